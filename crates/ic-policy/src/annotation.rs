@@ -1,0 +1,263 @@
+//! What the arguments of a tool mean: roles, possibly depending on other arguments.
+//!
+//! Does not look at values beyond the conditions; resolving them is the work of `ic-resolve`.
+
+use std::collections::HashMap;
+
+use ic_types::{Json, Object, Role, ServerName, ToolName};
+
+use crate::artifact::{AnnotationsFile, ArgumentFile, ArtifactError, ConditionFile, ToolFile};
+use crate::pointer::Pointer;
+
+/// The annotations of all tools of all servers.
+#[derive(Debug)]
+pub(crate) struct Annotations(HashMap<ServerName, HashMap<ToolName, Annotation>>);
+
+/// What the arguments of one tool mean.
+#[derive(Debug)]
+pub struct Annotation {
+    arguments: Vec<ArgumentAnnotation>,
+    comment: String,
+    input_schema: Option<Json>,
+    is_draft: bool,
+}
+
+/// What one argument, or one place within an argument, means.
+#[derive(Debug)]
+pub struct ArgumentAnnotation {
+    place: Pointer,
+    default: Vec<Role>,
+    when: Vec<When>,
+    relative_to: Option<Pointer>,
+}
+
+/// Roles that hold under a condition.
+#[derive(Debug)]
+struct When {
+    condition: Condition,
+    roles: Vec<Role>,
+}
+
+/// A question about one other argument; `null` counts as absent.
+#[derive(Debug)]
+struct Condition {
+    argument: String,
+    test: Test,
+}
+
+#[derive(Debug)]
+enum Test {
+    OneOf(Vec<Json>),
+    Present,
+    Absent,
+    Truthy,
+    Falsy,
+}
+
+// === impl Annotations ===
+
+impl Annotations {
+    pub(crate) fn compile(file: AnnotationsFile, name: &str) -> Result<Self, ArtifactError> {
+        let mut servers = HashMap::new();
+        for (server, entry) in file.servers.0 {
+            let place = format!("servers.{server}");
+            let server: ServerName =
+                server.parse().map_err(|error| ArtifactError::new(name, "servers", error))?;
+            let mut tools = HashMap::new();
+            for (index, tool) in entry.tools.into_iter().enumerate() {
+                let place = format!("{place}.tools[{index}]");
+                let (tool, annotation) =
+                    Annotation::compile(&server, tool).map_err(|(at, reason)| {
+                        ArtifactError::new(name, format!("{place}{at}"), reason)
+                    })?;
+                if tools.contains_key(&tool) {
+                    let reason = format!("the tool `{tool}` is annotated twice");
+                    return Err(ArtifactError::new(name, place, reason));
+                }
+                tools.insert(tool, annotation);
+            }
+            servers.insert(server, tools);
+        }
+        Ok(Self(servers))
+    }
+
+    pub(crate) fn get(&self, server: &ServerName, tool: &ToolName) -> Option<&Annotation> {
+        self.0.get(server)?.get(tool)
+    }
+
+    /// Returns all annotated tools, sorted.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ServerName, &ToolName, &Annotation)> {
+        let mut all: Vec<_> = self
+            .0
+            .iter()
+            .flat_map(|(server, tools)| {
+                tools.iter().map(move |(tool, annotation)| (server, tool, annotation))
+            })
+            .collect();
+        all.sort_by_key(|(server, tool, _)| (*server, *tool));
+        all.into_iter()
+    }
+}
+
+// === impl Annotation ===
+
+/// Where below a tool's entry something is wrong, and what.
+type Fault = (String, String);
+
+impl Annotation {
+    fn compile(server: &ServerName, file: ToolFile) -> Result<(ToolName, Self), Fault> {
+        let tool: ToolName = file
+            .tool_name
+            .parse()
+            .map_err(|error: ic_types::InvalidName| (".toolName".to_owned(), error.to_string()))?;
+        if file.server_name.as_deref().is_some_and(|name| name != server.as_str()) {
+            let reason = format!("the tool stands under the server `{server}`");
+            return Err((".serverName".to_owned(), reason));
+        }
+        let arguments = file
+            .args
+            .0
+            .into_iter()
+            .map(|(place, argument)| {
+                ArgumentAnnotation::compile(&place, argument)
+                    .map_err(|reason| (format!(".args.{place}"), reason))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let annotation = Self {
+            arguments,
+            comment: file.comment,
+            input_schema: file.input_schema,
+            is_draft: file.draft,
+        };
+        annotation.check_relative_to()?;
+        Ok((tool, annotation))
+    }
+
+    /// An argument cannot be relative to one that is not annotated, or that is itself relative.
+    fn check_relative_to(&self) -> Result<(), Fault> {
+        for argument in &self.arguments {
+            let Some(base) = &argument.relative_to else { continue };
+            let is_usable = self
+                .arguments
+                .iter()
+                .any(|other| other.place == *base && other.relative_to.is_none());
+            if !is_usable {
+                let place = format!(".args.{}.relativeTo", argument.place.as_str());
+                let reason = format!(
+                    "`{}` is no annotated argument that stands by itself",
+                    base.as_str().escape_debug()
+                );
+                return Err((place, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the annotated arguments, in the file's order.
+    pub fn arguments(&self) -> &[ArgumentAnnotation] {
+        &self.arguments
+    }
+
+    /// Returns whether the annotation speaks of the argument `name`, or of something within it.
+    pub fn names(&self, name: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.place.argument() == name)
+    }
+
+    /// Returns whether nobody has confirmed the annotation yet.
+    pub fn is_draft(&self) -> bool {
+        self.is_draft
+    }
+
+    /// Returns what the tool does, in the annotation's words.
+    pub fn comment(&self) -> &str {
+        &self.comment
+    }
+
+    /// Returns the schema of the tool's arguments.
+    pub fn input_schema(&self) -> Option<&Json> {
+        self.input_schema.as_ref()
+    }
+}
+
+// === impl ArgumentAnnotation ===
+
+impl ArgumentAnnotation {
+    fn compile(place: &str, file: ArgumentFile) -> Result<Self, String> {
+        let place = Pointer::parse(place).map_err(|error| error.to_string())?;
+        let when = file
+            .when
+            .into_iter()
+            .map(|when| {
+                Ok(When { condition: Condition::compile(when.condition)?, roles: when.roles })
+            })
+            .collect::<Result<_, String>>()?;
+        let relative_to = match file.relative_to {
+            Some(base) => Some(Pointer::parse(&base).map_err(|error| error.to_string())?),
+            None => None,
+        };
+        Ok(Self { place, default: file.default, when, relative_to })
+    }
+
+    /// Returns where the values stand.
+    pub fn place(&self) -> &Pointer {
+        &self.place
+    }
+
+    /// Returns the roles that the argument has in a call with these `arguments`.
+    pub fn roles(&self, arguments: &Object) -> &[Role] {
+        self.when
+            .iter()
+            .find(|when| when.condition.holds(arguments))
+            .map_or(&self.default, |when| &when.roles)
+    }
+
+    /// Returns every role that the argument can have.
+    pub fn possible_roles(&self) -> impl Iterator<Item = Role> {
+        self.default.iter().chain(self.when.iter().flat_map(|when| &when.roles)).copied()
+    }
+
+    /// Returns the argument against which relative paths are resolved.
+    pub fn relative_to(&self) -> Option<&Pointer> {
+        self.relative_to.as_ref()
+    }
+}
+
+// === impl Condition ===
+
+impl Condition {
+    fn compile(file: ConditionFile) -> Result<Self, String> {
+        use crate::artifact::PresenceFile;
+        let test = match (file.equals, file.one_of, file.is) {
+            (Some(value), None, None) => Test::OneOf(vec![value]),
+            (None, Some(values), None) => Test::OneOf(values),
+            (None, None, Some(PresenceFile::Present)) => Test::Present,
+            (None, None, Some(PresenceFile::Absent)) => Test::Absent,
+            (None, None, Some(PresenceFile::Truthy)) => Test::Truthy,
+            (None, None, Some(PresenceFile::Falsy)) => Test::Falsy,
+            _ => return Err("a condition has exactly one of `equals`, `in` and `is`".to_owned()),
+        };
+        Ok(Self { argument: file.arg, test })
+    }
+
+    fn holds(&self, arguments: &Object) -> bool {
+        let value = arguments.get(&self.argument).filter(|value| **value != Json::Null);
+        match &self.test {
+            Test::OneOf(values) => value.is_some_and(|value| values.contains(value)),
+            Test::Present => value.is_some(),
+            Test::Absent => value.is_none(),
+            Test::Truthy => value.is_some_and(is_truthy),
+            Test::Falsy => !value.is_some_and(is_truthy),
+        }
+    }
+}
+
+/// Returns whether a program in JavaScript would take `value` for true.
+fn is_truthy(value: &Json) -> bool {
+    match value {
+        Json::Null => false,
+        Json::Bool(value) => *value,
+        Json::Number(number) => !number.is_zero(),
+        Json::String(text) => !text.is_empty(),
+        Json::Array(_) | Json::Object(_) => true,
+    }
+}

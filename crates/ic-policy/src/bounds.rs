@@ -1,0 +1,143 @@
+//! What surrounds a decision besides the policy: the sandbox, protected paths, the servers.
+//!
+//! All paths here are canonical already; who finds them on the disk is `ic-resolve`.
+
+use std::collections::HashMap;
+
+use ic_types::{CanonicalPath, ServerName};
+
+use crate::domain::DomainSet;
+
+/// The surroundings of a session's decisions.
+#[derive(Debug)]
+pub struct Bounds {
+    /// The directory in which the agent is free, if there is one.
+    pub sandbox: Option<Sandbox>,
+    /// Paths that no rule can open, each as the entry and as what it leads to.
+    pub protected: Vec<CanonicalPath>,
+    /// What the host runs later from the home directory, each as the entry and as what it leads to.
+    pub home_executes: Vec<HomeExecutes>,
+    /// The configured servers.
+    pub servers: HashMap<ServerName, ServerTraits>,
+}
+
+/// A directory in which a session's agent is free.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    /// The directory.
+    pub path: CanonicalPath,
+    /// Whose it is.
+    pub kind: SandboxKind,
+}
+
+/// Whose directory a sandbox is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SandboxKind {
+    /// Made for the session; nothing in it is run by the host.
+    Session,
+    /// The user's own; what is written there may be run by the user's programs.
+    Workspace,
+}
+
+/// A path in the home directory that some program of the host runs or reads its orders from.
+#[derive(Clone, Debug)]
+pub struct HomeExecutes {
+    /// The path.
+    pub path: CanonicalPath,
+    /// How far it reaches.
+    pub reach: Reach,
+}
+
+/// How far a listed path reaches.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Reach {
+    /// The path itself.
+    Itself,
+    /// The path and everything beneath it.
+    Beneath,
+}
+
+/// What the decision needs to know of a server.
+#[derive(Debug)]
+pub struct ServerTraits {
+    /// Whether the server is held inside the sandbox, so that being there settles a path.
+    pub containment: Containment,
+    /// The hosts that the server may be asked to reach; every list must hold.
+    pub allowed_domains: Vec<DomainSet>,
+}
+
+/// How a server is held.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Containment {
+    /// Not at all, as far as the decision is concerned.
+    Loose,
+    /// Inside the sandbox.
+    Contained,
+    /// Inside the sandbox, and it is the filesystem server, whose paths stand each by itself.
+    ContainedFilesystem,
+}
+
+/// What no agent may touch in the home directory, whatever the policy says.
+pub const PROTECTED_HOME_NAMES: [&str; 25] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".config/gh",
+    ".config/gcloud",
+    ".config/op",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".local/share/keyrings",
+    ".local/share/opencode",
+    ".password-store",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".bash_history",
+    ".zsh_history",
+];
+
+impl Bounds {
+    /// Returns how `server` is held; an unknown one is not.
+    pub(crate) fn containment(&self, server: &ServerName) -> Containment {
+        self.servers.get(server).map_or(Containment::Loose, |traits| traits.containment)
+    }
+
+    /// Returns whether `path` lies in the sandbox.
+    pub(crate) fn in_sandbox(&self, path: &CanonicalPath) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| path.is_within(&sandbox.path))
+    }
+
+    /// Returns the protected path at or above `path`.
+    ///
+    /// The session's own sandbox is exempt from a protected path that contains it; a workspace
+    /// exempts nothing.
+    pub(crate) fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
+        self.protected
+            .iter()
+            .find(|protected| path.is_within(protected) && !self.is_exempt(path, protected))
+    }
+
+    /// Returns a protected path at or beneath `path`, which removing it would remove.
+    pub(crate) fn protected_beneath(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
+        self.protected.iter().find(|protected| protected.is_within(path))
+    }
+
+    fn is_exempt(&self, path: &CanonicalPath, protected: &CanonicalPath) -> bool {
+        match &self.sandbox {
+            Some(Sandbox { path: sandbox, kind: SandboxKind::Session }) => {
+                path.is_within(sandbox) && sandbox.is_within(protected)
+            }
+            Some(Sandbox { kind: SandboxKind::Workspace, .. }) | None => false,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A call whose values are canonical: what the decision looks at, and what is sent.
+//!
+//! Holds facts about one moment of one machine; says nothing about whether they please anyone.
+
+use ic_types::{CanonicalPath, Json, Object, Role, ServerName, ToolCall, ToolName};
+
+use crate::domain::Destination;
+
+/// A call with its roles and canonical values.
+///
+/// What was judged is what is sent: [`sent`](Self::sent) holds the arguments with each path and URL
+/// replaced by its judged form.
+///
+/// It cannot be put together from parts outside the resolver without saying so:
+///
+/// ```compile_fail,E0451
+/// # fn parts() -> ic_policy::ResolvedParts { unimplemented!() }
+/// let forged = ic_policy::ResolvedCall { parts: parts() };
+/// ```
+#[derive(Clone, Debug)]
+pub struct ResolvedCall {
+    parts: ResolvedParts,
+}
+
+/// The parts of a resolved call.
+#[derive(Clone, Debug)]
+pub struct ResolvedParts {
+    /// The call as the agent wrote it.
+    pub asked: ToolCall,
+    /// The arguments as they will be sent.
+    pub sent: Object,
+    /// Whether the tool is annotated, and confirmed.
+    pub standing: Standing,
+    /// The roles of the call and their values, in annotation order, each role once.
+    pub roles: Vec<RoleValues>,
+    /// Values that cannot be used, and why.
+    pub invalid: Vec<InvalidValue>,
+    /// Arguments that the annotation does not name.
+    pub unknown_arguments: Vec<String>,
+    /// Paths that strings without a role would be, were they taken as paths.
+    pub unannotated_paths: Vec<UnannotatedPath>,
+}
+
+/// What the policy knows of the tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// Nothing.
+    Unknown,
+    /// A draft that nobody has confirmed.
+    Draft,
+    /// A confirmed annotation.
+    Annotated,
+}
+
+/// The values of one role, over all arguments that have it.
+#[derive(Clone, Debug)]
+pub struct RoleValues {
+    /// The role.
+    pub role: Role,
+    /// Its values; a role without values is judged too.
+    pub values: Vec<Value>,
+}
+
+/// One canonical value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A path.
+    Path(PathValue),
+    /// A URL, or a remote on another host.
+    Url(UrlValue),
+    /// A remote that is a directory of this machine.
+    LocalRemote(CanonicalPath),
+    /// Any other text, in the form in which its role is compared.
+    Text(String),
+}
+
+/// A path, the other names that lead to it, and what is there.
+#[derive(Clone, Debug)]
+pub struct PathValue {
+    /// The path that is judged.
+    pub path: CanonicalPath,
+    /// Links that were followed on the way, and links with a meaning of their own that lead here.
+    pub also: Vec<CanonicalPath>,
+    /// What is there now, if anything is.
+    pub state: Option<FileState>,
+}
+
+/// What was found at a path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FileState {
+    /// The device that the file is on.
+    pub device: u64,
+    /// Its number on that device.
+    pub inode: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was last changed, in seconds since 1970.
+    pub modified_s: i64,
+    /// The nanoseconds of that second.
+    pub modified_ns: i64,
+}
+
+/// A URL in canonical form and where it leads.
+#[derive(Clone, Debug)]
+pub struct UrlValue {
+    /// The URL.
+    pub text: String,
+    /// Where it leads.
+    pub destination: Destination,
+}
+
+/// A value that cannot be used.
+#[derive(Clone, Debug)]
+pub struct InvalidValue {
+    /// The argument, or the place in it.
+    pub place: String,
+    /// The role that the value has.
+    pub role: Role,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A path that a string without a role would be.
+#[derive(Clone, Debug)]
+pub struct UnannotatedPath {
+    /// The argument that holds the string.
+    pub argument: String,
+    /// The path.
+    pub path: PathValue,
+}
+
+// === impl ResolvedCall ===
+
+impl ResolvedCall {
+    /// Takes the caller's word that `parts` were resolved on this machine.
+    ///
+    /// Only `ic-resolve` and tests may call this; the tidy check looks for other callers.
+    pub fn assert_resolved(parts: ResolvedParts) -> Self {
+        Self { parts }
+    }
+
+    /// Returns the server that the call is for.
+    pub fn server(&self) -> &ServerName {
+        &self.parts.asked.server
+    }
+
+    /// Returns the tool on that server.
+    pub fn tool(&self) -> &ToolName {
+        &self.parts.asked.tool
+    }
+
+    /// Returns the call as the agent wrote it.
+    pub fn asked(&self) -> &ToolCall {
+        &self.parts.asked
+    }
+
+    /// Returns the arguments as they will be sent.
+    pub fn sent(&self) -> &Object {
+        &self.parts.sent
+    }
+
+    /// Returns the roles and their values.
+    pub fn roles(&self) -> &[RoleValues] {
+        &self.parts.roles
+    }
+
+    /// Returns the values of `role`.
+    pub fn values(&self, role: Role) -> &[Value] {
+        let found = self.parts.roles.iter().find(|values| values.role == role);
+        found.map_or(&[], |values| &values.values)
+    }
+
+    pub(crate) fn parts(&self) -> &ResolvedParts {
+        &self.parts
+    }
+
+    /// Returns the resolved values as JSON: role by role, files with what was found there.
+    pub fn resolved_json(&self) -> Json {
+        let mut roles = Object::new();
+        for RoleValues { role, values } in &self.parts.roles {
+            if *role != Role::None {
+                let values: Vec<Json> = values.iter().map(Value::to_json).collect();
+                roles.insert(role.as_str(), values);
+            }
+        }
+        Json::Object(roles)
+    }
+}
+
+// === impl Value ===
+
+impl Value {
+    /// Returns where the value leads, if it leads anywhere.
+    pub(crate) fn destination(&self) -> Option<&Destination> {
+        match self {
+            Self::Url(url) => Some(&url.destination),
+            Self::Path(_) | Self::LocalRemote(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// Returns the path of a path value.
+    pub(crate) fn path(&self) -> Option<&PathValue> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Url(_) | Self::LocalRemote(_) | Self::Text(_) => None,
+        }
+    }
+
+    fn to_json(&self) -> Json {
+        let mut object = Object::new();
+        match self {
+            Self::Path(value) => {
+                object.insert("path", value.path.to_string());
+                if let Some(state) = value.state {
+                    object.insert("device", state.device);
+                    object.insert("inode", state.inode);
+                    object.insert("bytes", state.bytes);
+                    let FileState { modified_s, modified_ns, .. } = state;
+                    object.insert("modified", format!("{modified_s}.{modified_ns:09}"));
+                }
+            }
+            Self::Url(value) => {
+                object.insert("url", value.text.as_str());
+                object.insert("destination", value.destination.to_string());
+            }
+            Self::LocalRemote(path) => object.insert("path", path.to_string()),
+            Self::Text(text) => return Json::from(text.as_str()),
+        }
+        Json::Object(object)
+    }
+}
+
+/// Prints the value as a person would name it.
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(value) => value.path.fmt(f),
+            Self::Url(value) => f.write_str(&value.text),
+            Self::LocalRemote(path) => path.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}

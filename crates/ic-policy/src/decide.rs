@@ -1,0 +1,503 @@
+//! The decision: invariants, containment and rules, in the order that the specification gives.
+//!
+//! A total, pure function: no I/O, no clock, no randomness, and no error. Whatever cannot be judged
+//! was turned into an invalid value before, and is denied here.
+
+use std::sync::Arc;
+
+use ic_types::{CanonicalPath, Category, Role};
+
+use crate::bounds::{Bounds, Containment};
+use crate::call::{PathValue, ResolvedCall, RoleValues, Standing, Value};
+use crate::effect::Effect;
+use crate::index::RuleId;
+use crate::policy::Policy;
+use crate::rule::Hold;
+use crate::verdict::{Ruling, Verdict};
+
+/// Decides about `call`.
+pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict {
+    let findings = explain(policy, bounds, &call);
+    let Some(decisive) = decisive(&findings) else {
+        // INVARIANT: `explain` always finds something; an empty list would be a bug, so it denies.
+        return deny_by_default(policy, call);
+    };
+    let roles = match decisive.effect {
+        Effect::Escalate => escalated_roles(&findings, &call),
+        Effect::Allow | Effect::Deny => Vec::new(),
+    };
+    let ruling = Ruling {
+        rule: decisive.authority.name(policy),
+        reason: decisive.reason(policy),
+        roles,
+        policy_hash: policy.hash(),
+    };
+    Verdict::new(decisive.effect, call, ruling)
+}
+
+/// Returns everything that speaks for or against `call`; the first of the most restrictive decides.
+pub fn explain(policy: &Policy, bounds: &Bounds, call: &ResolvedCall) -> Vec<Finding> {
+    let asked = Asked { policy, bounds, call, containment: bounds.containment(call.server()) };
+    asked.findings()
+}
+
+/// Returns the finding that decides.
+pub fn decisive(findings: &[Finding]) -> Option<&Finding> {
+    // `max_by_key` keeps the last of equals, so it goes over them from behind.
+    findings.iter().rev().max_by_key(|finding| finding.effect)
+}
+
+/// One thing that speaks for or against a call.
+#[derive(Debug)]
+pub struct Finding {
+    /// What it says.
+    pub effect: Effect,
+    /// Who says it.
+    pub authority: Authority,
+    /// The role that it is about, if it is about one.
+    pub role: Option<Role>,
+    /// What it is about; empty where the rule's own reason says it all.
+    pub detail: String,
+    /// For a role: which of its values each rule settled.
+    pub settled: Vec<(usize, Authority)>,
+}
+
+/// Who decides: an invariant, a rule, or nobody.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Authority {
+    /// Something that no policy can override.
+    Structural(Structural),
+    /// A rule of the policy.
+    Rule(RuleRef),
+    /// No rule spoke.
+    Default,
+}
+
+/// A rule of the policy that was asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RuleRef(RuleId);
+
+/// What no policy can override.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Structural {
+    /// A value that cannot be used.
+    InvalidValue,
+    /// An argument that the annotation does not name.
+    UnknownArgument,
+    /// A path that is nobody's business.
+    ProtectedPath,
+    /// A file that the host runs later.
+    HostExecutes,
+    /// A protected path in an argument without a role.
+    UnannotatedPath,
+    /// An annotation that nobody has confirmed.
+    Draft,
+    /// The list of directories, which says nothing new.
+    IntrospectionAllow,
+    /// A host that the server is not meant to reach.
+    DomainEscalate,
+    /// A tool without annotation.
+    UnknownTool,
+    /// Everything lies in the sandbox.
+    SandboxAllow,
+}
+
+const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
+
+/// A call and all that surrounds it.
+struct Asked<'a> {
+    policy: &'a Policy,
+    bounds: &'a Bounds,
+    call: &'a ResolvedCall,
+    containment: Containment,
+}
+
+impl Asked<'_> {
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.check_values(&mut findings);
+        self.check_paths(&mut findings);
+        if self.call.parts().standing == Standing::Draft {
+            let detail = "nobody has confirmed what this tool's arguments mean";
+            findings.push(Finding::structural(Structural::Draft, detail));
+        }
+        let is_introspection = self.is_introspection();
+        if is_introspection {
+            let detail = "the list of allowed directories says nothing new";
+            findings.push(Finding::structural(Structural::IntrospectionAllow, detail));
+        }
+        self.check_domains(&mut findings);
+        if self.call.parts().standing == Standing::Unknown && !is_introspection {
+            let detail = format!("no annotation says what `{}` does", self.call.tool());
+            findings.push(Finding::structural(Structural::UnknownTool, detail));
+        }
+        // A denial stands; no rule could change it.
+        let is_denied = findings.iter().any(|finding| finding.effect == Effect::Deny);
+        if !is_denied && !is_introspection {
+            self.ask_rules(&mut findings);
+        }
+        self.check_remote_found(&mut findings);
+        findings
+    }
+
+    fn check_values(&self, findings: &mut Vec<Finding>) {
+        for invalid in &self.call.parts().invalid {
+            let detail = format!("`{}`: {}", invalid.place.escape_debug(), invalid.reason);
+            findings.push(Finding {
+                role: Some(invalid.role),
+                ..Finding::structural(Structural::InvalidValue, detail)
+            });
+        }
+        for argument in &self.call.parts().unknown_arguments {
+            let detail = format!("the annotation names no argument `{}`", argument.escape_debug());
+            findings.push(Finding::structural(Structural::UnknownArgument, detail));
+        }
+    }
+
+    /// Protected paths first, of all roles; then what the host executes; then paths without a role.
+    fn check_paths(&self, findings: &mut Vec<Finding>) {
+        for (role, value) in self.values() {
+            if let Some(protected) = self.protected_by(role, value) {
+                let detail = format!("`{value}` is protected, as is all of `{protected}`");
+                findings.push(Finding {
+                    role: Some(role),
+                    ..Finding::structural(Structural::ProtectedPath, detail)
+                });
+            }
+        }
+        for (role, value) in self.values().filter(|(role, _)| role.changes_path()) {
+            let is_listed =
+                |path: &PathValue| names_of(path).any(|name| self.bounds.host_executes(name));
+            if value.path().is_some_and(is_listed) {
+                let detail = format!("`{value}` is run later by programs of this machine");
+                findings.push(Finding {
+                    role: Some(role),
+                    ..Finding::structural(Structural::HostExecutes, detail)
+                });
+            }
+        }
+        for unannotated in &self.call.parts().unannotated_paths {
+            if names_of(&unannotated.path).any(|name| self.bounds.protects(name).is_some()) {
+                let (argument, path) =
+                    (unannotated.argument.escape_debug(), &unannotated.path.path);
+                let detail = format!("the argument `{argument}` names the protected path `{path}`");
+                findings.push(Finding::structural(Structural::UnannotatedPath, detail));
+            }
+        }
+    }
+
+    fn protected_by(&self, role: Role, value: &Value) -> Option<&CanonicalPath> {
+        match value {
+            Value::Path(path) => {
+                names_of(path).find_map(|name| self.bounds.protects(name)).or_else(|| match role {
+                    Role::DeletePath => self.bounds.protected_beneath(&path.path),
+                    _ => None,
+                })
+            }
+            Value::LocalRemote(path) => self.bounds.protects(path),
+            Value::Url(_) | Value::Text(_) => None,
+        }
+    }
+
+    fn is_introspection(&self) -> bool {
+        self.containment == Containment::ContainedFilesystem
+            && self.call.tool().as_str() == LIST_ALLOWED_DIRECTORIES
+            && self.call.asked().arguments.is_empty()
+    }
+
+    fn check_domains(&self, findings: &mut Vec<Finding>) {
+        let Some(traits) = self.bounds.servers.get(self.call.server()) else { return };
+        for (role, value) in self.values() {
+            let Some(destination) = value.destination() else { continue };
+            if !traits.allowed_domains.iter().all(|set| set.contains(destination)) {
+                let server = self.call.server();
+                let detail = format!(
+                    "`{destination}` is not among the allowed domains of the server `{server}`"
+                );
+                findings.push(Finding {
+                    role: Some(role),
+                    ..Finding::structural(Structural::DomainEscalate, detail)
+                });
+            }
+        }
+    }
+
+    /// A remote that nobody can name may be anything. A rule that escalates is named before this.
+    fn check_remote_found(&self, findings: &mut Vec<Finding>) {
+        let is_bare =
+            |entry: &&RoleValues| entry.role == Role::GitRemoteUrl && entry.values.is_empty();
+        if self.call.roles().iter().any(|entry| is_bare(&entry)) {
+            let detail = "no remote was found, so nobody can tell where this leads";
+            findings.push(Finding {
+                role: Some(Role::GitRemoteUrl),
+                ..Finding::structural(Structural::DomainEscalate, detail)
+            });
+        }
+    }
+
+    fn ask_rules(&self, findings: &mut Vec<Finding>) {
+        let resources = || self.call.roles().iter().filter(|entry| entry.role.is_resource());
+        if resources().next().is_none() {
+            findings.push(self.judge_whole());
+        } else if resources().all(|entry| self.is_settled_by_sandbox(entry)) {
+            findings.push(Finding::structural(Structural::SandboxAllow, "it stays in the sandbox"));
+        } else {
+            let open = resources().filter(|entry| !self.is_settled_by_sandbox(entry));
+            findings.extend(open.map(|entry| self.judge_role(entry)));
+        }
+    }
+
+    fn is_settled_by_sandbox(&self, RoleValues { role, values }: &RoleValues) -> bool {
+        self.containment != Containment::Loose
+            && role.category() == Category::Path
+            && !values.is_empty()
+            && values.iter().all(|value| self.in_sandbox(value))
+    }
+
+    fn in_sandbox(&self, value: &Value) -> bool {
+        value.path().is_some_and(|value| self.bounds.in_sandbox(&value.path))
+    }
+
+    fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Finding {
+        let names = (self.call.server(), self.call.tool());
+        if values.is_empty() {
+            let rule = self.policy.index.without_values(names, *role);
+            return match rule.and_then(|id| Some((id, self.policy.rule(id)?))) {
+                Some((id, rule)) => Finding::by_rule(rule.effect, id, Some(*role)),
+                None => {
+                    Finding::default_deny(Some(*role), format!("no rule covers the role `{role}`"))
+                }
+            };
+        }
+        let mut ruling = RoleRuling { role: *role, worst: None, settled: Vec::new() };
+        for (position, value) in values.iter().enumerate() {
+            let authority = self.settle(*role, value, &mut ruling);
+            ruling.settled.push((position, authority));
+        }
+        ruling.finish(values)
+    }
+
+    /// Finds who settles `value`; rules that only add their verdict are noted on the way.
+    fn settle(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Authority {
+        if self.containment == Containment::ContainedFilesystem && self.in_sandbox(value) {
+            let authority = Authority::Structural(Structural::SandboxAllow);
+            ruling.note(Effect::Allow, authority);
+            return authority;
+        }
+        let names = (self.call.server(), self.call.tool());
+        for id in self.policy.index.candidates(names, role, value) {
+            let Some(rule) = self.policy.rule(id).filter(|rule| rule.covers(role, value)) else {
+                continue;
+            };
+            let authority = Authority::Rule(RuleRef(id));
+            match (rule.holds_elsewhere(Some(role), self.call), rule.effect) {
+                (Hold::Fully, effect) => {
+                    ruling.note(effect, authority);
+                    return authority;
+                }
+                (Hold::Partly, Effect::Escalate | Effect::Deny) => {
+                    ruling.note(rule.effect, authority);
+                }
+                (Hold::Partly, Effect::Allow) | (Hold::No, _) => {}
+            }
+        }
+        ruling.note(Effect::Deny, Authority::Default);
+        Authority::Default
+    }
+
+    /// Judges a call without resource roles by the first rule that holds for it.
+    fn judge_whole(&self) -> Finding {
+        let mut added: Option<(Effect, RuleId)> = None;
+        for id in self.policy.index.whole(self.call.server(), self.call.tool()) {
+            let Some(rule) = self.policy.rule(id) else { continue };
+            match (rule.holds_for_whole(self.call), rule.effect) {
+                (Hold::Fully, effect) => {
+                    let (effect, id) = match added {
+                        Some(earlier) if effect <= earlier.0 => earlier,
+                        Some(_) | None => (effect, id),
+                    };
+                    return Finding::by_rule(effect, id, None);
+                }
+                (Hold::Partly, effect @ (Effect::Escalate | Effect::Deny)) => {
+                    if added.is_none_or(|(worst, _)| worst < effect) {
+                        added = Some((effect, id));
+                    }
+                }
+                (Hold::Partly, Effect::Allow) | (Hold::No, _) => {}
+            }
+        }
+        match added {
+            Some((Effect::Deny, id)) => Finding::by_rule(Effect::Deny, id, None),
+            Some(_) | None => {
+                Finding::default_deny(None, format!("no rule covers `{}`", self.call.tool()))
+            }
+        }
+    }
+
+    /// Returns all values with their roles, in annotation order.
+    fn values(&self) -> impl Iterator<Item = (Role, &Value)> {
+        self.call
+            .roles()
+            .iter()
+            .flat_map(|entry| entry.values.iter().map(move |value| (entry.role, value)))
+    }
+}
+
+/// Returns a path and the other names that lead to it.
+fn names_of(value: &PathValue) -> impl Iterator<Item = &CanonicalPath> {
+    std::iter::once(&value.path).chain(&value.also)
+}
+
+/// The verdict of one role as it comes together.
+struct RoleRuling {
+    role: Role,
+    worst: Option<(Effect, Authority)>,
+    settled: Vec<(usize, Authority)>,
+}
+
+impl RoleRuling {
+    /// Keeps the most restrictive; of equals the first rule, and a rule before anything else.
+    fn note(&mut self, effect: Effect, authority: Authority) {
+        let is_worse = self.worst.is_none_or(|(worst, named)| {
+            worst < effect || worst == effect && authority.precedes(named)
+        });
+        if is_worse {
+            self.worst = Some((effect, authority));
+        }
+    }
+
+    fn finish(self, values: &[Value]) -> Finding {
+        let role = Some(self.role);
+        let (effect, authority) = self.worst.unwrap_or((Effect::Deny, Authority::Default));
+        let finding = match authority {
+            Authority::Rule(RuleRef(id)) => Finding::by_rule(effect, id, role),
+            Authority::Structural(structural) => {
+                Finding { role, ..Finding::structural(structural, "it stays in the sandbox") }
+            }
+            Authority::Default => {
+                let left = self.settled.iter().find(|(_, by)| *by == Authority::Default);
+                let value = left.and_then(|(position, _)| values.get(*position));
+                let value = value.map_or_else(String::new, |value| format!(" for `{value}`"));
+                let role_name = self.role;
+                Finding::default_deny(role, format!("no rule covers the role `{role_name}`{value}"))
+            }
+        };
+        Finding { settled: self.settled, ..finding }
+    }
+}
+
+// === impl Finding ===
+
+impl Finding {
+    fn structural(structural: Structural, detail: impl Into<String>) -> Self {
+        Self {
+            effect: structural.effect(),
+            authority: Authority::Structural(structural),
+            role: None,
+            detail: detail.into(),
+            settled: Vec::new(),
+        }
+    }
+
+    fn by_rule(effect: Effect, id: RuleId, role: Option<Role>) -> Self {
+        let authority = Authority::Rule(RuleRef(id));
+        Self { effect, authority, role, detail: String::new(), settled: Vec::new() }
+    }
+
+    fn default_deny(role: Option<Role>, detail: String) -> Self {
+        let authority = Authority::Default;
+        Self { effect: Effect::Deny, authority, role, detail, settled: Vec::new() }
+    }
+
+    /// Returns why, in the rule's words or in ours.
+    pub fn reason(&self, policy: &Policy) -> Arc<str> {
+        match self.authority {
+            Authority::Rule(RuleRef(id)) => {
+                policy.rule(id).map_or_else(|| Arc::from(""), |rule| Arc::clone(&rule.reason))
+            }
+            Authority::Structural(_) | Authority::Default => Arc::from(self.detail.as_str()),
+        }
+    }
+}
+
+// === impl Authority ===
+
+impl Authority {
+    /// Returns the name that people script against.
+    pub fn name(self, policy: &Policy) -> Arc<str> {
+        match self {
+            Self::Structural(structural) => Arc::from(structural.as_str()),
+            Self::Rule(RuleRef(id)) => policy
+                .rule(id)
+                .map_or_else(|| Arc::from(DEFAULT_DENY), |rule| Arc::clone(&rule.name)),
+            Self::Default => Arc::from(DEFAULT_DENY),
+        }
+    }
+
+    /// Returns the rule that decides, if one does.
+    pub fn rule(self, policy: &Policy) -> Option<&crate::rule::Rule> {
+        match self {
+            Self::Rule(RuleRef(id)) => policy.rule(id),
+            Self::Structural(_) | Self::Default => None,
+        }
+    }
+
+    fn precedes(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Rule(RuleRef(this)), Self::Rule(RuleRef(other))) => this < other,
+            (Self::Rule(_), Self::Structural(_) | Self::Default) => true,
+            (Self::Structural(_) | Self::Default, _) => false,
+        }
+    }
+}
+
+/// The name of the decision that no rule made.
+const DEFAULT_DENY: &str = "default-deny";
+
+impl Structural {
+    /// Returns the name that people script against.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidValue => "structural-invalid-value",
+            Self::UnknownArgument => "structural-unknown-argument",
+            Self::ProtectedPath => "structural-protected-path",
+            Self::HostExecutes => "structural-host-executes",
+            Self::UnannotatedPath => "structural-unannotated-path",
+            Self::Draft => "structural-draft",
+            Self::IntrospectionAllow => "structural-introspection-allow",
+            Self::DomainEscalate => "structural-domain-escalate",
+            Self::UnknownTool => "structural-unknown-tool",
+            Self::SandboxAllow => "structural-sandbox-allow",
+        }
+    }
+
+    fn effect(self) -> Effect {
+        match self {
+            Self::InvalidValue
+            | Self::UnknownArgument
+            | Self::ProtectedPath
+            | Self::UnknownTool => Effect::Deny,
+            Self::HostExecutes | Self::UnannotatedPath | Self::Draft | Self::DomainEscalate => {
+                Effect::Escalate
+            }
+            Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
+        }
+    }
+}
+
+/// Returns every role that something escalated, in annotation order.
+fn escalated_roles(findings: &[Finding], call: &ResolvedCall) -> Vec<Role> {
+    let escalated =
+        |role: Role| findings.iter().any(|f| f.effect == Effect::Escalate && f.role == Some(role));
+    call.roles().iter().map(|entry| entry.role).filter(|role| escalated(*role)).collect()
+}
+
+fn deny_by_default(policy: &Policy, call: ResolvedCall) -> Verdict {
+    let ruling = Ruling {
+        rule: Arc::from(DEFAULT_DENY),
+        reason: Arc::from("nothing speaks for the call"),
+        roles: Vec::new(),
+        policy_hash: policy.hash(),
+    };
+    Verdict::new(Effect::Deny, call, ruling)
+}

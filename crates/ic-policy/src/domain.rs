@@ -1,0 +1,437 @@
+//! Where a URL or a remote leads, and the patterns that rules and servers compare it with.
+//!
+//! Compares names by labels, never as strings, and never resolves them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use ic_types::Host;
+
+/// Where a call would connect to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Destination {
+    /// How it would speak, if that is known.
+    pub scheme: Option<Scheme>,
+    /// The host, canonical.
+    pub host: Host,
+    /// The port in force; `None` means the scheme's default.
+    pub port: Option<u16>,
+    /// The repository on that host (`owner/repo`), for git remotes.
+    pub repository: Option<String>,
+}
+
+/// A way to speak to a host.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Scheme {
+    /// Plain HTTP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+    /// SSH, for git.
+    Ssh,
+}
+
+/// A set of patterns, looked up by host.
+#[derive(Debug)]
+pub struct DomainSet {
+    patterns: Vec<DomainPattern>,
+    any_public: Vec<Constraint>,
+    exact: HashMap<Host, HostEntry>,
+    under: HashMap<String, HostEntry>,
+}
+
+/// One pattern of `domains.allowed`, of a list, or of a server's `allowedDomains`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DomainPattern {
+    host: HostPattern,
+    constraint: Constraint,
+    repository: Option<String>,
+}
+
+/// Text that is no pattern.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{}` is no domain pattern: {reason}", .text.escape_debug())]
+pub struct InvalidPattern {
+    text: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum HostPattern {
+    /// `*`: any DNS name that can be public.
+    AnyPublic,
+    /// `*.x`: the name and everything under it.
+    Under(String),
+    /// A host.
+    Exact(Host),
+}
+
+/// What a pattern says beyond the host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Constraint {
+    scheme: Option<Scheme>,
+    port: Option<u16>,
+}
+
+/// The patterns for one host, those with a repository apart.
+#[derive(Debug, Default)]
+struct HostEntry {
+    any_repository: Vec<Constraint>,
+    repositories: HashMap<String, Vec<Constraint>>,
+}
+
+// === impl Destination ===
+
+impl Destination {
+    /// Reads `host` or `host:port`, as an argument of a proxy tool gives it.
+    pub fn parse_authority(text: &str) -> Option<Self> {
+        let (host, port) = split_port(text)?;
+        Some(Self { scheme: None, host: host.parse().ok()?, port, repository: None })
+    }
+}
+
+/// Prints the host, the port if it is not the default, and the repository.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_default = self.port.is_none_or(|port| Some(port) == self.scheme.map(Scheme::port));
+        write!(f, "{}", self.host)?;
+        if let (Some(port), false) = (self.port, is_default) {
+            write!(f, ":{port}")?;
+        }
+        match &self.repository {
+            Some(repository) => write!(f, "/{repository}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Scheme {
+    /// Returns the port that is meant where none is written.
+    pub fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Ssh => 22,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            "ssh" => Some(Self::Ssh),
+            _ => None,
+        }
+    }
+}
+
+// === impl DomainSet ===
+
+impl DomainSet {
+    /// Makes the set of `patterns`; an empty set holds nothing.
+    pub fn new(patterns: Vec<DomainPattern>) -> Self {
+        let mut set = Self {
+            patterns: Vec::new(),
+            any_public: Vec::new(),
+            exact: HashMap::new(),
+            under: HashMap::new(),
+        };
+        for pattern in &patterns {
+            let constraint = pattern.constraint.clone();
+            let entry = match &pattern.host {
+                HostPattern::AnyPublic => {
+                    set.any_public.push(constraint);
+                    continue;
+                }
+                HostPattern::Under(name) => set.under.entry(name.clone()).or_default(),
+                HostPattern::Exact(host) => set.exact.entry(host.clone()).or_default(),
+            };
+            match &pattern.repository {
+                Some(repository) => {
+                    entry.repositories.entry(repository.clone()).or_default().push(constraint);
+                }
+                None => entry.any_repository.push(constraint),
+            }
+        }
+        set.patterns = patterns;
+        set
+    }
+
+    /// Reads every text as a pattern.
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidPattern> {
+        texts.into_iter().map(DomainPattern::parse).collect::<Result<_, _>>().map(Self::new)
+    }
+
+    /// Returns whether a pattern holds for `destination`.
+    pub fn contains(&self, destination: &Destination) -> bool {
+        let is_public = || destination.host.is_public_name();
+        if self.any_public.iter().any(|constraint| constraint.holds(destination)) && is_public() {
+            return true;
+        }
+        if self.exact.get(&destination.host).is_some_and(|entry| entry.holds(destination)) {
+            return true;
+        }
+        match &destination.host {
+            Host::Name(name) if !self.under.is_empty() => name
+                .suffixes()
+                .any(|name| self.under.get(name).is_some_and(|entry| entry.holds(destination))),
+            Host::Name(_) | Host::V4(_) | Host::V6(_) => false,
+        }
+    }
+
+    /// Returns the hosts that the patterns speak of, for the index.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostPattern> {
+        self.patterns.iter().map(|pattern| &pattern.host)
+    }
+}
+
+/// Prints the patterns, as many as fit a line.
+impl fmt::Display for DomainSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_MAX: usize = 4;
+        let shown: Vec<_> = self.patterns.iter().take(SHOWN_MAX).map(ToString::to_string).collect();
+        f.write_str(&shown.join(", "))?;
+        match self.patterns.len() {
+            0 => f.write_str("an empty list"),
+            n if SHOWN_MAX < n => write!(f, " and {} more", n - SHOWN_MAX),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Prints the pattern as it would be written.
+impl fmt::Display for DomainPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.constraint.scheme {
+            Some(Scheme::Http) => f.write_str("http://")?,
+            Some(Scheme::Https) => f.write_str("https://")?,
+            Some(Scheme::Ssh) => f.write_str("ssh://")?,
+            None => {}
+        }
+        match &self.host {
+            HostPattern::AnyPublic => f.write_str("*")?,
+            HostPattern::Under(name) => write!(f, "*.{name}")?,
+            HostPattern::Exact(host) => write!(f, "{host}")?,
+        }
+        if let Some(port) = self.constraint.port {
+            write!(f, ":{port}")?;
+        }
+        match &self.repository {
+            Some(repository) => write!(f, "/{repository}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl HostEntry {
+    fn holds(&self, destination: &Destination) -> bool {
+        let holds = |constraints: &[Constraint]| constraints.iter().any(|c| c.holds(destination));
+        let repository = destination.repository.as_deref();
+        holds(&self.any_repository)
+            || repository.and_then(|name| self.repositories.get(name)).is_some_and(|c| holds(c))
+    }
+}
+
+impl Constraint {
+    fn holds(&self, destination: &Destination) -> bool {
+        if self.scheme.is_some() && self.scheme != destination.scheme {
+            return false;
+        }
+        let default = destination.scheme.map(Scheme::port);
+        match (self.port, destination.port) {
+            (Some(wanted), port) => port.or(default) == Some(wanted),
+            (None, None) => true,
+            // Without a scheme, both web ports are what a bare host means.
+            (None, Some(port)) => match default {
+                Some(default) => port == default,
+                None => matches!(port, 80 | 443),
+            },
+        }
+    }
+}
+
+// === impl DomainPattern ===
+
+impl DomainPattern {
+    /// Reads a pattern: `*`, `*.x`, `host`, `host:port`, `scheme://host`, `host/owner/repo`.
+    pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
+        let invalid = |reason| InvalidPattern { text: text.to_owned(), reason };
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => {
+                let scheme = Scheme::parse(&scheme.to_ascii_lowercase())
+                    .ok_or_else(|| invalid("the scheme must be `https`, `http` or `ssh`"))?;
+                (Some(scheme), rest)
+            }
+            None => (None, text),
+        };
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let repository = path.trim_matches('/').trim_end_matches(".git");
+        let (host, port) = split_port(authority)
+            .ok_or_else(|| invalid("the port must be a number up to 65535"))?;
+        let host = match host.strip_prefix('*') {
+            Some("") => HostPattern::AnyPublic,
+            Some(rest) => match rest.strip_prefix('.').map(str::parse::<Host>) {
+                Some(Ok(Host::Name(name))) => HostPattern::Under(name.as_str().to_owned()),
+                _ => return Err(invalid("`*` stands alone, or before `.` and a name")),
+            },
+            None => HostPattern::Exact(
+                host.parse().map_err(|_| invalid("it holds no host name or address"))?,
+            ),
+        };
+        if host == HostPattern::AnyPublic && !repository.is_empty() {
+            return Err(invalid("`*` takes no repository"));
+        }
+        Ok(Self {
+            host,
+            constraint: Constraint { scheme, port },
+            repository: (!repository.is_empty()).then(|| repository.to_owned()),
+        })
+    }
+}
+
+/// Splits `host:port`; `[v6]:port` too.
+fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+    let port_at = authority.rfind(']').map_or(0, |end| end + 1);
+    let after = authority.get(port_at..)?;
+    match after.rsplit_once(':') {
+        Some((_, port)) => {
+            let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            let host = authority.get(..authority.len() - port.len() - 1)?;
+            if is_number { Some((host, Some(port.parse().ok()?))) } else { None }
+        }
+        None => Some((authority, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(scheme: &str, authority: &str, repository: &str) -> Destination {
+        Destination {
+            scheme: Scheme::parse(scheme),
+            repository: (!repository.is_empty()).then(|| repository.to_owned()),
+            ..Destination::parse_authority(authority).unwrap()
+        }
+    }
+
+    #[track_caller]
+    fn check(pattern: &str, holds: &[(&str, &str)], fails: &[(&str, &str)]) {
+        let set = DomainSet::parse([pattern]).unwrap();
+        for (expected, cases) in [(true, holds), (false, fails)] {
+            for (scheme, rest) in cases {
+                let (authority, repository) = rest.split_once('/').unwrap_or((rest, ""));
+                let destination = destination(scheme, authority, repository);
+                assert_eq!(set.contains(&destination), expected, "{pattern}: {scheme} {rest}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_means_the_default_port_of_either_web_scheme() {
+        check(
+            "Docs.Example.com",
+            &[
+                ("https", "docs.example.com"),
+                ("http", "docs.example.com:80"),
+                ("ssh", "docs.example.com/a/b"),
+            ],
+            &[
+                ("https", "docs.example.com:8443"),
+                ("https", "docs.example.com:80"),
+                ("https", "a.docs.example.com"),
+                ("https", "docs.example.com.evil.example"),
+                ("https", "evildocs.example.com"),
+            ],
+        );
+        check("example.com:8080", &[("http", "example.com:8080")], &[("http", "example.com")]);
+        check("example.com:443", &[("https", "example.com")], &[("http", "example.com")]);
+        check(
+            "https://example.com",
+            &[("https", "example.com:443")],
+            &[("http", "example.com"), ("", "example.com")],
+        );
+        check(
+            "example.com",
+            &[("", "example.com"), ("", "example.com:443")],
+            &[("", "example.com:22")],
+        );
+    }
+
+    #[test]
+    fn a_star_is_any_public_name_and_nothing_else() {
+        check(
+            "*",
+            &[("https", "example.com"), ("http", "a.b.example")],
+            &[
+                ("https", "127.0.0.1"),
+                ("https", "8.8.8.8"),
+                ("https", "[::1]"),
+                ("https", "localhost"),
+                ("https", "printer"),
+                ("https", "x.internal"),
+                ("https", "example.com:8443"),
+            ],
+        );
+        check(
+            "*.example.com",
+            &[("https", "example.com"), ("https", "a.b.example.com")],
+            &[
+                ("https", "notexample.com"),
+                ("https", "example.com.evil"),
+                ("https", "example.com:1"),
+            ],
+        );
+        check("https://*", &[("https", "example.com")], &[("http", "example.com")]);
+    }
+
+    #[test]
+    fn a_repository_is_exact() {
+        check(
+            "github.com/acme/app.git",
+            &[("https", "github.com/acme/app"), ("ssh", "github.com/acme/app")],
+            &[
+                ("https", "github.com/acme/app2"),
+                ("https", "github.com/acme"),
+                ("https", "github.com"),
+                ("https", "github.com:444/acme/app"),
+                ("ssh", "gitlab.com/acme/app"),
+            ],
+        );
+    }
+
+    #[test]
+    fn addresses_are_named_literally() {
+        check(
+            "127.0.0.1:8080",
+            &[("http", "127.0.0.1:8080")],
+            &[("http", "127.0.0.2:8080"), ("http", "localhost:8080")],
+        );
+        check("[::1]:9", &[("http", "[::1]:9")], &[("http", "[::1]")]);
+    }
+
+    #[test]
+    fn an_empty_set_holds_nothing() {
+        assert!(!DomainSet::new(Vec::new()).contains(&destination("https", "example.com", "")));
+    }
+
+    #[test]
+    fn refuses_what_is_no_pattern() {
+        for bad in [
+            "",
+            "*example.com",
+            "a.*.com",
+            "*.*",
+            "ftp://x.com",
+            "x.com:0x50",
+            "x.com:99999",
+            "a b",
+            "*/a/b",
+            "exa\0mple.com",
+            "*.1.2.3.4",
+            "x.com:",
+        ] {
+            assert!(DomainPattern::parse(bad).is_err(), "accepted {bad:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The decision: a policy and a resolved call give a verdict.
+//!
+//! Pure: no I/O, no clock, no randomness. Whoever calls [`evaluate`] twice with the same input gets
+//! the same verdict, and no model takes part in it. This crate is the only mint of permits.
+//!
+//! ```text
+//! policy files ──load──▶ Policy ─┐
+//! machine ──ic-resolve──▶ Bounds ─┼─evaluate─▶ Verdict ┬ Deny(Denial)
+//! ToolCall ─ic-resolve─▶ ResolvedCall                  ├ Escalate(Escalation) ─settle─▶ Permit | Refused | AskAgain
+//!                                                      └ Allow(Permit)
+//! ```
+//!
+//! Reading order: [`artifact`] (the files), [`annotation`] and [`pointer`] (what arguments mean),
+//! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
+//! [`decide`] (the order of things), [`verdict`] (what comes out), [`policy`] (how it is loaded),
+//! [`builtin`] (the policies that come along).
+//!
+//! # Invariants
+//!
+//! - `ic-policy` does no I/O; paths reach it canonical.
+//! - Every [`Permit`] is made in [`verdict`], by an allowing verdict or by settling an escalation.
+//! - Deny beats escalate beats allow; what no rule covers is denied.
+
+pub mod annotation;
+pub mod artifact;
+pub mod bounds;
+pub mod builtin;
+pub mod call;
+pub mod decide;
+pub mod domain;
+pub mod effect;
+pub mod host_executes;
+mod index;
+pub mod pointer;
+pub mod policy;
+pub mod rule;
+pub mod verdict;
+
+pub use annotation::{Annotation, ArgumentAnnotation};
+pub use artifact::{ArtifactError, ExpectedDecision, Scenario, Scenarios, Source};
+pub use bounds::{Bounds, Containment, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
+pub use builtin::Builtin;
+pub use call::{
+    FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RoleValues, Standing,
+    UnannotatedPath, UrlValue, Value,
+};
+pub use decide::{Authority, Finding, Structural, decisive, evaluate, explain};
+pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
+pub use effect::Effect;
+pub use pointer::Pointer;
+pub use policy::{Locate, Policy, PolicySources};
+pub use rule::Rule;
+pub use verdict::{
+    Answer, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,
+    Settled, Ticket, Verdict,
+};

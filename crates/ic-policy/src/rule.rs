@@ -1,0 +1,305 @@
+//! One rule of a policy, and whether its conditions hold for a value or a call.
+//!
+//! Knows nothing of the order of rules or of the index; a rule answers for itself alone.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use ic_types::{CanonicalPath, Category, Role};
+#[cfg(test)]
+use ic_types::{ServerName, ToolName};
+
+use crate::call::{ResolvedCall, Value};
+use crate::domain::{Destination, DomainSet};
+use crate::effect::Effect;
+
+/// A rule, ready to be asked.
+#[derive(Debug)]
+pub struct Rule {
+    pub(crate) name: Arc<str>,
+    pub(crate) description: String,
+    pub(crate) principle: String,
+    pub(crate) reason: Arc<str>,
+    pub(crate) effect: Effect,
+    pub(crate) servers: Option<Vec<String>>,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) roles: Option<RoleSet>,
+    pub(crate) paths: Option<PathCondition>,
+    pub(crate) domains: Option<DomainCondition>,
+    pub(crate) lists: Vec<ListCondition>,
+}
+
+/// A set of roles.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct RoleSet(u16);
+
+#[derive(Debug)]
+pub(crate) struct PathCondition {
+    pub(crate) roles: RoleSet,
+    pub(crate) within: CanonicalPath,
+}
+
+#[derive(Debug)]
+pub(crate) struct DomainCondition {
+    pub(crate) roles: RoleSet,
+    pub(crate) allowed: DomainSet,
+}
+
+#[derive(Debug)]
+pub(crate) struct ListCondition {
+    pub(crate) roles: RoleSet,
+    pub(crate) allowed: Members,
+}
+
+/// The members of a list, by the way they are compared.
+#[derive(Debug)]
+pub(crate) enum Members {
+    Domains(DomainSet),
+    /// In lower case.
+    Emails(HashSet<String>),
+    Identifiers(Identifiers),
+}
+
+/// Identifiers in the forms in which roles compare them.
+#[derive(Debug)]
+pub(crate) struct Identifiers {
+    /// As written, for roles that compare text as it is.
+    exact: HashSet<String>,
+    /// In lower case, for roles of the identifier category.
+    lower: HashSet<String>,
+}
+
+/// How far the conditions on roles other than the judged one hold.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Hold {
+    No,
+    Partly,
+    Fully,
+}
+
+// === impl Rule ===
+
+impl Rule {
+    /// Returns the rule's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns what the rule does, in the policy's words.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Returns the sentence of the constitution that the rule comes from.
+    pub fn principle(&self) -> &str {
+        &self.principle
+    }
+
+    /// Returns why the rule says what it says.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Returns what the rule says.
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// Returns whether the rule speaks of this server and tool.
+    #[cfg(test)]
+    pub(crate) fn is_about(&self, server: &ServerName, tool: &ToolName) -> bool {
+        let names = |list: &Option<Vec<String>>, name: &str| {
+            list.as_ref().is_none_or(|names| names.iter().any(|entry| entry == name))
+        };
+        names(&self.servers, server.as_str()) && names(&self.tools, tool.as_str())
+    }
+
+    /// Returns whether the rule may settle values of `role`.
+    pub(crate) fn is_relevant_to(&self, role: Role) -> bool {
+        self.roles.is_none_or(|roles| roles.contains(role))
+            && self.paths.as_ref().is_none_or(|paths| paths.roles.contains(role))
+            && self.domains.as_ref().is_none_or(|domains| domains.roles.contains(role))
+            && (self.lists.is_empty() || self.lists.iter().any(|list| list.roles.contains(role)))
+    }
+
+    /// Returns whether the rule has no condition on values.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        self.paths.is_none() && self.domains.is_none() && self.lists.is_empty()
+    }
+
+    /// Returns whether the rule's conditions on `role` hold for `value`.
+    ///
+    /// The rule must be relevant to `role`.
+    pub(crate) fn covers(&self, role: Role, value: &Value) -> bool {
+        self.paths.as_ref().is_none_or(|paths| {
+            value.path().is_some_and(|value| value.path.is_within(&paths.within))
+        }) && self.domains.as_ref().is_none_or(|domains| {
+            Members::with_destination(value, |destination| domains.allowed.contains(destination))
+        }) && self
+            .lists
+            .iter()
+            .filter(|list| list.roles.contains(role))
+            .all(|list| list.allowed.holds(role, value))
+    }
+
+    /// Returns how far the conditions on other roles than `judged` hold for the call.
+    ///
+    /// `None` judges the call as a whole: then every list is such a condition.
+    pub(crate) fn holds_elsewhere(&self, judged: Option<Role>, call: &ResolvedCall) -> Hold {
+        self.lists
+            .iter()
+            .filter(|list| judged.is_none_or(|role| !list.roles.contains(role)))
+            .map(|list| list.holds_for(call))
+            .min()
+            .unwrap_or(Hold::Fully)
+    }
+
+    /// Returns how far the rule holds for a call without resource roles.
+    pub(crate) fn holds_for_whole(&self, call: &ResolvedCall) -> Hold {
+        // `paths` and `domains` never hold without a value.
+        let is_out = self.paths.is_some()
+            || self.domains.is_some()
+            || !self.roles.is_none_or(|roles| call.roles().iter().any(|r| roles.contains(r.role)));
+        if is_out { Hold::No } else { self.holds_elsewhere(None, call) }
+    }
+}
+
+// === impl RoleSet ===
+
+impl RoleSet {
+    pub(crate) fn of(roles: &[Role]) -> Self {
+        Self(roles.iter().fold(0, |bits, role| bits | 1 << *role as u16))
+    }
+
+    pub(crate) fn contains(self, role: Role) -> bool {
+        self.0 & 1 << role as u16 != 0
+    }
+}
+
+// === impl ListCondition ===
+
+impl ListCondition {
+    /// The condition must hold for every value of its roles, of which there is at least one.
+    fn holds_for(&self, call: &ResolvedCall) -> Hold {
+        let (mut n_values, mut n_members) = (0, 0);
+        for entry in call.roles().iter().filter(|entry| self.roles.contains(entry.role)) {
+            n_values += entry.values.len();
+            n_members +=
+                entry.values.iter().filter(|value| self.allowed.holds(entry.role, value)).count();
+        }
+        match (n_members, n_values) {
+            (0, _) => Hold::No,
+            (members, values) if members == values => Hold::Fully,
+            _ => Hold::Partly,
+        }
+    }
+}
+
+impl Members {
+    fn holds(&self, role: Role, value: &Value) -> bool {
+        match self {
+            Self::Domains(set) => Self::with_destination(value, |there| set.contains(there)),
+            Self::Emails(set) => match value {
+                Value::Text(text) => set.contains(&text.to_ascii_lowercase()),
+                Value::Path(_) | Value::Url(_) | Value::LocalRemote(_) => false,
+            },
+            Self::Identifiers(all) => all.of(role).contains(&comparable(value)),
+        }
+    }
+
+    /// Asks `holds` about where `value` leads; text is read as `host` or `host:port`.
+    fn with_destination(value: &Value, holds: impl Fn(&Destination) -> bool) -> bool {
+        match value {
+            Value::Url(url) => holds(&url.destination),
+            Value::Text(text) => {
+                Destination::parse_authority(text).is_some_and(|there| holds(&there))
+            }
+            Value::Path(_) | Value::LocalRemote(_) => false,
+        }
+    }
+}
+
+impl Identifiers {
+    pub(crate) fn new(texts: Vec<String>) -> Self {
+        let lower = texts.iter().map(|text| text.to_ascii_lowercase()).collect();
+        Self { exact: texts.into_iter().collect(), lower }
+    }
+
+    /// Returns the members in the form in which `role` compares them.
+    pub(crate) fn of(&self, role: Role) -> &HashSet<String> {
+        match role.category() {
+            Category::Identifier => &self.lower,
+            Category::Path | Category::Url | Category::Opaque => &self.exact,
+        }
+    }
+}
+
+/// Returns the text by which a value is compared with identifiers.
+pub(crate) fn comparable(value: &Value) -> String {
+    match value {
+        Value::Url(url) if url.destination.repository.is_some() => url.destination.to_string(),
+        Value::Url(_) | Value::Path(_) | Value::LocalRemote(_) | Value::Text(_) => {
+            value.to_string()
+        }
+    }
+}
+
+/// The conditions of a rule, in words; prints as one line.
+#[derive(Debug)]
+pub struct Conditions<'a>(&'a Rule);
+
+impl Rule {
+    /// Returns the rule's conditions, to be printed.
+    pub fn conditions(&self) -> Conditions<'_> {
+        Conditions(self)
+    }
+}
+
+impl fmt::Display for Conditions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(rule) = self;
+        let mut parts = Vec::new();
+        if let Some(servers) = &rule.servers {
+            parts.push(format!("server is {}", servers.join(" or ")));
+        }
+        if let Some(tools) = &rule.tools {
+            parts.push(format!("tool is {}", tools.join(" or ")));
+        }
+        if let Some(roles) = rule.roles {
+            parts.push(format!("role is {roles}"));
+        }
+        if let Some(PathCondition { roles, within }) = &rule.paths {
+            parts.push(format!("{roles} is within {within}"));
+        }
+        if let Some(DomainCondition { roles, allowed }) = &rule.domains {
+            parts.push(format!("{roles} is one of {allowed}"));
+        }
+        for ListCondition { roles, allowed } in &rule.lists {
+            parts.push(format!("{roles} is one of {allowed}"));
+        }
+        match parts.as_slice() {
+            [] => f.write_str("anything"),
+            parts => f.write_str(&parts.join(" and ")),
+        }
+    }
+}
+
+impl fmt::Display for RoleSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> =
+            Role::all().filter(|role| self.contains(*role)).map(Role::as_str).collect();
+        f.write_str(if names.is_empty() { "nothing" } else { "" })?;
+        f.write_str(&names.join(" or "))
+    }
+}
+
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Domains(set) => set.fmt(f),
+            Self::Emails(set) => write!(f, "{} addresses", set.len()),
+            Self::Identifiers(all) => write!(f, "{} names", all.exact.len()),
+        }
+    }
+}

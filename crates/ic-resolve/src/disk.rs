@@ -1,0 +1,146 @@
+//! The disk as resolving sees it: what is at a path, where a link points, a small file's bytes.
+//!
+//! Absence is an answer; every other failure is an error, and an error never counts as absence.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use ic_policy::FileState;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+
+/// What resolving may ask of a disk.
+pub trait Disk {
+    /// Looks at `path` without following a link at its end; `None` if nothing is there.
+    fn look(&self, path: &Path) -> io::Result<Option<Entry>>;
+
+    /// Returns where the link at `path` points.
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// Reads the regular file at `path`, following no link at its end.
+    ///
+    /// `None` if nothing is there; an error if it is longer than `bytes_max` or no regular file.
+    fn read_file(&self, path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>>;
+
+    /// Returns the names of the links directly in the directory `path`, at most `n_max` of them.
+    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>>;
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// Which one it is, and how it is now.
+    pub state: FileState,
+}
+
+/// What something on a disk is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A socket, device or pipe.
+    Other,
+}
+
+/// The disk of this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
+        match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(entry_of(&stat))),
+            Err(error) if is_absence(error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        let target = rustix::fs::readlinkat(CWD, path, Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+    }
+
+    fn read_file(&self, path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        // NONBLOCK: opening a pipe that an agent put there must not wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(error) if is_absence(error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if entry_of(&rustix::fs::fstat(&file)?).kind != Kind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            let n = rustix::io::read(&file, &mut chunk)?;
+            bytes.extend_from_slice(chunk.get(..n).unwrap_or_default());
+            if bytes_max < bytes.len() {
+                let reason = format!("it is longer than {bytes_max} bytes");
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+            }
+            if n == 0 {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+
+    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(error) if is_absence(error) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut links = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&directory)? {
+            let entry = entry?;
+            if entry.file_type() == FileType::Symlink {
+                links.push(OsString::from_vec(entry.file_name().to_bytes().to_vec()));
+            }
+            if links.len() == n_max {
+                break;
+            }
+        }
+        Ok(links)
+    }
+}
+
+/// Nothing can be at a path whose parent is missing or is no directory.
+fn is_absence(error: rustix::io::Errno) -> bool {
+    matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR)
+}
+
+fn entry_of(stat: &rustix::fs::Stat) -> Entry {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Kind::Other,
+    };
+    let state = FileState {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        modified_s: stat.st_mtime,
+        modified_ns: i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+    };
+    Entry { kind, state }
+}
+
+/// Returns whether `path` starts at the root.
+pub(crate) fn is_absolute(path: &Path) -> bool {
+    path.as_os_str().as_bytes().first() == Some(&b'/')
+}

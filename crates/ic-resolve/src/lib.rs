@@ -1,0 +1,31 @@
+//! A call's values made canonical on this machine: paths, URLs, git remotes.
+//!
+//! The step between what an agent wrote and what the policy judges. It is the only crate that looks
+//! at the disk before the verdict, it only reads, and all it reads goes through the [`Disk`] trait,
+//! so that its laws can be tested without one.
+//!
+//! ```text
+//! ToolCall ──Resolver::resolve──▶ ResolvedCall      a value that cannot be resolved is noted, and denied by the policy
+//! Places ───bounds::gather──────▶ Bounds            sandbox, protected paths, what the host executes
+//! ```
+//!
+//! Reading order: [`disk`], [`path`], [`url`], [`remote`], [`git`], [`resolver`], [`bounds`].
+//!
+//! # Invariants
+//!
+//! - Resolving is idempotent: a resolved path resolves to itself while the disk stays as it is.
+//! - What is judged is what is sent: [`ic_policy::ResolvedCall::sent`] holds the judged forms.
+//! - Nothing is executed, written, or looked up in a network.
+
+pub mod bounds;
+pub mod disk;
+pub mod git;
+pub mod path;
+pub mod remote;
+pub mod resolver;
+pub mod url;
+
+pub use bounds::{BoundsError, Places};
+pub use disk::{Disk, Entry, Kind, RealDisk};
+pub use path::PathFault;
+pub use resolver::Resolver;

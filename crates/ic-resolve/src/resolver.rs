@@ -1,0 +1,524 @@
+//! Turns a call into what is judged: finds the values of each role and makes them canonical.
+//!
+//! Decides nothing. A value that cannot be resolved becomes an [`InvalidValue`], which the policy
+//! denies; so a mistake here makes a call impossible, not possible.
+
+use ic_policy::host_executes::WORKSPACE_NAMES;
+use ic_policy::{
+    Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
+    ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, UnannotatedPath, Value,
+};
+use ic_types::path::PATH_BYTES_MAX;
+use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
+
+use crate::disk::{Disk, Kind};
+use crate::git::{GitFault, Repository};
+use crate::path::{self, Found, Last, PathFault};
+use crate::remote::{self, Remote};
+use crate::url::parse_fetch_url;
+
+/// Resolves calls on one machine, for one session.
+#[derive(Clone, Copy)]
+pub struct Resolver<'a> {
+    /// Where to look.
+    pub disk: &'a dyn Disk,
+    /// What `~` stands for.
+    pub home: &'a AbsolutePath,
+    /// The directory against which relative paths are resolved.
+    pub sandbox: Option<&'a Sandbox>,
+}
+
+/// The argument by which tools name the repository that they work in.
+const REPOSITORY_ARGUMENT: &str = "path";
+
+impl std::fmt::Debug for Resolver<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resolver")
+            .field("home", self.home)
+            .field("sandbox", &self.sandbox)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Resolver<'_> {
+    /// Resolves `call` by what `policy` says of its arguments.
+    pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
+        let mut parts = ResolvedParts {
+            sent: call.arguments.clone(),
+            standing: Standing::Unknown,
+            roles: Vec::new(),
+            invalid: Vec::new(),
+            unknown_arguments: Vec::new(),
+            unannotated_paths: Vec::new(),
+            asked: call,
+        };
+        if let Some(annotation) = policy.annotation(&parts.asked.server, &parts.asked.tool) {
+            parts.standing =
+                if annotation.is_draft() { Standing::Draft } else { Standing::Annotated };
+            self.resolve_annotated(annotation, &mut parts);
+        }
+        ResolvedCall::assert_resolved(parts)
+    }
+
+    /// Makes a path of a rule, a flag or a configuration file canonical.
+    pub fn locate(&self, text: &str) -> Result<CanonicalPath, PathFault> {
+        let path = path::absolute(text, self.home, None)?;
+        Ok(path::follow(self.disk, &path, Last::Follow)?.path)
+    }
+
+    fn resolve_annotated(&self, annotation: &Annotation, parts: &mut ResolvedParts) {
+        let arguments = &parts.asked.arguments;
+        let unknown = arguments.keys().filter(|key| !annotation.names(key));
+        parts.unknown_arguments = unknown.map(ToOwned::to_owned).collect();
+        let mut outcome = Outcome { roles: Vec::new(), invalid: Vec::new() };
+        for argument in annotation.arguments() {
+            let roles = argument.roles(arguments);
+            for role in roles {
+                outcome.note_role(*role);
+            }
+            let bearing: Vec<Role> =
+                roles.iter().copied().filter(|role| *role != Role::None).collect();
+            if bearing.is_empty() {
+                continue;
+            }
+            let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            replace(argument.place(), sent, &mut parts.sent);
+        }
+        parts.roles = outcome.roles;
+        parts.invalid = outcome.invalid;
+        for (name, value) in arguments.iter() {
+            if !is_bearing_as_a_whole(annotation, name, arguments) {
+                self.find_paths(name, value, &mut parts.unannotated_paths);
+            }
+        }
+    }
+
+    /// Resolves the values of one argument; returns, value by value, what is sent instead.
+    fn resolve_argument(
+        &self,
+        argument: &ArgumentAnnotation,
+        roles: &[Role],
+        arguments: &Object,
+        outcome: &mut Outcome,
+    ) -> Vec<Option<String>> {
+        let place = argument.place();
+        let texts = match texts_at(place, arguments) {
+            Ok(texts) => texts,
+            Err(reason) => {
+                outcome.note_invalid(place, roles, &reason);
+                return Vec::new();
+            }
+        };
+        let is_remote = roles.contains(&Role::GitRemoteUrl);
+        if texts.is_empty() && is_remote {
+            self.resolve_default_remotes(place, arguments, outcome);
+        }
+        let base = self.base_of(argument, arguments);
+        let mut sent = Vec::new();
+        for text in texts {
+            match self.resolve_text(text, roles, base.as_ref(), arguments) {
+                Ok(resolved) => {
+                    for (role, value) in resolved.values {
+                        outcome.note_value(role, value);
+                    }
+                    sent.push(resolved.sent);
+                }
+                Err(reason) => {
+                    outcome.note_invalid(place, roles, &reason);
+                    sent.push(None);
+                }
+            }
+        }
+        sent
+    }
+
+    fn resolve_text(
+        &self,
+        text: &str,
+        roles: &[Role],
+        base: Option<&CanonicalPath>,
+        arguments: &Object,
+    ) -> Result<ResolvedText, String> {
+        let mut resolved = ResolvedText { values: Vec::new(), sent: None };
+        let paths: Vec<Role> =
+            roles.iter().copied().filter(|role| role.category() == Category::Path).collect();
+        if !paths.is_empty() {
+            self.resolve_path(text, &paths, base, &mut resolved)
+                .map_err(|fault| fault.to_string())?;
+        }
+        for role in roles {
+            match (role, role.category()) {
+                (_, Category::Path) => {}
+                (Role::GitRemoteUrl, _) => self.resolve_remote(text, arguments, &mut resolved)?,
+                (role, Category::Url) => {
+                    let url = parse_fetch_url(text).map_err(|fault| fault.to_string())?;
+                    resolved.sent = Some(url.text.clone());
+                    resolved.values.push((*role, Value::Url(url)));
+                }
+                (role, Category::Identifier | Category::Opaque) => {
+                    check_opaque(*role, text)?;
+                    resolved.values.push((*role, Value::Text(role.canonical_text(text))));
+                }
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// Resolves a path in the forms that its roles need.
+    ///
+    /// A path that is removed is meant as the entry; if that is a link to a directory, what is
+    /// behind it is judged too, because a recursive tool would go there.
+    fn resolve_path(
+        &self,
+        text: &str,
+        roles: &[Role],
+        base: Option<&CanonicalPath>,
+        resolved: &mut ResolvedText,
+    ) -> Result<(), PathFault> {
+        let path = path::absolute(text, self.home, base)?;
+        let followed = path::follow(self.disk, &path, Last::Follow)?;
+        let kept = match roles.iter().any(|role| role.is_entry()) && !path::ends_in_directory(text)
+        {
+            true => Some(path::follow(self.disk, &path, Last::Keep)?),
+            false => None,
+        };
+        let to_send = kept.as_ref().map_or(&followed.path, |kept| &kept.path);
+        resolved.sent = Some(to_send.to_str().ok_or(PathFault::NotUtf8)?.to_owned());
+        for role in roles {
+            let forms = match &kept {
+                Some(kept) if role.is_entry() => {
+                    let is_link_to_directory =
+                        kept.path != followed.path && is_directory(&followed);
+                    std::iter::once(kept).chain(is_link_to_directory.then_some(&followed)).collect()
+                }
+                Some(_) | None => vec![&followed],
+            };
+            for form in forms {
+                let value = self.path_value(*role, form.clone());
+                resolved.values.push((*role, Value::Path(value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn path_value(&self, role: Role, found: Found) -> PathValue {
+        let mut value = found.into_value();
+        if let (true, Some(Sandbox { path: workspace, kind: SandboxKind::Workspace })) =
+            (role.changes_path(), self.sandbox)
+        {
+            self.find_aliases(workspace, &mut value);
+        }
+        value
+    }
+
+    /// Notes the listed names of a workspace that are links and lead to `value`.
+    ///
+    /// Looks beside the value and above it, and at the top of the workspace for a value outside; a
+    /// link elsewhere in the workspace is not found.
+    fn find_aliases(&self, workspace: &CanonicalPath, value: &mut PathValue) {
+        let mut directories: Vec<CanonicalPath> =
+            value.path.ancestors().skip(1).take_while(|path| path.is_within(workspace)).collect();
+        if directories.is_empty() {
+            directories.push(workspace.clone());
+        }
+        for directory in directories {
+            for name in WORKSPACE_NAMES {
+                let relative = name.components.join("/");
+                let Ok(found) =
+                    path::walk(self.disk, directory.clone(), relative.as_ref(), Last::Follow)
+                else {
+                    continue;
+                };
+                let leads_here = match name.reach {
+                    ic_policy::Reach::Itself => value.path == found.path,
+                    ic_policy::Reach::Beneath => value.path.is_within(&found.path),
+                };
+                if leads_here && !found.links.is_empty() {
+                    value.also.extend(found.links);
+                }
+            }
+        }
+    }
+
+    /// Returns the directory against which the argument's relative paths are resolved.
+    fn base_of(&self, argument: &ArgumentAnnotation, arguments: &Object) -> Option<CanonicalPath> {
+        match argument.relative_to() {
+            Some(base) => self.one_path_at(base, arguments),
+            None => self.sandbox.map(|sandbox| sandbox.path.clone()),
+        }
+    }
+
+    /// Resolves the one path at `place`; none if there are none or several.
+    fn one_path_at(&self, place: &Pointer, arguments: &Object) -> Option<CanonicalPath> {
+        match texts_at(place, arguments).ok()?.as_slice() {
+            [text] => {
+                let base = self.sandbox.map(|sandbox| &sandbox.path);
+                let path = path::absolute(text, self.home, base).ok()?;
+                Some(path::follow(self.disk, &path, Last::Follow).ok()?.path)
+            }
+            _ => None,
+        }
+    }
+
+    fn resolve_remote(
+        &self,
+        text: &str,
+        arguments: &Object,
+        resolved: &mut ResolvedText,
+    ) -> Result<(), String> {
+        let role = Role::GitRemoteUrl;
+        let directory = repository_directory(self, arguments);
+        match remote::parse(text).map_err(|fault| fault.to_string())? {
+            Remote::Network(url) => {
+                for rewritten in self.rewrites(text, directory.as_ref())? {
+                    resolved.values.push((role, self.remote_url(&rewritten, directory.as_ref())?));
+                }
+                resolved.values.push((role, Value::Url(url)));
+            }
+            Remote::Local(path) => {
+                let path = self.local_remote(&path, directory.as_ref())?;
+                resolved.sent = path.to_str().map(ToOwned::to_owned);
+                resolved.values.push((role, Value::LocalRemote(path)));
+            }
+            Remote::Name(name) => {
+                let directory = directory.ok_or_else(|| {
+                    format!(
+                        "`{}` names a remote, but the call names no one repository",
+                        name.escape_debug()
+                    )
+                })?;
+                let repository =
+                    Repository::open(self.disk, &directory).map_err(|fault| fault.to_string())?;
+                for value in self.named_remote(&repository, &name, &directory)? {
+                    resolved.values.push((role, value));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves what git would take where the call names no remote; finding none leaves no value.
+    fn resolve_default_remotes(&self, place: &Pointer, arguments: &Object, outcome: &mut Outcome) {
+        let Some(directory) = repository_directory(self, arguments) else { return };
+        let repository = match Repository::open(self.disk, &directory) {
+            Ok(repository) => repository,
+            Err(GitFault::Absent(_)) => return,
+            Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
+                return outcome.note_invalid(place, &[Role::GitRemoteUrl], &fault.to_string());
+            }
+        };
+        for name in repository.default_remotes() {
+            if repository.remote_urls(&name).is_none() && name == "origin" {
+                continue;
+            }
+            match self.named_remote(&repository, &name, &directory) {
+                Ok(values) => {
+                    for value in values {
+                        outcome.note_value(Role::GitRemoteUrl, value);
+                    }
+                }
+                Err(reason) => outcome.note_invalid(place, &[Role::GitRemoteUrl], &reason),
+            }
+        }
+    }
+
+    /// Returns the URLs behind a remote's name, or behind a URL that stands in its place.
+    fn named_remote(
+        &self,
+        repository: &Repository,
+        name: &str,
+        directory: &CanonicalPath,
+    ) -> Result<Vec<Value>, String> {
+        let urls = match repository.remote_urls(name) {
+            Some(urls) => urls,
+            // `branch.<name>.remote` may be a URL, or `.` for the repository itself.
+            None => match remote::parse(name).map_err(|fault| fault.to_string())? {
+                Remote::Network(_) | Remote::Local(_) => {
+                    std::iter::once(name.to_owned()).chain(repository.rewrites(name)).collect()
+                }
+                Remote::Name(name) => {
+                    return Err(format!("`{directory}` has no remote `{}`", name.escape_debug()));
+                }
+            },
+        };
+        urls.iter().map(|url| self.remote_url(url, Some(directory))).collect()
+    }
+
+    /// Reads a URL as it stands in a repository's config, where a bare word is a directory.
+    fn remote_url(&self, url: &str, directory: Option<&CanonicalPath>) -> Result<Value, String> {
+        match remote::parse(url).map_err(|fault| fault.to_string())? {
+            Remote::Network(url) => Ok(Value::Url(url)),
+            Remote::Local(path) | Remote::Name(path) => {
+                self.local_remote(&path, directory).map(Value::LocalRemote)
+            }
+        }
+    }
+
+    /// Returns what git would make of a literal URL, by the config of the repository around it.
+    fn rewrites(
+        &self,
+        url: &str,
+        directory: Option<&CanonicalPath>,
+    ) -> Result<Vec<String>, String> {
+        let Some(directory) = directory else { return Ok(Vec::new()) };
+        for directory in directory.ancestors() {
+            match Repository::open(self.disk, &directory) {
+                Ok(repository) => return Ok(repository.rewrites(url)),
+                Err(GitFault::Absent(_)) => {}
+                Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
+                    return Err(fault.to_string());
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// A directory of this machine is a remote only inside the sandbox.
+    fn local_remote(
+        &self,
+        text: &str,
+        directory: Option<&CanonicalPath>,
+    ) -> Result<CanonicalPath, String> {
+        let sandbox = self.sandbox.map(|sandbox| &sandbox.path);
+        let path = path::absolute(text, self.home, directory.or(sandbox))
+            .and_then(|path| path::follow(self.disk, &path, Last::Follow))
+            .map_err(|fault| fault.to_string())?
+            .path;
+        if sandbox.is_some_and(|sandbox| path.is_within(sandbox)) && path.to_str().is_some() {
+            Ok(path)
+        } else {
+            Err(format!("the local remote `{path}` is not in the sandbox"))
+        }
+    }
+
+    /// Notes what the strings of an argument without a role would be as paths, keys included.
+    fn find_paths(&self, argument: &str, value: &Json, found: &mut Vec<UnannotatedPath>) {
+        match value {
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+            Json::String(text) => found.extend(self.as_path(argument, text)),
+            Json::Array(items) => {
+                for item in items {
+                    self.find_paths(argument, item, found);
+                }
+            }
+            Json::Object(object) => {
+                for (key, value) in object.iter() {
+                    found.extend(self.as_path(argument, key));
+                    self.find_paths(argument, value, found);
+                }
+            }
+        }
+    }
+
+    fn as_path(&self, argument: &str, text: &str) -> Option<UnannotatedPath> {
+        if text.is_empty() || PATH_BYTES_MAX < text.len() {
+            return None;
+        }
+        let text = file_url_path(text).unwrap_or(text);
+        let base = self.sandbox.map(|sandbox| &sandbox.path);
+        let path = path::absolute(text, self.home, base).ok()?;
+        let found = path::follow(self.disk, &path, Last::Follow).ok()?;
+        Some(UnannotatedPath { argument: argument.to_owned(), path: found.into_value() })
+    }
+}
+
+/// One text, resolved: its values by role, and what is sent in its place.
+struct ResolvedText {
+    values: Vec<(Role, Value)>,
+    sent: Option<String>,
+}
+
+/// What resolving the annotated arguments gives, as it comes together.
+struct Outcome {
+    roles: Vec<RoleValues>,
+    invalid: Vec<InvalidValue>,
+}
+
+impl Outcome {
+    fn note_role(&mut self, role: Role) -> Option<&mut RoleValues> {
+        if !self.roles.iter().any(|entry| entry.role == role) {
+            self.roles.push(RoleValues { role, values: Vec::new() });
+        }
+        self.roles.iter_mut().find(|entry| entry.role == role)
+    }
+
+    fn note_value(&mut self, role: Role, value: Value) {
+        if let Some(entry) = self.note_role(role) {
+            entry.values.push(value);
+        }
+    }
+
+    fn note_invalid(&mut self, place: &Pointer, roles: &[Role], reason: &str) {
+        let role = roles.first().copied().unwrap_or(Role::None);
+        let (place, reason) = (place.as_str().to_owned(), reason.to_owned());
+        self.invalid.push(InvalidValue { place, role, reason });
+    }
+}
+
+/// Returns the texts at `place`: a string is one, an array of strings several, `null` none.
+fn texts_at<'a>(place: &Pointer, arguments: &'a Object) -> Result<Vec<&'a str>, String> {
+    let expected = || "expected a string or an array of strings".to_owned();
+    let mut texts = Vec::new();
+    for value in place.find(arguments).map_err(|_| expected())? {
+        match value {
+            Json::Null => {}
+            Json::String(text) => texts.push(text.as_str()),
+            Json::Array(items) => {
+                for item in items {
+                    texts.push(item.as_str().ok_or_else(expected)?);
+                }
+            }
+            Json::Bool(_) | Json::Number(_) | Json::Object(_) => return Err(expected()),
+        }
+    }
+    Ok(texts)
+}
+
+/// Puts the judged forms in the place of the texts, in the order in which they were found.
+fn replace(place: &Pointer, sent: Vec<Option<String>>, arguments: &mut Object) {
+    let mut sent = sent.into_iter();
+    let mut put = |slot: &mut Json| {
+        if let Some(Some(text)) = sent.next() {
+            *slot = Json::String(text);
+        }
+    };
+    for value in place.find_mut(arguments).unwrap_or_default() {
+        match value {
+            Json::String(_) => put(value),
+            Json::Array(items) => items.iter_mut().for_each(&mut put),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => {}
+        }
+    }
+}
+
+/// Returns whether the whole of the argument bears a role in this call, not just a place in it.
+fn is_bearing_as_a_whole(annotation: &Annotation, name: &str, arguments: &Object) -> bool {
+    annotation.arguments().iter().any(|argument| {
+        argument.place().as_str() == name
+            && argument.roles(arguments).iter().any(|role| *role != Role::None)
+    })
+}
+
+fn check_opaque(role: Role, text: &str) -> Result<(), String> {
+    if role == Role::BranchName && (text.starts_with(['-', '+']) || text.contains(':')) {
+        return Err("a branch neither begins with `-` or `+` nor contains `:`".to_owned());
+    }
+    Ok(())
+}
+
+fn repository_directory(resolver: &Resolver<'_>, arguments: &Object) -> Option<CanonicalPath> {
+    resolver.one_path_at(&Pointer::parse(REPOSITORY_ARGUMENT).ok()?, arguments)
+}
+
+fn is_directory(found: &Found) -> bool {
+    found.entry.is_some_and(|entry| entry.kind == Kind::Directory)
+}
+
+/// Returns the path of a `file:` URL.
+fn file_url_path(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("file:")?;
+    match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').and_then(|slash| rest.get(slash..)),
+        None => Some(rest),
+    }
+}

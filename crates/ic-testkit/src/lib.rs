@@ -1,0 +1,11 @@
+//! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
+//! and the recorded vectors and hostile inputs, where they lie beside the project.
+//!
+//! Never part of the product: other crates use it as a dev-dependency only.
+
+pub mod memory_disk;
+pub mod place;
+pub mod shared;
+
+pub use memory_disk::MemoryDisk;
+pub use place::{Output, Place};

@@ -1,0 +1,124 @@
+//! A hermetic place: a temporary directory with a home in it, and the real binary run there.
+//!
+//! The environment is written out, so nothing of the developer's machine leaks into a test.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: it makes files, runs the binary, and a failure is a failed test"
+)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A temporary directory with `home/` in it.
+#[derive(Debug)]
+pub struct Place {
+    directory: tempfile::TempDir,
+    binary: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+/// What the binary printed, and how it ended.
+#[derive(Clone, Debug)]
+#[must_use = "look at the output or at the exit code"]
+pub struct Output {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Place {
+    /// Makes a place for `binary`, usually `env!("CARGO_BIN_EXE_ironcurtain")`.
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        fs::create_dir(directory.path().join("home")).expect("a home");
+        Self { directory, binary: binary.into(), variables: Vec::new() }
+    }
+
+    /// Returns the root of the place, free of links.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().canonicalize().expect("the place exists")
+    }
+
+    /// Returns a path in the place.
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root().join(relative)
+    }
+
+    /// Sets an environment variable for the binary.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Writes a file and the directories above it.
+    pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        fs::write(&path, bytes).expect("a written file");
+        path
+    }
+
+    /// Makes a directory and those above it.
+    pub fn dir(&self, relative: impl AsRef<Path>) -> PathBuf {
+        let path = self.path(relative);
+        fs::create_dir_all(&path).expect("directories");
+        path
+    }
+
+    /// Makes a link.
+    pub fn link(&self, relative: impl AsRef<Path>, target: impl AsRef<Path>) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+        std::os::unix::fs::symlink(target, path).expect("a link");
+    }
+
+    /// Runs the binary in the place.
+    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs the binary in the place, with `input` on its standard input.
+    pub fn run_with_input<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Output {
+        let mut child = Command::new(&self.binary)
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("piped");
+        let input = input.to_vec();
+        // A thread, so that a child that prints before it has read all does not wait for us.
+        let writer = std::thread::spawn(move || {
+            // A child that ends early closes its end; that is its business.
+            stdin.write_all(&input).ok();
+        });
+        let output = child.wait_with_output().expect("the binary ends");
+        writer.join().expect("the writer ends");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        Output {
+            code: output.status.code().unwrap_or_else(|| panic!("killed: {}", output.status)),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}

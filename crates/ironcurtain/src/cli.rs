@@ -1,0 +1,24 @@
+//! The command line as it is typed; what is meant by it is worked out by each command.
+
+use crate::commands::{completions::CompletionsArgs, man::ManArgs, policy::PolicyCommand};
+
+/// Run AI agents on your real files, repositories and accounts without trusting the agent
+///
+/// Every effect of an agent is a mediated call: judged by a deterministic policy as allow, deny or
+/// escalate to a person, and recorded.
+#[derive(Debug, clap::Parser)]
+#[command(name = "ironcurtain", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Ask the policy, test it, explain it
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}

@@ -1,0 +1,49 @@
+//! One file per command, and what they share: exit codes and dispatch.
+
+pub(crate) mod completions;
+pub(crate) mod man;
+pub(crate) mod policy;
+
+use std::process::ExitCode;
+
+use crate::cli::Command;
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// How a command ended that did what it was asked to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Exit {
+    /// All is well, or the call is allowed.
+    Success,
+    /// Something that was checked does not hold.
+    Failed,
+    /// The call needs a person.
+    NeedsApproval,
+    /// The call is denied.
+    Denied,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::Failed => 1,
+            Exit::NeedsApproval => 3,
+            Exit::Denied => 4,
+        })
+    }
+}
+
+/// Runs `command`.
+pub(crate) fn run(
+    command: Command,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    match command {
+        Command::Policy(command) => policy::run(command, environment, screen),
+        Command::Completions(args) => completions::run(&args, screen),
+        Command::Man(args) => man::run(&args, screen),
+    }
+}

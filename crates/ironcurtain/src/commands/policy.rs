@@ -1,0 +1,35 @@
+//! `ironcurtain policy`: what the policy says, and why.
+
+mod check;
+mod explain;
+mod request;
+mod show;
+mod test;
+
+use crate::commands::Exit;
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Ask the policy, test it, explain it
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum PolicyCommand {
+    Check(check::CheckArgs),
+    Test(test::TestArgs),
+    Explain(explain::ExplainArgs),
+    Show(show::ShowArgs),
+}
+
+/// Runs `command`.
+pub(crate) fn run(
+    command: PolicyCommand,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    match command {
+        PolicyCommand::Check(args) => check::run(&args, environment, screen),
+        PolicyCommand::Test(args) => test::run(&args, environment, screen),
+        PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
+        PolicyCommand::Show(args) => show::run(&args, environment, screen),
+    }
+}

@@ -1,0 +1,132 @@
+//! `ironcurtain policy check`: what would the policy say?
+
+use std::io::{BufRead, Read as _};
+use std::path::PathBuf;
+
+use ic_types::JsonLimits;
+
+use crate::commands::Exit;
+use crate::commands::policy::request::{Answer, Request};
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::files;
+use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::screen::{Screen, visible};
+
+/// Show what the policy says about a call
+///
+/// Nothing is forwarded and nothing is recorded; the arguments are not checked against the tool's
+/// input schema. Exits with 0 if the call is allowed, 3 if it needs a person and 4 if it is denied.
+///
+/// With `--requests`, reads one call per line, `{"server": …, "tool": …, "arguments": {…}}` (further
+/// keys are left alone, so recorded answers can be fed in again), and prints for each line, in
+/// order, `{"decision", "rule", "reason", "escalatedRoles"}`. A line that is no such request is
+/// denied as `structural-invalid-request`; then the exit code is 1, otherwise 0.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    judge: JudgeArgs,
+    /// Read calls from a file of JSON lines, or from standard input for `-`
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["server", "tool", "arguments"])]
+    requests: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    /// MCP server that the call is for
+    #[arg(required_unless_present = "requests")]
+    server: Option<String>,
+    /// Tool on that server
+    #[arg(required_unless_present = "requests")]
+    tool: Option<String>,
+    /// Arguments of the call, a JSON object
+    #[arg(value_name = "JSON", required_unless_present = "requests", allow_hyphen_values = true)]
+    arguments: Option<String>,
+}
+
+/// The rule that is named for a line that is no request.
+const INVALID_REQUEST: &str = "structural-invalid-request";
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &CheckArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    match (&args.requests, &args.server, &args.tool, &args.arguments) {
+        (Some(requests), _, _, _) => {
+            let lines = files::open_lines(requests)?;
+            let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+            check_batch(&judge, lines, screen)
+        }
+        (None, Some(server), Some(tool), Some(arguments)) => {
+            let arguments = Request::parse_arguments(arguments).map_err(Failure::usage)?;
+            let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+            let request = Request { server: server.clone(), tool: tool.clone(), arguments };
+            let name = format!("{server}.{tool}");
+            check_one(&name, &request.judge(&judge), args.json, screen)
+        }
+        (None, ..) => Err(Failure::usage("expected SERVER, TOOL and JSON, or --requests")),
+    }
+}
+
+fn check_one(
+    name: &str,
+    answer: &Answer,
+    json: bool,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    if json {
+        screen.line(&answer.to_json())?;
+    } else {
+        screen.line(&format!("{}: {}", visible(name), answer.decision))?;
+        screen.line(&format!("  rule: {}", visible(&answer.rule)))?;
+        screen.line(&format!("  reason: {}", visible(&answer.reason)))?;
+        if !answer.escalated_roles.is_empty() {
+            screen.line(&format!("  escalated roles: {}", answer.escalated_roles.join(", ")))?;
+        }
+    }
+    Ok(match answer.decision {
+        "allow" => Exit::Success,
+        "escalate" => Exit::NeedsApproval,
+        _ => Exit::Denied,
+    })
+}
+
+fn check_batch(
+    judge: &Judge,
+    mut lines: Box<dyn BufRead>,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let mut exit = Exit::Success;
+    let mut n_lines = 0_usize;
+    let mut line = Vec::new();
+    while read_line(&mut *lines, &mut line)? {
+        n_lines += 1;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let answer = match Request::parse_line(&line) {
+            Ok(request) => request.judge(judge),
+            Err(reason) => {
+                exit = Exit::Failed;
+                screen.warning(&format!("request {n_lines} cannot be read: {reason}"));
+                Answer::denied(INVALID_REQUEST, reason)
+            }
+        };
+        screen.line(&answer.to_json())?;
+    }
+    Ok(exit)
+}
+
+/// Reads one line, of which no more is kept than a request may be long.
+fn read_line(lines: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool, Failure> {
+    let failed = |source| Failure::environment("cannot read the requests").with_source(source);
+    line.clear();
+    let limit = JsonLimits::CALL.bytes_max + 1;
+    lines.take(limit as u64).read_until(b'\n', line).map_err(failed)?;
+    if line.len() == limit && line.last() != Some(&b'\n') {
+        lines.skip_until(b'\n').map_err(failed)?;
+    }
+    Ok(!line.is_empty())
+}

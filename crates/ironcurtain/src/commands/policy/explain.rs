@@ -1,0 +1,191 @@
+//! `ironcurtain policy explain`: why does the policy say that?
+
+use ic_policy::{Authority, Finding, ResolvedCall, Value, decisive};
+use ic_types::Json;
+use serde::Serialize;
+
+use crate::commands::Exit;
+use crate::commands::policy::request::Request;
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::screen::{Screen, visible};
+
+/// Show why the policy says what it says about a call
+///
+/// Shows what the call's values resolve to, everything that speaks for or against the call, and the
+/// sentence of the constitution behind each rule. Always exits with 0 if there is an answer.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    judge: JudgeArgs,
+    /// Print the explanation as JSON
+    #[arg(long)]
+    json: bool,
+    /// MCP server that the call is for
+    server: String,
+    /// Tool on that server
+    tool: String,
+    /// Arguments of the call, a JSON object
+    #[arg(value_name = "JSON", allow_hyphen_values = true)]
+    arguments: String,
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Explanation {
+    decision: &'static str,
+    rule: String,
+    reason: String,
+    policy: String,
+    policy_hash: String,
+    resolved: serde_json::Value,
+    sent: serde_json::Value,
+    findings: Vec<ExplainedFinding>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExplainedFinding {
+    decision: &'static str,
+    rule: String,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<SettledValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principle: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constitution_line: Option<usize>,
+    decisive: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SettledValue {
+    value: String,
+    settled_by: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &ExplainArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let arguments = Request::parse_arguments(&args.arguments).map_err(Failure::usage)?;
+    let request = Request { server: args.server.clone(), tool: args.tool.clone(), arguments };
+    let call = request.into_call().map_err(Failure::usage)?;
+    let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+    let (call, findings) = judge.explain(call);
+    let explanation = Explanation::of(&judge, &call, &findings);
+    if args.json {
+        screen.line(&serde_json::to_string(&explanation).unwrap_or_default())?;
+    } else {
+        let name = format!("{}.{}", call.server(), call.tool());
+        print(&explanation, &name, &call, screen)?;
+    }
+    Ok(Exit::Success)
+}
+
+impl Explanation {
+    fn of(judge: &Judge, call: &ResolvedCall, findings: &[Finding]) -> Self {
+        let chosen = decisive(findings);
+        let explained: Vec<ExplainedFinding> = findings
+            .iter()
+            .map(|finding| ExplainedFinding {
+                decisive: chosen.is_some_and(|chosen| std::ptr::eq(chosen, finding)),
+                ..ExplainedFinding::of(judge, call, finding)
+            })
+            .collect();
+        let decided = explained.iter().find(|finding| finding.decisive);
+        Self {
+            decision: decided.map_or("deny", |finding| finding.decision),
+            rule: decided.map_or_else(String::new, |finding| finding.rule.clone()),
+            reason: decided.map_or_else(String::new, |finding| finding.reason.clone()),
+            policy: judge.origin.clone(),
+            policy_hash: judge.policy.hash().to_string(),
+            resolved: to_serde(&call.resolved_json()),
+            sent: to_serde(&Json::Object(call.sent().clone())),
+            findings: explained,
+        }
+    }
+}
+
+impl ExplainedFinding {
+    fn of(judge: &Judge, call: &ResolvedCall, finding: &Finding) -> Self {
+        let rule = finding.authority.rule(&judge.policy);
+        let principle =
+            rule.map(|rule| rule.principle().to_owned()).filter(|text| !text.is_empty());
+        let constitution_line = principle.as_deref().and_then(|principle| {
+            let text = judge.constitution.as_deref()?;
+            text.lines().position(|line| line.contains(principle)).map(|at| at + 1)
+        });
+        let values = finding.role.map_or(&[][..], |role| call.values(role));
+        let name = |authority: Authority| authority.name(&judge.policy).to_string();
+        Self {
+            decision: finding.effect.as_str(),
+            rule: name(finding.authority),
+            reason: finding.reason(&judge.policy).to_string(),
+            role: finding.role.map(|role| role.as_str()),
+            values: finding
+                .settled
+                .iter()
+                .map(|(position, authority)| SettledValue {
+                    value: values.get(*position).map_or_else(String::new, Value::to_string),
+                    settled_by: name(*authority),
+                })
+                .collect(),
+            principle,
+            constitution_line,
+            decisive: false,
+        }
+    }
+}
+
+fn print(
+    explanation: &Explanation,
+    name: &str,
+    call: &ResolvedCall,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    screen.line(&format!("{name}: {}", explanation.decision))?;
+    screen.line(&format!("  policy: {}", visible(&explanation.policy)))?;
+    for entry in call.roles().iter().filter(|entry| entry.role != ic_types::Role::None) {
+        let values: Vec<String> =
+            entry.values.iter().map(|value| visible(&value.to_string())).collect();
+        let values = if values.is_empty() { "(no value)".to_owned() } else { values.join(", ") };
+        screen.line(&format!("  {}: {values}", entry.role))?;
+    }
+    for finding in &explanation.findings {
+        print_finding(finding, screen)?;
+    }
+    Ok(())
+}
+
+fn print_finding(finding: &ExplainedFinding, screen: &mut Screen) -> Result<(), Failure> {
+    let about = finding.role.map_or_else(String::new, |role| format!(" ({role})"));
+    let mark = if finding.decisive { "=>" } else { " -" };
+    screen.line(&format!("{mark} {} by {}{about}", finding.decision, visible(&finding.rule)))?;
+    screen.line(&format!("     {}", visible(&finding.reason)))?;
+    if finding.values.len() > 1 {
+        for SettledValue { value, settled_by } in &finding.values {
+            screen.line(&format!("     {}: {}", visible(value), visible(settled_by)))?;
+        }
+    }
+    if let Some(principle) = &finding.principle {
+        let line =
+            finding.constitution_line.map_or_else(String::new, |line| format!(", line {line}"));
+        screen.line(&format!("     constitution{line}: \"{}\"", visible(principle)))?;
+    }
+    Ok(())
+}
+
+/// Our JSON, for serde to print.
+fn to_serde(json: &Json) -> serde_json::Value {
+    // A number that no double holds is the one thing that serde_json cannot take over: then text.
+    let text = json.to_string();
+    serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text))
+}

@@ -1,0 +1,170 @@
+//! `ironcurtain policy show`: the policy in force, readable.
+
+use ic_policy::{Annotation, Policy, Rule};
+use serde::Serialize;
+
+use crate::commands::Exit;
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::screen::{Screen, visible};
+
+/// Show the policy in force
+///
+/// Prints where it comes from, its hash, and its rules in the order in which they are asked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    judge: JudgeArgs,
+    /// Print the constitution instead: the plain-English text behind the rules
+    #[arg(long, conflicts_with_all = ["tools", "json"])]
+    constitution: bool,
+    /// Print the annotated tools and the roles of their arguments too
+    #[arg(long)]
+    tools: bool,
+    /// Print the policy as JSON, tools included
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    policy: String,
+    policy_hash: String,
+    rules: Vec<ShownRule>,
+    tools: Vec<ShownTool>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownRule {
+    name: String,
+    then: &'static str,
+    when: String,
+    description: String,
+    principle: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownTool {
+    server: String,
+    tool: String,
+    draft: bool,
+    comment: String,
+    arguments: Vec<ShownArgument>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShownArgument {
+    name: String,
+    roles: Vec<&'static str>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &ShowArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+    if args.constitution {
+        let Some(constitution) = &judge.constitution else {
+            return Err(Failure::config(format!(
+                "the policy {} has no constitution.md",
+                judge.origin
+            )));
+        };
+        for line in constitution.lines() {
+            screen.line(&visible(line))?;
+        }
+        return Ok(Exit::Success);
+    }
+    let shown = Shown::of(&judge);
+    if args.json {
+        screen.line(&serde_json::to_string(&shown).unwrap_or_default())?;
+    } else {
+        print(&shown, args.tools, screen)?;
+    }
+    Ok(Exit::Success)
+}
+
+impl Shown {
+    fn of(judge: &Judge) -> Self {
+        let policy: &Policy = &judge.policy;
+        Self {
+            policy: judge.origin.clone(),
+            policy_hash: policy.hash().to_string(),
+            rules: policy.rules().iter().map(ShownRule::of).collect(),
+            tools: policy
+                .annotations()
+                .map(|(server, tool, annotation)| ShownTool {
+                    server: server.to_string(),
+                    tool: tool.to_string(),
+                    draft: annotation.is_draft(),
+                    comment: annotation.comment().to_owned(),
+                    arguments: arguments_of(annotation),
+                })
+                .collect(),
+        }
+    }
+}
+
+impl ShownRule {
+    fn of(rule: &Rule) -> Self {
+        Self {
+            name: rule.name().to_owned(),
+            then: rule.effect().as_str(),
+            when: rule.conditions().to_string(),
+            description: rule.description().to_owned(),
+            principle: rule.principle().to_owned(),
+            reason: rule.reason().to_owned(),
+        }
+    }
+}
+
+fn arguments_of(annotation: &Annotation) -> Vec<ShownArgument> {
+    let roles_of = |argument: &ic_policy::ArgumentAnnotation| {
+        let mut roles: Vec<&'static str> = Vec::new();
+        for role in argument.possible_roles() {
+            if !roles.contains(&role.as_str()) {
+                roles.push(role.as_str());
+            }
+        }
+        roles
+    };
+    let shown = |argument| ShownArgument {
+        name: ic_policy::ArgumentAnnotation::place(argument).as_str().to_owned(),
+        roles: roles_of(argument),
+    };
+    annotation.arguments().iter().map(shown).collect()
+}
+
+fn print(shown: &Shown, with_tools: bool, screen: &mut Screen) -> Result<(), Failure> {
+    let Shown { policy, policy_hash, rules, tools } = shown;
+    screen.line(&format!("policy {}", visible(policy)))?;
+    screen.line(&format!("hash   {policy_hash}"))?;
+    screen.line(&format!("{} rules, {} annotated tools", rules.len(), tools.len()))?;
+    for (position, rule) in rules.iter().enumerate() {
+        screen.line("")?;
+        screen.line(&format!("{:>3}. {:<8} {}", position + 1, rule.then, visible(&rule.name)))?;
+        screen.line(&format!("     if {}", visible(&rule.when)))?;
+        screen.line(&format!("     {}", visible(&rule.description)))?;
+    }
+    if !with_tools {
+        return Ok(());
+    }
+    for tool in tools {
+        let draft = if tool.draft { "  (draft)" } else { "" };
+        screen.line("")?;
+        screen.line(&format!("{}.{}{draft}", tool.server, tool.tool))?;
+        for argument in &tool.arguments {
+            screen.line(&format!(
+                "     {}: {}",
+                visible(&argument.name),
+                argument.roles.join(" ")
+            ))?;
+        }
+    }
+    Ok(())
+}

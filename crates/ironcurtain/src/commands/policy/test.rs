@@ -1,0 +1,105 @@
+//! `ironcurtain policy test`: does the policy say what its scenarios expect?
+
+use ic_policy::artifact;
+use ic_policy::{ExpectedDecision, Scenario, Scenarios};
+use ic_types::Json;
+use serde::Serialize;
+
+use crate::commands::Exit;
+use crate::commands::policy::request::{Answer, Request};
+use crate::environment::Environment;
+use crate::error::Failure;
+use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::screen::{Screen, visible};
+
+/// Run the policy's scenarios
+///
+/// Judges each call of the policy's test-scenarios.json and compares the decision with the expected
+/// one. Without `--sandbox` the calls are judged as in a new session, whose sandbox is empty.
+/// Exits with 0 if all pass and with 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    judge: JudgeArgs,
+    /// Print all results as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// How one scenario came out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    description: String,
+    passed: bool,
+    expected: &'static str,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &TestArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let judge = Judge::load(&args.judge, NoSandbox::Fresh, environment, screen)?;
+    let Some(file) = &judge.scenarios else {
+        return Err(Failure::config(format!(
+            "the policy {} has no test-scenarios.json",
+            judge.origin
+        )));
+    };
+    let scenarios: Scenarios = artifact::read(file.source())?;
+    let outcomes: Vec<Outcome> =
+        scenarios.scenarios.into_iter().map(|scenario| Outcome::of(scenario, &judge)).collect();
+    if args.json {
+        screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
+    } else {
+        report(&outcomes, &judge, screen)?;
+    }
+    let all_passed = outcomes.iter().all(|outcome| outcome.passed);
+    Ok(if all_passed { Exit::Success } else { Exit::Failed })
+}
+
+fn report(outcomes: &[Outcome], judge: &Judge, screen: &mut Screen) -> Result<(), Failure> {
+    for outcome in outcomes.iter().filter(|outcome| !outcome.passed) {
+        let Answer { decision, rule, reason, .. } = &outcome.answer;
+        screen.line(&format!("FAILED  {}", visible(&outcome.description)))?;
+        screen.line(&format!(
+            "        expected {}, got {decision} by {}",
+            outcome.expected,
+            visible(rule)
+        ))?;
+        screen.line(&format!("        {}", visible(reason)))?;
+    }
+    let n_passed = outcomes.iter().filter(|outcome| outcome.passed).count();
+    screen.line(&format!(
+        "{n_passed} of {} scenarios pass ({})",
+        outcomes.len(),
+        visible(&judge.origin)
+    ))
+}
+
+impl Outcome {
+    fn of(scenario: Scenario, judge: &Judge) -> Self {
+        let Scenario { description, request, expected_decision, .. } = scenario;
+        let answer = match request.arguments {
+            Json::Object(arguments) => {
+                Request { server: request.server_name, tool: request.tool_name, arguments }
+                    .judge(judge)
+            }
+            _ => Answer::denied(
+                "structural-invalid-request",
+                "`arguments` must be an object".to_owned(),
+            ),
+        };
+        let (expected, passed) = match expected_decision {
+            ExpectedDecision::Allow => ("allow", answer.decision == "allow"),
+            ExpectedDecision::Escalate => ("escalate", answer.decision == "escalate"),
+            ExpectedDecision::Deny => ("deny", answer.decision == "deny"),
+            ExpectedDecision::NotAllow => ("not-allow", answer.decision != "allow"),
+        };
+        Self { description, passed, expected, answer }
+    }
+}

@@ -1,0 +1,261 @@
+//! `mcp-servers.json`: the servers, as far as the decision needs them.
+//!
+//! The whole file is checked, so that a mistake shows at once; starting servers is not done here.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ic_policy::artifact::{self, Source};
+use ic_policy::{Containment, DomainSet, ServerTraits};
+use ic_types::ServerName;
+use serde::Deserialize;
+
+use crate::error::Failure;
+
+/// Reads the servers out of a file.
+pub(crate) fn read(source: Source<'_>) -> Result<HashMap<ServerName, ServerTraits>, Failure> {
+    let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
+    file.into_iter()
+        .map(|(name, entry)| {
+            let place = name.clone();
+            let name: ServerName = name
+                .parse()
+                .map_err(|error| Failure::config(format!("{}: {error}", source.file)))?;
+            let traits = entry.traits(&name).map_err(|(key, reason)| {
+                Failure::config(format!("{}: {place}{key}: {reason}", source.file))
+            })?;
+            Ok((name, traits))
+        })
+        .collect()
+}
+
+/// Returns the built-in servers, which are there when no file says otherwise.
+pub(crate) fn builtin() -> HashMap<ServerName, ServerTraits> {
+    let all = [BuiltinServer::Filesystem, BuiltinServer::Git, BuiltinServer::Fetch];
+    all.into_iter()
+        .filter_map(|server| {
+            let traits =
+                ServerTraits { containment: server.containment(), allowed_domains: Vec::new() };
+            Some((server.as_str().parse().ok()?, traits))
+        })
+        .collect()
+}
+
+/// One server as it stands in the file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ServerEntry {
+    builtin: Option<BuiltinServer>,
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    env: Option<BTreeMap<String, String>>,
+    cwd: Option<String>,
+    url: Option<String>,
+    headers: Option<BTreeMap<String, String>>,
+    #[serde(rename = "description")]
+    _description: Option<String>,
+    sandbox: Option<SandboxEntry>,
+    contained: Option<bool>,
+    allowed_domains: Option<Vec<String>>,
+    #[serde(rename = "serial")]
+    _serial: Option<bool>,
+    #[serde(rename = "unixSockets")]
+    _unix_sockets: Option<bool>,
+    #[serde(rename = "allowSampling")]
+    _allow_sampling: Option<bool>,
+    #[serde(rename = "allowElicitation")]
+    _allow_elicitation: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum BuiltinServer {
+    Filesystem,
+    Git,
+    Fetch,
+}
+
+/// `false`, or what the cage lets through.
+#[derive(Debug)]
+enum SandboxEntry {
+    Off,
+    Cage { allowed_domains: Option<Vec<String>> },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CageEntry {
+    #[serde(rename = "filesystem")]
+    _filesystem: Option<FilesystemEntry>,
+    network: Option<NetworkEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FilesystemEntry {
+    #[serde(rename = "allowRead")]
+    _allow_read: Option<Vec<String>>,
+    #[serde(rename = "allowWrite")]
+    _allow_write: Option<Vec<String>>,
+    #[serde(rename = "denyRead")]
+    _deny_read: Option<Vec<String>>,
+    #[serde(rename = "denyWrite")]
+    _deny_write: Option<Vec<String>>,
+}
+
+/// `false`, or the domains that the cage lets through.
+#[derive(Debug)]
+enum NetworkEntry {
+    Off,
+    Domains(DomainsEntry),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct DomainsEntry {
+    allowed_domains: Option<Vec<String>>,
+    #[serde(rename = "deniedDomains")]
+    _denied_domains: Option<Vec<String>>,
+}
+
+impl BuiltinServer {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Filesystem => "filesystem",
+            Self::Git => "git",
+            Self::Fetch => "fetch",
+        }
+    }
+
+    fn containment(self) -> Containment {
+        match self {
+            Self::Filesystem => Containment::ContainedFilesystem,
+            Self::Git => Containment::Contained,
+            Self::Fetch => Containment::Loose,
+        }
+    }
+}
+
+/// The key below a server's entry, and what is wrong with it.
+type Fault = (&'static str, String);
+
+impl ServerEntry {
+    fn traits(self, name: &ServerName) -> Result<ServerTraits, Fault> {
+        self.check_kind()?;
+        let containment = self.containment(name)?;
+        let of_cage = match self.sandbox {
+            Some(SandboxEntry::Cage { allowed_domains }) => allowed_domains,
+            Some(SandboxEntry::Off) | None => None,
+        };
+        let mut allowed_domains = Vec::new();
+        for (key, texts) in [
+            (".allowedDomains", self.allowed_domains),
+            (".sandbox.network.allowedDomains", of_cage),
+        ] {
+            if let Some(texts) = texts {
+                let set = DomainSet::parse(texts.iter().map(String::as_str))
+                    .map_err(|error| (key, error.to_string()))?;
+                allowed_domains.push(set);
+            }
+        }
+        Ok(ServerTraits { containment, allowed_domains })
+    }
+
+    /// A server is built in, or a command, or a URL.
+    fn check_kind(&self) -> Result<(), Fault> {
+        let of_command = self.args.is_some() || self.env.is_some() || self.cwd.is_some();
+        match (self.builtin, &self.command, &self.url) {
+            (Some(_), None, None) if !of_command && self.headers.is_none() => Ok(()),
+            (None, Some(command), None) if self.headers.is_none() => match command.as_str() {
+                "" => Err((".command", "the command is empty".to_owned())),
+                _ => Ok(()),
+            },
+            (None, None, Some(url)) if !of_command => match url.starts_with("https://") {
+                true => Ok(()),
+                false => Err((".url", "only `https://` servers are used".to_owned())),
+            },
+            _ => {
+                let reason = "expected either `builtin`, or `command` (with `args`, `env`, `cwd`), \
+                              or `url` (with `headers`)";
+                Err(("", reason.to_owned()))
+            }
+        }
+    }
+
+    fn containment(&self, name: &ServerName) -> Result<Containment, Fault> {
+        let is_confined = !matches!(self.sandbox, Some(SandboxEntry::Off));
+        let by_default =
+            self.builtin.is_some_and(|server| server.containment() != Containment::Loose);
+        if self.contained == Some(true) && !is_confined {
+            let reason = "a server that is not confined cannot be contained";
+            return Err((".contained", reason.to_owned()));
+        }
+        let is_filesystem =
+            self.builtin == Some(BuiltinServer::Filesystem) || name.as_str() == "filesystem";
+        Ok(match (self.contained.unwrap_or(by_default) && is_confined, is_filesystem) {
+            (false, _) => Containment::Loose,
+            (true, true) => Containment::ContainedFilesystem,
+            (true, false) => Containment::Contained,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for SandboxEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match OffOr::<CageEntry>::deserialize(deserializer)? {
+            OffOr::Off => Ok(Self::Off),
+            OffOr::On(cage) => Ok(Self::Cage {
+                allowed_domains: match cage.network {
+                    Some(NetworkEntry::Domains(domains)) => domains.allowed_domains,
+                    // No network at all: no host is among the allowed ones.
+                    Some(NetworkEntry::Off) => Some(Vec::new()),
+                    None => None,
+                },
+            }),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NetworkEntry {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match OffOr::deserialize(deserializer)? {
+            OffOr::Off => Self::Off,
+            OffOr::On(domains) => Self::Domains(domains),
+        })
+    }
+}
+
+/// `false` or an object.
+enum OffOr<T> {
+    Off,
+    On(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OffOr<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OffOrVisitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for OffOrVisitor<T> {
+            type Value = OffOr<T>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("`false` or an object")
+            }
+
+            fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Self::Value, E> {
+                match value {
+                    false => Ok(OffOr::Off),
+                    true => Err(E::custom("expected `false` or an object")),
+                }
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> Result<Self::Value, A::Error> {
+                T::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(OffOr::On)
+            }
+        }
+
+        deserializer.deserialize_any(OffOrVisitor(std::marker::PhantomData))
+    }
+}

@@ -1,0 +1,35 @@
+//! The real binary, run in hermetic places.
+
+mod bad_input;
+mod commands;
+mod conformance;
+mod corpora;
+mod links;
+
+use ic_testkit::{Output, Place};
+
+/// A place for the binary that this test run has built.
+fn place() -> Place {
+    Place::new(env!("CARGO_BIN_EXE_ironcurtain"))
+}
+
+/// Reads each line of the binary's output as JSON.
+#[track_caller]
+fn json_lines(output: &Output) -> Vec<serde_json::Value> {
+    output.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+/// Makes a batch of requests for one tool, one for each value of its one argument.
+fn batch(server: &str, tool: &str, argument: &str, values: &[serde_json::Value]) -> String {
+    values
+        .iter()
+        .map(|value| {
+            let mut arguments = serde_json::Map::new();
+            arguments.insert(argument.to_owned(), value.clone());
+            format!(
+                "{}\n",
+                serde_json::json!({"server": server, "tool": tool, "arguments": arguments})
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! `cargo xtask`: the command line of the developer's tools.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask::bench::{self, Bench};
+use xtask::tidy;
+
+/// Tools for those who work on `IronCurtain`
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Check the house rules that a machine can check
+    ///
+    /// Prints one sentence for each finding and exits with 1 if there is any.
+    /// A line that begins with `note:` is worth reading, but fails nothing.
+    Tidy,
+    /// Measure how fast a part is
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match Task::parse() {
+        Task::Tidy => run_tidy(&mut out),
+        Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn run_tidy(out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let report = tidy::check_workspace()?;
+    write!(out, "{report}")?;
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
