@@ -7,8 +7,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Category, Role};
-#[cfg(test)]
-use ic_types::{ServerName, ToolName};
 
 use crate::call::{ResolvedCall, Value};
 use crate::domain::{Destination, DomainSet};
@@ -104,15 +102,6 @@ impl Rule {
     /// Returns what the rule says.
     pub fn effect(&self) -> Effect {
         self.effect
-    }
-
-    /// Returns whether the rule speaks of this server and tool.
-    #[cfg(test)]
-    pub(crate) fn is_about(&self, server: &ServerName, tool: &ToolName) -> bool {
-        let names = |list: &Option<Vec<String>>, name: &str| {
-            list.as_ref().is_none_or(|names| names.iter().any(|entry| entry == name))
-        };
-        names(&self.servers, server.as_str()) && names(&self.tools, tool.as_str())
     }
 
     /// Returns whether the rule may settle values of `role`.

@@ -80,9 +80,24 @@ impl<'de> Deserializer<'de> for &'de Json {
         visitor.visit_enum(UnitVariant(self))
     }
 
+    /// Takes objects only: serde would also take an array, field by field, which no format of ours is.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ShapeError> {
+        match self {
+            Json::Object(_) => self.deserialize_any(visitor),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                Err(serde::de::Error::custom("expected an object"))
+            }
+        }
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 

@@ -122,6 +122,8 @@ fn serde_reads_through_the_parser() {
     assert!(read(r#"{"name":"x","count":-3,"kind":"plain"}"#).is_err());
     assert!(read(r#"{"name":"x","count":3,"kind":"other"}"#).is_err());
     assert!(read(r#"{"name":"x","count":3,"kind":"plain","extra":1}"#).is_err());
+    let in_order = read(r#"["x",3,null,"plain"]"#).unwrap_err();
+    assert_eq!(in_order.to_string(), "expected an object");
 }
 
 fn any_json() -> impl Strategy<Value = Json> {
