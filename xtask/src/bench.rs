@@ -1,23 +1,69 @@
 //! `cargo xtask bench`: how fast the parts are, measured on this machine.
+//!
+//! Wall times on a busy machine are noise; so sizes and variants take turns in every round, and
+//! what is printed are medians and 99th percentiles over all rounds.
+
+mod policy;
 
 use std::io::Write;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::ensure;
 
 /// What to measure.
 #[derive(clap::Subcommand, Debug)]
 pub enum Bench {
-    /// Time the decision under policies of growing size
+    /// Time the decision, resolving and loading under policies of growing size
     Policy,
 }
 
 /// Runs one benchmark and writes its table to `out`.
 pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return run_optimised();
+    }
     match bench {
-        Bench::Policy => policy(out),
+        Bench::Policy => policy::run(out),
     }
 }
 
-fn policy(_out: &mut dyn Write) -> anyhow::Result<()> {
-    bail!("not written yet")
+/// Runs the same command again, built with optimisation: other figures are worth nothing.
+fn run_optimised() -> anyhow::Result<()> {
+    let status = Command::new("cargo")
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
+        .args(std::env::args_os().skip(1))
+        .status()?;
+    ensure!(status.success(), "the benchmark did not succeed");
+    Ok(())
+}
+
+/// The times of one thing that was done many times.
+#[derive(Debug, Default)]
+struct Samples(Vec<Duration>);
+
+impl Samples {
+    /// Times `work` once.
+    fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.0.push(start.elapsed());
+        result
+    }
+
+    /// Returns the time that `percent` of the samples stay within.
+    fn percentile(&mut self, percent: usize) -> Duration {
+        self.0.sort_unstable();
+        let at = self.0.len().saturating_sub(1) * percent / 100;
+        self.0.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// Prints a time in the unit that suits it.
+fn shown(time: Duration) -> String {
+    match time.as_nanos() {
+        ns @ 0..10_000 => format!("{:.2} µs", ns as f64 / 1e3),
+        ns @ 10_000..10_000_000 => format!("{:.0} µs", ns as f64 / 1e3),
+        ns => format!("{:.0} ms", ns as f64 / 1e6),
+    }
 }

@@ -35,12 +35,11 @@ pub struct BoundsError {
     source: PathFault,
 }
 
+/// The configured servers, by name.
+pub type Servers = HashMap<ServerName, ServerTraits>;
+
 /// Finds the places on `disk`.
-pub fn gather(
-    disk: &dyn Disk,
-    places: &Places,
-    servers: HashMap<ServerName, ServerTraits>,
-) -> Result<Bounds, BoundsError> {
+pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Bounds, BoundsError> {
     let in_home = |name: &str| {
         let path = places.home.as_path().join(name);
         // A home that is absolute and a name of ours make an absolute path, unless it is too long.

@@ -4,7 +4,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::disallowed_types,
     clippy::expect_used,
     clippy::panic,
     reason = "test support: it makes files, runs the binary, and a failure is a failed test"

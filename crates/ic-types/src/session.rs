@@ -43,13 +43,10 @@ impl SessionId {
     /// The caller checks for collisions: only it knows which directories exist.
     pub fn generate(now: Timestamp, random: u32) -> Self {
         let Civil { year, month, day, hour, minute, second, milli } = now.civil();
-        let base = Self::SUFFIX_ALPHABET.len() as u32;
-        let suffix: String = (0..4)
-            .scan(random, |rest, _| {
-                let digit = *rest % base;
-                *rest /= base;
-                Self::SUFFIX_ALPHABET.get(digit as usize).map(|byte| char::from(*byte))
-            })
+        let suffix: String = [1, 36, 36 * 36, 36 * 36 * 36]
+            .into_iter()
+            .filter_map(|place| Self::SUFFIX_ALPHABET.get((random / place % 36) as usize))
+            .map(|byte| char::from(*byte))
             .collect();
         Self(format!(
             "{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{second:02}-{milli:03}-{suffix}"

@@ -2,16 +2,16 @@
 //!
 //! Forwards nothing and records nothing.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use ic_policy::artifact::Source;
 use ic_policy::{
-    Bounds, Builtin, Finding, Policy, PolicySources, ResolvedCall, SandboxKind, ServerTraits,
-    Verdict, evaluate, explain,
+    Bounds, Builtin, Finding, Policy, PolicySources, ResolvedCall, SandboxKind, Verdict, evaluate,
+    explain,
 };
-use ic_resolve::{Places, RealDisk, Resolver, bounds};
-use ic_types::{AbsolutePath, CanonicalPath, ServerName, ToolCall};
+use ic_resolve::bounds::{self, Servers};
+use ic_resolve::{Places, RealDisk, Resolver};
+use ic_types::{AbsolutePath, CanonicalPath, ToolCall};
 
 use crate::environment::Environment;
 use crate::error::Failure;
@@ -206,20 +206,17 @@ impl JudgeArgs {
         &self,
         environment: &Environment,
         ironcurtain_home: &AbsolutePath,
-    ) -> Result<(HashMap<ServerName, ServerTraits>, Option<AbsolutePath>), Failure> {
-        let (path, bytes) = match &self.servers {
-            Some(path) => {
-                let path = environment.absolute(path)?;
-                let bytes = files::read(path.as_path())?;
-                (path, bytes)
-            }
-            None => {
-                let path =
-                    environment.absolute(&ironcurtain_home.as_path().join("mcp-servers.json"))?;
-                match files::read_if_present(path.as_path())? {
-                    Some(bytes) => (path, bytes),
-                    None => return Ok((servers::builtin(), None)),
-                }
+    ) -> Result<(Servers, Option<AbsolutePath>), Failure> {
+        let (path, bytes) = if let Some(path) = &self.servers {
+            let path = environment.absolute(path)?;
+            let bytes = files::read(path.as_path())?;
+            (path, bytes)
+        } else {
+            let path =
+                environment.absolute(&ironcurtain_home.as_path().join("mcp-servers.json"))?;
+            match files::read_if_present(path.as_path())? {
+                Some(bytes) => (path, bytes),
+                None => return Ok((servers::builtin(), None)),
             }
         };
         let file = path.as_path().display().to_string();

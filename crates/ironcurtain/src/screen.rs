@@ -60,23 +60,18 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 fn is_harmless(c: char) -> bool {
-    match c {
-        c if c.is_control() => false,
-        // Soft hyphen, combining grapheme joiner, Arabic letter mark, Hangul and Mongolian fillers.
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}' => {
-            false
-        }
+    let is_hidden = matches!(
+        c,
+        // Soft hyphen, grapheme joiner, Arabic letter mark, Hangul and Mongolian fillers.
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
         // Zero width, bidirectional marks and overrides, line and paragraph separators.
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
-        '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}' => false,
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        // Fillers, variation selectors, byte order mark, interlinear annotation.
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
         // Tags and further variation selectors.
-        '\u{e0000}'..='\u{e0fff}' => false,
-        _ => true,
-    }
+        | '\u{e0000}'..='\u{e0fff}'
+    );
+    !c.is_control() && !is_hidden
 }
 
 #[cfg(test)]

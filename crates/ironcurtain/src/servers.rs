@@ -2,17 +2,18 @@
 //!
 //! The whole file is checked, so that a mistake shows at once; starting servers is not done here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use ic_policy::artifact::{self, Source};
 use ic_policy::{Containment, DomainSet, ServerTraits};
+use ic_resolve::bounds::Servers;
 use ic_types::ServerName;
 use serde::Deserialize;
 
 use crate::error::Failure;
 
 /// Reads the servers out of a file.
-pub(crate) fn read(source: Source<'_>) -> Result<HashMap<ServerName, ServerTraits>, Failure> {
+pub(crate) fn read(source: Source<'_>) -> Result<Servers, Failure> {
     let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
     file.into_iter()
         .map(|(name, entry)| {
@@ -29,7 +30,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<HashMap<ServerName, ServerTrait
 }
 
 /// Returns the built-in servers, which are there when no file says otherwise.
-pub(crate) fn builtin() -> HashMap<ServerName, ServerTraits> {
+pub(crate) fn builtin() -> Servers {
     let all = [BuiltinServer::Filesystem, BuiltinServer::Git, BuiltinServer::Fetch];
     all.into_iter()
         .filter_map(|server| {

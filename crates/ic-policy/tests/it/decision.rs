@@ -202,12 +202,14 @@ fn a_sessions_sandbox_is_exempt_from_what_contains_it_and_a_workspace_is_not() {
     assert_eq!(summary(&evaluate(&all, &bounds, call())), "deny by structural-protected-path");
 }
 
+/// Judges one path under a policy that allows everything.
+fn judge_path(kind: SandboxKind, role: Role, text: &str) -> String {
+    let all = rules(&[rule("allow-all", "allow", "")]);
+    summary(&evaluate(&all, &bounds(kind), call("fs", "t", &[(role, &[text])])))
+}
+
 #[test]
 fn what_the_host_executes_escalates_in_a_workspace() {
-    let all = rules(&[rule("allow-all", "allow", "")]);
-    let judge = |kind, role, text: &str| {
-        summary(&evaluate(&all, &bounds(kind), call("fs", "t", &[(role, &[text])])))
-    };
     for name in [
         ".git",
         ".git/config",
@@ -247,15 +249,15 @@ fn what_the_host_executes_escalates_in_a_workspace() {
         let text = format!("/s/{name}");
         for role in [WritePath, DeletePath, WriteHistory] {
             let expected = format!("escalate by structural-host-executes ({role})");
-            assert_eq!(judge(SandboxKind::Workspace, role, &text), expected, "{name}");
+            assert_eq!(judge_path(SandboxKind::Workspace, role, &text), expected, "{name}");
         }
         assert_eq!(
-            judge(SandboxKind::Workspace, ReadPath, &text),
+            judge_path(SandboxKind::Workspace, ReadPath, &text),
             "allow by structural-sandbox-allow",
             "{name}"
         );
         assert_eq!(
-            judge(SandboxKind::Session, WritePath, &text),
+            judge_path(SandboxKind::Session, WritePath, &text),
             "allow by structural-sandbox-allow",
             "{name}"
         );
@@ -270,11 +272,15 @@ fn what_the_host_executes_escalates_in_a_workspace() {
     ] {
         let text = format!("/s/{name}");
         assert_eq!(
-            judge(SandboxKind::Workspace, WritePath, &text),
+            judge_path(SandboxKind::Workspace, WritePath, &text),
             "allow by structural-sandbox-allow",
             "{name}"
         );
     }
+}
+
+#[test]
+fn what_the_host_executes_from_the_home_escalates_anywhere() {
     for (text, expected) in [
         ("/h/.bashrc", "escalate by structural-host-executes (write-path)"),
         ("/h/.config", "escalate by structural-host-executes (write-path)"),
@@ -282,7 +288,7 @@ fn what_the_host_executes_escalates_in_a_workspace() {
         ("/h/.config/other", "allow by allow-all"),
         ("/other/.bashrc", "allow by allow-all"),
     ] {
-        assert_eq!(judge(SandboxKind::Session, WritePath, text), expected, "{text}");
+        assert_eq!(judge_path(SandboxKind::Session, WritePath, text), expected, "{text}");
     }
 }
 

@@ -74,22 +74,23 @@ fn a_denial_is_obeyed_whatever_its_digest() {
     for digest in [escalation().digest(&ticket()), Digest::of(b"other")] {
         match escalation().settle(&ticket(), &answer(Decision::Denied, digest), at(0)) {
             Settled::Refused(refusal) => {
-                assert_eq!(refusal.cause(), RefusalCause::Denied(DecidedBy::Cli))
+                assert_eq!(refusal.cause(), RefusalCause::Denied(DecidedBy::Cli));
             }
             other => panic!("{other:?}"),
         }
     }
 }
 
+#[track_caller]
+fn asks_again(escalation: Escalation, ticket: &Ticket, approved: &Answer) {
+    let settled = escalation.settle(ticket, approved, Timestamp::from_unix_ms(0));
+    assert!(matches!(settled, Settled::AskAgain(_)), "{settled:?}");
+}
+
 /// Whatever changes between question and answer, the person is asked again.
 #[test]
 fn an_approval_of_another_question_asks_again() {
     let approved = answer(Decision::Approved, escalation().digest(&ticket()));
-    #[track_caller]
-    fn asks_again(escalation: Escalation, ticket: &Ticket, approved: &Answer) {
-        let settled = escalation.settle(ticket, approved, Timestamp::from_unix_ms(0));
-        assert!(matches!(settled, Settled::AskAgain(_)), "{settled:?}");
-    }
     let other_argument = escalation_in(ASK, |parts| parts.sent.insert("content", "x"));
     asks_again(other_argument, &ticket(), &approved);
     let other_path = escalation_in(ASK, |parts| {

@@ -1,5 +1,12 @@
 //! Resolving, through the crate's public door: on a disk in memory, and on the real one.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests: a failure is a failed test"
+)]
+
 mod bounds;
 mod calls;
 mod paths;

@@ -107,6 +107,11 @@ struct Decimal {
     point: i64,
 }
 
+/// A length as a signed number; no document is so long that this would cut it.
+fn signed(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
 impl Decimal {
     fn of_double(double: f64) -> Option<Self> {
         double.is_finite().then(|| Self::of_text(&format!("{double:e}")))
@@ -128,13 +133,13 @@ impl Decimal {
         if digits.is_empty() {
             return Self { is_negative: false, digits, point: 0 };
         }
-        let point = exponent.saturating_add(whole.len() as i64).saturating_sub(n_leading as i64);
+        let point = exponent.saturating_add(signed(whole.len())).saturating_sub(signed(n_leading));
         Self { is_negative, digits, point }
     }
 
     /// Writes the number as `Number.prototype.toString` does.
     fn to_ecmascript(&self) -> String {
-        let (digits, n_digits) = (&self.digits, self.digits.len() as i64);
+        let (digits, n_digits) = (&self.digits, signed(self.digits.len()));
         if digits.is_empty() {
             return "0".to_owned();
         }

@@ -68,7 +68,7 @@ fn arguments(
     protected: &Value,
 ) -> Vec<String> {
     let policy = format!("policies/{name}");
-    let mut copy = |to: &str, from: &Value| {
+    let copy = |to: &str, from: &Value| {
         if let Some(from) = from.as_str() {
             place.write(format!("{policy}/{to}"), std::fs::read(folder.join(from)).unwrap());
         }

@@ -1,5 +1,15 @@
 //! The real binary, run in hermetic places.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::format_collect,
+    reason = "tests: a failure is a failed test"
+)]
+
 mod bad_input;
 mod commands;
 mod conformance;

@@ -129,7 +129,7 @@ impl ExplainedFinding {
             decision: finding.effect.as_str(),
             rule: name(finding.authority),
             reason: finding.reason(&judge.policy).to_string(),
-            role: finding.role.map(|role| role.as_str()),
+            role: finding.role.map(ic_types::Role::as_str),
             values: finding
                 .settled
                 .iter()

@@ -1,0 +1,241 @@
+//! Times loading, deciding, and resolving with deciding, at 10 to 10,000 rules, and a whole batch.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use ic_policy::artifact::Source;
+use ic_policy::{Bounds, Containment, Policy, PolicySources, SandboxKind, ServerTraits, evaluate};
+use ic_resolve::{Places, RealDisk, Resolver, bounds};
+use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ToolCall};
+
+use super::{Samples, shown};
+
+const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
+const ROUNDS: usize = 40;
+const CALLS_PER_ROUND: usize = 250;
+const LOADS: usize = 10;
+const BATCH: usize = 100_000;
+
+/// One size of policy, and what was measured with it.
+struct Subject {
+    n_rules: usize,
+    text: String,
+    policy: Policy,
+    decide: Samples,
+    resolve: Samples,
+    load: Samples,
+}
+
+/// A place on the real disk, for the calls to be about.
+struct Ground {
+    directory: tempfile::TempDir,
+    home: AbsolutePath,
+    bounds: Bounds,
+}
+
+/// Runs the benchmark.
+pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
+    let ground = Ground::new()?;
+    let mut subjects =
+        SIZES.iter().map(|n_rules| Subject::new(*n_rules)).collect::<anyhow::Result<Vec<_>>>()?;
+    let calls = ground.calls()?;
+    for round in 0..ROUNDS {
+        for subject in &mut subjects {
+            subject.measure(&ground, &calls, round)?;
+        }
+    }
+    writeln!(out, "| rules | decide p50 | decide p99 | resolve and decide p50 | p99 | load p50 |")?;
+    writeln!(out, "|---:|---:|---:|---:|---:|---:|")?;
+    for Subject { n_rules, decide, resolve, load, .. } in &mut subjects {
+        writeln!(
+            out,
+            "| {n_rules} | {} | {} | {} | {} | {} |",
+            shown(decide.percentile(50)),
+            shown(decide.percentile(99)),
+            shown(resolve.percentile(50)),
+            shown(resolve.percentile(99)),
+            shown(load.percentile(50)),
+        )?;
+    }
+    let subject = subjects.last().context("there are sizes")?;
+    batch(&ground, &subject.text, out)
+}
+
+impl Subject {
+    fn new(n_rules: usize) -> anyhow::Result<Self> {
+        let text = rules(n_rules);
+        let policy = load(&text)?;
+        let (decide, resolve, load) = Default::default();
+        Ok(Self { n_rules, text, policy, decide, resolve, load })
+    }
+
+    fn measure(&mut self, ground: &Ground, calls: &[ToolCall], round: usize) -> anyhow::Result<()> {
+        let resolver = ground.resolver();
+        for call in calls.iter().cycle().take(CALLS_PER_ROUND) {
+            let resolved = resolver.resolve(&self.policy, call.clone());
+            let verdict = self.decide.time(|| evaluate(&self.policy, &ground.bounds, resolved));
+            ensure!(
+                verdict.rule() != "default-deny",
+                "the benchmark asks about nothing: {verdict:?}"
+            );
+            let call = call.clone();
+            drop(self.resolve.time(|| {
+                evaluate(&self.policy, &ground.bounds, resolver.resolve(&self.policy, call))
+            }));
+        }
+        if round < LOADS {
+            drop(self.load.time(|| load(&self.text))?);
+        }
+        Ok(())
+    }
+}
+
+/// Writes `n_rules` rules: directories, hosts, repositories, owners and tools in turn, all for the
+/// same server, so that nothing but the index keeps a decision from asking them all.
+fn rules(n_rules: usize) -> String {
+    let mut text = String::from(r#"{"rules":["#);
+    for at in 0..n_rules - 2 {
+        let condition = match at % 4 {
+            0 => format!(
+                r#""paths":{{"roles":["read-path","write-path"],"within":"/data/d{at}/sub"}}"#
+            ),
+            1 => format!(
+                r#""domains":{{"roles":["fetch-url"],"allowed":["h{at}.example","*.d{at}.example"]}}"#
+            ),
+            2 => format!(
+                r#""lists":[{{"roles":["github-owner"],"allowed":["o{at}"],"matchType":"identifiers"}}]"#
+            ),
+            _ => format!(r#""tool":["tool{at}"]"#),
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            r#"{{"name":"rule-{at}","if":{{"server":["bench"],{condition}}},"then":"allow","reason":"r"}},"#
+        );
+    }
+    text.push_str(
+        r#"{"name":"ask-reads","if":{"server":["bench"],"roles":["read-path"]},"then":"escalate","reason":"r"},
+           {"name":"ask-rest","if":{"server":["bench"]},"then":"escalate","reason":"r"}]}"#,
+    );
+    text
+}
+
+const TOOLS: &str = r#"{"servers":{"bench":{"tools":[
+    {"toolName":"read","args":{"path":["read-path"],"note":["none"]}},
+    {"toolName":"move","args":{"source":["read-path","delete-path"],"destination":["write-path"]}},
+    {"toolName":"fetch","args":{"url":["fetch-url"]}},
+    {"toolName":"issue","args":{"owner":["github-owner"]}}
+]}}}"#;
+
+fn load(rules: &str) -> anyhow::Result<Policy> {
+    let sources = PolicySources {
+        compiled: Source { file: "compiled-policy.json", bytes: rules.as_bytes() },
+        annotations: Source { file: "tool-annotations.json", bytes: TOOLS.as_bytes() },
+        lists: None,
+    };
+    // Rules name directories that do not exist; finding that out on the disk is not what we measure.
+    let locate = |text: &str| CanonicalPath::new(text).map_err(|error| error.to_string());
+    Ok(Policy::load(&sources, &locate)?)
+}
+
+impl Ground {
+    fn new() -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let at = |name: &str| AbsolutePath::new(directory.path().join(name));
+        std::fs::create_dir_all(directory.path().join("sandbox/project/src"))?;
+        std::fs::create_dir_all(directory.path().join("home"))?;
+        std::fs::write(directory.path().join("sandbox/project/src/main.rs"), "fn main() {}")?;
+        let places = Places {
+            home: at("home")?,
+            sandbox: Some((at("sandbox")?, SandboxKind::Session)),
+            protected: vec![at("home/.ironcurtain")?],
+        };
+        let traits = ServerTraits {
+            containment: Containment::ContainedFilesystem,
+            allowed_domains: Vec::new(),
+        };
+        let servers = HashMap::from([("bench".parse()?, traits)]);
+        let bounds = bounds::gather(&RealDisk, &places, servers)?;
+        Ok(Self { directory, home: places.home, bounds })
+    }
+
+    fn resolver(&self) -> Resolver<'_> {
+        Resolver { disk: &RealDisk, home: &self.home, sandbox: self.bounds.sandbox.as_ref() }
+    }
+
+    /// One-path calls, in and outside the sandbox, and one of each other kind.
+    fn calls(&self) -> anyhow::Result<Vec<ToolCall>> {
+        let file = self.directory.path().join("sandbox/project/src/main.rs");
+        let call = |tool: &str, arguments: String| -> anyhow::Result<ToolCall> {
+            let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)?
+            else {
+                anyhow::bail!("arguments are an object");
+            };
+            Ok(ToolCall { server: "bench".parse()?, tool: tool.parse()?, arguments })
+        };
+        Ok(vec![
+            call("read", r#"{"path":"project/src/main.rs"}"#.to_owned())?,
+            call("read", format!(r#"{{"path":{:?}}}"#, file.display().to_string()))?,
+            call("read", r#"{"path":"/data/d8/sub/file.txt"}"#.to_owned())?,
+            call("read", r#"{"path":"/etc/hostname"}"#.to_owned())?,
+            call("fetch", r#"{"url":"https://a.d5.example/x"}"#.to_owned())?,
+            call("issue", r#"{"owner":"O2"}"#.to_owned())?,
+        ])
+    }
+}
+
+/// Runs the real binary over many one-path requests.
+fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let status =
+        Command::new("cargo").args(["build", "--release", "-q", "-p", "ironcurtain"]).status()?;
+    ensure!(status.success(), "the binary does not build");
+    let root = ground.directory.path();
+    let policy = root.join("policy");
+    std::fs::create_dir(&policy)?;
+    std::fs::write(policy.join("compiled-policy.json"), rules)?;
+    std::fs::write(policy.join("tool-annotations.json"), TOOLS)?;
+    let mut requests = String::new();
+    for at in 0..BATCH {
+        let path =
+            if at % 2 == 0 { "project/src/main.rs".to_owned() } else { format!("new/f{at}") };
+        let _ = writeln!(
+            requests,
+            r#"{{"server":"bench","tool":"read","arguments":{{"path":"{path}"}}}}"#
+        );
+    }
+    let file = root.join("requests.jsonl");
+    std::fs::write(&file, requests)?;
+    let start = Instant::now();
+    let output = Command::new(binary()?)
+        .args(["policy", "check", "--requests"])
+        .arg(&file)
+        .arg("--policy")
+        .arg(&policy)
+        .arg("--sandbox")
+        .arg(root.join("sandbox"))
+        .env("HOME", root.join("home"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    let elapsed = start.elapsed();
+    let n_answers = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+    ensure!(output.status.success() && n_answers == BATCH, "{n_answers} of {BATCH} answers");
+    writeln!(
+        out,
+        "\nThe binary answers a batch of {BATCH} one-path requests under {} rules in {} (start-up and load included).",
+        SIZES.last().unwrap_or(&0),
+        shown(elapsed)
+    )?;
+    Ok(())
+}
+
+fn binary() -> anyhow::Result<std::path::PathBuf> {
+    // This very program lies beside it.
+    let here = std::env::current_exe()?;
+    let target = here.parent().and_then(Path::parent).context("a target directory")?;
+    Ok(target.join("release/ironcurtain"))
+}
