@@ -61,9 +61,10 @@ impl Samples {
 
 /// Prints a time in the unit that suits it.
 fn shown(time: Duration) -> String {
-    match time.as_nanos() {
-        ns @ 0..10_000 => format!("{:.2} µs", ns as f64 / 1e3),
-        ns @ 10_000..10_000_000 => format!("{:.0} µs", ns as f64 / 1e3),
-        ns => format!("{:.0} ms", ns as f64 / 1e6),
+    let us = time.as_secs_f64() * 1e6;
+    match time.as_micros() {
+        0..10 => format!("{us:.2} µs"),
+        10..10_000 => format!("{us:.0} µs"),
+        _ => format!("{:.0} ms", us / 1e3),
     }
 }

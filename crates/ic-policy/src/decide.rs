@@ -189,10 +189,12 @@ impl Asked<'_> {
     fn protected_by(&self, role: Role, value: &Value) -> Option<&CanonicalPath> {
         match value {
             Value::Path(path) => {
-                names_of(path).find_map(|name| self.bounds.protects(name)).or_else(|| match role {
-                    Role::DeletePath => self.bounds.protected_beneath(&path.path),
-                    _ => None,
-                })
+                let at_or_above = names_of(path).find_map(|name| self.bounds.protects(name));
+                let beneath = || match role == Role::DeletePath {
+                    true => self.bounds.protected_beneath(&path.path),
+                    false => None,
+                };
+                at_or_above.or_else(beneath)
             }
             Value::LocalRemote(path) => self.bounds.protects(path),
             Value::Url(_) | Value::Text(_) => None,

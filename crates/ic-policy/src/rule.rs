@@ -30,7 +30,7 @@ pub struct Rule {
 
 /// A set of roles.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct RoleSet(u16);
+pub(crate) struct RoleSet(u32);
 
 #[derive(Debug)]
 pub(crate) struct PathCondition {
@@ -158,11 +158,11 @@ impl Rule {
 
 impl RoleSet {
     pub(crate) fn of(roles: &[Role]) -> Self {
-        Self(roles.iter().fold(0, |bits, role| bits | 1 << *role as u16))
+        Self(roles.iter().fold(0, |bits, role| bits | 1 << *role as u32))
     }
 
     pub(crate) fn contains(self, role: Role) -> bool {
-        self.0 & 1 << role as u16 != 0
+        self.0 & 1 << role as u32 != 0
     }
 }
 

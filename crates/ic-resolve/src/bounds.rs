@@ -91,8 +91,13 @@ fn protect(
     if !target.entry.is_some_and(|entry| entry.kind == Kind::Directory) {
         return Ok(());
     }
-    // What cannot be listed holds nothing that we could add; the directory itself is protected.
-    for name in disk.links_in(target.path.as_path(), PROTECTED_LINKS_MAX).unwrap_or_default() {
+    // What we cannot list, a server of ours cannot read; the directory itself is protected anyway.
+    let links = disk.links_in(target.path.as_path(), PROTECTED_LINKS_MAX).unwrap_or_default();
+    if links.len() == PROTECTED_LINKS_MAX {
+        let source = PathFault::TooManyLinks;
+        return Err(BoundsError { what: "protected path", path: path.clone(), source });
+    }
+    for name in links {
         let alias = path::walk(disk, target.path.clone(), &name, Last::Follow);
         // A link to a directory, say a project, must not lock the whole of it away.
         if let Ok(alias) = alias

@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Result<Remote, UrlFault> {
     }
     if let Some((scheme, rest)) = text.split_once("://") {
         return match scheme.to_ascii_lowercase().as_str() {
-            "https" => https(text).map(Remote::Network),
+            "https" => https(text, rest).map(Remote::Network),
             "ssh" => ssh(text, rest).map(Remote::Network),
             "file" => Ok(Remote::Local(rest.to_owned())),
             other => Err(UrlFault::Transport(format!("{other}:"))),
@@ -64,7 +64,14 @@ fn scp_like(text: &str) -> Option<(&str, &str)> {
     (!host.contains('/')).then_some((host, path))
 }
 
-fn https(text: &str) -> Result<UrlValue, UrlFault> {
+fn https(text: &str, rest: &str) -> Result<UrlValue, UrlFault> {
+    let (authority, raw_path) = rest.split_once('/').unwrap_or((rest, ""));
+    // SECURITY: git and curl read such authorities differently from a WHATWG parser, and git is
+    // handed the URL of a repository's config as it stands there.
+    let is_odd = |c: char| !c.is_ascii_graphic() || matches!(c, '%' | '\\');
+    if authority.contains(is_odd) || 1 < authority.matches('@').count() {
+        return Err(UrlFault::Host);
+    }
     let mut url = Url::parse(text).map_err(|error| UrlFault::NoUrl(error.to_string()))?;
     if url.password().is_some() {
         return Err(UrlFault::UserInformation);
@@ -74,6 +81,9 @@ fn https(text: &str) -> Result<UrlValue, UrlFault> {
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err(UrlFault::NotInRemote("query or fragment"));
+    }
+    if url.path().trim_start_matches('/') != raw_path.trim_start_matches('/') {
+        return Err(UrlFault::NotInRemote("path that has to be rewritten"));
     }
     let host = canonical_host(&mut url)?;
     let repository = repository(url.path())?;

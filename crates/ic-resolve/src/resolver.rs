@@ -6,7 +6,7 @@
 use ic_policy::host_executes::WORKSPACE_NAMES;
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
-    ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, UnannotatedPath, Value,
+    ResolvedParts, RoleValues, Sandbox, SandboxKind, Scheme, Standing, UnannotatedPath, Value,
 };
 use ic_types::path::PATH_BYTES_MAX;
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
@@ -272,6 +272,9 @@ impl Resolver<'_> {
             Remote::Network(url) => {
                 for rewritten in self.rewrites(text, directory.as_ref())? {
                     resolved.values.push((role, self.remote_url(&rewritten, directory.as_ref())?));
+                }
+                if url.destination.scheme == Some(Scheme::Https) {
+                    resolved.sent = Some(url.text.clone());
                 }
                 resolved.values.push((role, Value::Url(url)));
             }

@@ -21,6 +21,8 @@ enum Node {
     Directory,
     File(Vec<u8>),
     Link(PathBuf),
+    /// Nobody may look.
+    Forbidden,
 }
 
 impl MemoryDisk {
@@ -47,6 +49,13 @@ impl MemoryDisk {
     #[must_use]
     pub fn link(mut self, path: &str, target: &str) -> Self {
         self.add(path, Node::Link(PathBuf::from(target)));
+        self
+    }
+
+    /// Adds an entry that cannot be looked at.
+    #[must_use]
+    pub fn forbidden(mut self, path: &str) -> Self {
+        self.add(path, Node::Forbidden);
         self
     }
 
@@ -85,24 +94,23 @@ impl MemoryDisk {
                 self.directory(&base.join(target), links_left)
             }
             Some((_, Node::File(_))) | None => Ok(None),
+            Some((_, Node::Forbidden)) => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
 }
 
 impl Disk for MemoryDisk {
     fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
-        Ok(self.find(path, 40)?.map(|(path, node)| {
-            let (kind, bytes) = match node {
-                Node::Directory => (Kind::Directory, 0),
-                Node::File(bytes) => (Kind::File, bytes.len() as u64),
-                Node::Link(target) => (Kind::Link, target.as_os_str().len() as u64),
-            };
-            let inode = self.nodes.keys().position(|other| *other == path).unwrap_or(0) as u64;
-            Entry {
-                kind,
-                state: FileState { device: 1, inode, bytes, modified_s: 0, modified_ns: 0 },
-            }
-        }))
+        let Some((path, node)) = self.find(path, 40)? else { return Ok(None) };
+        let (kind, bytes) = match node {
+            Node::Directory => (Kind::Directory, 0),
+            Node::File(bytes) => (Kind::File, bytes.len() as u64),
+            Node::Link(target) => (Kind::Link, target.as_os_str().len() as u64),
+            Node::Forbidden => return Err(io::ErrorKind::PermissionDenied.into()),
+        };
+        let inode = self.nodes.keys().position(|other| *other == path).unwrap_or(0) as u64;
+        let state = FileState { device: 1, inode, bytes, modified_s: 0, modified_ns: 0 };
+        Ok(Some(Entry { kind, state }))
     }
 
     fn read_link(&self, path: &Path) -> io::Result<PathBuf> {

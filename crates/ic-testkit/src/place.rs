@@ -86,9 +86,27 @@ impl Place {
         self.run_with_input(arguments, b"")
     }
 
+    /// Runs the binary in a directory of the place.
+    pub fn run_in<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        directory: impl AsRef<Path>,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Output {
+        self.run_at(&self.path(directory), arguments, b"")
+    }
+
     /// Runs the binary in the place, with `input` on its standard input.
     pub fn run_with_input<S: AsRef<std::ffi::OsStr>>(
         &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Output {
+        self.run_at(&self.root(), arguments, input)
+    }
+
+    fn run_at<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        directory: &Path,
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Output {
@@ -98,7 +116,7 @@ impl Place {
             .env("HOME", self.path("home"))
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .current_dir(self.root())
+            .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

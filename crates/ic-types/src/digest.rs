@@ -32,6 +32,11 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// Takes over a digest that was computed elsewhere.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

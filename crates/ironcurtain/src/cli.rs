@@ -1,6 +1,9 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
-use crate::commands::{completions::CompletionsArgs, man::ManArgs, policy::PolicyCommand};
+use crate::commands::{
+    audit::AuditCommand, completions::CompletionsArgs, config::ConfigCommand, man::ManArgs,
+    migrate::MigrateArgs, policy::PolicyCommand,
+};
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
 ///
@@ -19,6 +22,13 @@ pub(crate) enum Command {
     /// Ask the policy, test it, explain it
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Show the audit log, follow it, check it, export it
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Show the configuration and change it
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Migrate(MigrateArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -1,13 +1,17 @@
 //! One file per command, and what they share: exit codes and dispatch.
 
+pub(crate) mod audit;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod man;
+pub(crate) mod migrate;
 pub(crate) mod policy;
 
 use std::process::ExitCode;
 
+use ic_home::Environment;
+
 use crate::cli::Command;
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::screen::Screen;
 
@@ -43,6 +47,9 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match command {
         Command::Policy(command) => policy::run(command, environment, screen),
+        Command::Audit(command) => audit::run(command, environment, screen),
+        Command::Config(command) => config::run(command, environment, screen),
+        Command::Migrate(args) => migrate::run(&args, environment, screen),
         Command::Completions(args) => completions::run(&args, screen),
         Command::Man(args) => man::run(&args, screen),
     }

@@ -7,6 +7,11 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use ic_home::config::update::UpdateError;
+use ic_home::config::{ConfigError, UnknownKey};
+use ic_home::environment::EnvironmentError;
+use ic_home::migrate::MigrateError;
+use ic_home::{FileError, HomeError};
 use ic_policy::ArtifactError;
 use ic_resolve::BoundsError;
 
@@ -15,6 +20,7 @@ use ic_resolve::BoundsError;
 pub(crate) struct Failure {
     kind: Kind,
     message: String,
+    details: Vec<String>,
     hint: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
@@ -35,7 +41,8 @@ enum Kind {
 impl Failure {
     /// The command line is wrong.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, message: message.into(), hint: None, source: None }
+        let message = message.into();
+        Self { kind: Kind::Usage, message, details: Vec::new(), hint: None, source: None }
     }
 
     /// A file is wrong.
@@ -61,6 +68,16 @@ impl Failure {
     /// Adds the cause.
     pub(crate) fn with_source(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }
+    }
+
+    /// Adds what is wrong in particular, a line each.
+    fn with_details(self, details: Vec<String>) -> Self {
+        Self { details, ..self }
+    }
+
+    /// Returns what is wrong in particular.
+    pub(crate) fn details(&self) -> &[String] {
+        &self.details
     }
 
     /// Returns what to do about it.
@@ -111,5 +128,155 @@ impl From<BoundsError> for Failure {
             Some(cause) => failure.with_source(cause.to_string()),
             None => failure,
         }
+    }
+}
+
+impl From<EnvironmentError> for Failure {
+    fn from(error: EnvironmentError) -> Self {
+        let message = chain(&error);
+        match error {
+            EnvironmentError::NoHome => Self::environment(message)
+                .with_hint("set it to your home directory: `~` and protected paths need it"),
+            EnvironmentError::Path { .. } => Self::environment(message),
+            EnvironmentError::Argument { .. } => Self::usage(message),
+            EnvironmentError::Key { .. } => {
+                Self::environment(message).with_hint("correct the variable, or unset it")
+            }
+            EnvironmentError::HandOver(_) => Self::environment(message).with_hint(
+                "unset the variables with keys and use `ironcurtain config set apiKey -`",
+            ),
+        }
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let failure = Self::environment(chain(&error));
+        match error {
+            FileError::NotOurs { .. } => failure.with_hint(
+                "make it yours with chown, or set IRONCURTAIN_HOME to a directory of your own",
+            ),
+            FileError::Link { .. } => failure.with_hint("put the file itself there"),
+            FileError::System { .. }
+            | FileError::NotRegular { .. }
+            | FileError::NotDirectory { .. }
+            | FileError::Exists { .. }
+            | FileError::TooLong { .. } => failure,
+        }
+    }
+}
+
+/// What to do about a home of the other program.
+const FOREIGN: &str = "set IRONCURTAIN_HOME to another directory; `ironcurtain migrate` then copies \
+                       constitution, policies and keys there";
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        let message = chain(&error);
+        match error {
+            HomeError::Foreign { .. } => Self::config(message).with_hint(FOREIGN),
+            HomeError::LinkNotOurs { .. } => Self::environment(message)
+                .with_hint("set IRONCURTAIN_HOME to a directory of your own"),
+            HomeError::Dangling { .. } => {
+                Self::environment(message).with_hint("make the directory, or remove the link")
+            }
+            HomeError::NoParent { .. } => Self::environment(message)
+                .with_hint("make that directory, or set IRONCURTAIN_HOME to another one"),
+            HomeError::File(error) => error.into(),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let message = chain(&error);
+        match error {
+            ConfigError::File(error) => error.into(),
+            ConfigError::Foreign { .. } => Self::config(message).with_hint(FOREIGN),
+            ConfigError::Json { .. }
+            | ConfigError::NoConfig { .. }
+            | ConfigError::NoObject { .. } => {
+                Self::config(message).with_hint("correct the file; it is never changed by a guess")
+            }
+            ConfigError::Version { .. } => Self::config(message)
+                .with_hint("use the program that wrote it, or another IRONCURTAIN_HOME"),
+            ConfigError::Faults(faults) => Self::config(message)
+                .with_details(faults.iter().map(ToString::to_string).collect())
+                .with_hint("`ironcurtain config explain KEY` says what a key may hold"),
+        }
+    }
+}
+
+impl From<UpdateError> for Failure {
+    fn from(error: UpdateError) -> Self {
+        match error {
+            UpdateError::Home(error) => error.into(),
+            UpdateError::Config(error) => error.into(),
+        }
+    }
+}
+
+impl From<UnknownKey> for Failure {
+    fn from(error: UnknownKey) -> Self {
+        let failure = Self::usage(error.to_string());
+        match error {
+            UnknownKey::Unknown { similar: Some(similar), .. } => {
+                failure.with_hint(format!("is `{similar}` meant?"))
+            }
+            UnknownKey::Unknown { similar: None, .. } => {
+                failure.with_hint("`ironcurtain config list` shows all keys")
+            }
+            UnknownKey::Group { .. } | UnknownKey::Entry { .. } => failure,
+        }
+    }
+}
+
+impl From<MigrateError> for Failure {
+    fn from(error: MigrateError) -> Self {
+        let message = chain(&error);
+        match error {
+            MigrateError::NotForeign { .. } => {
+                Self::config(message).with_hint("name the other program's home with `--from DIR`")
+            }
+            MigrateError::Same { .. } => {
+                Self::config(message).with_hint("set IRONCURTAIN_HOME to the directory to copy to")
+            }
+            MigrateError::Exists { .. } => Self::config(message)
+                .with_hint("nothing is overwritten; remove it first, or migrate into another home"),
+            MigrateError::Json { .. } => Self::config(message)
+                .with_hint("correct the file, or take it away; nothing was copied"),
+            MigrateError::File(error) => error.into(),
+            MigrateError::Update(error) => error.into(),
+        }
+    }
+}
+
+/// Joins an error and its causes by colons.
+fn chain(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(": ");
+        message.push_str(&error.to_string());
+        cause = error.source();
+    }
+    message
+}
+
+impl From<ic_audit::AuditError> for Failure {
+    fn from(error: ic_audit::AuditError) -> Self {
+        Self::environment(chain(&error))
+    }
+}
+
+impl From<ic_audit::verify::VerifyError> for Failure {
+    fn from(error: ic_audit::verify::VerifyError) -> Self {
+        Self::environment(chain(&error))
+    }
+}
+
+impl From<ic_audit::key::KeyError> for Failure {
+    fn from(error: ic_audit::key::KeyError) -> Self {
+        Self::config(chain(&error))
     }
 }

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
+use ic_home::{Environment, Home};
 use ic_policy::artifact::Source;
 use ic_policy::{
     Bounds, Builtin, Finding, Policy, PolicySources, ResolvedCall, SandboxKind, Verdict, evaluate,
@@ -13,7 +15,6 @@ use ic_resolve::bounds::{self, Servers};
 use ic_resolve::{Places, RealDisk, Resolver};
 use ic_types::{AbsolutePath, CanonicalPath, ToolCall};
 
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::files;
 use crate::screen::Screen;
@@ -111,6 +112,7 @@ impl Judge {
         for path in &args.protected {
             protected.push(environment.absolute(path)?);
         }
+        protected.extend(configured(environment, &ironcurtain_home, screen)?);
         let places = Places { home: home.clone(), sandbox, protected };
         let bounds = bounds::gather(&RealDisk, &places, servers)?;
 
@@ -302,6 +304,27 @@ impl PolicyFile {
 impl From<Source<'_>> for PolicyFile {
     fn from(source: Source<'_>) -> Self {
         Self { name: source.file.to_owned(), bytes: source.bytes.to_vec() }
+    }
+}
+
+/// Returns the protected paths of the configuration.
+fn configured(
+    environment: &Environment,
+    ironcurtain_home: &AbsolutePath,
+    screen: &mut Screen,
+) -> Result<Vec<AbsolutePath>, Failure> {
+    match ConfigFile::read(&Home::new(ironcurtain_home.clone())) {
+        Ok(file) => {
+            let layers = Layers { flags: &[], environment, file: &file };
+            Ok(Config::load(&layers)?.protected_paths)
+        }
+        // Neither can hold protected paths of ours, and a policy beside it can be asked all the
+        // same: the other program's policies have the same format.
+        Err(error @ (ConfigError::Foreign { .. } | ConfigError::NoConfig { .. })) => {
+            screen.warning(&format!("{error}; no setting is taken from it"));
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

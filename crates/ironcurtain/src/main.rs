@@ -4,7 +4,6 @@
 
 mod cli;
 mod commands;
-mod environment;
 mod error;
 mod files;
 mod judge;
@@ -15,16 +14,19 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use ic_home::Environment;
 
 use crate::error::Failure;
 use crate::screen::Screen;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let environment = environment::Environment::read();
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));
-    let ended = commands::run(cli.command, &environment, &mut screen)
+    // If there are keys in the environment, this starts the program again without them.
+    let ended = Environment::take()
+        .map_err(Failure::from)
+        .and_then(|environment| commands::run(cli.command, &environment, &mut screen))
         .and_then(|exit| screen.out().flush().map(|()| exit).map_err(Failure::output));
     match ended {
         Ok(exit) => exit.into(),

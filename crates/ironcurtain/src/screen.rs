@@ -39,6 +39,9 @@ impl Screen {
     /// Tells the person what failed and what to do.
     pub(crate) fn failure(&mut self, failure: &Failure) {
         writeln!(self.err, "error: {}", visible(&failure.to_string())).ok();
+        for detail in failure.details() {
+            writeln!(self.err, "  {}", visible(detail)).ok();
+        }
         if let Some(hint) = failure.hint() {
             writeln!(self.err, "\nhint: {}", visible(hint)).ok();
         }

@@ -5,7 +5,7 @@ use super::text::{mentions, quoted};
 use super::tree::{SourceFile, Tree};
 
 /// The file that reads the environment.
-const READER: &str = "crates/ironcurtain/src/environment.rs";
+const READER: &str = "crates/ic-home/src/environment.rs";
 
 /// How reading it looks.
 const READS: [&str; 2] = ["env::var", "var_os("];
@@ -66,11 +66,11 @@ mod tests {
     #[test]
     fn the_environment_is_read_in_one_file() {
         let stray = "crates/ic-resolve/src/home.rs:2: environment variables are read in \
-                     `crates/ironcurtain/src/environment.rs` alone.";
+                     `crates/ic-home/src/environment.rs` alone.";
         let read = "//! A.\nlet home = env::var_os(name);";
         let check_at = |path: &str| check(&Tree::of(&[(path, read)]));
         assert_findings(&check_at("crates/ic-resolve/src/home.rs"), &[stray]);
-        assert_findings(&check_at("crates/ironcurtain/src/environment.rs"), &[]);
+        assert_findings(&check_at("crates/ic-home/src/environment.rs"), &[]);
         assert_findings(&check_at("crates/ironcurtain/build.rs"), &[]);
         assert_findings(&check_at("crates/ironcurtain/tests/it/main.rs"), &[]);
         assert_findings(&check_at("xtask/src/bench.rs"), &[]);
@@ -84,7 +84,7 @@ mod tests {
         assert_findings(&check_with("| `IRONCURTAIN_HOME` | the home |"), &[]);
         assert_findings(
             &check_with("| `IRONCURTAIN_HOMES` | many homes |"),
-            &["crates/ironcurtain/src/environment.rs:1: `IRONCURTAIN_HOME` is not documented \
+            &["crates/ic-home/src/environment.rs:1: `IRONCURTAIN_HOME` is not documented \
                in README.md."],
         );
     }

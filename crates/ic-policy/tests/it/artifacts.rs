@@ -192,4 +192,6 @@ fn every_byte_of_a_policy_is_in_its_hash() {
     };
     assert_ne!(hash(NO_RULES, None), hash(r#"{"rules":[] }"#, None));
     assert_ne!(hash(NO_RULES, None), hash(NO_RULES, Some(br#"{"lists":{}}"#)));
+    let with_tools = load(NO_RULES.as_bytes(), br#"{"servers":{} }"#, None).unwrap().hash();
+    assert_ne!(hash(NO_RULES, None), with_tools);
 }

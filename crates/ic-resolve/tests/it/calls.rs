@@ -410,6 +410,24 @@ fn a_string_without_a_role_that_names_a_protected_path_escalates() {
     }
 }
 
+/// What cannot be looked at is not taken for absent.
+#[test]
+fn a_path_that_cannot_be_looked_at_is_denied() {
+    let disk = disk().forbidden("/closed/door").link("/s/way", "/closed/door");
+    for path in ["/closed/door", "/closed/door/x", "way", "way/x", "/closed/door/../../s/file"] {
+        let arguments = format!(r#"{{"path":"{path}"}}"#);
+        let rule = verdict_on(&disk, SandboxKind::Session, "read", &arguments);
+        assert_eq!(rule, "structural-invalid-value", "{path}");
+    }
+}
+
+#[test]
+fn an_https_remote_is_sent_in_the_form_that_was_judged() {
+    let call = resolve("push", r#"{"remote":"HTTPS://GitHub.com.:443/a/b.git"}"#);
+    let sent = Json::Object(call.sent().clone()).to_string();
+    assert_eq!(sent, r#"{"remote":"https://github.com/a/b.git"}"#);
+}
+
 #[test]
 fn identifiers_are_judged_in_lower_case_and_sent_as_written() {
     check(

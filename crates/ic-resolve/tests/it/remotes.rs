@@ -90,6 +90,16 @@ fn whatever_can_run_a_program_or_be_an_option_is_refused() {
         "git@:x",
         "ssh:///x",
         "host:a b",
+        "https://github.com\\@evil.example/acme/app",
+        "https://github.com\\.evil.example/acme/app",
+        "https://a@github.com@evil.example/acme/app",
+        "https://gith%75b.com/acme/app",
+        "https://github\u{3002}com/acme/app",
+        "https://github.com/acme/app/%2e%2e/other",
+        "https://github.com/acme/app/../other",
+        "https://github.com/acme\\app",
+        "ssh://github.com\\@evil.example/x",
+        "git@github.com\\:x",
     ] {
         let found = remote::parse(text);
         assert!(found.is_err(), "{text}: {found:?}");

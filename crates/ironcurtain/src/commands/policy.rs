@@ -6,8 +6,9 @@ mod request;
 mod show;
 mod test;
 
+use ic_home::Environment;
+
 use crate::commands::Exit;
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::screen::Screen;
 

@@ -260,6 +260,9 @@ fn a_push_is_judged_by_where_it_goes() {
         assert_eq!(ask(&push_instead).1, gate);
         assert_eq!(ask(&format!("{origin}[include]\n\tpath = ../evil\n")).1, INVALID);
         assert_eq!(ask("[remote \"origin\"]\n\turl = ext::sh -c evil\n").1, INVALID);
+        // git would go to evil.example, whatever a browser makes of the backslash.
+        let backslash = "[remote \"origin\"]\n\turl = https://github.com\\\\@evil.example/x\n";
+        assert_eq!(ask(backslash).1, INVALID);
     }
     assert_eq!(push(origin, json!("upstream")).1, INVALID);
     assert_eq!(push(origin, json!("http://github.com/a/b")).1, INVALID);
@@ -322,20 +325,48 @@ fn a_policy_in_the_sandbox_is_refused() {
     assert_eq!(output.code, 1, "{output:?}");
 }
 
-/// What a hostile repository brings along changes nothing.
+/// What a hostile repository brings along changes nothing, wherever we are started.
 #[test]
 fn nothing_is_read_from_the_workspace() {
     let place = place();
-    let read = json!({"path": "/etc/hostname"});
-    let before = check_with(&place, &["--workspace"], "filesystem", "read_file", &read);
+    place.dir("sandbox");
+    let read = json!({"path": "/etc/hostname"}).to_string();
+    let ask = || {
+        let words =
+            ["policy", "check", "--json", "--sandbox", ".", "--workspace", "--policy", "default"];
+        place.run_in("sandbox", words.into_iter().chain(["filesystem", "read_file", &read])).stdout
+    };
+    let before = ask();
+    assert!(before.contains("escalate-reads-elsewhere"), "{before}");
     place.write("sandbox/.env", "IRONCURTAIN_HOME=/tmp/evil\nHOME=/tmp/evil\n");
     place.write("sandbox/.ironcurtain/config.json", r#"{"version":1,"confinement":"off"}"#);
     let all =
         json!({"rules": [{"name": "evil", "if": {}, "then": "allow", "reason": "r"}]}).to_string();
-    place.write("sandbox/.ironcurtain/generated/compiled-policy.json", &all);
-    place.write("sandbox/generated/compiled-policy.json", &all);
+    for directory in [".ironcurtain/generated", "generated", "default", "."] {
+        place.write(format!("sandbox/{directory}/compiled-policy.json"), &all);
+        place.write(format!("sandbox/{directory}/tool-annotations.json"), r#"{"servers":{}}"#);
+    }
     place.write("sandbox/mcp-servers.json", r#"{"evil":{"command":"sh"}}"#);
-    place.write("sandbox/default/compiled-policy.json", &all);
-    let after = check_with(&place, &["--workspace"], "filesystem", "read_file", &read);
-    assert_eq!(before, after);
+    assert_eq!(ask(), before);
+}
+
+#[test]
+fn the_policy_and_servers_in_use_are_protected() {
+    let place = place();
+    let all = json!({"rules": [{"name": "all", "if": {}, "then": "allow", "reason": "r"}]});
+    let tools =
+        json!({"servers": {"s": {"tools": [{"toolName": "t", "args": {"path": ["write-path"]}}]}}});
+    place.write("policy/compiled-policy.json", all.to_string());
+    place.write("policy/tool-annotations.json", tools.to_string());
+    let servers = place.write("servers.json", "{}");
+    let policy = place.path("policy");
+    let flags = ["--policy", policy.to_str().unwrap(), "--servers", servers.to_str().unwrap()];
+    for path in
+        ["policy/compiled-policy.json", "policy/dynamic-lists.json", "policy", "servers.json"]
+    {
+        let write = json!({"path": place.path(path)});
+        assert_eq!(check_with(&place, &flags, "s", "t", &write).1, PROTECTED, "{path}");
+    }
+    let other = json!({"path": place.path("other.json")});
+    assert_eq!(check_with(&place, &flags, "s", "t", &other).1, "all");
 }

@@ -10,11 +10,15 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod audit;
 mod bad_input;
 mod commands;
+mod config;
+mod config_attacks;
 mod conformance;
 mod corpora;
 mod links;
+mod migrate;
 
 use ic_testkit::{Output, Place};
 

@@ -3,11 +3,11 @@
 use std::io::{BufRead, Read as _};
 use std::path::PathBuf;
 
+use ic_home::Environment;
 use ic_types::JsonLimits;
 
 use crate::commands::Exit;
 use crate::commands::policy::request::{Answer, Request};
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::files;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};

@@ -1,12 +1,12 @@
 //! `ironcurtain policy explain`: why does the policy say that?
 
+use ic_home::Environment;
 use ic_policy::{Authority, Finding, ResolvedCall, Value, decisive};
 use ic_types::Json;
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::commands::policy::request::Request;
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};
 use crate::screen::{Screen, visible};

@@ -1,10 +1,10 @@
 //! `ironcurtain policy show`: the policy in force, readable.
 
+use ic_home::Environment;
 use ic_policy::{Annotation, Policy, Rule};
 use serde::Serialize;
 
 use crate::commands::Exit;
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};
 use crate::screen::{Screen, visible};

@@ -1,5 +1,6 @@
 //! `ironcurtain policy test`: does the policy say what its scenarios expect?
 
+use ic_home::Environment;
 use ic_policy::artifact;
 use ic_policy::{ExpectedDecision, Scenario, Scenarios};
 use ic_types::Json;
@@ -7,7 +8,6 @@ use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::commands::policy::request::{Answer, Request};
-use crate::environment::Environment;
 use crate::error::Failure;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};
 use crate::screen::{Screen, visible};

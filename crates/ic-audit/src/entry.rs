@@ -1,0 +1,189 @@
+//! What one record says, and its canonical text in the parts between which the chain stands.
+//!
+//! A record's keys are sorted, so `hash`, `prevHash` and `seq` have fixed places among them. The rest
+//! is written beforehand by whoever records, and the chain only fills those three in: canonical JSON
+//! is made once.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ic_policy::{DecidedBy, Effect};
+use ic_types::{Digest, Json, ServerName, SessionId, Timestamp, ToolName};
+
+use crate::redact::Redactor;
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Kind {
+    /// A call, and what was decided about it.
+    Intent,
+    /// What became of a call.
+    Outcome,
+    /// A question to a person, or its answer.
+    Escalation,
+    /// A grant that was given, used or revoked.
+    Grant,
+    /// The beginning or end of a session, or something about the log itself.
+    Session,
+    /// A connection that left a cage.
+    Egress,
+    /// A request to a model.
+    Llm,
+}
+
+/// One record, before it is redacted and chained; what is absent is left out.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What the record is about.
+    pub kind: Kind,
+    /// The call that the record belongs to.
+    pub request_id: Option<String>,
+    /// The server that was asked.
+    pub server: Option<ServerName>,
+    /// The tool on that server.
+    pub tool: Option<ToolName>,
+    /// The arguments, or what else there is to say.
+    pub arguments: Option<Json>,
+    /// The resolved values of a call.
+    pub resolved: Option<Json>,
+    /// What was decided.
+    pub verdict: Option<Effect>,
+    /// The rule that decided.
+    pub rule: Option<Arc<str>>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+    /// The policy that was in force.
+    pub policy_hash: Option<Digest>,
+    /// Who decided.
+    pub decided_by: Option<DecidedBy>,
+    /// How long the call took.
+    pub duration_ms: Option<u64>,
+    /// The digest of the result.
+    pub result_digest: Option<Digest>,
+    /// The size of the result.
+    pub result_bytes: Option<u64>,
+    /// How the server was confined.
+    pub confined: Option<String>,
+}
+
+/// A record's canonical text without `hash`, `prevHash` and `seq`.
+///
+/// Each part is empty or ends in a comma, but for the last, which ends the object.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(crate) struct Body {
+    pub(crate) before_hash: String,
+    pub(crate) before_prev: String,
+    pub(crate) before_seq: String,
+    pub(crate) rest: String,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Intent,
+        Self::Outcome,
+        Self::Escalation,
+        Self::Grant,
+        Self::Session,
+        Self::Egress,
+        Self::Llm,
+    ];
+
+    /// Returns the word that the log uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Intent => "intent",
+            Self::Outcome => "outcome",
+            Self::Escalation => "escalation",
+            Self::Grant => "grant",
+            Self::Session => "session",
+            Self::Egress => "egress",
+            Self::Llm => "llm",
+        }
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// Makes a record that says nothing yet.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            request_id: None,
+            server: None,
+            tool: None,
+            arguments: None,
+            resolved: None,
+            verdict: None,
+            rule: None,
+            reason: None,
+            policy_hash: None,
+            decided_by: None,
+            duration_ms: None,
+            result_digest: None,
+            result_bytes: None,
+            confined: None,
+        }
+    }
+
+    /// Redacts the record and writes it in parts.
+    pub(crate) fn into_body(self, session: &SessionId, at: Timestamp, redactor: &Redactor) -> Body {
+        let redacted = |value: Option<Json>| value.map(|value| redactor.json(&value));
+        let (arguments, resolved) = (redacted(self.arguments), redacted(self.resolved));
+        // A call whose judged values were hidden cannot be judged again from the log.
+        let replayable = resolved.as_ref().map(|(_, was_touched)| !was_touched);
+        let text = |text: &str| redactor.text(text).into_owned();
+
+        let mut body = Body::default();
+        let part = &mut body.before_hash;
+        field(part, "arguments", arguments.map(|(value, _)| value.to_canonical()));
+        string(part, "confined", self.confined.as_deref().map(text).as_deref());
+        display(part, "decidedBy", self.decided_by);
+        field(part, "durationMs", self.duration_ms);
+
+        let part = &mut body.before_prev;
+        string(part, "kind", Some(self.kind.as_str()));
+        display(part, "policyHash", self.policy_hash);
+
+        let part = &mut body.before_seq;
+        string(part, "reason", self.reason.as_deref().map(text).as_deref());
+        field(part, "replayable", replayable);
+        string(part, "requestId", self.request_id.as_deref().map(text).as_deref());
+        field(part, "resolved", resolved.map(|(value, _)| value.to_canonical()));
+        field(part, "resultBytes", self.result_bytes);
+        display(part, "resultDigest", self.result_digest);
+        string(part, "rule", self.rule.as_deref().map(text).as_deref());
+
+        let part = &mut body.rest;
+        display(part, "server", self.server);
+        string(part, "sessionId", Some(session.as_str()));
+        display(part, "timestamp", Some(at));
+        display(part, "tool", self.tool);
+        string(part, "verdict", self.verdict.map(Effect::as_str));
+        part.pop();
+        body
+    }
+}
+
+/// Writes a field whose value needs no quotes.
+fn field(out: &mut String, name: &str, value: Option<impl std::fmt::Display>) {
+    if let Some(value) = value {
+        // Writing to a string cannot fail.
+        write!(out, "\"{name}\":{value},").ok();
+    }
+}
+
+/// Writes a field of text of our own making, which needs quotes but no escapes.
+fn display(out: &mut String, name: &str, value: Option<impl std::fmt::Display>) {
+    if let Some(value) = value {
+        write!(out, "\"{name}\":\"{value}\",").ok();
+    }
+}
+
+/// Writes a field of any text.
+fn string(out: &mut String, name: &str, value: Option<&str>) {
+    field(out, name, value.map(Json::from));
+}

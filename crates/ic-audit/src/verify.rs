@@ -1,0 +1,359 @@
+//! Checks a log from its beginning, trusting nothing but the key.
+//!
+//! Says what is wrong and where; changes nothing. Repair after a crash is done by
+//! [`crate::AuditLog::open`], which checks first.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "logs are read as streams, since they can be larger than memory"
+)]
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use ic_home::file::FileError;
+use ic_types::{Digest, SessionId};
+use rustix::fs::{Mode, OFlags};
+
+use crate::chain::{Link, Tip};
+use crate::head::{self, Head};
+use crate::key::AuditKey;
+use crate::log::{LogFiles, LogOptions};
+
+/// How many records may follow the last committed one: the writer commits before there are more.
+pub const COMMIT_RECORDS_MAX: u64 = 4096;
+
+/// What was found out about a log.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// The session that the log belongs to.
+    pub session: SessionId,
+    /// How many whole and sound records there are, up to the first fault.
+    pub records: u64,
+    /// How the log is.
+    pub condition: Condition,
+    /// Where the chain ends.
+    pub(crate) tip: Tip,
+    /// How many bytes the whole records take.
+    pub(crate) bytes: u64,
+}
+
+/// How a log is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Condition {
+    /// Every record is there and as it was written.
+    Intact,
+    /// Every record is sound, but without a head nobody can tell whether there were more.
+    NoHead,
+    /// The writer ended in the middle of its work; nothing that was committed is missing.
+    Crashed {
+        /// Records that were written but not yet committed.
+        uncommitted: u64,
+        /// Bytes of a record that was not finished.
+        torn_bytes: u64,
+    },
+    /// Somebody changed the log.
+    Tampered(Tampering),
+}
+
+/// What was changed, and where; lines are counted from 1, records from 0.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Tampering {
+    /// A record is not as it was written.
+    Altered {
+        /// The line.
+        line: u64,
+    },
+    /// Records have been taken out.
+    Missing {
+        /// The first that is missing.
+        from: u64,
+        /// The last that is missing.
+        to: u64,
+    },
+    /// A record stands in another place.
+    Reordered {
+        /// The line at which the order breaks.
+        line: u64,
+    },
+    /// A record stands there twice.
+    Duplicated {
+        /// The line of the second.
+        line: u64,
+    },
+    /// A record has been put in.
+    Inserted {
+        /// The line at which two records claim the same number.
+        line: u64,
+    },
+    /// The end has been cut off.
+    Truncated {
+        /// How many records are left.
+        at: u64,
+        /// How many there were at least.
+        of: u64,
+    },
+    /// The records are not those that were committed: the chain was made anew.
+    Forged {
+        /// The committed record that is another now.
+        record: u64,
+    },
+    /// More records follow the committed ones than a crash could leave.
+    ForgedTail {
+        /// The first that nobody vouches for.
+        from: u64,
+    },
+    /// The head was not written by us for this session.
+    HeadForged,
+    /// The log does not begin with this session and key.
+    Foreign,
+}
+
+/// A log that could not be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The log could not be read.
+    #[error("cannot read the audit log `{}`", .path.display())]
+    Read {
+        /// The log.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The head could not be read.
+    #[error("cannot read the head of the audit log")]
+    Head(#[from] FileError),
+    /// The log does not say whose it is.
+    #[error("`{}` does not begin with a record that names its session", .0.display())]
+    NoSession(std::path::PathBuf),
+}
+
+/// Checks the log of `session`; without one, of the session that its first record names.
+pub fn verify(
+    files: &LogFiles,
+    session: Option<&SessionId>,
+    key: &AuditKey,
+) -> Result<Report, VerifyError> {
+    let session = match session {
+        Some(session) => session.clone(),
+        None => named_session(&files.log)?,
+    };
+    let head = Head::read(&files.head, key, &session)?;
+    let wanted = match head {
+        head::Found::Genuine(head) => Some(head),
+        head::Found::Absent | head::Found::Forged => None,
+    };
+    let walk = Walk::over(&files.log, key.beginning(&session), wanted)?;
+    let tampering = match walk.fault {
+        Some(fault) => Some(fault.name(&files.log)?),
+        None => against_head(&walk, head),
+    };
+    let condition = match (tampering, head) {
+        (Some(tampering), _) => Condition::Tampered(tampering),
+        (None, head::Found::Genuine(head)) => {
+            let uncommitted = walk.tip.next_seq.saturating_sub(head.seq + 1);
+            match (uncommitted, walk.torn_bytes) {
+                (0, 0) => Condition::Intact,
+                (uncommitted, torn_bytes) => Condition::Crashed { uncommitted, torn_bytes },
+            }
+        }
+        (None, head::Found::Absent | head::Found::Forged) => Condition::NoHead,
+    };
+    Ok(Report { session, records: walk.tip.next_seq, condition, tip: walk.tip, bytes: walk.bytes })
+}
+
+impl Report {
+    /// What is to be said about a log in which nothing has been written yet.
+    pub(crate) fn of_nothing(options: &LogOptions) -> Self {
+        let tip = Tip { next_seq: 0, hash: options.key.beginning(&options.session) };
+        let session = options.session.clone();
+        Self { session, records: 0, condition: Condition::NoHead, tip, bytes: 0 }
+    }
+}
+
+/// Compares a log whose chain holds with what was committed.
+fn against_head(walk: &Walk, head: head::Found) -> Option<Tampering> {
+    let head = match head {
+        head::Found::Genuine(head) => head,
+        head::Found::Forged => return Some(Tampering::HeadForged),
+        head::Found::Absent => return None,
+    };
+    let records = walk.tip.next_seq;
+    if records <= head.seq {
+        return Some(Tampering::Truncated { at: records, of: head.seq + 1 });
+    }
+    if walk.at_head != Some(head.hash) {
+        return Some(Tampering::Forged { record: head.seq });
+    }
+    let uncommitted = records - head.seq - 1;
+    (COMMIT_RECORDS_MAX < uncommitted).then_some(Tampering::ForgedTail { from: head.seq + 1 })
+}
+
+/// One pass over a log, up to the first record that does not follow the one before it.
+struct Walk {
+    tip: Tip,
+    bytes: u64,
+    torn_bytes: u64,
+    /// The hash of the record that the head speaks of.
+    at_head: Option<Digest>,
+    fault: Option<Fault>,
+}
+
+/// A line that does not follow the one before it.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    /// Counted from 1.
+    line: u64,
+    expected_seq: u64,
+    link: Option<Link>,
+}
+
+impl Walk {
+    fn over(log: &Path, beginning: Digest, head: Option<Head>) -> Result<Self, VerifyError> {
+        let tip = Tip { next_seq: 0, hash: beginning };
+        let mut walk = Self { tip, bytes: 0, torn_bytes: 0, at_head: None, fault: None };
+        each_line(log, |line, is_whole| {
+            if !is_whole {
+                walk.torn_bytes = line.len() as u64;
+                return false;
+            }
+            let content = line.strip_suffix(b"\n").unwrap_or(line);
+            match Link::read(content).filter(|link| link.is_sound) {
+                Some(link) if link.prev == walk.tip.hash && link.seq == walk.tip.next_seq => {
+                    if head.is_some_and(|head| head.seq == link.seq) {
+                        walk.at_head = Some(link.hash);
+                    }
+                    walk.tip = Tip { next_seq: link.seq + 1, hash: link.hash };
+                    walk.bytes += line.len() as u64;
+                    true
+                }
+                link => {
+                    let expected_seq = walk.tip.next_seq;
+                    walk.fault = Some(Fault { line: expected_seq + 1, expected_seq, link });
+                    false
+                }
+            }
+        })?;
+        Ok(walk)
+    }
+}
+
+impl Fault {
+    /// Finds out what was done, by a second look at the whole log.
+    fn name(self, log: &Path) -> Result<Tampering, VerifyError> {
+        let Self { line, expected_seq, link } = self;
+        let Some(link) = link else { return Ok(Tampering::Altered { line }) };
+        let mut is_elsewhere = false;
+        let mut is_copy = false;
+        let mut at = 0;
+        each_line(log, |other, _| {
+            at += 1;
+            let content = other.strip_suffix(b"\n").unwrap_or(other);
+            if let Some(other) = Link::read(content).filter(|other| other.is_sound && at != line) {
+                is_elsewhere |= line < at && other.seq == expected_seq;
+                is_copy |= at < line && other == link;
+            }
+            true
+        })?;
+        Ok(match link.seq.cmp(&expected_seq) {
+            std::cmp::Ordering::Less if is_copy => Tampering::Duplicated { line },
+            std::cmp::Ordering::Less => Tampering::Inserted { line },
+            std::cmp::Ordering::Greater if is_elsewhere => Tampering::Reordered { line },
+            std::cmp::Ordering::Greater => {
+                Tampering::Missing { from: expected_seq, to: link.seq.saturating_sub(1) }
+            }
+            std::cmp::Ordering::Equal if expected_seq == 0 => Tampering::Foreign,
+            // Sound in itself, but not what this record follows: the one before was replaced.
+            std::cmp::Ordering::Equal => Tampering::Altered { line: line - 1 },
+        })
+    }
+}
+
+/// Hands each line to `take`, newline included, and whether it has one, until `take` says stop.
+fn each_line(log: &Path, mut take: impl FnMut(&[u8], bool) -> bool) -> Result<(), VerifyError> {
+    let failed = |source: io::Error| VerifyError::Read { path: log.to_owned(), source };
+    let mut reader = open(log).map_err(failed)?;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            return Ok(());
+        }
+        if !take(&line, line.last() == Some(&b'\n')) {
+            return Ok(());
+        }
+    }
+}
+
+/// Opens a log to read it; a link in its place is not followed.
+pub(crate) fn open(log: &Path) -> io::Result<BufReader<File>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(log, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(BufReader::with_capacity(1 << 20, file)),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+    }
+}
+
+/// Returns the session that the first record names.
+fn named_session(log: &Path) -> Result<SessionId, VerifyError> {
+    let mut session = None;
+    each_line(log, |line, _| {
+        let content = line.strip_suffix(b"\n").unwrap_or(line);
+        if let Ok(ic_types::Json::Object(record)) =
+            ic_types::Json::parse(content, ic_types::JsonLimits::ARTIFACT)
+        {
+            session = record.get("sessionId").and_then(|id| id.as_str()?.parse().ok());
+        }
+        false
+    })?;
+    session.ok_or_else(|| VerifyError::NoSession(log.to_owned()))
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Intact => f.write_str("intact"),
+            Self::NoHead => f.write_str(
+                "every record is sound, but there is no head: that the end was cut off cannot be excluded",
+            ),
+            Self::Crashed { uncommitted, torn_bytes } => write!(
+                f,
+                "the writer ended without closing: {uncommitted} records after the last commit, \
+                 {torn_bytes} bytes of an unfinished one; nothing that was committed is missing"
+            ),
+            Self::Tampered(tampering) => tampering.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Tampering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Altered { line } => write!(f, "line {line} is not as it was written"),
+            Self::Missing { from, to } if from == to => write!(f, "record {from} is missing"),
+            Self::Missing { from, to } => write!(f, "records {from} to {to} are missing"),
+            Self::Reordered { line } => write!(f, "the records are out of order from line {line} on"),
+            Self::Duplicated { line } => write!(f, "line {line} is a copy of an earlier record"),
+            Self::Inserted { line } => {
+                write!(f, "a record was put in: line {line} claims the number of the one before it")
+            }
+            Self::Truncated { at, of } => {
+                write!(f, "truncated at {at}: there were at least {of} records")
+            }
+            Self::Forged { record } => write!(
+                f,
+                "record {record} is not the one that was committed: the chain was made anew before it"
+            ),
+            Self::ForgedTail { from } => {
+                write!(f, "more records follow record {from} than a crash could leave uncommitted")
+            }
+            Self::HeadForged => f.write_str("the head was not written by us for this session"),
+            Self::Foreign => {
+                f.write_str("the log does not begin with this session's key: it is another's, or its beginning was replaced")
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The environment variables that we read: all of them, here and nowhere else.
+//!
+//! Read once at start and passed down as values, so that tests can run side by side. Keys of
+//! providers do not stay in the environment: see `hand_over.rs`.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ic_types::{AbsolutePath, InvalidPath, Secret};
+
+use crate::hand_over;
+
+/// A provider's key, shared and never copied.
+pub type ApiKey = Arc<Secret<String>>;
+
+/// The longest key that is taken.
+pub const KEY_BYTES_MAX: usize = 4096;
+
+/// A variable that we read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Whether it stays in the environment.
+    pub stay: Stay,
+}
+
+/// Whether a variable stays in our environment after we have read it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stay {
+    /// It does.
+    Stays,
+    /// It is a key: it is read once and removed.
+    Removed,
+}
+
+pub(crate) const HOME: &str = "HOME";
+pub(crate) const IRONCURTAIN_HOME: &str = "IRONCURTAIN_HOME";
+pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
+pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+pub(crate) const GOOGLE_API_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+pub(crate) const GOOGLE_BASE_URL: &str = "GOOGLE_BASE_URL";
+pub(crate) const OPENAI_COMPATIBLE_BASE_URL: &str = "OPENAI_COMPATIBLE_BASE_URL";
+pub(crate) const KEYS_FD: &str = "IRONCURTAIN_KEYS_FD";
+const NO_COLOR: &str = "NO_COLOR";
+
+/// Every variable that we read.
+pub const VARIABLES: [Variable; 11] = [
+    stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
+    stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
+    removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
+    removed(OPENAI_API_KEY, "the key for OpenAI; before `openaiApiKey` of the configuration"),
+    removed(GOOGLE_API_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    stays(ANTHROPIC_BASE_URL, "where Anthropic is; before `baseUrls.anthropic`"),
+    stays(OPENAI_BASE_URL, "where OpenAI is; before `baseUrls.openai`"),
+    stays(GOOGLE_BASE_URL, "where Google is; before `baseUrls.google`"),
+    stays(
+        OPENAI_COMPATIBLE_BASE_URL,
+        "where a compatible server is; before `baseUrls.openaiCompatible`",
+    ),
+    stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
+    stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
+];
+
+const fn stays(name: &'static str, about: &'static str) -> Variable {
+    Variable { name, about, stay: Stay::Stays }
+}
+
+const fn removed(name: &'static str, about: &'static str) -> Variable {
+    Variable { name, about, stay: Stay::Removed }
+}
+
+/// What the environment said when we started.
+#[derive(Debug)]
+pub struct Environment {
+    texts: BTreeMap<&'static str, OsString>,
+    keys: BTreeMap<&'static str, ApiKey>,
+    current_dir: Option<PathBuf>,
+}
+
+/// An environment that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The user's home directory is not known.
+    #[error("the variable HOME is not set")]
+    NoHome,
+    /// A variable that should hold a path does not.
+    #[error("{name} is `{}`: {reason}", .value.escape_debug())]
+    Path {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// Why that is no path.
+        reason: InvalidPath,
+    },
+    /// A path of the command line cannot be used.
+    #[error("cannot use the path `{}`: {reason}", .path.display())]
+    Argument {
+        /// The path.
+        path: PathBuf,
+        /// Why it cannot be used.
+        reason: InvalidPath,
+    },
+    /// A variable holds something that is no key.
+    #[error("{name} holds no key: {reason}")]
+    Key {
+        /// The variable.
+        name: &'static str,
+        /// Why; never the text itself.
+        reason: &'static str,
+    },
+    /// The keys could not be taken out of the environment.
+    #[error("cannot take the keys out of the environment")]
+    HandOver(#[source] io::Error),
+}
+
+impl Environment {
+    /// Reads the environment, and takes the keys out of it.
+    ///
+    /// If there are keys in it, the program starts itself again without them and this call does
+    /// not return; see `hand_over.rs`.
+    pub fn take() -> Result<Self, EnvironmentError> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that reads variables")]
+        let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        #[expect(clippy::disallowed_methods, reason = "read once, here, at the edge")]
+        let current_dir = std::env::current_dir().ok();
+        let received = hand_over::take_keys(&variables)?;
+        let mut environment = Self::of(&variables, current_dir)?;
+        environment.keys.extend(received);
+        Ok(environment)
+    }
+
+    /// Makes an environment of variables.
+    ///
+    /// A variable that is empty counts as one that is not set; as with getenv, the first of two of
+    /// the same name counts.
+    pub fn of(
+        variables: &[(OsString, OsString)],
+        current_dir: Option<PathBuf>,
+    ) -> Result<Self, EnvironmentError> {
+        let mut texts = BTreeMap::new();
+        for (name, value) in variables.iter().filter(|(_, value)| !value.is_empty()) {
+            let known = VARIABLES.iter().find(|it| name == it.name && it.stay == Stay::Stays);
+            if let Some(known) = known {
+                texts.entry(known.name).or_insert_with(|| value.clone());
+            }
+        }
+        let mut keys = BTreeMap::new();
+        for (name, key) in find_keys(variables)? {
+            keys.insert(name, Arc::new(Secret::new(key.to_owned())));
+        }
+        Ok(Self { texts, keys, current_dir })
+    }
+
+    /// Returns the user's home directory.
+    pub fn home(&self) -> Result<AbsolutePath, EnvironmentError> {
+        let home = self.text(HOME).ok_or(EnvironmentError::NoHome)?;
+        AbsolutePath::new(home).map_err(|reason| {
+            let value = home.to_string_lossy().into_owned();
+            EnvironmentError::Path { name: HOME, value, reason }
+        })
+    }
+
+    /// Returns the directory of our own files.
+    pub fn ironcurtain_home(&self) -> Result<AbsolutePath, EnvironmentError> {
+        match self.text(IRONCURTAIN_HOME) {
+            Some(path) => self.absolute(Path::new(path)),
+            None => self.absolute(&self.home()?.as_path().join(".ironcurtain")),
+        }
+    }
+
+    /// Makes a path of the command line absolute.
+    ///
+    /// The shell has expanded `~` already; a `~/` that is left over is meant all the same.
+    pub fn absolute(&self, path: &Path) -> Result<AbsolutePath, EnvironmentError> {
+        let path = match path.strip_prefix("~") {
+            Ok(rest) => self.home()?.as_path().join(rest),
+            Err(_) => match &self.current_dir {
+                Some(current) => current.join(path),
+                None => path.to_owned(),
+            },
+        };
+        AbsolutePath::new(&path).map_err(|reason| EnvironmentError::Argument { path, reason })
+    }
+
+    /// Returns whether the variable `name` is one of ours, and is set.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.text(name).is_some() || self.key(name).is_some()
+    }
+
+    /// Returns what the variable `name` holds, if it is set and not empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&OsStr> {
+        self.texts.get(name).map(OsString::as_os_str)
+    }
+
+    /// Returns the key that the variable `name` held.
+    pub(crate) fn key(&self, name: &str) -> Option<&ApiKey> {
+        self.keys.get(name)
+    }
+}
+
+/// Finds the keys among `variables`, and checks them.
+pub(crate) fn find_keys(
+    variables: &[(OsString, OsString)],
+) -> Result<Vec<(&'static str, &str)>, EnvironmentError> {
+    let mut found: Vec<(&'static str, &str)> = Vec::new();
+    for (name, value) in variables.iter().filter(|(_, value)| !value.is_empty()) {
+        let Some(name) = key_variable(name) else { continue };
+        let key =
+            check_key(value.as_bytes()).map_err(|reason| EnvironmentError::Key { name, reason })?;
+        if !found.iter().any(|(known, _)| *known == name) {
+            found.push((name, key));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the name of a variable that holds a key.
+pub(crate) fn key_variable(name: &OsStr) -> Option<&'static str> {
+    VARIABLES.iter().find(|it| it.stay == Stay::Removed && name == it.name).map(|it| it.name)
+}
+
+/// Checks that `text` can be a provider's key.
+///
+/// A key travels in a header, so nothing may be in it that could end one. The reason never repeats
+/// the text.
+pub(crate) fn check_key(text: &[u8]) -> Result<&str, &'static str> {
+    match text {
+        [] => Err("it is empty"),
+        _ if KEY_BYTES_MAX < text.len() => Err("it is longer than 4096 bytes"),
+        _ if text.iter().all(u8::is_ascii_graphic) => {
+            std::str::from_utf8(text).map_err(|_| "it is no text")
+        }
+        _ => Err("only printable ASCII characters without spaces may appear"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    fn environment(pairs: &[(&str, &str)]) -> Environment {
+        Environment::of(&variables(pairs), Some(PathBuf::from("/work"))).unwrap()
+    }
+
+    #[test]
+    fn the_home_is_the_variable_or_lies_in_the_users() {
+        for (pairs, expected) in [
+            (&[("HOME", "/h")][..], Ok("/h/.ironcurtain")),
+            (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "")], Ok("/h/.ironcurtain")),
+            (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "/i c")], Ok("/i c")),
+            (&[("IRONCURTAIN_HOME", "/i")], Ok("/i")),
+            (&[("IRONCURTAIN_HOME", "i")], Ok("/work/i")),
+            (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "~/i")], Ok("/h/i")),
+            (&[("HOME", "/h"), ("HOME", "/other")], Ok("/h/.ironcurtain")),
+            (&[], Err("the variable HOME is not set")),
+            (&[("HOME", "h")], Err("HOME is `h`: it is not absolute")),
+        ] {
+            let home = environment(pairs).ironcurtain_home();
+            let home = home.map(|it| it.as_path().to_owned()).map_err(|error| error.to_string());
+            assert_eq!(home, expected.map(PathBuf::from).map_err(str::to_owned), "{pairs:?}");
+        }
+        let bytes = OsString::from_vec(b"/h\xff".to_vec());
+        let odd = Environment::of(&[("HOME".into(), bytes.clone())], None).unwrap();
+        assert_eq!(odd.home().unwrap().as_path().as_os_str(), bytes, "a name need not be UTF-8");
+    }
+
+    #[test]
+    fn keys_are_checked_and_never_shown() {
+        let with = |value: &str| Environment::of(&variables(&[(OPENAI_API_KEY, value)]), None);
+        assert!(with("sk-1").unwrap().key(OPENAI_API_KEY).is_some());
+        assert!(with("").unwrap().key(OPENAI_API_KEY).is_none());
+        for bad in ["sk 1", "sk-1\n", "sk-\u{e9}", "a\r\nx-evil: 1", &"k".repeat(4097)] {
+            let error = with(bad).unwrap_err().to_string();
+            assert!(error.starts_with("OPENAI_API_KEY holds no key: "), "{error}");
+            assert!(!error.contains("evil") && !error.contains("kk"), "{error}");
+        }
+        assert!(!format!("{:?}", with("sk-secret").unwrap()).contains("sk-secret"));
+    }
+
+    #[test]
+    fn every_variable_is_documented_and_named_once() {
+        for (at, variable) in VARIABLES.iter().enumerate() {
+            assert!(!variable.about.is_empty(), "{}", variable.name);
+            assert!(!VARIABLES.iter().skip(at + 1).any(|it| it.name == variable.name));
+        }
+    }
+}

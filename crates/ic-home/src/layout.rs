@@ -1,0 +1,137 @@
+//! The home directory: where each of our files is.
+//!
+//! Names only: nothing here looks at a disk. Making the directory fit for use is in `prepare.rs`.
+
+use std::path::PathBuf;
+
+use ic_types::{AbsolutePath, SessionId};
+
+pub use crate::prepare::HomeError;
+
+/// The home directory, usually `~/.ironcurtain`; it need not exist.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: AbsolutePath,
+}
+
+impl Home {
+    /// Names the home at `root`; nothing is looked at or made.
+    pub fn new(root: AbsolutePath) -> Self {
+        Self { root }
+    }
+
+    /// Returns the directory itself.
+    pub fn root(&self) -> PathBuf {
+        self.root.as_path().to_owned()
+    }
+
+    /// Returns the configuration file.
+    pub fn config(&self) -> PathBuf {
+        self.at("config.json")
+    }
+
+    /// Returns the lock that is held while the configuration is changed.
+    pub fn config_lock(&self) -> PathBuf {
+        self.at("config.lock")
+    }
+
+    /// Returns the file that names the MCP servers.
+    pub fn servers(&self) -> PathBuf {
+        self.at("mcp-servers.json")
+    }
+
+    /// Returns the file of the servers' trusted identities.
+    pub fn servers_lock(&self) -> PathBuf {
+        self.at("servers.lock.json")
+    }
+
+    /// Returns the user's constitution.
+    pub fn constitution(&self) -> PathBuf {
+        self.at("constitution.md")
+    }
+
+    /// Returns the directory of the compiled policy.
+    pub fn generated(&self) -> PathBuf {
+        self.at("generated")
+    }
+
+    /// Returns the directory of our own keys.
+    pub fn keys(&self) -> PathBuf {
+        self.at("keys")
+    }
+
+    /// Returns the key that audit logs start from.
+    pub fn audit_key(&self) -> PathBuf {
+        self.keys().join("audit.key")
+    }
+
+    /// Returns the directory of all sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.at("sessions")
+    }
+
+    /// Returns the directory of one session.
+    pub fn session(&self, id: &SessionId) -> PathBuf {
+        self.sessions().join(id.as_str())
+    }
+
+    /// Returns the directory in which running sessions are listed.
+    pub fn registry(&self) -> PathBuf {
+        self.at("registry")
+    }
+
+    /// Returns the directory of our own logs.
+    pub fn logs(&self) -> PathBuf {
+        self.at("logs")
+    }
+
+    /// Returns the directory of the audit logs of sessions that were cleaned up.
+    pub fn audit(&self) -> PathBuf {
+        self.at("audit")
+    }
+
+    /// Returns the index of sessions.
+    pub fn index(&self) -> PathBuf {
+        self.sessions().join("index.json")
+    }
+
+    /// Returns the file that names the last session.
+    pub fn last_session(&self) -> PathBuf {
+        self.sessions().join("last_session")
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.as_path().join(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_has_its_place() {
+        let home = Home::new(AbsolutePath::new("/h o/.ironcurtain").unwrap());
+        let session = "2026-11-15-00-00-00-123-aaaa".parse().unwrap();
+        for (path, expected) in [
+            (home.root(), ""),
+            (home.config(), "config.json"),
+            (home.config_lock(), "config.lock"),
+            (home.servers(), "mcp-servers.json"),
+            (home.servers_lock(), "servers.lock.json"),
+            (home.constitution(), "constitution.md"),
+            (home.generated(), "generated"),
+            (home.keys(), "keys"),
+            (home.audit_key(), "keys/audit.key"),
+            (home.sessions(), "sessions"),
+            (home.session(&session), "sessions/2026-11-15-00-00-00-123-aaaa"),
+            (home.registry(), "registry"),
+            (home.logs(), "logs"),
+            (home.audit(), "audit"),
+            (home.index(), "sessions/index.json"),
+            (home.last_session(), "sessions/last_session"),
+        ] {
+            assert_eq!(path, PathBuf::from("/h o/.ironcurtain").join(expected));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Locks between processes: one holder at a time, let go when the holder ends, however it ends.
+//!
+//! The lock is on an open file, so a process that is killed leaves no stale lock behind; the file
+//! itself stays, empty. A lock does not stop a program that does not ask for it.
+
+#![expect(clippy::disallowed_types, reason = "a lock is held by an open file")]
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD};
+
+use crate::file::{self, Doing, FileError};
+
+/// How often a lock file may be taken away under us before we give up.
+const ATTEMPTS_MAX: usize = 64;
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+#[must_use = "a lock that is dropped is let go"]
+pub struct Lock {
+    _file: File,
+    path: PathBuf,
+}
+
+/// What to do while somebody else holds the lock.
+#[derive(Clone, Copy)]
+enum Busy {
+    Wait,
+    GiveUp,
+}
+
+impl Lock {
+    /// Takes the lock at `path`, waiting for whoever holds it.
+    pub fn acquire(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        Self::take(path, Busy::Wait)?.ok_or_else(|| {
+            let busy = io::Error::from(io::ErrorKind::ResourceBusy);
+            FileError::system(Doing::Lock, path, busy)
+        })
+    }
+
+    /// Takes the lock at `path`, or returns `None` if somebody else holds it.
+    pub fn try_acquire(path: impl AsRef<Path>) -> Result<Option<Self>, FileError> {
+        Self::take(path.as_ref(), Busy::GiveUp)
+    }
+
+    /// Returns the path of the lock file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn take(path: &Path, busy: Busy) -> Result<Option<Self>, FileError> {
+        let failed = |source: io::Error| FileError::system(Doing::Lock, path, source);
+        for _ in 0..ATTEMPTS_MAX {
+            let file = file::open_lock(path)?;
+            match busy {
+                Busy::Wait => match file.lock() {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(failed(error)),
+                },
+                Busy::GiveUp => match file.try_lock() {
+                    Ok(()) => {}
+                    Err(TryLockError::WouldBlock) => return Ok(None),
+                    Err(TryLockError::Error(error)) => return Err(failed(error)),
+                },
+            }
+            if is_still_at(&file, path).map_err(failed)? {
+                return Ok(Some(Self { _file: file, path: path.to_owned() }));
+            }
+        }
+        Err(failed(io::Error::other("the lock file keeps being replaced")))
+    }
+}
+
+/// Returns whether `file` is what `path` leads to.
+///
+/// A lock on a file that was removed meanwhile holds nobody off: the next one makes a new file.
+fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = rustix::fs::fstat(file)?;
+    match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => Ok((found.st_dev, found.st_ino) == (held.st_dev, held.st_ino)),
+        Err(rustix::io::Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,67 @@
+//! Locks: one holder, let go on drop, and worth nothing on a file that was taken away.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ic_home::Lock;
+use tempfile::tempdir;
+
+use crate::mode;
+
+#[test]
+fn one_holds_it_until_it_is_dropped() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("lock");
+    let held = Lock::acquire(&path).unwrap();
+    assert_eq!((held.path(), mode(&path)), (path.as_path(), 0o600));
+    assert!(Lock::try_acquire(&path).unwrap().is_none());
+    drop(held);
+    assert!(Lock::try_acquire(&path).unwrap().is_some());
+    assert!(path.is_file(), "the file stays");
+}
+
+#[test]
+fn those_who_wait_take_turns() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("lock");
+    let (n_inside, n_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let _lock = Lock::acquire(&path).unwrap();
+                    assert_eq!(n_inside.fetch_add(1, Ordering::SeqCst), 0);
+                    std::thread::yield_now();
+                    n_inside.fetch_sub(1, Ordering::SeqCst);
+                    n_done.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    assert_eq!(n_done.into_inner(), 400);
+}
+
+#[test]
+fn a_lock_on_a_file_that_was_removed_is_none() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("lock");
+    let stale = Lock::acquire(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let fresh = Lock::try_acquire(&path).unwrap();
+    assert!(fresh.is_some(), "the file of the first is nobody's way in any more");
+    drop(stale);
+    assert!(Lock::try_acquire(&path).unwrap().is_none(), "and its end lets nobody in");
+}
+
+#[test]
+fn a_lock_is_a_file_of_ours() {
+    let place = tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    symlink("elsewhere", at("link")).unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    assert!(Lock::acquire(at("link")).is_err());
+    assert!(Lock::acquire(at("directory")).is_err());
+    assert!(Lock::acquire(at("missing/lock")).is_err());
+    assert!(!at("elsewhere").exists());
+}

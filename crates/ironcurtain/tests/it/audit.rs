@@ -1,0 +1,238 @@
+//! `ironcurtain audit`, on logs that the library wrote.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use ic_audit::{AuditKey, AuditLog, Entry, Kind, LogFiles, LogOptions, Redactor, SyncMode};
+use ic_home::clock::SystemClock;
+use ic_policy::Effect;
+use ic_testkit::Place;
+use ic_types::{Json, Object};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::place;
+
+const SESSION: &str = "2026-11-15-10-00-00-000-abcd";
+
+fn directory(place: &Place, session: &str) -> PathBuf {
+    place.dir(format!("home/.ironcurtain/sessions/{session}"))
+}
+
+fn open(place: &Place, session: &str) -> AuditLog {
+    let directory = directory(place, session);
+    let key = place.path("home/.ironcurtain/keys/audit.key");
+    place.dir("home/.ironcurtain/keys");
+    let options = LogOptions {
+        session: session.parse().unwrap(),
+        key: AuditKey::read_or_create(&key).unwrap(),
+        redactor: Arc::new(Redactor::new([])),
+        clock: Arc::new(SystemClock),
+        sync: SyncMode::Group,
+    };
+    let files = LogFiles { log: directory.join("audit.jsonl"), head: directory.join("audit.head") };
+    let mut opening = Object::new();
+    opening.insert("event", "opened");
+    AuditLog::open(files, options, opening).unwrap()
+}
+
+fn call(verdict: Effect, tool: &str, argument: &str) -> Entry {
+    let mut arguments = Object::new();
+    arguments.insert("path", argument);
+    Entry {
+        request_id: Some(format!("r-{tool}")),
+        server: Some("filesystem".parse().unwrap()),
+        tool: Some(tool.parse().unwrap()),
+        arguments: Some(Json::Object(arguments)),
+        verdict: Some(verdict),
+        rule: Some(Arc::from("a-rule")),
+        ..Entry::new(Kind::Intent)
+    }
+}
+
+/// Writes a log with a few calls and closes it; returns its path.
+fn write(place: &Place, session: &str) -> PathBuf {
+    let log = open(place, session);
+    log.note(call(Effect::Allow, "read_file", "a")).unwrap();
+    log.note(call(Effect::Deny, "write_file", "=HYPERLINK(\"x\")\u{1b}[31m\u{202e}")).unwrap();
+    log.close().unwrap();
+    directory(place, session).join("audit.jsonl")
+}
+
+/// Makes times neutral.
+fn neutral(text: &str) -> String {
+    text.lines()
+        .map(|line| match line.find("  20") {
+            Some(at) => format!("{}  [TIME]{}", &line[..at], &line[at + 26..]),
+            None => line.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn records_are_shown_and_filtered() {
+    let place = place();
+    write(&place, SESSION);
+    let show = |words: &[&str]| {
+        let output = place.run(["audit", "show"].iter().chain(words));
+        assert_eq!(output.code, 0, "{output:?}");
+        neutral(&output.stdout)
+    };
+    assert_snapshot!(show(&[]), @r#"
+         0  [TIME]  session     {"event":"opened"}
+         1  [TIME]  intent      allow  filesystem.read_file  a-rule
+         2  [TIME]  intent      deny  filesystem.write_file  a-rule
+         3  [TIME]  session     {"event":"closed","records":3}
+    "#);
+    assert_snapshot!(show(&["2026", "--verdict", "deny"]), @"     2  [TIME]  intent      deny  filesystem.write_file  a-rule");
+    assert_eq!(show(&[SESSION, "--limit", "1"]).lines().count(), 1);
+    assert_eq!(show(&["--until", "2020"]), "");
+    let json = place.run(["audit", "show", "--json", "--kind", "intent"]);
+    let records: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(records.as_array().unwrap().len(), 2);
+    assert_eq!(
+        serde_json::from_str::<Value>(
+            &place.run(["audit", "show", "--json", "--tool", "x"]).stdout
+        )
+        .unwrap(),
+        Value::Array(Vec::new())
+    );
+}
+
+#[test]
+fn what_an_agent_wrote_is_shown_escaped_and_is_no_formula() {
+    let place = place();
+    write(&place, SESSION);
+    for words in
+        [&["audit", "show"][..], &["audit", "tail"], &["audit", "export", "--format", "csv"]]
+    {
+        let output = place.run(words);
+        assert!(!output.stdout.contains('\u{1b}'), "{words:?}");
+    }
+    let csv = place.run(["audit", "export", "--format", "csv"]).stdout;
+    assert!(csv.starts_with("seq,timestamp,sessionId,kind"), "{csv}");
+    assert!(csv.contains("\"{\"\"path\"\":"), "{csv}");
+    let jsonl = place.run(["audit", "export"]).stdout;
+    let log = fs::read_to_string(directory(&place, SESSION).join("audit.jsonl")).unwrap();
+    assert_eq!(jsonl, log);
+}
+
+#[test]
+fn an_intact_log_verifies_and_a_changed_one_names_the_place() {
+    let place = place();
+    let log = write(&place, SESSION);
+    let verify = |words: &[&str]| place.run(["audit", "verify"].iter().chain(words));
+    let good = verify(&[]);
+    assert_eq!(
+        (good.code, good.stdout.as_str()),
+        (0, format!("{SESSION}: 4 records: intact\n").as_str())
+    );
+    let genuine = fs::read_to_string(&log).unwrap();
+    fs::write(&log, genuine.replace("\"deny\"", "\"allow\"")).unwrap();
+    let bad = verify(&[SESSION]);
+    assert_eq!(bad.code, 1);
+    assert!(bad.stdout.contains("line 3 is not as it was written"), "{bad:?}");
+    let lines: Vec<&str> = genuine.lines().collect();
+    fs::write(&log, format!("{}\n{}\n", lines[0], lines[1])).unwrap();
+    let json = verify(&["--json"]);
+    let outcome: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(outcome[0]["condition"], "tampered");
+    assert_eq!(outcome[0]["detail"], "truncated at 2: there were at least 4 records");
+    fs::write(&log, &genuine).unwrap();
+    fs::remove_file(directory(&place, SESSION).join("audit.head")).unwrap();
+    let no_head = verify(&[log.to_str().unwrap()]);
+    assert_eq!(no_head.code, 1);
+    assert!(no_head.stdout.contains("cannot be excluded"), "{no_head:?}");
+}
+
+#[test]
+fn a_log_under_another_sessions_name_is_found() {
+    let place = place();
+    let log = write(&place, SESSION);
+    let other = directory(&place, "2026-11-15-11-00-00-000-efgh");
+    fs::copy(&log, other.join("audit.jsonl")).unwrap();
+    fs::copy(log.with_file_name("audit.head"), other.join("audit.head")).unwrap();
+    let output = place.run(["audit", "verify"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stdout.contains("2026-11-15-11-00-00-000-efgh: 0 records: the log does not begin with this session's key"), "{output:?}");
+}
+
+#[test]
+fn a_crash_is_repaired_for_a_session_and_left_alone_in_a_file() {
+    let place = place();
+    let path = write(&place, SESSION);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend(b"{\"arguments\":{\"half");
+    fs::write(&path, &bytes).unwrap();
+    let as_file = place.run(["audit", "verify", path.to_str().unwrap()]);
+    assert_eq!(as_file.code, 0, "{as_file:?}");
+    assert!(as_file.stdout.contains("19 bytes of an unfinished one"), "{as_file:?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    let as_session = place.run(["audit", "verify", SESSION]);
+    assert_eq!(as_session.code, 0, "{as_session:?}");
+    assert!(as_session.stdout.contains("repaired and recorded"), "{as_session:?}");
+    assert_eq!(place.run(["audit", "verify"]).stdout, format!("{SESSION}: 5 records: intact\n"));
+}
+
+#[test]
+fn a_log_that_is_being_written_is_not_called_crashed() {
+    let place = place();
+    let log = open(&place, SESSION);
+    for _ in 0..50 {
+        log.note(call(Effect::Allow, "read_file", "a")).unwrap();
+        let output = place.run(["audit", "verify"]);
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(output.stdout.contains("intact"), "{output:?}");
+    }
+    log.close().unwrap();
+}
+
+#[test]
+fn tail_follows_what_is_written() {
+    let place = place();
+    let log = open(&place, SESSION);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ironcurtain"))
+        .args(["audit", "tail", "--follow", "--json", "--kind", "intent"])
+        .env_clear()
+        .env("HOME", place.path("home"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for tool in ["one", "two", "three"] {
+        log.note(call(Effect::Allow, tool, "a")).unwrap();
+        let record: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(record["tool"], tool);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    log.close().unwrap();
+}
+
+#[test]
+fn what_cannot_be_found_is_named() {
+    let place = place();
+    for (words, code, expected) in [
+        (&["audit", "show"][..], 1, "there is no audit log"),
+        (&["audit", "show", "2026"], 1, "no session with an audit log is called `2026`"),
+        (&["audit", "show", "./gone.jsonl"], 1, "gone.jsonl"),
+        (&["audit", "verify", "./gone.jsonl"], 1, "audit.key"),
+        (&["audit", "show", "--kind", "nonsense"], 2, "nonsense"),
+    ] {
+        let output = place.run(words);
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(output.stderr.contains(expected), "{output:?}");
+    }
+    assert_eq!(place.run(["audit", "verify"]).stdout, "there is no audit log yet\n");
+    write(&place, SESSION);
+    write(&place, "2026-11-15-10-00-00-000-abce");
+    let output = place.run(["audit", "show", "2026-11-15"]);
+    assert!(
+        output.code == 1 && output.stderr.contains("2 sessions begin with `2026-11-15`"),
+        "{output:?}"
+    );
+}
