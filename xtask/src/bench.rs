@@ -3,19 +3,23 @@
 //! Wall times on a busy machine are noise; so sizes and variants take turns in every round, and
 //! what is printed are medians and 99th percentiles over all rounds.
 
+mod audit;
 mod policy;
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 /// What to measure.
 #[derive(clap::Subcommand, Debug)]
 pub enum Bench {
     /// Time the decision, resolving and loading under policies of growing size
     Policy,
+    /// Time appending to, checking and showing an audit log, and the start of the program
+    Audit,
 }
 
 /// Runs one benchmark and writes its table to `out`.
@@ -25,6 +29,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     match bench {
         Bench::Policy => policy::run(out),
+        Bench::Audit => audit::run(out),
     }
 }
 
@@ -36,6 +41,17 @@ fn run_optimised() -> anyhow::Result<()> {
         .status()?;
     ensure!(status.success(), "the benchmark did not succeed");
     Ok(())
+}
+
+/// Builds the program, optimised, and returns where it is.
+fn build_binary() -> anyhow::Result<PathBuf> {
+    let status =
+        Command::new("cargo").args(["build", "--release", "-q", "-p", "ironcurtain"]).status()?;
+    ensure!(status.success(), "the binary does not build");
+    // This very program lies beside it.
+    let here = std::env::current_exe()?;
+    let target = here.parent().and_then(Path::parent).context("a target directory")?;
+    Ok(target.join("release/ironcurtain"))
 }
 
 /// The times of one thing that was done many times.

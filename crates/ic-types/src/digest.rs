@@ -45,7 +45,14 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+        let mut text = [0; 64];
+        for ([high, low], byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            (*high, *low) = (digit(byte >> 4), digit(byte & 15));
+        }
+        // Digits are ASCII; in one piece, because records print several digests each.
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use ic_policy::{Bounds, Containment, Policy, PolicySources, SandboxKind, ServerT
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ToolCall};
 
-use super::{Samples, shown};
+use super::{Samples, build_binary, shown};
 
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 const ROUNDS: usize = 40;
@@ -191,9 +190,7 @@ impl Ground {
 
 /// Runs the real binary over many one-path requests.
 fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let status =
-        Command::new("cargo").args(["build", "--release", "-q", "-p", "ironcurtain"]).status()?;
-    ensure!(status.success(), "the binary does not build");
+    let binary = build_binary()?;
     let root = ground.directory.path();
     let policy = root.join("policy");
     std::fs::create_dir(&policy)?;
@@ -211,7 +208,7 @@ fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()
     let file = root.join("requests.jsonl");
     std::fs::write(&file, requests)?;
     let start = Instant::now();
-    let output = Command::new(binary()?)
+    let output = Command::new(binary)
         .args(["policy", "check", "--requests"])
         .arg(&file)
         .arg("--policy")
@@ -233,9 +230,18 @@ fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()
     Ok(())
 }
 
-fn binary() -> anyhow::Result<std::path::PathBuf> {
-    // This very program lies beside it.
-    let here = std::env::current_exe()?;
-    let target = here.parent().and_then(Path::parent).context("a target directory")?;
-    Ok(target.join("release/ironcurtain"))
+/// Returns the permit of an allowed call, for other benchmarks to record.
+pub(super) fn permit(at: usize) -> anyhow::Result<ic_policy::Permit> {
+    let ground = Ground::new()?;
+    let policy = load(&rules(10))?;
+    let arguments = format!(r#"{{"path":"project/f{at}"}}"#);
+    let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)? else {
+        anyhow::bail!("arguments are an object");
+    };
+    let call = ToolCall { server: "bench".parse()?, tool: "read".parse()?, arguments };
+    let resolved = ground.resolver().resolve(&policy, call);
+    match evaluate(&policy, &ground.bounds, resolved) {
+        ic_policy::Verdict::Allow(permit) => Ok(permit),
+        other => anyhow::bail!("not allowed: {other:?}"),
+    }
 }

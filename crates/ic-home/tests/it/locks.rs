@@ -1,7 +1,7 @@
 //! Locks: one holder, let go on drop, and worth nothing on a file that was taken away.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ic_home::Lock;
@@ -52,6 +52,27 @@ fn a_lock_on_a_file_that_was_removed_is_none() {
     assert!(fresh.is_some(), "the file of the first is nobody's way in any more");
     drop(stale);
     assert!(Lock::try_acquire(&path).unwrap().is_none(), "and its end lets nobody in");
+}
+
+#[test]
+fn whoever_waited_for_a_file_that_was_removed_gets_the_new_one() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("lock");
+    let held = Lock::acquire(&path).unwrap();
+    let inode = format!(":{} ", fs::metadata(&path).unwrap().ino());
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Lock::acquire(&path).unwrap());
+        // The system lists who waits, so no time is guessed.
+        let is_waiting = |line: &str| line.contains("-> FLOCK") && line.contains(&inode);
+        while !fs::read_to_string("/proc/locks").unwrap().lines().any(is_waiting) {
+            std::thread::yield_now();
+        }
+        fs::remove_file(&path).unwrap();
+        drop(held);
+        let lock = waiting.join().unwrap();
+        assert!(Lock::try_acquire(&path).unwrap().is_none(), "two hold it");
+        drop(lock);
+    });
 }
 
 #[test]

@@ -99,8 +99,8 @@ fn check(key: &str, good: &[&str], bad: &[&str]) {
         assert_eq!(check(good), Ok(()), "{key} {good}");
     }
     for bad in bad {
-        let reason = check(bad).expect_err(&format!("{key} took {bad}"));
-        assert!(reason.contains("; allowed is "), "{reason}");
+        let reason = check(bad).err().unwrap_or_default();
+        assert!(reason.contains("; allowed is "), "{key} took {bad}: {reason}");
     }
 }
 
@@ -162,7 +162,7 @@ fn no_address_sends_a_key_over_the_internet_in_the_clear() {
             "null",
             r#""https://u:p@x.example""#,
             r#""https://x.example?k=1""#,
-            r##""https://x.example#f""##,
+            r#""https://x.example#f""#,
         ],
     );
 }

@@ -40,7 +40,7 @@ fn write_value(out: &mut String, value: &Json, form: Form) {
         Json::Object(object) => {
             let mut entries: Vec<_> = object.iter().collect();
             if let Form::Canonical = form {
-                entries.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+                entries.sort_by(|(a, _), (b, _)| utf16_order(a, b));
             }
             write_list(out, ['{', '}'], entries, |out, (key, value)| {
                 write_string(out, key);
@@ -48,6 +48,14 @@ fn write_value(out: &mut String, value: &Json, form: Form) {
                 write_value(out, value, form);
             });
         }
+    }
+}
+
+/// Compares by UTF-16 units; for ASCII, which most keys are, that is by bytes.
+fn utf16_order(a: &str, b: &str) -> std::cmp::Ordering {
+    match a.is_ascii() && b.is_ascii() {
+        true => a.cmp(b),
+        false => a.encode_utf16().cmp(b.encode_utf16()),
     }
 }
 
@@ -69,28 +77,45 @@ fn write_list<T>(
 
 fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
+    let mut rest = text;
+    let needs_escape = |c: char| matches!(c, '"' | '\\' | '\0'..='\x1f');
+    while let Some((plain, c, after)) = rest.find(needs_escape).and_then(|at| {
+        let (plain, special) = rest.split_at_checked(at)?;
+        let mut chars = special.chars();
+        Some((plain, chars.next()?, chars.as_str()))
+    }) {
+        out.push_str(plain);
+        write_escape(out, c);
+        rest = after;
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+fn write_escape(out: &mut String, c: char) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c => {
+            // Writing to a string cannot fail.
+            write!(out, "\\u{:04x}", u32::from(c)).ok();
         }
     }
-    out.push('"');
 }
 
 /// Writes a number as ECMAScript would, or as it stands where a double cannot hold it.
 pub(super) fn canonical_number(number: &Number) -> String {
     let written = number.as_str();
+    // Short whole numbers, which is most of them, are canonical as they stand.
+    let is_whole = written.len() <= 15 && written.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole {
+        return written.to_owned();
+    }
     let Ok(double) = written.parse::<f64>() else { return written.to_owned() };
     let shortest = Decimal::of_double(double);
     if shortest.as_ref() != Some(&Decimal::of_text(written)) {
