@@ -2,7 +2,7 @@
 //!
 //! Does not look at values beyond the conditions; resolving them is the work of `ic-resolve`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ic_types::{Json, Object, Role, ServerName, ToolName};
 
@@ -114,15 +114,18 @@ impl Annotation {
             let reason = format!("the tool stands under the server `{server}`");
             return Err((".serverName".to_owned(), reason));
         }
-        let arguments = file
-            .args
-            .0
-            .into_iter()
-            .map(|(place, argument)| {
-                ArgumentAnnotation::compile(&place, argument)
-                    .map_err(|reason| (format!(".args.{place}"), reason))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut arguments: Vec<ArgumentAnnotation> = Vec::new();
+        let mut places = HashSet::new();
+        for (place, argument) in file.args.0 {
+            let fault = |reason| (format!(".args.{place}"), reason);
+            let argument = ArgumentAnnotation::compile(&place, argument).map_err(fault)?;
+            // SECURITY: each spelling would be resolved and sent by itself, the last one winning.
+            if !places.insert(argument.place.clone()) {
+                let reason = format!("the place `{}` is annotated twice", argument.place.as_str());
+                return Err(fault(reason));
+            }
+            arguments.push(argument);
+        }
         let annotation = Self {
             arguments,
             comment: file.comment,
@@ -130,6 +133,7 @@ impl Annotation {
             is_draft: file.draft,
         };
         annotation.check_relative_to()?;
+        annotation.check_conditions()?;
         Ok((tool, annotation))
     }
 
@@ -148,6 +152,24 @@ impl Annotation {
                     base.as_str().escape_debug()
                 );
                 return Err((place, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// A condition on an argument that no call may have would never change its answer.
+    fn check_conditions(&self) -> Result<(), Fault> {
+        let named: HashSet<&str> = self.arguments.iter().map(|a| a.place.argument()).collect();
+        for argument in &self.arguments {
+            for (index, When { condition, .. }) in argument.when.iter().enumerate() {
+                if !named.contains(condition.argument.as_str()) {
+                    let place = argument.place.as_str();
+                    let name = condition.argument.escape_debug();
+                    return Err((
+                        format!(".args.{place}.when[{index}].condition.arg"),
+                        format!("`{name}` is not the plain name of an annotated argument"),
+                    ));
+                }
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use ic_types::{CanonicalPath, ServerName};
+use ic_types::{CanonicalPath, Role, ServerName};
 
 use crate::domain::DomainSet;
 
@@ -112,15 +112,24 @@ impl Bounds {
         self.servers.get(server).map_or(Containment::Loose, |traits| traits.containment)
     }
 
-    /// Returns whether `path` lies in the sandbox.
-    pub(crate) fn in_sandbox(&self, path: &CanonicalPath) -> bool {
-        self.sandbox.as_ref().is_some_and(|sandbox| path.is_within(&sandbox.path))
+    /// Returns whether `path`, as a value of `role`, lies in the sandbox.
+    ///
+    /// A role that is about the entry itself is not in a workspace that it names: that entry lies
+    /// in the directory above, and is the user's.
+    pub(crate) fn in_sandbox(&self, role: Role, path: &CanonicalPath) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| {
+            let is_outside = match sandbox.kind {
+                SandboxKind::Workspace => role.is_entry() && *path == sandbox.path,
+                SandboxKind::Session => false,
+            };
+            path.is_within(&sandbox.path) && !is_outside
+        })
     }
 
     /// Returns the protected path at or above `path`.
     ///
-    /// The session's own sandbox is exempt from a protected path that contains it; a workspace
-    /// exempts nothing.
+    /// The session's own sandbox is exempt from a protected path that contains it, though not from
+    /// one that it is itself; a workspace exempts nothing.
     pub(crate) fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
         self.protected
             .iter()
@@ -135,7 +144,7 @@ impl Bounds {
     fn is_exempt(&self, path: &CanonicalPath, protected: &CanonicalPath) -> bool {
         match &self.sandbox {
             Some(Sandbox { path: sandbox, kind: SandboxKind::Session }) => {
-                path.is_within(sandbox) && sandbox.is_within(protected)
+                path.is_within(sandbox) && sandbox.is_within(protected) && sandbox != protected
             }
             Some(Sandbox { kind: SandboxKind::Workspace, .. }) | None => false,
         }

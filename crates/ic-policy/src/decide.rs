@@ -3,6 +3,7 @@
 //! A total, pure function: no I/O, no clock, no randomness, and no error. Whatever cannot be judged
 //! was turned into an invalid value before, and is denied here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Category, Role};
@@ -10,9 +11,10 @@ use ic_types::{CanonicalPath, Category, Role};
 use crate::bounds::{Bounds, Containment};
 use crate::call::{PathValue, ResolvedCall, RoleValues, Standing, Value};
 use crate::effect::Effect;
+use crate::finding::{Authority, DEFAULT_DENY, Finding, RuleRef, Structural};
 use crate::index::RuleId;
 use crate::policy::Policy;
-use crate::rule::Hold;
+use crate::rule::{Hold, Rule};
 use crate::verdict::{Ruling, Verdict};
 
 /// Decides about `call`.
@@ -47,61 +49,6 @@ pub fn decisive(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().rev().max_by_key(|finding| finding.effect)
 }
 
-/// One thing that speaks for or against a call.
-#[derive(Debug)]
-pub struct Finding {
-    /// What it says.
-    pub effect: Effect,
-    /// Who says it.
-    pub authority: Authority,
-    /// The role that it is about, if it is about one.
-    pub role: Option<Role>,
-    /// What it is about; empty where the rule's own reason says it all.
-    pub detail: String,
-    /// For a role: which of its values each rule settled.
-    pub settled: Vec<(usize, Authority)>,
-}
-
-/// Who decides: an invariant, a rule, or nobody.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Authority {
-    /// Something that no policy can override.
-    Structural(Structural),
-    /// A rule of the policy.
-    Rule(RuleRef),
-    /// No rule spoke.
-    Default,
-}
-
-/// A rule of the policy that was asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RuleRef(RuleId);
-
-/// What no policy can override.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Structural {
-    /// A value that cannot be used.
-    InvalidValue,
-    /// An argument that the annotation does not name.
-    UnknownArgument,
-    /// A path that is nobody's business.
-    ProtectedPath,
-    /// A file that the host runs later.
-    HostExecutes,
-    /// A protected path in an argument without a role.
-    UnannotatedPath,
-    /// An annotation that nobody has confirmed.
-    Draft,
-    /// The list of directories, which says nothing new.
-    IntrospectionAllow,
-    /// A host that the server is not meant to reach.
-    DomainEscalate,
-    /// A tool without annotation.
-    UnknownTool,
-    /// Everything lies in the sandbox.
-    SandboxAllow,
-}
-
 const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
 
 /// A call and all that surrounds it.
@@ -110,6 +57,14 @@ struct Asked<'a> {
     bounds: &'a Bounds,
     call: &'a ResolvedCall,
     containment: Containment,
+}
+
+/// A protected path that a value concerns, and where it stands as seen from the value.
+enum Protected<'a> {
+    /// At the value or above it.
+    Above(&'a CanonicalPath),
+    /// Beneath the value, which would be removed with it.
+    Beneath(&'a CanonicalPath),
 }
 
 impl Asked<'_> {
@@ -158,7 +113,14 @@ impl Asked<'_> {
     fn check_paths(&self, findings: &mut Vec<Finding>) {
         for (role, value) in self.values() {
             if let Some(protected) = self.protected_by(role, value) {
-                let detail = format!("`{value}` is protected, as is all of `{protected}`");
+                let detail = match protected {
+                    Protected::Above(above) => {
+                        format!("`{value}` is protected, as is all of `{above}`")
+                    }
+                    Protected::Beneath(beneath) => {
+                        format!("`{value}` contains the protected path `{beneath}`")
+                    }
+                };
                 findings.push(Finding {
                     role: Some(role),
                     ..Finding::structural(Structural::ProtectedPath, detail)
@@ -186,17 +148,17 @@ impl Asked<'_> {
         }
     }
 
-    fn protected_by(&self, role: Role, value: &Value) -> Option<&CanonicalPath> {
+    fn protected_by(&self, role: Role, value: &Value) -> Option<Protected<'_>> {
         match value {
             Value::Path(path) => {
-                let at_or_above = names_of(path).find_map(|name| self.bounds.protects(name));
+                let above = names_of(path).find_map(|name| self.bounds.protects(name));
                 let beneath = || match role == Role::DeletePath {
                     true => self.bounds.protected_beneath(&path.path),
                     false => None,
                 };
-                at_or_above.or_else(beneath)
+                above.map(Protected::Above).or_else(|| beneath().map(Protected::Beneath))
             }
-            Value::LocalRemote(path) => self.bounds.protects(path),
+            Value::LocalRemote(path) => self.bounds.protects(path).map(Protected::Above),
             Value::Url(_) | Value::Text(_) => None,
         }
     }
@@ -253,11 +215,11 @@ impl Asked<'_> {
         self.containment != Containment::Loose
             && role.category() == Category::Path
             && !values.is_empty()
-            && values.iter().all(|value| self.in_sandbox(value))
+            && values.iter().all(|value| self.in_sandbox(*role, value))
     }
 
-    fn in_sandbox(&self, value: &Value) -> bool {
-        value.path().is_some_and(|value| self.bounds.in_sandbox(&value.path))
+    fn in_sandbox(&self, role: Role, value: &Value) -> bool {
+        value.path().is_some_and(|value| self.bounds.in_sandbox(role, &value.path))
     }
 
     fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Finding {
@@ -271,7 +233,7 @@ impl Asked<'_> {
                 }
             };
         }
-        let mut ruling = RoleRuling { role: *role, worst: None, settled: Vec::new() };
+        let mut ruling = RoleRuling::new(*role);
         for (position, value) in values.iter().enumerate() {
             let authority = self.settle(*role, value, &mut ruling);
             ruling.settled.push((position, authority));
@@ -281,7 +243,7 @@ impl Asked<'_> {
 
     /// Finds who settles `value`; rules that only add their verdict are noted on the way.
     fn settle(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Authority {
-        if self.containment == Containment::ContainedFilesystem && self.in_sandbox(value) {
+        if self.containment == Containment::ContainedFilesystem && self.in_sandbox(role, value) {
             let authority = Authority::Structural(Structural::SandboxAllow);
             ruling.note(Effect::Allow, authority);
             return authority;
@@ -292,7 +254,7 @@ impl Asked<'_> {
                 continue;
             };
             let authority = Authority::Rule(RuleRef(id));
-            match (rule.holds_elsewhere(Some(role), self.call), rule.effect) {
+            match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
                 (Hold::Fully, effect) => {
                     ruling.note(effect, authority);
                     return authority;
@@ -355,9 +317,25 @@ struct RoleRuling {
     role: Role,
     worst: Option<(Effect, Authority)>,
     settled: Vec<(usize, Authority)>,
+    /// How far rules hold on the call's other roles, which is the same for all values of this one.
+    elsewhere: HashMap<RuleId, Hold>,
 }
 
 impl RoleRuling {
+    fn new(role: Role) -> Self {
+        Self { role, worst: None, settled: Vec::new(), elsewhere: HashMap::new() }
+    }
+
+    /// Asks `rule` about the other roles once, however many values this role has.
+    fn holds_elsewhere(&mut self, id: RuleId, rule: &Rule, call: &ResolvedCall) -> Hold {
+        // Without lists nothing is asked of other roles, and nothing needs remembering.
+        if rule.lists.is_empty() {
+            return Hold::Fully;
+        }
+        let role = Some(self.role);
+        *self.elsewhere.entry(id).or_insert_with(|| rule.holds_elsewhere(role, call))
+    }
+
     /// Keeps the most restrictive; of equals the first rule, and a rule before anything else.
     fn note(&mut self, effect: Effect, authority: Authority) {
         let is_worse = self.worst.is_none_or(|(worst, named)| {
@@ -385,105 +363,6 @@ impl RoleRuling {
             }
         };
         Finding { settled: self.settled, ..finding }
-    }
-}
-
-// === impl Finding ===
-
-impl Finding {
-    fn structural(structural: Structural, detail: impl Into<String>) -> Self {
-        Self {
-            effect: structural.effect(),
-            authority: Authority::Structural(structural),
-            role: None,
-            detail: detail.into(),
-            settled: Vec::new(),
-        }
-    }
-
-    fn by_rule(effect: Effect, id: RuleId, role: Option<Role>) -> Self {
-        let authority = Authority::Rule(RuleRef(id));
-        Self { effect, authority, role, detail: String::new(), settled: Vec::new() }
-    }
-
-    fn default_deny(role: Option<Role>, detail: String) -> Self {
-        let authority = Authority::Default;
-        Self { effect: Effect::Deny, authority, role, detail, settled: Vec::new() }
-    }
-
-    /// Returns why, in the rule's words or in ours.
-    pub fn reason(&self, policy: &Policy) -> Arc<str> {
-        match self.authority {
-            Authority::Rule(RuleRef(id)) => {
-                policy.rule(id).map_or_else(|| Arc::from(""), |rule| Arc::clone(&rule.reason))
-            }
-            Authority::Structural(_) | Authority::Default => Arc::from(self.detail.as_str()),
-        }
-    }
-}
-
-// === impl Authority ===
-
-impl Authority {
-    /// Returns the name that people script against.
-    pub fn name(self, policy: &Policy) -> Arc<str> {
-        match self {
-            Self::Structural(structural) => Arc::from(structural.as_str()),
-            Self::Rule(RuleRef(id)) => policy
-                .rule(id)
-                .map_or_else(|| Arc::from(DEFAULT_DENY), |rule| Arc::clone(&rule.name)),
-            Self::Default => Arc::from(DEFAULT_DENY),
-        }
-    }
-
-    /// Returns the rule that decides, if one does.
-    pub fn rule(self, policy: &Policy) -> Option<&crate::rule::Rule> {
-        match self {
-            Self::Rule(RuleRef(id)) => policy.rule(id),
-            Self::Structural(_) | Self::Default => None,
-        }
-    }
-
-    fn precedes(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Rule(RuleRef(this)), Self::Rule(RuleRef(other))) => this < other,
-            (Self::Rule(_), Self::Structural(_) | Self::Default) => true,
-            (Self::Structural(_) | Self::Default, _) => false,
-        }
-    }
-}
-
-/// The name of the decision that no rule made.
-const DEFAULT_DENY: &str = "default-deny";
-
-impl Structural {
-    /// Returns the name that people script against.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidValue => "structural-invalid-value",
-            Self::UnknownArgument => "structural-unknown-argument",
-            Self::ProtectedPath => "structural-protected-path",
-            Self::HostExecutes => "structural-host-executes",
-            Self::UnannotatedPath => "structural-unannotated-path",
-            Self::Draft => "structural-draft",
-            Self::IntrospectionAllow => "structural-introspection-allow",
-            Self::DomainEscalate => "structural-domain-escalate",
-            Self::UnknownTool => "structural-unknown-tool",
-            Self::SandboxAllow => "structural-sandbox-allow",
-        }
-    }
-
-    fn effect(self) -> Effect {
-        match self {
-            Self::InvalidValue
-            | Self::UnknownArgument
-            | Self::ProtectedPath
-            | Self::UnknownTool => Effect::Deny,
-            Self::HostExecutes | Self::UnannotatedPath | Self::Draft | Self::DomainEscalate => {
-                Effect::Escalate
-            }
-            Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
-        }
     }
 }
 

@@ -265,7 +265,9 @@ impl DomainPattern {
             None => (None, text),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let repository = path.trim_matches('/').trim_end_matches(".git");
+        // As in a remote: one `.git` is left off, so a repository called `x.git` can be named.
+        let path = path.trim_matches('/');
+        let repository = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
         let (host, port) = split_port(authority)
             .ok_or_else(|| invalid("the port must be a number up to 65535"))?;
         let host = match host.strip_prefix('*') {
@@ -281,11 +283,20 @@ impl DomainPattern {
         if host == HostPattern::AnyPublic && !repository.is_empty() {
             return Err(invalid("`*` takes no repository"));
         }
+        // SECURITY: without this, `host/.git` would mean every repository of the host.
+        if repository.is_empty() && !path.is_empty() {
+            return Err(invalid("it names no repository"));
+        }
         Ok(Self {
             host,
             constraint: Constraint { scheme, port },
             repository: (!repository.is_empty()).then(|| repository.to_owned()),
         })
+    }
+
+    /// Returns whether the pattern holds for one repository only, so for nothing but git remotes.
+    pub(crate) fn names_repository(&self) -> bool {
+        self.repository.is_some()
     }
 }
 
@@ -397,6 +408,20 @@ mod tests {
                 ("https", "github.com:444/acme/app"),
                 ("ssh", "gitlab.com/acme/app"),
             ],
+        );
+    }
+
+    #[test]
+    fn one_git_is_left_off_a_repository_as_in_remotes() {
+        check(
+            "github.com/acme/app.git.git",
+            &[("https", "github.com/acme/app.git")],
+            &[("https", "github.com/acme/app")],
+        );
+        assert!(DomainPattern::parse("github.com/.git").is_err());
+        assert_eq!(
+            DomainPattern::parse("github.com/acme/.git"),
+            DomainPattern::parse("github.com/acme/")
         );
     }
 

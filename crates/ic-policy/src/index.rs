@@ -16,7 +16,7 @@ use crate::domain::{Destination, DomainSet, HostPattern};
 use crate::rule::{Members, Rule, comparable};
 
 /// The position of a rule in its policy.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct RuleId(u32);
 
 /// The index of a policy's rules.

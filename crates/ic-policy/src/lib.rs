@@ -12,8 +12,8 @@
 //!
 //! Reading order: [`artifact`] (the files), [`annotation`] and [`pointer`] (what arguments mean),
 //! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
-//! [`decide`] (the order of things), [`verdict`] (what comes out), [`policy`] (how it is loaded),
-//! [`builtin`] (the policies that come along).
+//! [`finding`] (who may speak) and [`decide`] (the order of things), [`verdict`] (what comes out),
+//! [`policy`] (how it is loaded), [`builtin`] (the policies that come along).
 //!
 //! # Invariants
 //!
@@ -29,6 +29,7 @@ pub mod call;
 pub mod decide;
 pub mod domain;
 pub mod effect;
+pub mod finding;
 pub mod host_executes;
 mod index;
 pub mod pointer;
@@ -44,9 +45,10 @@ pub use call::{
     FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RoleValues, Standing,
     UnannotatedPath, UrlValue, Value,
 };
-pub use decide::{Authority, Finding, Structural, decisive, evaluate, explain};
+pub use decide::{decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
+pub use finding::{Authority, Finding, Structural};
 pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources};
 pub use rule::Rule;

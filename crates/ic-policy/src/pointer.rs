@@ -5,9 +5,11 @@
 use ic_types::{Json, Object};
 
 /// A place in the arguments of a call.
-#[derive(Clone, Debug, Eq, PartialEq)]
+///
+/// Invariant: one place has one text, so two pointers to the same place are equal.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Pointer {
-    /// What was written in the annotation.
+    /// The argument's name, or the pointer as it is written.
     text: String,
     /// The name of the argument that the pointer leads into.
     argument: String,
@@ -15,7 +17,7 @@ pub struct Pointer {
     steps: Vec<Step>,
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 enum Step {
     Key(String),
     EachItem,
@@ -57,10 +59,16 @@ impl Pointer {
             Some(Err(error)) => return Err(error),
             Some(Ok(Step::Key(_))) | None => return Err(InvalidPointer::Empty),
         };
-        Ok(Self { text: text.to_owned(), argument, steps: steps.collect::<Result<_, _>>()? })
+        let steps: Vec<Step> = steps.collect::<Result<_, _>>()?;
+        // INVARIANT: `/path` is `path`. A name that begins with `/` can only be written as a pointer.
+        let text = match steps.is_empty() && !argument.starts_with('/') {
+            true => argument.clone(),
+            false => text.to_owned(),
+        };
+        Ok(Self { text, argument, steps })
     }
 
-    /// Returns what was written in the annotation.
+    /// Returns the argument's name, or the pointer as it is written if it leads further.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -183,6 +191,17 @@ mod tests {
             assert_eq!(pointer.find(&object), Err(ShapeMismatch), "{text}");
             assert!(pointer.find_mut(&mut object).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_pointer_with_one_part_is_the_plain_name() {
+        let parse = |text| Pointer::parse(text).unwrap();
+        for (pointer, name) in [("/path", "path"), ("/a~1b", "a/b"), ("/c~0d", "c~d")] {
+            assert_eq!(parse(pointer), parse(name));
+            assert_eq!(parse(pointer).as_str(), name);
+        }
+        assert_ne!(parse("/~1x"), parse("/x"));
+        assert_ne!(parse("/x/*"), parse("/x"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Each listed path counts as the entry and as what it leads to, whether it exists or not.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
 
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_policy::host_executes::HOME_NAMES;
@@ -49,13 +50,16 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
             source: PathFault::Unusable(reason),
         })
     };
-    let sandbox = match &places.sandbox {
-        Some((path, kind)) => {
-            let path = found(disk, "sandbox", path, Last::Follow)?.path;
-            Some(Sandbox { path, kind: *kind })
-        }
-        None => None,
-    };
+    let sandbox =
+        match &places.sandbox {
+            Some((path, kind)) => {
+                let found = path::follow(disk, path, Last::Follow).map_err(|source| {
+                    BoundsError { what: "sandbox", path: path.clone(), source }
+                })?;
+                Some(Sandbox { path: found.path, kind: *kind })
+            }
+            None => None,
+        };
     let mut protected = Vec::new();
     for name in PROTECTED_HOME_NAMES {
         protect(disk, &in_home(name)?, &mut protected)?;
@@ -65,16 +69,14 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
     }
     let mut home_executes = Vec::new();
     for (name, reach) in HOME_NAMES {
-        let path = in_home(name)?;
-        for last in [Last::Keep, Last::Follow] {
-            let path = found(disk, "file of the home directory", &path, last)?.path;
-            home_executes.push(HomeExecutes { path, reach });
-        }
+        let names = names_of(disk, &in_home(name)?);
+        home_executes.extend(names.into_iter().map(|path| HomeExecutes { path, reach }));
     }
     Ok(Bounds { sandbox, protected, home_executes, servers })
 }
 
-/// Adds a path as the entry, as what it leads to, and the files that links directly in it lead to.
+/// Adds a path as the entry, as what it leads to and as every link between, and the files that links
+/// directly in it lead to.
 fn protect(
     disk: &dyn Disk,
     path: &AbsolutePath,
@@ -85,17 +87,19 @@ fn protect(
             protected.push(path);
         }
     };
-    add(found(disk, "protected path", path, Last::Keep)?.path);
-    let target = found(disk, "protected path", path, Last::Follow)?;
-    add(target.path.clone());
+    names_of(disk, path).into_iter().for_each(&mut add);
+    let Ok(target) = path::follow(disk, path, Last::Follow) else { return Ok(()) };
     if !target.entry.is_some_and(|entry| entry.kind == Kind::Directory) {
         return Ok(());
     }
     // What we cannot list, a server of ours cannot read; the directory itself is protected anyway.
     let links = disk.links_in(target.path.as_path(), PROTECTED_LINKS_MAX).unwrap_or_default();
     if links.len() == PROTECTED_LINKS_MAX {
-        let source = PathFault::TooManyLinks;
-        return Err(BoundsError { what: "protected path", path: path.clone(), source });
+        return Err(BoundsError {
+            what: "protected path",
+            path: path.clone(),
+            source: PathFault::TooManyEntries,
+        });
     }
     for name in links {
         let alias = path::walk(disk, target.path.clone(), &name, Last::Follow);
@@ -109,15 +113,23 @@ fn protect(
     Ok(())
 }
 
-fn found(
-    disk: &dyn Disk,
-    what: &'static str,
-    path: &AbsolutePath,
-    last: Last,
-) -> Result<path::Found, BoundsError> {
-    path::follow(disk, path, last).map_err(|source| BoundsError {
-        what,
-        path: path.clone(),
-        source,
-    })
+/// Returns every name of a listed path: the entry, what it leads to, and each link between.
+///
+/// What cannot be looked at counts as it is written: a call that names it cannot be resolved either.
+fn names_of(disk: &dyn Disk, path: &AbsolutePath) -> Vec<CanonicalPath> {
+    let written = || path::lexical(path.as_path().as_os_str().as_bytes(), path, None);
+    let Ok(entry) = path::follow(disk, path, Last::Keep) else {
+        return written().into_iter().collect();
+    };
+    let Ok(target) = path::follow(disk, path, Last::Follow) else { return vec![entry.path] };
+    let mut names = vec![entry.path];
+    // A link to a directory on the way, say `/home`, is no name of what lies beyond it.
+    names.extend(target.links.into_iter().filter(|link| {
+        let leads_to = AbsolutePath::new(link.as_path()).ok();
+        let leads_to = leads_to.and_then(|link| path::follow(disk, &link, Last::Follow).ok());
+        leads_to.is_some_and(|found| found.path == target.path)
+    }));
+    names.push(target.path);
+    names.dedup();
+    names
 }

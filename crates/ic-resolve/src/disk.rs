@@ -2,6 +2,7 @@
 //!
 //! Absence is an answer; every other failure is an error, and an error never counts as absence.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -111,6 +112,53 @@ impl Disk for RealDisk {
             }
         }
         Ok(links)
+    }
+}
+
+/// A disk that answers only so many questions, so that no call can keep us busy.
+pub(crate) struct Metered<'a> {
+    disk: &'a dyn Disk,
+    left: Cell<usize>,
+}
+
+impl<'a> Metered<'a> {
+    pub(crate) fn new(disk: &'a dyn Disk, looks_max: usize) -> Self {
+        Self { disk, left: Cell::new(looks_max) }
+    }
+
+    /// Returns whether a question was refused.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    fn spend(&self) -> io::Result<()> {
+        self.left.set(self.left.get().saturating_sub(1));
+        match self.left.get() {
+            0 => Err(io::Error::other("the call asks too much of the disk")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Disk for Metered<'_> {
+    fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
+        self.spend()?;
+        self.disk.look(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.spend()?;
+        self.disk.read_link(path)
+    }
+
+    fn read_file(&self, path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        self.spend()?;
+        self.disk.read_file(path, bytes_max)
+    }
+
+    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>> {
+        self.spend()?;
+        self.disk.links_in(path, n_max)
     }
 }
 

@@ -63,6 +63,12 @@ pub enum PathFault {
     /// The path leads through too many links.
     #[error("the path leads through more than 40 links")]
     TooManyLinks,
+    /// A directory holds more links than are looked at.
+    #[error("the directory holds more links than can be looked at")]
+    TooManyEntries,
+    /// The path goes by a name that means another place to every program.
+    #[error("`/proc/self` stands for whoever looks: name the process")]
+    ProcSelf,
     /// The path leads to a name that JSON cannot carry.
     #[error("the path leads to a name that is not UTF-8")]
     NotUtf8,
@@ -196,6 +202,10 @@ impl Walk<'_> {
         if self.links.len() == LINKS_MAX {
             return Err(PathFault::TooManyLinks);
         }
+        // SECURITY: judged as our process, opened as the server's.
+        if matches!(link.to_str(), Some("/proc/self" | "/proc/thread-self")) {
+            return Err(PathFault::ProcSelf);
+        }
         let target = self
             .disk
             .read_link(link.as_path())
@@ -216,6 +226,38 @@ impl Walk<'_> {
             .look(path.as_path())
             .map_err(|source| PathFault::Disk { path: path.as_path().to_owned(), source })
     }
+}
+
+/// Normalises a text as a path without looking at any disk, whatever it holds.
+///
+/// For texts that may be no paths at all, and for places that cannot be looked at. Ends at a NUL, as
+/// a program in C would, and keeps the beginning of what is too long.
+pub fn lexical(
+    text: &[u8],
+    home: &AbsolutePath,
+    base: Option<&CanonicalPath>,
+) -> Option<CanonicalPath> {
+    let text = text.split(|byte| *byte == 0).next()?;
+    let home = home.as_path().as_os_str().as_bytes();
+    let full = match text {
+        [] => return None,
+        [b'/', ..] => text.to_vec(),
+        [b'~'] => home.to_vec(),
+        [b'~', b'/', ..] => [home, text.get(1..)?].concat(),
+        _ => [base?.as_path().as_os_str().as_bytes(), b"/", text].concat(),
+    };
+    let mut path = CanonicalPath::root();
+    for component in full.split(|byte| *byte == b'/') {
+        path = match component {
+            b"" | b"." => path,
+            b".." => path.parent().unwrap_or(path),
+            name => match path.join(OsStr::from_bytes(name)) {
+                Ok(path) => path,
+                Err(_) => return Some(path),
+            },
+        };
+    }
+    Some(path)
 }
 
 impl Found {

@@ -3,19 +3,25 @@
 //! Decides nothing. A value that cannot be resolved becomes an [`InvalidValue`], which the policy
 //! denies; so a mistake here makes a call impossible, not possible.
 
+mod remotes;
+
+use std::collections::HashSet;
+
 use ic_policy::host_executes::WORKSPACE_NAMES;
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
-    ResolvedParts, RoleValues, Sandbox, SandboxKind, Scheme, Standing, UnannotatedPath, Value,
+    ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, UnannotatedPath, Value,
 };
-use ic_types::path::PATH_BYTES_MAX;
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
 
-use crate::disk::{Disk, Kind};
-use crate::git::{GitFault, Repository};
+use crate::disk::{Disk, Kind, Metered};
 use crate::path::{self, Found, Last, PathFault};
-use crate::remote::{self, Remote};
 use crate::url::parse_fetch_url;
+
+/// How often one call may make us look at the disk.
+pub const LOOKS_MAX: usize = 100_000;
+/// How many texts of one call are looked at.
+pub const TEXTS_MAX: usize = 10_000;
 
 /// Resolves calls on one machine, for one session.
 #[derive(Clone, Copy)]
@@ -28,9 +34,6 @@ pub struct Resolver<'a> {
     pub sandbox: Option<&'a Sandbox>,
 }
 
-/// The argument by which tools name the repository that they work in.
-const REPOSITORY_ARGUMENT: &str = "path";
-
 impl std::fmt::Debug for Resolver<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Resolver")
@@ -42,7 +45,25 @@ impl std::fmt::Debug for Resolver<'_> {
 
 impl Resolver<'_> {
     /// Resolves `call` by what `policy` says of its arguments.
+    ///
+    /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
+    /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
+        let disk = Metered::new(self.disk, LOOKS_MAX);
+        let metered = Resolver { disk: &disk, ..*self };
+        let mut parts = metered.resolve_parts(policy, call);
+        if disk.is_exhausted() {
+            let reason = "it asks too much of the disk".to_owned();
+            parts.invalid.push(InvalidValue {
+                place: "the call".to_owned(),
+                role: Role::None,
+                reason,
+            });
+        }
+        ResolvedCall::assert_resolved(parts)
+    }
+
+    fn resolve_parts(&self, policy: &Policy, call: ToolCall) -> ResolvedParts {
         let mut parts = ResolvedParts {
             sent: call.arguments.clone(),
             standing: Standing::Unknown,
@@ -57,7 +78,7 @@ impl Resolver<'_> {
                 if annotation.is_draft() { Standing::Draft } else { Standing::Annotated };
             self.resolve_annotated(annotation, &mut parts);
         }
-        ResolvedCall::assert_resolved(parts)
+        parts
     }
 
     /// Makes a path of a rule, a flag or a configuration file canonical.
@@ -86,11 +107,21 @@ impl Resolver<'_> {
         }
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
+        let mut texts = Texts { seen: HashSet::new(), found: Vec::new() };
         for (name, value) in arguments.iter() {
             if !is_bearing_as_a_whole(annotation, name, arguments) {
-                self.find_paths(name, value, &mut parts.unannotated_paths);
+                self.find_paths(name, value, &mut texts);
             }
         }
+        if texts.is_full() || TEXTS_MAX < count_values(&parts.roles) {
+            let reason = format!("it holds more than {TEXTS_MAX} texts to look at");
+            parts.invalid.push(InvalidValue {
+                place: "the call".to_owned(),
+                role: Role::None,
+                reason,
+            });
+        }
+        parts.unannotated_paths = texts.found;
     }
 
     /// Resolves the values of one argument; returns, value by value, what is sent instead.
@@ -176,7 +207,15 @@ impl Resolver<'_> {
         resolved: &mut ResolvedText,
     ) -> Result<(), PathFault> {
         let path = path::absolute(text, self.home, base)?;
-        let followed = path::follow(self.disk, &path, Last::Follow)?;
+        let only_entries =
+            roles.iter().all(|role| role.is_entry()) && !path::ends_in_directory(text);
+        let followed = match path::follow(self.disk, &path, Last::Follow) {
+            // What a link leads to does not matter to removing it, if it leads nowhere.
+            Err(PathFault::TooManyLinks) if only_entries => {
+                path::follow(self.disk, &path, Last::Keep)?
+            }
+            followed => followed?,
+        };
         let kept = match roles.iter().any(|role| role.is_entry()) && !path::ends_in_directory(text)
         {
             true => Some(path::follow(self.disk, &path, Last::Keep)?),
@@ -233,7 +272,9 @@ impl Resolver<'_> {
                     ic_policy::Reach::Itself => value.path == found.path,
                     ic_policy::Reach::Beneath => value.path.is_within(&found.path),
                 };
-                if leads_here && !found.links.is_empty() {
+                // A link between the name and its target is as good as either.
+                let is_between = found.links.contains(&value.path);
+                if (leads_here || is_between) && !found.links.is_empty() {
                     value.also.extend(found.links);
                 }
             }
@@ -260,169 +301,68 @@ impl Resolver<'_> {
         }
     }
 
-    fn resolve_remote(
-        &self,
-        text: &str,
-        arguments: &Object,
-        resolved: &mut ResolvedText,
-    ) -> Result<(), String> {
-        let role = Role::GitRemoteUrl;
-        let directory = repository_directory(self, arguments);
-        match remote::parse(text).map_err(|fault| fault.to_string())? {
-            Remote::Network(url) => {
-                for rewritten in self.rewrites(text, directory.as_ref())? {
-                    resolved.values.push((role, self.remote_url(&rewritten, directory.as_ref())?));
-                }
-                if url.destination.scheme == Some(Scheme::Https) {
-                    resolved.sent = Some(url.text.clone());
-                }
-                resolved.values.push((role, Value::Url(url)));
-            }
-            Remote::Local(path) => {
-                let path = self.local_remote(&path, directory.as_ref())?;
-                resolved.sent = path.to_str().map(ToOwned::to_owned);
-                resolved.values.push((role, Value::LocalRemote(path)));
-            }
-            Remote::Name(name) => {
-                let directory = directory.ok_or_else(|| {
-                    format!(
-                        "`{}` names a remote, but the call names no one repository",
-                        name.escape_debug()
-                    )
-                })?;
-                let repository =
-                    Repository::open(self.disk, &directory).map_err(|fault| fault.to_string())?;
-                for value in self.named_remote(&repository, &name, &directory)? {
-                    resolved.values.push((role, value));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Resolves what git would take where the call names no remote; finding none leaves no value.
-    fn resolve_default_remotes(&self, place: &Pointer, arguments: &Object, outcome: &mut Outcome) {
-        let Some(directory) = repository_directory(self, arguments) else { return };
-        let repository = match Repository::open(self.disk, &directory) {
-            Ok(repository) => repository,
-            Err(GitFault::Absent(_)) => return,
-            Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
-                return outcome.note_invalid(place, &[Role::GitRemoteUrl], &fault.to_string());
-            }
-        };
-        for name in repository.default_remotes() {
-            if repository.remote_urls(&name).is_none() && name == "origin" {
-                continue;
-            }
-            match self.named_remote(&repository, &name, &directory) {
-                Ok(values) => {
-                    for value in values {
-                        outcome.note_value(Role::GitRemoteUrl, value);
-                    }
-                }
-                Err(reason) => outcome.note_invalid(place, &[Role::GitRemoteUrl], &reason),
-            }
-        }
-    }
-
-    /// Returns the URLs behind a remote's name, or behind a URL that stands in its place.
-    fn named_remote(
-        &self,
-        repository: &Repository,
-        name: &str,
-        directory: &CanonicalPath,
-    ) -> Result<Vec<Value>, String> {
-        let urls = match repository.remote_urls(name) {
-            Some(urls) => urls,
-            // `branch.<name>.remote` may be a URL, or `.` for the repository itself.
-            None => match remote::parse(name).map_err(|fault| fault.to_string())? {
-                Remote::Network(_) | Remote::Local(_) => {
-                    std::iter::once(name.to_owned()).chain(repository.rewrites(name)).collect()
-                }
-                Remote::Name(name) => {
-                    return Err(format!("`{directory}` has no remote `{}`", name.escape_debug()));
-                }
-            },
-        };
-        urls.iter().map(|url| self.remote_url(url, Some(directory))).collect()
-    }
-
-    /// Reads a URL as it stands in a repository's config, where a bare word is a directory.
-    fn remote_url(&self, url: &str, directory: Option<&CanonicalPath>) -> Result<Value, String> {
-        match remote::parse(url).map_err(|fault| fault.to_string())? {
-            Remote::Network(url) => Ok(Value::Url(url)),
-            Remote::Local(path) | Remote::Name(path) => {
-                self.local_remote(&path, directory).map(Value::LocalRemote)
-            }
-        }
-    }
-
-    /// Returns what git would make of a literal URL, by the config of the repository around it.
-    fn rewrites(
-        &self,
-        url: &str,
-        directory: Option<&CanonicalPath>,
-    ) -> Result<Vec<String>, String> {
-        let Some(directory) = directory else { return Ok(Vec::new()) };
-        for directory in directory.ancestors() {
-            match Repository::open(self.disk, &directory) {
-                Ok(repository) => return Ok(repository.rewrites(url)),
-                Err(GitFault::Absent(_)) => {}
-                Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
-                    return Err(fault.to_string());
-                }
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    /// A directory of this machine is a remote only inside the sandbox.
-    fn local_remote(
-        &self,
-        text: &str,
-        directory: Option<&CanonicalPath>,
-    ) -> Result<CanonicalPath, String> {
-        let sandbox = self.sandbox.map(|sandbox| &sandbox.path);
-        let path = path::absolute(text, self.home, directory.or(sandbox))
-            .and_then(|path| path::follow(self.disk, &path, Last::Follow))
-            .map_err(|fault| fault.to_string())?
-            .path;
-        if sandbox.is_some_and(|sandbox| path.is_within(sandbox)) && path.to_str().is_some() {
-            Ok(path)
-        } else {
-            Err(format!("the local remote `{path}` is not in the sandbox"))
-        }
-    }
-
     /// Notes what the strings of an argument without a role would be as paths, keys included.
-    fn find_paths(&self, argument: &str, value: &Json, found: &mut Vec<UnannotatedPath>) {
+    fn find_paths<'t>(&self, argument: &str, value: &'t Json, texts: &mut Texts<'t>) {
         match value {
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
-            Json::String(text) => found.extend(self.as_path(argument, text)),
+            Json::String(text) => self.note_path(argument, text, texts),
             Json::Array(items) => {
                 for item in items {
-                    self.find_paths(argument, item, found);
+                    self.find_paths(argument, item, texts);
                 }
             }
             Json::Object(object) => {
                 for (key, value) in object.iter() {
-                    found.extend(self.as_path(argument, key));
-                    self.find_paths(argument, value, found);
+                    self.note_path(argument, key, texts);
+                    self.find_paths(argument, value, texts);
                 }
             }
         }
     }
 
-    fn as_path(&self, argument: &str, text: &str) -> Option<UnannotatedPath> {
-        if text.is_empty() || PATH_BYTES_MAX < text.len() {
-            return None;
+    fn note_path<'t>(&self, argument: &str, text: &'t str, texts: &mut Texts<'t>) {
+        if !texts.is_full() && texts.seen.insert(text) {
+            let path = file_url_path(text)
+                .map_or_else(|| self.as_path(text.as_bytes()), |path| self.as_path(&path));
+            let argument = argument.to_owned();
+            texts.found.extend(path.map(|path| UnannotatedPath { argument, path }));
         }
-        let text = file_url_path(text).unwrap_or(text);
-        let base = self.sandbox.map(|sandbox| &sandbox.path);
-        let path = path::absolute(text, self.home, base).ok()?;
-        let found = path::follow(self.disk, &path, Last::Follow).ok()?;
-        Some(UnannotatedPath { argument: argument.to_owned(), path: found.into_value() })
     }
+
+    /// Takes any text as a path: by the disk where that can be asked, else by how it is written.
+    fn as_path(&self, text: &[u8]) -> Option<PathValue> {
+        let base = self.sandbox.map(|sandbox| &sandbox.path);
+        let written = path::lexical(text, self.home, base)?;
+        // Not from the normal form: `..` after a link leads elsewhere.
+        let as_it_stands = std::str::from_utf8(text).ok().and_then(|text| {
+            let path = path::absolute(text, self.home, base).ok()?;
+            path::follow(self.disk, &path, Last::Follow).ok()
+        });
+        let found = as_it_stands.or_else(|| {
+            let path = AbsolutePath::new(written.as_path()).ok()?;
+            path::follow(self.disk, &path, Last::Follow).ok()
+        });
+        Some(match found {
+            Some(found) => found.into_value(),
+            None => PathValue { path: written, also: Vec::new(), state: None },
+        })
+    }
+}
+
+/// The texts of arguments without a role, each looked at once.
+struct Texts<'t> {
+    seen: HashSet<&'t str>,
+    found: Vec<UnannotatedPath>,
+}
+
+impl Texts<'_> {
+    fn is_full(&self) -> bool {
+        TEXTS_MAX <= self.seen.len()
+    }
+}
+
+fn count_values(roles: &[RoleValues]) -> usize {
+    roles.iter().map(|entry| entry.values.len()).sum()
 }
 
 /// One text, resolved: its values by role, and what is sent in its place.
@@ -509,19 +449,33 @@ fn check_opaque(role: Role, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn repository_directory(resolver: &Resolver<'_>, arguments: &Object) -> Option<CanonicalPath> {
-    resolver.one_path_at(&Pointer::parse(REPOSITORY_ARGUMENT).ok()?, arguments)
-}
-
 fn is_directory(found: &Found) -> bool {
     found.entry.is_some_and(|entry| entry.kind == Kind::Directory)
 }
 
-/// Returns the path of a `file:` URL.
-fn file_url_path(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("file:")?;
-    match rest.strip_prefix("//") {
-        Some(rest) => rest.find('/').and_then(|slash| rest.get(slash..)),
-        None => Some(rest),
+/// Returns the path of a `file:` URL, its percent escapes undone.
+fn file_url_path(text: &str) -> Option<Vec<u8>> {
+    let (scheme, rest) = text.split_once(':')?;
+    if !scheme.eq_ignore_ascii_case("file") {
+        return None;
     }
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').and_then(|slash| rest.get(slash..))?,
+        None => rest,
+    };
+    let mut decoded = Vec::new();
+    let mut bytes = path.bytes();
+    while let Some(byte) = bytes.next() {
+        let mut ahead = bytes.clone();
+        let digits = (byte == b'%').then(|| (ahead.next(), ahead.next()));
+        let value = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
+        match digits.map(|(high, low)| (value(high), value(low))) {
+            Some((Some(high), Some(low))) => {
+                decoded.push(u8::try_from(high << 4 | low).unwrap_or(b'%'));
+                bytes = ahead;
+            }
+            Some(_) | None => decoded.push(byte),
+        }
+    }
+    Some(decoded)
 }

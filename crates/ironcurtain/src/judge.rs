@@ -12,8 +12,9 @@ use ic_policy::{
     explain,
 };
 use ic_resolve::bounds::{self, Servers};
+use ic_resolve::path::{Found, Last};
 use ic_resolve::{Places, RealDisk, Resolver};
-use ic_types::{AbsolutePath, CanonicalPath, ToolCall};
+use ic_types::{AbsolutePath, ToolCall};
 
 use crate::error::Failure;
 use crate::files;
@@ -335,8 +336,11 @@ fn is_directory(path: &AbsolutePath) -> Result<bool, Failure> {
 /// Refuses to read our own orders from a place that the agent can write.
 fn refuse_in_sandbox(bounds: &Bounds, what: &str, path: &AbsolutePath) -> Result<(), Failure> {
     let Some(sandbox) = &bounds.sandbox else { return Ok(()) };
-    let found: CanonicalPath = follow(path)?.path;
-    if found.is_within(&sandbox.path) {
+    let found = follow(path)?;
+    let kept = follow_to(path, Last::Keep)?;
+    // SECURITY: a link in the sandbox, anywhere on the way, is the agent's to turn.
+    let names = [&found.path, &kept.path].into_iter().chain(&found.links);
+    if names.into_iter().any(|name| name.is_within(&sandbox.path)) {
         return Err(Failure::config(format!(
             "the {what} `{}` lies in the sandbox `{}`, where the agent can change it",
             path.as_path().display(),
@@ -347,8 +351,12 @@ fn refuse_in_sandbox(bounds: &Bounds, what: &str, path: &AbsolutePath) -> Result
     Ok(())
 }
 
-fn follow(path: &AbsolutePath) -> Result<ic_resolve::path::Found, Failure> {
-    ic_resolve::path::follow(&RealDisk, path, ic_resolve::path::Last::Follow).map_err(|fault| {
+fn follow(path: &AbsolutePath) -> Result<Found, Failure> {
+    follow_to(path, Last::Follow)
+}
+
+fn follow_to(path: &AbsolutePath, last: Last) -> Result<Found, Failure> {
+    ic_resolve::path::follow(&RealDisk, path, last).map_err(|fault| {
         Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
             .with_source(fault)
     })

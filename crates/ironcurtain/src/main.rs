@@ -19,10 +19,16 @@ use ic_home::Environment;
 use crate::error::Failure;
 use crate::screen::Screen;
 
+/// What a shell reports of a program that wrote to a pipe without reader.
+const SIGPIPE_EXIT: u8 = 141;
+
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return screen.usage(&error),
+    };
     // If there are keys in the environment, this starts the program again without them.
     let ended = Environment::take()
         .map_err(Failure::from)
@@ -30,8 +36,8 @@ fn main() -> ExitCode {
         .and_then(|exit| screen.out().flush().map(|()| exit).map_err(Failure::output));
     match ended {
         Ok(exit) => exit.into(),
-        // Whoever read our output has seen enough.
-        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough; but a verdict that nobody read is no permission.
+        Err(failure) if failure.is_broken_pipe() => ExitCode::from(SIGPIPE_EXIT),
         Err(failure) => {
             screen.failure(&failure);
             failure.exit_code()

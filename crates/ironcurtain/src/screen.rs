@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::process::ExitCode;
 
 use crate::error::Failure;
 
@@ -34,6 +35,20 @@ impl Screen {
     pub(crate) fn warning(&mut self, message: &str) {
         // Without standard error there is nobody to tell.
         writeln!(self.err, "warning: {}", visible(message)).ok();
+    }
+
+    /// Shows the help or version that was asked for, or what is wrong with the command line.
+    pub(crate) fn usage(&mut self, error: &clap::Error) -> ExitCode {
+        let text = error.render().to_string();
+        let (stream, code) = match error.use_stderr() {
+            true => (&mut self.err, 2),
+            false => (&mut self.out, 0),
+        };
+        for line in text.lines() {
+            writeln!(stream, "{}", visible(line)).ok();
+        }
+        stream.flush().ok();
+        ExitCode::from(code)
     }
 
     /// Tells the person what failed and what to do.
@@ -66,11 +81,13 @@ fn is_harmless(c: char) -> bool {
     let is_hidden = matches!(
         c,
         // Soft hyphen, grapheme joiner, Arabic letter mark, Hangul and Mongolian fillers.
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
         // Zero width, bidirectional marks and overrides, line and paragraph separators.
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
         // Fillers, variation selectors, byte order mark, interlinear annotation.
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Tags and further variation selectors.
         | '\u{e0000}'..='\u{e0fff}'
     );

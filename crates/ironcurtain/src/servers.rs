@@ -183,9 +183,13 @@ impl ServerEntry {
     }
 
     fn containment(&self, name: &ServerName) -> Result<Containment, Fault> {
-        let is_confined = !matches!(self.sandbox, Some(SandboxEntry::Off));
+        // What runs on another machine is in no cage of ours.
+        let is_confined = self.url.is_none() && !matches!(self.sandbox, Some(SandboxEntry::Off));
         let by_default =
             self.builtin.is_some_and(|server| server.containment() != Containment::Loose);
+        if self.url.is_some() && self.sandbox.is_some() {
+            return Err((".sandbox", "a server on another machine cannot be confined".to_owned()));
+        }
         if self.contained == Some(true) && !is_confined {
             let reason = "a server that is not confined cannot be contained";
             return Err((".contained", reason.to_owned()));

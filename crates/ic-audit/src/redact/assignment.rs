@@ -93,13 +93,16 @@ impl Scan<'_> {
             (b'>', _) if n_before == 0 && self.is_element(at) => {
                 return Some(Bound { start: next + 1, tie: Tie::Tight });
             }
-            _ if 0 < n_before && !is_closed && self.is_flag(at) => 0,
+            _ if 0 < n_before && !is_closed && (self.is_flag(at) || self.is_login(at)) => 0,
             _ => return None,
         };
         let is_colon = n_separator == 1 && self.byte(next) == Some(b':');
         next += n_separator;
         let n_after = self.count(next, N_SPACES_MAX, |byte| matches!(byte, b' ' | b'\t'));
-        let start = next + n_after;
+        let mut start = next + n_after;
+        if is_colon && let Some(quoted) = self.typed_value(start) {
+            start = quoted;
+        }
         let tie = match n_separator {
             _ if self.byte(start).is_some_and(is_quote) => Tie::Quoted,
             0 => Tie::Flag,
@@ -108,6 +111,19 @@ impl Scan<'_> {
             _ => Tie::Spaced,
         };
         Some(Bound { start, tie })
+    }
+
+    /// Returns where the quoted value of `: type = "…"` or `: ["…"]` begins, with the type at `at`.
+    fn typed_value(&self, at: usize) -> Option<usize> {
+        const TYPE_LEN_MAX: usize = 32;
+        let is_type = |byte: u8| byte.is_ascii_alphabetic() || b"_&'<>[]: ".contains(&byte);
+        let n_type = self.count(at, TYPE_LEN_MAX, is_type);
+        let value = match self.rest(at) {
+            [b'[', quote, ..] if is_quote(*quote) => at + 1,
+            _ if 0 < n_type && self.rest(at + n_type).starts_with(b"= ") => at + n_type + 2,
+            _ => return None,
+        };
+        self.byte(value).is_some_and(is_quote).then_some(value)
     }
 
     /// Finds a value in quotes that open at `start`.
@@ -178,8 +194,7 @@ impl Scan<'_> {
         let start = scheme_end + n_spaces;
         let end = self.value_end(start);
         let value = self.slice(start, end);
-        let is_word = letters(value).len() == value.len();
-        if is_reference(value) || is_plain_word(value) || is_word && value.len() < 20 {
+        if is_reference(value) || is_plain_word(value) || self.is_prose(Tie::Colon, start, end) {
             return None;
         }
         Some((start, if is_list { self.header_end(at, start) } else { end }))
@@ -267,6 +282,12 @@ impl Scan<'_> {
         let n_name = before.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || **b == b'-');
         let n_name = n_name.count();
         before.get(before.len() - n_name..).is_some_and(|name| name.starts_with(b"--"))
+    }
+
+    /// Returns whether the name at `at` stands in a line of `.netrc`.
+    fn is_login(&self, at: usize) -> bool {
+        const LINE_LEN_MAX: usize = 64;
+        self.slice(at.saturating_sub(LINE_LEN_MAX), at).windows(6).any(|word| word == b"login ")
     }
 
     /// Returns whether the name around `at` is that of an XML element.

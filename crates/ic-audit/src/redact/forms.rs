@@ -1,6 +1,6 @@
 //! Secrets that are known by how they are built: PEM blocks, web tokens, URLs, tokens of bots.
 
-use super::runs::Class;
+use super::runs::{Class, is_quote};
 use super::scan::{Evidence, Scan};
 use super::shapes::Left;
 use super::value::{is_random, is_reference};
@@ -15,6 +15,9 @@ pub(super) const URL: &str = "://";
 pub(super) const BEARER: &str = "bearer";
 /// Between the number of a Telegram bot and its secret.
 pub(super) const TELEGRAM: &str = ":AA";
+
+/// Before the user and password that `curl` is given, short and long.
+pub(super) const CURL_USER: [&str; 2] = ["-u ", "--user "];
 
 const PRIVATE_KEY: &str = "private-key";
 const WEB_TOKEN: &str = "jwt";
@@ -221,6 +224,26 @@ impl Scan<'_> {
                 }
             }
             Some(_) | None => {}
+        }
+    }
+
+    /// Finds the password in `curl -u user:password`.
+    pub(super) fn on_curl_user(&mut self, flag: &str, at: usize) {
+        const COMMAND_LEN_MAX: usize = 128;
+        if !self.rest(at).starts_with(flag.as_bytes()) || !self.begins(Left::KebabStart, at) {
+            return;
+        }
+        let is_quoted = self.byte(at + flag.len()).is_some_and(is_quote);
+        let user_start = at + flag.len() + usize::from(is_quoted);
+        let start = self.runs.end(Class::User, user_start) + 1;
+        let end = self.runs.end(Class::Value, start);
+        let password = self.slice(start, end);
+        let command = self.slice(at.saturating_sub(COMMAND_LEN_MAX), at);
+        if self.byte(start - 1) == Some(b':')
+            && !is_reference(password)
+            && command.windows(4).any(|word| word == b"curl")
+        {
+            self.find(start, end, URL_PASSWORD, Evidence::Context);
         }
     }
 

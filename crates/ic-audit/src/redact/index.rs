@@ -26,6 +26,8 @@ pub(super) enum Clue {
     Jwt,
     /// The colon and slashes of a URL.
     Url,
+    /// The option of `curl` for user and password.
+    CurlUser(&'static str),
     /// The word before a token in an HTTP header.
     Bearer,
     /// The middle of a token of a Telegram bot.
@@ -100,8 +102,10 @@ fn fixed_clues() -> impl Iterator<Item = (usize, Clue)> {
         starting(forms::TELEGRAM, Clue::Telegram),
     ];
     let words = LAST_WORDS.iter().filter_map(move |word| starting(word, Clue::Word(word)));
+    let curl =
+        forms::CURL_USER.into_iter().filter_map(move |flag| starting(flag, Clue::CurlUser(flag)));
     let discord = forms::discord_beginnings().map(|begin| (key_of(begin), Clue::Discord));
-    single.into_iter().flatten().chain(words).chain(discord)
+    single.into_iter().flatten().chain(words).chain(curl).chain(discord)
 }
 
 /// Returns the keys of a token: more than one if its beginning is shorter than a key.

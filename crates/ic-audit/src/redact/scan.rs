@@ -112,6 +112,7 @@ impl<'a> Scan<'a> {
             Clue::Pem => self.on_pem(at),
             Clue::Jwt => self.on_jwt(at),
             Clue::Url => self.on_url(at),
+            Clue::CurlUser(flag) => self.on_curl_user(flag, at),
             Clue::Bearer => self.on_bearer(at),
             Clue::Telegram => self.on_telegram(at),
             Clue::Discord => self.on_discord(at),

@@ -26,6 +26,8 @@ fn check(
     assert_eq!(setting.origin(), origin);
     let url = config.base_urls.anthropic.as_ref().map(|url| url.host_str().unwrap().to_owned());
     assert_eq!(url.as_deref(), expected);
+    let shown = expected.map(|host| Shown::Value(Json::from(format!("https://{host}"))));
+    assert_eq!(setting.value(), shown, "what is shown is what is in force");
 }
 
 #[test]

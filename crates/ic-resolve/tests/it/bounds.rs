@@ -80,9 +80,34 @@ fn the_sandbox_is_where_it_leads() {
 }
 
 #[test]
-fn a_place_that_cannot_be_resolved_is_an_error_that_names_it() {
-    let disk = MemoryDisk::new().link("/home/u/.ssh", ".ssh");
-    let places = Places { home: absolute("/home/u"), sandbox: None, protected: Vec::new() };
+fn every_link_of_a_chain_is_protected_but_not_a_directory_on_the_way() {
+    let disk = MemoryDisk::new()
+        .link("/home/u/.netrc", "/home/u/middle")
+        .link("/home/u/middle", "/data/way/real")
+        .dir("/data/store")
+        .link("/data/way", "store")
+        .file("/data/store/real", "x");
+    let bounds = gather(&disk, &[]);
+    for path in ["/home/u/.netrc", "/home/u/middle", "/data/store/real"] {
+        assert!(protects(&bounds, path), "{path}: {:?}", bounds.protected);
+    }
+    assert!(!protects(&bounds, "/data/way") && !protects(&bounds, "/data/store"));
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_protected_as_it_is_written() {
+    let disk = MemoryDisk::new().link("/home/u/.netrc", ".netrc").forbidden("/home/u/.config");
+    let bounds = gather(&disk, &[]);
+    for path in ["/home/u/.netrc", "/home/u/.config/gh"] {
+        assert!(protects(&bounds, path), "{path}: {:?}", bounds.protected);
+    }
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_resolved_is_an_error_that_names_it() {
+    let disk = MemoryDisk::new().link("/work/link", "link");
+    let sandbox = Some((absolute("/work/link"), SandboxKind::Session));
+    let places = Places { home: absolute("/home/u"), sandbox, protected: Vec::new() };
     let error = bounds::gather(&disk, &places, HashMap::new()).unwrap_err();
-    assert_eq!(error.to_string(), "cannot resolve the protected path `/home/u/.ssh`");
+    assert_eq!(error.to_string(), "cannot resolve the sandbox `/work/link`");
 }

@@ -398,9 +398,21 @@ fn a_string_without_a_role_that_names_a_protected_path_escalates() {
         "file:///out/secret",
         "file:/out/secret",
         "/out/./dir/../secret",
+        "~/.ssh/id_rsa\\u0000.txt",
+        "~/.ssh/id_rsa\\n",
+        "-x/../../out/secret",
+        "x://../../../out/secret",
+        "FILE:///out/secret",
+        "file:///out/%73ecret",
+        "file://host/out/secret",
+        &format!("{}out/secret", "/".repeat(5000)),
+        &format!("~/.ssh/{}", "k".repeat(300)),
     ] {
         let arguments = format!(r#"{{"path":"file","note":{{"deep":["x","{note}"]}}}}"#);
         assert_eq!(verdict("read", &arguments), "structural-unannotated-path", "{note}");
+        if note.contains('\\') {
+            continue;
+        }
         let as_key = format!(r#"{{"path":"file","note":{{"{note}":1}}}}"#);
         assert_eq!(verdict("read", &as_key), "structural-unannotated-path", "{note}");
     }
@@ -485,5 +497,60 @@ fn a_listed_name_of_a_workspace_counts_as_entry_and_as_target() {
     }
     for path in ["plain", "tools/x", "sub/other", "/elsewhere/other"] {
         assert_eq!(rule(path), "all", "{path}");
+    }
+}
+
+#[test]
+fn a_string_that_leads_where_nobody_can_look_is_judged_as_it_is_written() {
+    let disk = disk().forbidden("/home/u/.ssh");
+    let rule = verdict_on(&disk, SandboxKind::Session, "read", r#"{"note":"~/.ssh/id_rsa"}"#);
+    assert_eq!(rule, "structural-unannotated-path");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_can_be_removed() {
+    let disk = disk().link("/s/loop", "loop");
+    let rule = |tool: &str| verdict_on(&disk, SandboxKind::Session, tool, r#"{"path":"loop"}"#);
+    assert_eq!(rule("delete"), "all");
+    assert_eq!(rule("read"), "structural-invalid-value");
+}
+
+#[test]
+fn what_stands_for_whoever_looks_is_refused() {
+    let disk =
+        disk().dir("/proc/42").link("/proc/self", "42").link("/proc/thread-self", "42/task/42");
+    for path in ["/proc/self/environ", "/proc/thread-self/environ", "/proc/self"] {
+        let arguments = format!(r#"{{"path":"{path}"}}"#);
+        let rule = verdict_on(&disk, SandboxKind::Session, "read", &arguments);
+        assert_eq!(rule, "structural-invalid-value", "{path}");
+    }
+}
+
+/// A few bytes must not buy a lot of our time.
+#[test]
+fn a_call_that_asks_too_much_of_the_disk_is_denied() {
+    let target = |at: usize| format!("{}l{}", "d/../".repeat(800), at + 1);
+    let bomb = (0..39).fold(disk().dir("/s/d").file("/s/l39", "x"), |disk, at| {
+        disk.link(&format!("/s/l{at}"), &target(at))
+    });
+    let many = format!(r#"{{"path":[{}"l0"]}}"#, r#""l0","#.repeat(20));
+    assert_eq!(verdict_on(&bomb, SandboxKind::Session, "read", &many), "structural-invalid-value");
+    let texts: Vec<String> = (0..10_001).map(|at| format!("\"t{at}\"")).collect();
+    let note = format!(r#"{{"note":[{}]}}"#, texts.join(","));
+    assert_eq!(verdict("read", &note), "structural-invalid-value");
+    let values = format!(r#"{{"path":[{}]}}"#, texts.join(","));
+    assert_eq!(verdict("read", &values), "structural-invalid-value");
+    // The same text ten thousand times is one text.
+    let same = format!(r#"{{"note":[{}"x"]}}"#, r#""x","#.repeat(20_000));
+    assert_eq!(verdict("read", &same), "all");
+}
+
+#[test]
+fn a_link_between_a_listed_name_and_its_target_counts_too() {
+    let disk = MemoryDisk::new().link("/s/.envrc", "e1").link("/s/e1", "e2").file("/s/e2", "x");
+    for path in ["e1", "e2", ".envrc"] {
+        let arguments = format!(r#"{{"path":"{path}"}}"#);
+        let rule = verdict_on(&disk, SandboxKind::Workspace, "delete", &arguments);
+        assert_eq!(rule, "structural-host-executes", "{path}");
     }
 }

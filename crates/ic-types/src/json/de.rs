@@ -1,5 +1,6 @@
 //! Lets serde read file formats out of a parsed [`Json`], so that every file goes through our parser.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
@@ -8,7 +9,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::{Json, Number};
+use super::{Json, JsonLimits, Number, Object};
 
 /// A document that has another shape than its format says.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -65,10 +66,20 @@ impl<'de> Deserializer<'de> for &'de Json {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _name: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, ShapeError> {
-        visitor.visit_newtype_struct(self)
+        match self {
+            Json::Number(number) if name == AS_WRITTEN => {
+                visitor.visit_borrowed_bytes(number.as_str().as_bytes())
+            }
+            Json::Null
+            | Json::Bool(_)
+            | Json::Number(_)
+            | Json::String(_)
+            | Json::Array(_)
+            | Json::Object(_) => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -162,9 +173,15 @@ impl<'de> VariantAccess<'de> for UnitVariant<'de> {
     }
 }
 
+/// Asks our deserializer for numbers as they were written, handed over as bytes.
+///
+/// JSON has no bytes, so nothing in a document can be taken for such a number. Any other
+/// deserializer sees an ordinary newtype and gives numbers in its own way.
+const AS_WRITTEN: &str = "$ic_types::Json";
+
 impl<'de> serde::Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+        deserializer.deserialize_newtype_struct(AS_WRITTEN, JsonVisitor)
     }
 }
 
@@ -176,6 +193,17 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, written: &[u8]) -> Result<Json, E> {
+        match Json::parse(written, JsonLimits::ARTIFACT) {
+            Ok(number @ Json::Number(_)) => Ok(number),
+            Ok(_) | Err(_) => Err(E::custom("expected a number as it was written")),
+        }
     }
 
     fn visit_unit<E>(self) -> Result<Json, E> {
@@ -215,13 +243,15 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        let mut object = super::Object::new();
-        while let Some((key, value)) = map.next_entry::<String, Json>()? {
-            if object.get(&key).is_some() {
-                return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
-            }
-            object.insert(key, value);
+        let mut entries: Vec<(String, Json)> = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
         }
-        Ok(Json::Object(object))
+        // Our parser has refused duplicate keys before this; other deserializers have not.
+        let mut seen = HashSet::new();
+        if let Some((key, _)) = entries.iter().find(|(key, _)| !seen.insert(key.as_str())) {
+            return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
+        }
+        Ok(Json::Object(Object(entries)))
     }
 }

@@ -65,16 +65,86 @@ fn many_keys_are_still_checked_for_duplicates() {
 }
 
 #[test]
-fn numbers_are_compared_by_value_and_kept_as_written() {
-    assert_eq!(parse("1"), parse("1.0"));
-    assert_eq!(parse("100"), parse("1e2"));
-    assert_ne!(parse("1"), parse("\"1\""));
-    assert_ne!(parse("9007199254740993"), parse("9007199254740992"));
-    assert_ne!(parse("1e400"), parse("2e400"));
-    for zero in ["0", "-0", "0.00", "0e9"] {
-        let Json::Number(number) = parse(zero) else { panic!("{zero}") };
-        assert!(number.is_zero(), "{zero}");
+fn numbers_are_compared_as_doubles_and_kept_as_written() {
+    for (a, b) in [
+        ("1", "1.0"),
+        ("100", "1e2"),
+        ("0", "-0"),
+        ("1.00000000000000001", "1"),
+        ("9007199254740993", "9007199254740992"),
+        ("1e-400", "0"),
+        ("1e400", "2e400"),
+    ] {
+        assert_eq!(parse(a), parse(b));
+        assert_eq!(parse(a).to_string(), a);
     }
+    for (a, b) in [("1", "\"1\""), ("1", "true"), ("1", "1.0000000000000002"), ("1", "-1")] {
+        assert_ne!(parse(a), parse(b));
+    }
+}
+
+#[test]
+fn numbers_that_are_equal_as_doubles_have_canonical_forms_of_their_own() {
+    for (a, b) in [("9007199254740993", "9007199254740992"), ("1.00000000000000001", "1")] {
+        assert_ne!(parse(a).to_canonical(), parse(b).to_canonical());
+    }
+}
+
+#[test]
+fn a_number_too_small_for_a_double_is_zero() {
+    let is_zero = |text: &str| match parse(text) {
+        Json::Number(number) => number.is_zero(),
+        other => panic!("{other}"),
+    };
+    for zero in ["0", "-0", "0.00", "0e9", "1e-400", "-1e-400"] {
+        assert!(is_zero(zero), "{zero}");
+    }
+    for other in ["1", "-1", "1e-300", "5e-324", "1e400"] {
+        assert!(!is_zero(other), "{other}");
+    }
+}
+
+#[test]
+fn objects_are_equal_whatever_the_order_of_their_keys() {
+    assert_eq!(parse(r#"{"a":1,"b":{"c":2,"d":3}}"#), parse(r#"{"b":{"d":3,"c":2},"a":1}"#));
+    for other in [r#"{"a":1}"#, r#"{"a":1,"b":3}"#, r#"{"a":1,"c":2}"#, r#"{"a":1,"b":2,"c":3}"#] {
+        assert_ne!(parse(r#"{"a":1,"b":2}"#), parse(other));
+    }
+    assert_ne!(parse("[1,2]"), parse("[2,1]"));
+}
+
+#[test]
+fn serde_copies_any_json_with_its_numbers_as_written() {
+    #[derive(serde::Deserialize)]
+    struct File {
+        any: Json,
+        maybe: Option<Json>,
+        many: Vec<Json>,
+    }
+    let numbers = "[1.0,9007199254740993,1e400,1e-400,-0,4.50]";
+    let text = format!(r#"{{"any":{{"n":{numbers},"s":"1.0"}},"maybe":1.50,"many":{numbers}}}"#);
+    let file = <File as serde::Deserialize>::deserialize(&parse(&text)).unwrap();
+    assert_eq!(file.any.to_string(), format!(r#"{{"n":{numbers},"s":"1.0"}}"#));
+    assert_eq!(file.maybe.unwrap().to_string(), "1.50");
+    assert_eq!(Json::Array(file.many).to_string(), numbers);
+}
+
+#[test]
+fn other_deserializers_can_bring_json_too_and_duplicate_keys_are_refused() {
+    let read = |text: &str| serde_json::from_str::<Json>(text);
+    assert_eq!(
+        read(r#"{"a":[1,-2,0.5,"x",null]}"#).unwrap(),
+        parse(r#"{"a":[1,-2,0.5,"x",null]}"#)
+    );
+    assert!(read(r#"{"a":1,"a":2}"#).unwrap_err().to_string().contains("duplicate key `a`"));
+}
+
+#[test]
+fn an_object_with_very_many_keys_is_copied_and_compared() {
+    let keys: Vec<String> = (0..200_000).map(|n| format!("\"k{n}\":{n}")).collect();
+    let object = parse(&format!("{{{}}}", keys.join(",")));
+    let copy = <Json as serde::Deserialize>::deserialize(&object).unwrap();
+    assert_eq!(copy, object);
 }
 
 #[test]
@@ -149,13 +219,14 @@ proptest! {
     #[test]
     fn every_value_survives_writing_and_reading(value in any_json()) {
         prop_assert_eq!(&parse(&value.to_string()), &value);
+        prop_assert_eq!(parse(&value.to_string()).to_string(), value.to_string());
         prop_assert_eq!(parse(&value.to_canonical()).to_canonical(), value.to_canonical());
     }
 
     #[test]
     fn no_bytes_crash_it(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(value) = Json::parse(&bytes, JsonLimits::CALL) {
-            prop_assert_eq!(parse(&value.to_string()), value);
+            prop_assert_eq!(parse(&value.to_string()).to_string(), value.to_string());
         }
     }
 

@@ -100,6 +100,8 @@ fn servers_files_that_cannot_be_used_are_named() {
             &["a.allowedDomains", "no domain pattern"],
         ),
         (r#"{"a":{"command":"x","sandbox":true}}"#, &["a.sandbox", "`false` or an object"]),
+        (r#"{"a":{"url":"https://x.example","contained":true}}"#, &["a.contained", "not confined"]),
+        (r#"{"a":{"url":"https://x.example","sandbox":{}}}"#, &["a.sandbox", "another machine"]),
         (
             r#"{"a":{"command":"x","sandbox":false,"contained":true}}"#,
             &["a.contained", "not confined"],
@@ -137,6 +139,13 @@ fn wrong_command_lines_exit_with_2() {
         assert_eq!(output.code, 2, "{words:?} {output:?}");
         assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{words:?} {output:?}");
     }
+}
+
+#[test]
+fn what_was_typed_is_shown_escaped() {
+    let output = place().run(["\u{1b}]0;title\u{7}", "\u{202e}x"]);
+    assert_eq!(output.code, 2);
+    assert!(!output.stderr.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{output:?}");
 }
 
 #[test]

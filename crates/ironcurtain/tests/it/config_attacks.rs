@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -17,6 +17,8 @@ use crate::place;
 const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
 const KEY: &str = "sk-ant-this-must-not-be-seen";
 const NOBODY: u32 = 65_534;
+/// As Linux on x86-64 has it.
+const O_NONBLOCK: i32 = 0o4000;
 
 /// The binary with a written-out environment and the home at `root`.
 fn command(root: &Path) -> Command {
@@ -67,18 +69,23 @@ fn is_root() -> bool {
 
 /// Starts a command that waits for a pipe, and returns when it does.
 ///
-/// Opening the pipe's other end waits for it, so no time is guessed.
+/// The pipe's other end can be opened only when it does, so no time is guessed.
 fn start_waiting(place: &Place, variables: &[(&str, &str)]) -> (Child, fs::File) {
     let pipe = place.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let child = command(&place.path("home/.ironcurtain"))
+    let mut child = command(&place.path("home/.ironcurtain"))
         .args(["policy", "check", "--requests"])
         .arg(&pipe)
         .envs(variables.iter().copied())
         .spawn()
         .unwrap();
-    let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    (child, writer)
+    loop {
+        let open = fs::OpenOptions::new().write(true).custom_flags(O_NONBLOCK).open(&pipe);
+        match open {
+            Ok(writer) => return (child, writer),
+            Err(_) => assert!(child.try_wait().unwrap().is_none(), "it ended before it waited"),
+        }
+    }
 }
 
 #[test]

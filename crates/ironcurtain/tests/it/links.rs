@@ -303,11 +303,18 @@ fn a_policy_in_the_sandbox_is_refused() {
     place.link("linked/compiled-policy.json", place.path("sandbox/policy/compiled-policy.json"));
     place.write("linked/tool-annotations.json", &tools);
     place.link("aliased", place.path("sandbox/policy"));
+    // A link in the sandbox to a policy outside is the agent's to turn.
+    place.write("good/compiled-policy.json", &rules);
+    place.write("good/tool-annotations.json", &tools);
+    place.link("sandbox/link", place.path("good"));
+    place.link("sandbox/up", place.root());
     let sandbox = place.path("sandbox");
     for flags in [
         ["--policy", "sandbox/policy"],
         ["--policy", "linked"],
         ["--policy", "aliased"],
+        ["--policy", "sandbox/link"],
+        ["--policy", "sandbox/up/good"],
         ["--servers", "sandbox/servers.json"],
     ] {
         let mut words = vec!["policy", "check", "--sandbox", sandbox.to_str().unwrap()];

@@ -113,7 +113,7 @@ fn assert_gone(redacted: &str, secrets: &[String]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn nothing_of_a_secret_survives((text, secrets) in mixture()) {

@@ -123,6 +123,8 @@ fn passwords_in_urls() {
         &format!("https://{token}@github.com/a/b"),
         "https://<redacted:url-token>@github.com/a/b",
     );
+    check("curl -u bob:hunter2 https://a", "curl -u bob:<redacted:url-password> https://a");
+    check("curl --user 'bob:hunter2' a", "curl --user 'bob:<redacted:url-password>' a");
     check("mongodb://u:hunter2@h1:1,h2:2/d", "mongodb://u:<redacted:url-password>@h1:1,h2:2/d");
 }
 
@@ -151,6 +153,8 @@ fn headers() {
         "Authorization: Digest <redacted:authorization>\nHost: a",
     );
     check("\"Authorization\": \"Bearer x y\"", "\"Authorization\": \"<redacted:authorization>\"");
+    check("Authorization: Bearer abcdef", "Authorization: Bearer <redacted:authorization>");
+    check("'authorization': ['Bearer x']", "'authorization': ['<redacted:authorization>']");
     check(&format!("-H \"x-api-key: {token}\""), "-H \"x-api-key: <redacted:api-key>\"");
     check("Cookie: sid=abc; theme=dark\nHost: a", "Cookie: <redacted:cookie>\nHost: a");
     check("curl -H 'Cookie: a=b' c", "curl -H 'Cookie: <redacted:cookie>' c");
@@ -189,6 +193,9 @@ fn values_with_a_name() {
         ("password=a\\c", "password=<redacted:password>"),
         ("password=[hunter2]", "password=<redacted:password>]"),
         ("password=$ecret1", "password=<redacted:password>"),
+        ("let password: &str = \"hunter2\";", "let password: &str = \"<redacted:password>\";"),
+        ("password: str = 'hunter2'", "password: str = '<redacted:password>'"),
+        ("machine a login b password hunter2", "machine a login b password <redacted:password>"),
         ("client_secret=abcdef", "client_secret=<redacted:secret>"),
     ] {
         check(text, expected);

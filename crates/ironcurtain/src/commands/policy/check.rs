@@ -1,13 +1,13 @@
 //! `ironcurtain policy check`: what would the policy say?
 
 use std::io::{BufRead, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ic_home::Environment;
 use ic_types::JsonLimits;
 
 use crate::commands::Exit;
-use crate::commands::policy::request::{Answer, Request};
+use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
 use crate::files;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};
@@ -30,7 +30,7 @@ pub(crate) struct CheckArgs {
     /// Read calls from a file of JSON lines, or from standard input for `-`
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["server", "tool", "arguments"])]
     requests: Option<PathBuf>,
-    /// Print the answer as JSON
+    /// Print the judgement as JSON
     #[arg(long)]
     json: bool,
     /// MCP server that the call is for
@@ -44,9 +44,6 @@ pub(crate) struct CheckArgs {
     arguments: Option<String>,
 }
 
-/// The rule that is named for a line that is no request.
-const INVALID_REQUEST: &str = "structural-invalid-request";
-
 /// Runs the command.
 pub(crate) fn run(
     args: &CheckArgs,
@@ -57,7 +54,9 @@ pub(crate) fn run(
         (Some(requests), _, _, _) => {
             let lines = files::open_lines(requests)?;
             let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
-            check_batch(&judge, lines, screen)
+            let flushing =
+                if requests == Path::new("-") { Flushing::Each } else { Flushing::AtEnd };
+            check_batch(&judge, lines, flushing, screen)
         }
         (None, Some(server), Some(tool), Some(arguments)) => {
             let arguments = Request::parse_arguments(arguments).map_err(Failure::usage)?;
@@ -70,23 +69,32 @@ pub(crate) fn run(
     }
 }
 
+/// When what was printed is handed on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Flushing {
+    /// After each line: whoever asks on our standard input may wait for it.
+    Each,
+    /// When all is said.
+    AtEnd,
+}
+
 fn check_one(
     name: &str,
-    answer: &Answer,
+    judgement: &Judgement,
     json: bool,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     if json {
-        screen.line(&answer.to_json())?;
+        screen.line(&judgement.to_json())?;
     } else {
-        screen.line(&format!("{}: {}", visible(name), answer.decision))?;
-        screen.line(&format!("  rule: {}", visible(&answer.rule)))?;
-        screen.line(&format!("  reason: {}", visible(&answer.reason)))?;
-        if !answer.escalated_roles.is_empty() {
-            screen.line(&format!("  escalated roles: {}", answer.escalated_roles.join(", ")))?;
+        screen.line(&format!("{}: {}", visible(name), judgement.decision))?;
+        screen.line(&format!("  rule: {}", visible(&judgement.rule)))?;
+        screen.line(&format!("  reason: {}", visible(&judgement.reason)))?;
+        if !judgement.escalated_roles.is_empty() {
+            screen.line(&format!("  escalated roles: {}", judgement.escalated_roles.join(", ")))?;
         }
     }
-    Ok(match answer.decision {
+    Ok(match judgement.decision {
         "allow" => Exit::Success,
         "escalate" => Exit::NeedsApproval,
         _ => Exit::Denied,
@@ -96,6 +104,7 @@ fn check_one(
 fn check_batch(
     judge: &Judge,
     mut lines: Box<dyn BufRead>,
+    flushing: Flushing,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let mut exit = Exit::Success;
@@ -106,15 +115,18 @@ fn check_batch(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answer = match Request::parse_line(&line) {
+        let judgement = match Request::parse_line(&line) {
             Ok(request) => request.judge(judge),
             Err(reason) => {
                 exit = Exit::Failed;
                 screen.warning(&format!("request {n_lines} cannot be read: {reason}"));
-                Answer::denied(INVALID_REQUEST, reason)
+                Judgement::denied(INVALID_REQUEST, reason)
             }
         };
-        screen.line(&answer.to_json())?;
+        screen.line(&judgement.to_json())?;
+        if flushing == Flushing::Each {
+            screen.out().flush().map_err(Failure::output)?;
+        }
     }
     Ok(exit)
 }

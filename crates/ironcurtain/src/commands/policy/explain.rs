@@ -4,6 +4,7 @@ use ic_home::Environment;
 use ic_policy::{Authority, Finding, ResolvedCall, Value, decisive};
 use ic_types::Json;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::commands::Exit;
 use crate::commands::policy::request::Request;
@@ -40,8 +41,8 @@ struct Explanation {
     reason: String,
     policy: String,
     policy_hash: String,
-    resolved: serde_json::Value,
-    sent: serde_json::Value,
+    resolved: Box<RawValue>,
+    sent: Box<RawValue>,
     findings: Vec<ExplainedFinding>,
 }
 
@@ -107,8 +108,8 @@ impl Explanation {
             reason: decided.map_or_else(String::new, |finding| finding.reason.clone()),
             policy: judge.origin.clone(),
             policy_hash: judge.policy.hash().to_string(),
-            resolved: to_serde(&call.resolved_json()),
-            sent: to_serde(&Json::Object(call.sent().clone())),
+            resolved: raw(&call.resolved_json()),
+            sent: raw(&Json::Object(call.sent().clone())),
             findings: explained,
         }
     }
@@ -183,9 +184,8 @@ fn print_finding(finding: &ExplainedFinding, screen: &mut Screen) -> Result<(), 
     Ok(())
 }
 
-/// Our JSON, for serde to print.
-fn to_serde(json: &Json) -> serde_json::Value {
-    // A number that no double holds is the one thing that serde_json cannot take over: then text.
-    let text = json.to_string();
-    serde_json::from_str(&text).unwrap_or(serde_json::Value::String(text))
+/// Our JSON as it stands, so that numbers are shown as they are sent.
+fn raw(json: &Json) -> Box<RawValue> {
+    // What we write is JSON; there is nothing in it that serde would refuse.
+    RawValue::from_string(json.to_string()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use crate::judge::Judge;
 
+/// The rule that is named for what is no request at all.
+pub(super) const INVALID_REQUEST: &str = "structural-invalid-request";
+
 /// A call whose names may still be anything.
 #[derive(Debug)]
 pub(super) struct Request {
@@ -17,7 +20,7 @@ pub(super) struct Request {
 /// What is printed about a call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct Judgement {
     pub(super) decision: &'static str,
     pub(super) rule: String,
     pub(super) reason: String,
@@ -68,15 +71,15 @@ impl Request {
     }
 
     /// Judges the call; a name that can be nobody's is an unknown tool.
-    pub(super) fn judge(self, judge: &Judge) -> Answer {
+    pub(super) fn judge(self, judge: &Judge) -> Judgement {
         match self.into_call() {
-            Ok(call) => Answer::from(&judge.judge(call)),
-            Err(reason) => Answer::denied(Structural::UnknownTool.as_str(), reason),
+            Ok(call) => Judgement::from(&judge.judge(call)),
+            Err(reason) => Judgement::denied(Structural::UnknownTool.as_str(), reason),
         }
     }
 }
 
-impl Answer {
+impl Judgement {
     /// Denies what cannot even be judged.
     pub(super) fn denied(rule: &str, reason: String) -> Self {
         Self {
@@ -87,14 +90,14 @@ impl Answer {
         }
     }
 
-    /// Returns the answer as one line of JSON.
+    /// Returns the judgement as one line of JSON.
     pub(super) fn to_json(&self) -> String {
         // Strings and lists of strings always serialise.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-impl From<&Verdict> for Answer {
+impl From<&Verdict> for Judgement {
     fn from(verdict: &Verdict) -> Self {
         Self {
             decision: verdict.effect().as_str(),

@@ -7,7 +7,7 @@ use ic_types::Json;
 use serde::Serialize;
 
 use crate::commands::Exit;
-use crate::commands::policy::request::{Answer, Request};
+use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
 use crate::judge::{Judge, JudgeArgs, NoSandbox};
 use crate::screen::{Screen, visible};
@@ -34,7 +34,7 @@ struct Outcome {
     passed: bool,
     expected: &'static str,
     #[serde(flatten)]
-    answer: Answer,
+    judgement: Judgement,
 }
 
 /// Runs the command.
@@ -64,7 +64,7 @@ pub(crate) fn run(
 
 fn report(outcomes: &[Outcome], judge: &Judge, screen: &mut Screen) -> Result<(), Failure> {
     for outcome in outcomes.iter().filter(|outcome| !outcome.passed) {
-        let Answer { decision, rule, reason, .. } = &outcome.answer;
+        let Judgement { decision, rule, reason, .. } = &outcome.judgement;
         screen.line(&format!("FAILED  {}", visible(&outcome.description)))?;
         screen.line(&format!(
             "        expected {}, got {decision} by {}",
@@ -84,22 +84,19 @@ fn report(outcomes: &[Outcome], judge: &Judge, screen: &mut Screen) -> Result<()
 impl Outcome {
     fn of(scenario: Scenario, judge: &Judge) -> Self {
         let Scenario { description, request, expected_decision, .. } = scenario;
-        let answer = match request.arguments {
+        let judgement = match request.arguments {
             Json::Object(arguments) => {
                 Request { server: request.server_name, tool: request.tool_name, arguments }
                     .judge(judge)
             }
-            _ => Answer::denied(
-                "structural-invalid-request",
-                "`arguments` must be an object".to_owned(),
-            ),
+            _ => Judgement::denied(INVALID_REQUEST, "`arguments` must be an object".to_owned()),
         };
         let (expected, passed) = match expected_decision {
-            ExpectedDecision::Allow => ("allow", answer.decision == "allow"),
-            ExpectedDecision::Escalate => ("escalate", answer.decision == "escalate"),
-            ExpectedDecision::Deny => ("deny", answer.decision == "deny"),
-            ExpectedDecision::NotAllow => ("not-allow", answer.decision != "allow"),
+            ExpectedDecision::Allow => ("allow", judgement.decision == "allow"),
+            ExpectedDecision::Escalate => ("escalate", judgement.decision == "escalate"),
+            ExpectedDecision::Deny => ("deny", judgement.decision == "deny"),
+            ExpectedDecision::NotAllow => ("not-allow", judgement.decision != "allow"),
         };
-        Self { description, passed, expected, answer }
+        Self { description, passed, expected, judgement }
     }
 }

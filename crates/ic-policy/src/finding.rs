@@ -1,0 +1,178 @@
+//! What speaks for or against a call, and in whose name.
+//!
+//! Says nothing about when: who finds what is the work of [`decide`](crate::decide).
+
+use std::sync::Arc;
+
+use ic_types::Role;
+
+use crate::effect::Effect;
+use crate::index::RuleId;
+use crate::policy::Policy;
+use crate::rule::Rule;
+
+/// One thing that speaks for or against a call.
+#[derive(Debug)]
+pub struct Finding {
+    /// What it says.
+    pub effect: Effect,
+    /// Who says it.
+    pub authority: Authority,
+    /// The role that it is about, if it is about one.
+    pub role: Option<Role>,
+    /// What it is about; empty where the rule's own reason says it all.
+    pub detail: String,
+    /// For a role: which of its values each rule settled.
+    pub settled: Vec<(usize, Authority)>,
+}
+
+/// Who decides: an invariant, a rule, or nobody.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Authority {
+    /// Something that no policy can override.
+    Structural(Structural),
+    /// A rule of the policy.
+    Rule(RuleRef),
+    /// No rule spoke.
+    Default,
+}
+
+/// A rule of the policy that was asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RuleRef(pub(crate) RuleId);
+
+/// What no policy can override.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Structural {
+    /// A value that cannot be used.
+    InvalidValue,
+    /// An argument that the annotation does not name.
+    UnknownArgument,
+    /// A path that is nobody's business.
+    ProtectedPath,
+    /// A file that the host runs later.
+    HostExecutes,
+    /// A protected path in an argument without a role.
+    UnannotatedPath,
+    /// An annotation that nobody has confirmed.
+    Draft,
+    /// The list of directories, which says nothing new.
+    IntrospectionAllow,
+    /// A host that the server is not meant to reach.
+    DomainEscalate,
+    /// A tool without annotation.
+    UnknownTool,
+    /// Everything lies in the sandbox.
+    SandboxAllow,
+}
+
+/// The name of the decision that no rule made.
+pub(crate) const DEFAULT_DENY: &str = "default-deny";
+
+/// What the names of decisions begin with that no policy can override.
+const STRUCTURAL_PREFIX: &str = "structural-";
+
+/// Returns whether `name` is taken for decisions that no rule makes.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name == DEFAULT_DENY || name.starts_with(STRUCTURAL_PREFIX)
+}
+
+// === impl Finding ===
+
+impl Finding {
+    pub(crate) fn structural(structural: Structural, detail: impl Into<String>) -> Self {
+        Self {
+            effect: structural.effect(),
+            authority: Authority::Structural(structural),
+            role: None,
+            detail: detail.into(),
+            settled: Vec::new(),
+        }
+    }
+
+    pub(crate) fn by_rule(effect: Effect, id: RuleId, role: Option<Role>) -> Self {
+        let authority = Authority::Rule(RuleRef(id));
+        Self { effect, authority, role, detail: String::new(), settled: Vec::new() }
+    }
+
+    pub(crate) fn default_deny(role: Option<Role>, detail: String) -> Self {
+        let authority = Authority::Default;
+        Self { effect: Effect::Deny, authority, role, detail, settled: Vec::new() }
+    }
+
+    /// Returns why, in the rule's words or in ours.
+    pub fn reason(&self, policy: &Policy) -> Arc<str> {
+        match self.authority {
+            Authority::Rule(RuleRef(id)) => {
+                policy.rule(id).map_or_else(|| Arc::from(""), |rule| Arc::clone(&rule.reason))
+            }
+            Authority::Structural(_) | Authority::Default => Arc::from(self.detail.as_str()),
+        }
+    }
+}
+
+// === impl Authority ===
+
+impl Authority {
+    /// Returns the name that people script against.
+    pub fn name(self, policy: &Policy) -> Arc<str> {
+        match self {
+            Self::Structural(structural) => Arc::from(structural.as_str()),
+            Self::Rule(RuleRef(id)) => policy
+                .rule(id)
+                .map_or_else(|| Arc::from(DEFAULT_DENY), |rule| Arc::clone(&rule.name)),
+            Self::Default => Arc::from(DEFAULT_DENY),
+        }
+    }
+
+    /// Returns the rule that decides, if one does.
+    pub fn rule(self, policy: &Policy) -> Option<&Rule> {
+        match self {
+            Self::Rule(RuleRef(id)) => policy.rule(id),
+            Self::Structural(_) | Self::Default => None,
+        }
+    }
+
+    /// Returns whether this one is named where both say the same: the earlier rule, and a rule
+    /// before anything else.
+    pub(crate) fn precedes(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Rule(RuleRef(this)), Self::Rule(RuleRef(other))) => this < other,
+            (Self::Rule(_), Self::Structural(_) | Self::Default) => true,
+            (Self::Structural(_) | Self::Default, _) => false,
+        }
+    }
+}
+
+// === impl Structural ===
+
+impl Structural {
+    /// Returns the name that people script against.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidValue => "structural-invalid-value",
+            Self::UnknownArgument => "structural-unknown-argument",
+            Self::ProtectedPath => "structural-protected-path",
+            Self::HostExecutes => "structural-host-executes",
+            Self::UnannotatedPath => "structural-unannotated-path",
+            Self::Draft => "structural-draft",
+            Self::IntrospectionAllow => "structural-introspection-allow",
+            Self::DomainEscalate => "structural-domain-escalate",
+            Self::UnknownTool => "structural-unknown-tool",
+            Self::SandboxAllow => "structural-sandbox-allow",
+        }
+    }
+
+    fn effect(self) -> Effect {
+        match self {
+            Self::InvalidValue
+            | Self::UnknownArgument
+            | Self::ProtectedPath
+            | Self::UnknownTool => Effect::Deny,
+            Self::HostExecutes | Self::UnannotatedPath | Self::Draft | Self::DomainEscalate => {
+                Effect::Escalate
+            }
+            Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
+        }
+    }
+}
