@@ -111,6 +111,9 @@ impl fmt::Debug for Redactor {
 
 /// Writes `text` with a mark in place of each span, if there are spans that are no marks yet.
 fn replace(text: &str, spans: Vec<Span>) -> Option<String> {
+    if spans.is_empty() {
+        return None;
+    }
     let spans = joined(spans);
     if spans.iter().all(|span| span.evidence == Evidence::Mark) {
         return None;

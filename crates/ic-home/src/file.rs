@@ -179,7 +179,10 @@ pub fn open_append(path: impl AsRef<Path>) -> Result<File, FileError> {
 pub fn create_dir(path: impl AsRef<Path>) -> Result<(), FileError> {
     let path = path.as_ref();
     match rustix::fs::mkdirat(CWD, path, DIRECTORY_MODE) {
-        Ok(()) | Err(Errno::EXIST) => {}
+        // A strict umask takes even our own rights away, and then it could not be opened.
+        Ok(()) => rustix::fs::chmodat(CWD, path, DIRECTORY_MODE, AtFlags::empty())
+            .map_err(|error| FileError::system(Doing::SetMode, path, error))?,
+        Err(Errno::EXIST) => {}
         Err(error) => return Err(FileError::system(Doing::CreateDirectory, path, error)),
     }
     let directory = open_directory(path, OFlags::NOFOLLOW)

@@ -16,7 +16,10 @@ use serde::Deserialize;
 pub(crate) use annotations::{
     AnnotationsFile, ArgumentFile, ConditionFile, PresenceFile, ToolFile,
 };
-pub(crate) use compiled::{CompiledFile, EffectFile, IfFile, MatchTypeFile, RuleFile};
+pub(crate) use compiled::{
+    CompiledFile, DomainsFile, EffectFile, IfFile, ListConditionFile, MatchTypeFile, PathsFile,
+    RuleFile,
+};
 pub(crate) use lists::{ListFile, ListsFile};
 pub use scenarios::{ExpectedDecision, Scenario, ScenarioSource, Scenarios};
 

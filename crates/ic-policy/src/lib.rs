@@ -10,7 +10,7 @@
 //!                                                      └ Allow(Permit)
 //! ```
 //!
-//! Reading order: [`artifact`] (the files), [`annotation`] and [`pointer`] (what arguments mean),
+//! Reading order: [`artifact`] (the files), [`annotation`] and [`mod@pointer`] (what arguments mean),
 //! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
 //! [`finding`] (who may speak) and [`decide`] (the order of things), [`verdict`] (what comes out),
 //! [`policy`] (how it is loaded), [`builtin`] (the policies that come along).

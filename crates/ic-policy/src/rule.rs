@@ -54,9 +54,22 @@ pub(crate) struct ListCondition {
 #[derive(Debug)]
 pub(crate) enum Members {
     Domains(DomainSet),
-    /// In lower case.
-    Emails(HashSet<String>),
+    Emails(Emails),
     Identifiers(Identifiers),
+}
+
+/// Addresses without regard to case, as far as the rule's effect can afford it.
+#[derive(Debug)]
+pub(crate) struct Emails {
+    lower: HashSet<String>,
+    letters: Letters,
+}
+
+/// The letters whose case does not matter.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Letters {
+    Ascii,
+    All,
 }
 
 /// Identifiers in the forms in which roles compare them.
@@ -189,8 +202,8 @@ impl Members {
     fn holds(&self, role: Role, value: &Value) -> bool {
         match self {
             Self::Domains(set) => Self::with_destination(value, |there| set.contains(there)),
-            Self::Emails(set) => match value {
-                Value::Text(text) => set.contains(&text.to_ascii_lowercase()),
+            Self::Emails(emails) => match value {
+                Value::Text(text) => emails.contain(text),
                 Value::Path(_) | Value::Url(_) | Value::LocalRemote(_) => false,
             },
             Self::Identifiers(all) => all.of(role).contains(&comparable(value)),
@@ -209,10 +222,41 @@ impl Members {
     }
 }
 
+impl Emails {
+    /// Makes the set for a rule with this `effect`.
+    ///
+    /// A server may take `ÜNAL@` and `ünal@` for one address or for two. So a rule that restricts
+    /// holds for both, and a rule that allows holds for the one that was written.
+    pub(crate) fn new(effect: Effect, texts: impl Iterator<Item = String>) -> Self {
+        let letters = match effect {
+            Effect::Allow => Letters::Ascii,
+            Effect::Escalate | Effect::Deny => Letters::All,
+        };
+        Self { lower: texts.map(|text| letters.lower(&text)).collect(), letters }
+    }
+
+    fn contain(&self, address: &str) -> bool {
+        self.lower.contains(&self.letters.lower(address))
+    }
+}
+
+impl Letters {
+    fn lower(self, text: &str) -> String {
+        match self {
+            Self::Ascii => text.to_ascii_lowercase(),
+            Self::All => text.to_lowercase(),
+        }
+    }
+}
+
 impl Identifiers {
-    pub(crate) fn new(texts: Vec<String>) -> Self {
-        let lower = texts.iter().map(|text| text.to_ascii_lowercase()).collect();
-        Self { exact: texts.into_iter().collect(), lower }
+    /// Makes the set of `exact` texts, and of the texts that count `without_case`.
+    pub(crate) fn new(
+        exact: impl Iterator<Item = String>,
+        without_case: impl Iterator<Item = String>,
+    ) -> Self {
+        let lower = without_case.map(|text| text.to_ascii_lowercase()).collect();
+        Self { exact: exact.collect(), lower }
     }
 
     /// Returns the members in the form in which `role` compares them.
@@ -287,7 +331,7 @@ impl fmt::Display for Members {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Domains(set) => set.fmt(f),
-            Self::Emails(set) => write!(f, "{} addresses", set.len()),
+            Self::Emails(emails) => write!(f, "{} addresses", emails.lower.len()),
             Self::Identifiers(all) => write!(f, "{} names", all.exact.len()),
         }
     }

@@ -6,15 +6,17 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
-use ic_policy::host_executes::HOME_NAMES;
+use ic_policy::host_executes::{HOME_NAMES, WORKSPACE_NAMES};
 use ic_policy::{Bounds, HomeExecutes, Sandbox, SandboxKind, ServerTraits};
 use ic_types::{AbsolutePath, CanonicalPath, ServerName};
 
 use crate::disk::{Disk, Entry, Kind};
 use crate::path::{self, Last, PathFault};
 
-/// How many links of one protected directory are looked at.
-const PROTECTED_LINKS_MAX: usize = 4096;
+/// How many entries of one protected directory are looked at.
+const ENTRIES_MAX: usize = 1 << 16;
+/// How many entries of a workspace are looked at to find links with a listed name.
+const WORKSPACE_ENTRIES_MAX: usize = 200_000;
 
 /// Where things are, as configuration and command line say.
 #[derive(Clone, Debug)]
@@ -72,7 +74,44 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
         let names = names_of(disk, &in_home(name)?);
         home_executes.extend(names.into_iter().map(|path| HomeExecutes { path, reach }));
     }
+    if let Some(Sandbox { path, kind: SandboxKind::Workspace }) = &sandbox {
+        home_executes.extend(targets_of_listed_links(disk, path));
+    }
     Ok(Bounds { sandbox, protected, home_executes, servers })
+}
+
+/// Finds links with a listed name anywhere in a workspace, and returns what they lead to.
+///
+/// A workspace with more entries than are looked at is searched as far as that goes; resolving looks
+/// again beside and above each value.
+fn targets_of_listed_links(disk: &dyn Disk, workspace: &CanonicalPath) -> Vec<HomeExecutes> {
+    let mut targets = Vec::new();
+    let mut left = WORKSPACE_ENTRIES_MAX;
+    let mut directories = vec![workspace.clone()];
+    while let Some(directory) = directories.pop() {
+        for (name, kind) in disk.list(directory.as_path(), left).unwrap_or_default() {
+            left = left.saturating_sub(1);
+            let listed = WORKSPACE_NAMES
+                .iter()
+                .filter(|listed| listed.components.first().is_some_and(|first| name == *first));
+            for listed in listed {
+                let relative = listed.components.join("/");
+                let found = path::walk(disk, directory.clone(), relative.as_ref(), Last::Follow);
+                if let Ok(found) = found
+                    && !found.links.is_empty()
+                {
+                    let names = found.links.into_iter().chain([found.path]);
+                    targets.extend(names.map(|path| HomeExecutes { path, reach: listed.reach }));
+                }
+            }
+            // A repository's own store holds none of these names but those just looked at.
+            if let (Kind::Directory, true, Ok(path)) = (kind, name != ".git", directory.join(&name))
+            {
+                directories.push(path);
+            }
+        }
+    }
+    targets
 }
 
 /// Adds a path as the entry, as what it leads to and as every link between, and the files that links
@@ -93,15 +132,15 @@ fn protect(
         return Ok(());
     }
     // What we cannot list, a server of ours cannot read; the directory itself is protected anyway.
-    let links = disk.links_in(target.path.as_path(), PROTECTED_LINKS_MAX).unwrap_or_default();
-    if links.len() == PROTECTED_LINKS_MAX {
+    let entries = disk.list(target.path.as_path(), ENTRIES_MAX).unwrap_or_default();
+    if entries.len() == ENTRIES_MAX {
         return Err(BoundsError {
             what: "protected path",
             path: path.clone(),
             source: PathFault::TooManyEntries,
         });
     }
-    for name in links {
+    for (name, _) in entries.into_iter().filter(|(_, kind)| *kind == Kind::Link) {
         let alias = path::walk(disk, target.path.clone(), &name, Last::Follow);
         // A link to a directory, say a project, must not lock the whole of it away.
         if let Ok(alias) = alias

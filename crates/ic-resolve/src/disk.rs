@@ -24,8 +24,8 @@ pub trait Disk {
     /// `None` if nothing is there; an error if it is longer than `bytes_max` or no regular file.
     fn read_file(&self, path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>>;
 
-    /// Returns the names of the links directly in the directory `path`, at most `n_max` of them.
-    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>>;
+    /// Returns what is directly in the directory `path`, at most `n_max` entries.
+    fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>>;
 }
 
 /// What is at a path.
@@ -94,24 +94,25 @@ impl Disk for RealDisk {
         }
     }
 
-    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>> {
+    fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(directory) => directory,
             Err(error) if is_absence(error) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
-        let mut links = Vec::new();
+        let mut entries = Vec::new();
         for entry in rustix::fs::Dir::read_from(&directory)? {
             let entry = entry?;
-            if entry.file_type() == FileType::Symlink {
-                links.push(OsString::from_vec(entry.file_name().to_bytes().to_vec()));
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                entries.push((OsString::from_vec(name.to_vec()), kind_of(entry.file_type())));
             }
-            if links.len() == n_max {
+            if entries.len() == n_max {
                 break;
             }
         }
-        Ok(links)
+        Ok(entries)
     }
 }
 
@@ -156,9 +157,9 @@ impl Disk for Metered<'_> {
         self.disk.read_file(path, bytes_max)
     }
 
-    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>> {
+    fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>> {
         self.spend()?;
-        self.disk.links_in(path, n_max)
+        self.disk.list(path, n_max)
     }
 }
 
@@ -167,8 +168,8 @@ fn is_absence(error: rustix::io::Errno) -> bool {
     matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR)
 }
 
-fn entry_of(stat: &rustix::fs::Stat) -> Entry {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
+fn kind_of(file_type: FileType) -> Kind {
+    match file_type {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
         FileType::Symlink => Kind::Link,
@@ -177,7 +178,11 @@ fn entry_of(stat: &rustix::fs::Stat) -> Entry {
         | FileType::CharacterDevice
         | FileType::BlockDevice
         | FileType::Unknown => Kind::Other,
-    };
+    }
+}
+
+fn entry_of(stat: &rustix::fs::Stat) -> Entry {
+    let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
     let state = FileState {
         device: stat.st_dev,
         inode: stat.st_ino,

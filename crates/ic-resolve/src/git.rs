@@ -1,31 +1,61 @@
 //! What a remote's name stands for in a repository: its config and HEAD read by us, git not run.
 //!
-//! An agent can write that config. So both the push and the fetch URL count, rewriting included,
-//! and a config that says "see also elsewhere" is not believed at all.
+//! An agent can write both. So both the push and the fetch URL count, rewriting included; where git
+//! could take one of several, all count; and a repository that says "see also elsewhere", or that
+//! git might not take for one, is not believed at all.
+
+mod config;
+
+use std::path::PathBuf;
 
 use ic_types::CanonicalPath;
 
-use crate::disk::{Disk, Kind};
+use crate::disk::{Disk, Entry, Kind};
+use config::Setting;
 
-/// The longest config or HEAD that is read.
+/// The longest config that is read.
 pub const CONFIG_BYTES_MAX: usize = 1 << 20;
+
+/// The longest HEAD or branch that is read; git looks at no more to tell whether it is a HEAD.
+const REF_BYTES_MAX: usize = 255;
+
+/// The extensions of a repository that change neither where its config nor where its branch is.
+const HARMLESS_EXTENSIONS: [&str; 3] = ["noop", "objectformat", "preciousobjects"];
+
+/// The settings by which git goes elsewhere than a remote's URL says, in any subsection.
+const REDIRECTING: [(&str, &str); 10] = [
+    ("core", "gitproxy"),
+    ("core", "sshcommand"),
+    ("core", "worktree"),
+    ("fetch", "bundleuri"),
+    ("http", "curloptresolve"),
+    ("http", "proxy"),
+    ("remote", "proxy"),
+    ("remote", "receivepack"),
+    ("remote", "uploadpack"),
+    ("remote", "vcs"),
+];
+
+/// The settings that make git go to the remotes of submodules too, unless they say no.
+const RECURSING: [(&str, &str); 3] =
+    [("fetch", "recursesubmodules"), ("push", "recursesubmodules"), ("submodule", "recurse")];
 
 /// A repository's config, and the branch that is checked out.
 #[derive(Debug)]
 pub struct Repository {
+    /// The directory that holds `.git`.
+    top: CanonicalPath,
     config: Vec<Setting>,
     branch: Option<String>,
 }
 
-/// One setting: `[section "subsection"] key = value`.
-#[derive(Debug, Eq, PartialEq)]
-struct Setting {
-    /// In lower case.
-    section: String,
-    subsection: Option<String>,
-    /// In lower case.
-    key: String,
-    value: String,
+/// A remote that git takes where none is named.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum DefaultRemote {
+    /// The config names it; if there is none of that name, git takes the name for a URL.
+    Configured(String),
+    /// Nothing names it; if there is none, there is no remote.
+    Implied(String),
 }
 
 /// Why a repository cannot be used to look up a remote.
@@ -48,78 +78,143 @@ pub enum GitFault {
 }
 
 impl Repository {
+    /// Opens the repository that git would use in `directory`: the nearest one, searching upwards.
+    ///
+    /// `None` if there is none.
+    pub fn find(disk: &dyn Disk, directory: &CanonicalPath) -> Result<Option<Self>, GitFault> {
+        for directory in directory.ancestors() {
+            match Self::open(disk, &directory) {
+                Ok(repository) => return Ok(Some(repository)),
+                Err(GitFault::Absent(_)) => {}
+                Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
+                    return Err(fault);
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Opens the repository at `path`; does not search further up.
     pub fn open(disk: &dyn Disk, path: &CanonicalPath) -> Result<Self, GitFault> {
-        let config_fault = |reason: String| GitFault::Config { path: path.clone(), reason };
-        let git = path.as_path().join(".git");
-        match disk.look(&git).map_err(|error| config_fault(error.to_string()))? {
+        let fault = |reason: String| GitFault::Config { path: path.clone(), reason };
+        let look = |name: &str| look(disk, path, name).map_err(fault);
+        match look(".git")? {
+            None if is_bare(look)? => {
+                return Err(fault("bare repositories are not used".to_owned()));
+            }
             None => return Err(GitFault::Absent(path.clone())),
             Some(entry) if entry.kind != Kind::Directory => {
                 return Err(GitFault::Elsewhere(path.clone()));
             }
             Some(_) => {}
         }
-        let read = |name: &str| -> Result<String, GitFault> {
-            let bytes = disk
-                .read_file(&git.join(name), CONFIG_BYTES_MAX)
-                .map_err(|error| config_fault(error.to_string()))?
-                .unwrap_or_default();
-            String::from_utf8(bytes).map_err(|_| config_fault(format!("`{name}` is not UTF-8")))
-        };
-        let config = parse_config(&read("config")?).map_err(config_fault)?;
-        if config.iter().any(|setting| setting.section.starts_with("include")) {
-            return Err(config_fault("it includes other files".to_owned()));
+        if look(".git/commondir")?.is_some() {
+            return Err(fault("`commondir` says that it is elsewhere".to_owned()));
         }
-        let head = read("HEAD")?;
-        let branch = head.trim_end().strip_prefix("ref: refs/heads/").map(ToOwned::to_owned);
-        Ok(Self { config, branch })
+        // SECURITY: without these, or if it may not enter them, git takes a repository further up.
+        for (name, within) in [(".git/objects", ".git/objects/x"), (".git/refs", ".git/refs/x")] {
+            if look(name)?.is_none_or(|entry| entry.kind != Kind::Directory) {
+                return Err(fault(format!("`{name}` is no directory")));
+            }
+            look(within)?;
+        }
+        let read = |name: &str, bytes_max: usize| read(disk, path, name, bytes_max).map_err(fault);
+        let config = read(".git/config", CONFIG_BYTES_MAX)?
+            .map_or(Ok(Vec::new()), |config| config::parse(&config).map_err(fault))?;
+        check_settings(&config).map_err(fault)?;
+        let head = read(".git/HEAD", REF_BYTES_MAX)?
+            .ok_or_else(|| fault("it has no `HEAD`".to_owned()))?;
+        let branch = branch_of(&head).map_err(fault)?;
+        if let Some(branch) = &branch {
+            let tip = read(&format!(".git/refs/heads/{branch}"), REF_BYTES_MAX)?;
+            if tip.is_some_and(|tip| !is_object_id(tip.trim_end_matches(GIT_SPACE))) {
+                return Err(fault(format!("its branch `{branch}` holds no object's name")));
+            }
+        }
+        Ok(Self { top: path.clone(), config, branch })
+    }
+
+    /// Returns the directory that holds `.git`, against which git takes relative URLs.
+    pub fn top(&self) -> &CanonicalPath {
+        &self.top
+    }
+
+    /// Refuses a remote that git may read from a file of its own, as it did before it had configs.
+    pub fn check_name(&self, disk: &dyn Disk, name: &str) -> Result<(), GitFault> {
+        if name.is_empty() || matches!(name, "." | "..") || name.contains('/') {
+            return Ok(());
+        }
+        let fault = |reason: String| GitFault::Config { path: self.top.clone(), reason };
+        for directory in [".git/remotes", ".git/branches"] {
+            let file = format!("{directory}/{name}");
+            if look(disk, &self.top, &file).map_err(fault)?.is_some() {
+                return Err(fault(format!("`{}` describes a remote", file.escape_debug())));
+            }
+        }
+        Ok(())
     }
 
     /// Returns every URL behind the remote `name`: fetch and push, rewritten as git would.
     ///
     /// `None` if there is no such remote.
-    pub fn remote_urls(&self, name: &str) -> Option<Vec<String>> {
+    pub fn remote_urls(&self, name: &str) -> Result<Option<Vec<String>>, GitFault> {
         let urls: Vec<_> = self.all("remote", Some(name), "url").collect();
         let push_urls: Vec<_> = self.all("remote", Some(name), "pushurl").collect();
         if urls.is_empty() && push_urls.is_empty() {
-            return None;
+            return Ok(None);
+        }
+        if urls.is_empty() {
+            let reason =
+                format!("the remote `{}` has a `pushurl` and no `url`", name.escape_debug());
+            return Err(GitFault::Config { path: self.top.clone(), reason });
         }
         let mut found: Vec<String> = Vec::new();
         for url in urls {
-            found.push(self.rewritten(url, "insteadof").unwrap_or_else(|| url.to_owned()));
+            found.extend(self.rewritten_or_kept(url));
             if push_urls.is_empty() {
                 found.extend(self.rewritten(url, "pushinsteadof"));
             }
         }
         for url in push_urls {
-            found.push(self.rewritten(url, "insteadof").unwrap_or_else(|| url.to_owned()));
+            found.extend(self.rewritten_or_kept(url));
         }
-        Some(deduplicated(found))
+        Ok(Some(deduplicated(found)))
     }
 
     /// Returns what git would make of a URL that it is handed.
     pub fn rewrites(&self, url: &str) -> Vec<String> {
         let kinds = ["insteadof", "pushinsteadof"];
-        deduplicated(kinds.iter().filter_map(|key| self.rewritten(url, key)).collect())
+        deduplicated(kinds.iter().flat_map(|key| self.rewritten(url, key)).collect())
     }
 
     /// Returns the remotes that git takes where none is named: to fetch from, and to push to.
-    pub fn default_remotes(&self) -> Vec<String> {
+    pub fn default_remotes(&self) -> Vec<DefaultRemote> {
         let of_branch = |key| {
             let branch = self.branch.as_deref()?;
-            self.all("branch", Some(branch), key).last().map(ToOwned::to_owned)
+            self.all("branch", Some(branch), key).last()
         };
-        let fetch = of_branch("remote").unwrap_or_else(|| self.only_remote());
-        let push = of_branch("pushremote")
-            .or_else(|| self.all("remote", None, "pushdefault").last().map(ToOwned::to_owned));
-        deduplicated(std::iter::once(fetch).chain(push).collect())
+        let fetch = match of_branch("remote") {
+            Some(name) => DefaultRemote::Configured(name.to_owned()),
+            None => DefaultRemote::Implied(self.only_remote()),
+        };
+        let push =
+            of_branch("pushremote").or_else(|| self.all("remote", None, "pushdefault").last());
+        let push = push.map(|name| DefaultRemote::Configured(name.to_owned()));
+        let push = push.filter(|push| *push != fetch);
+        std::iter::once(fetch).chain(push).collect()
+    }
+
+    /// Returns the remotes that git asks for objects whenever some are missing.
+    pub fn promisors(&self) -> Vec<String> {
+        let promisors = self.settings("remote", "promisor").filter(|setting| !is_false(setting));
+        let names = promisors.filter_map(|setting| setting.subsection.clone());
+        deduplicated(names.collect())
     }
 
     fn only_remote(&self) -> String {
         let of_remotes = self.config.iter().filter(|setting| setting.section == "remote");
-        let names = of_remotes.filter(|setting| setting.key == "url" || setting.key == "pushurl");
         let mut names: Vec<&str> =
-            names.filter_map(|setting| setting.subsection.as_deref()).collect();
+            of_remotes.filter_map(|setting| setting.subsection.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
         match names.as_slice() {
@@ -128,18 +223,28 @@ impl Repository {
         }
     }
 
-    /// Applies the longest `url.<base>.<key>` that `url` begins with.
-    fn rewritten(&self, url: &str, key: &str) -> Option<String> {
-        self.config
-            .iter()
-            .filter(|setting| setting.section == "url" && setting.key == key)
+    fn rewritten_or_kept(&self, url: &str) -> Vec<String> {
+        let rewritten = self.rewritten(url, "insteadof");
+        if rewritten.is_empty() { vec![url.to_owned()] } else { rewritten }
+    }
+
+    /// Applies the longest `url.<base>.<key>` that `url` begins with; each of them if several are.
+    fn rewritten(&self, url: &str, key: &str) -> Vec<String> {
+        let matching: Vec<(usize, String)> = self
+            .settings("url", key)
             .filter_map(|setting| {
                 let base = setting.subsection.as_deref()?;
                 let rest = url.strip_prefix(setting.value.as_str())?;
                 Some((setting.value.len(), format!("{base}{rest}")))
             })
-            .max_by_key(|(matched, _)| *matched)
-            .map(|(_, url)| url)
+            .collect();
+        let longest = matching.iter().map(|(matched, _)| *matched).max();
+        let longest = matching.into_iter().filter(|(matched, _)| Some(*matched) == longest);
+        longest.map(|(_, url)| url).collect()
+    }
+
+    fn settings(&self, section: &str, key: &str) -> impl Iterator<Item = &Setting> {
+        self.config.iter().filter(move |setting| setting.section == section && setting.key == key)
     }
 
     fn all(
@@ -148,195 +253,110 @@ impl Repository {
         subsection: Option<&str>,
         key: &'static str,
     ) -> impl Iterator<Item = &str> {
-        self.config
-            .iter()
-            .filter(move |setting| {
-                setting.section == section
-                    && setting.subsection.as_deref() == subsection
-                    && setting.key == key
-            })
+        self.settings(section, key)
+            .filter(move |setting| setting.subsection.as_deref() == subsection)
             .map(|setting| setting.value.as_str())
     }
+}
+
+fn look(disk: &dyn Disk, path: &CanonicalPath, name: &str) -> Result<Option<Entry>, String> {
+    let path: PathBuf = path.as_path().join(name);
+    disk.look(&path).map_err(|error| format!("`{name}`: {error}"))
+}
+
+fn read(
+    disk: &dyn Disk,
+    path: &CanonicalPath,
+    name: &str,
+    bytes_max: usize,
+) -> Result<Option<String>, String> {
+    let path: PathBuf = path.as_path().join(name);
+    match disk.read_file(&path, bytes_max).map_err(|error| format!("`{name}`: {error}"))? {
+        Some(bytes) => {
+            String::from_utf8(bytes).map(Some).map_err(|_| format!("`{name}` is not UTF-8"))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Returns whether git would take the directory itself for what `.git` usually is.
+fn is_bare(look: impl Fn(&str) -> Result<Option<Entry>, GitFault>) -> Result<bool, GitFault> {
+    let is_there = |name: &str| look(name).map(|entry| entry.is_some());
+    let has_store = || Ok(is_there("objects")? && is_there("refs")?);
+    Ok(is_there("HEAD")? && (is_there("commondir")? || has_store()?))
+}
+
+/// Refuses a config by which git reads other files, or goes elsewhere than a remote's URL says.
+fn check_settings(config: &[Setting]) -> Result<(), String> {
+    for setting in config {
+        let Setting { section, subsection, key, .. } = setting;
+        let is_in = |list: &[(&str, &str)]| list.contains(&(section.as_str(), key.as_str()));
+        match section.as_str() {
+            include if include.starts_with("include") => {
+                return Err("it includes other files".to_owned());
+            }
+            // Git takes such a group before a remote of the same name.
+            "remotes" => return Err("it groups remotes".to_owned()),
+            "extensions" if !HARMLESS_EXTENSIONS.contains(&key.as_str()) => {
+                return Err(format!("it uses the extension `{key}`"));
+            }
+            // Git passes over it, so it must not count as a remote.
+            "remote" if subsection.as_deref().is_some_and(|name| name.starts_with('/')) => {
+                return Err("the name of a remote begins with `/`".to_owned());
+            }
+            _ if is_in(&REDIRECTING) || (is_in(&RECURSING) && !is_false(setting)) => {
+                return Err(format!("it sets `{section}.{key}`"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_false(setting: &Setting) -> bool {
+    matches!(setting.value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
+}
+
+/// What git takes for white space.
+const GIT_SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Reads a HEAD: the branch that it names, or none if it names an object.
+fn branch_of(head: &str) -> Result<Option<String>, String> {
+    let head = head.trim_end_matches(GIT_SPACE);
+    match head.strip_prefix("ref:").map(|target| target.trim_start_matches(GIT_SPACE)) {
+        Some(target) => match target.strip_prefix("refs/heads/") {
+            Some(branch) if is_branch(branch) => Ok(Some(branch.to_owned())),
+            Some(_) | None => Err("its `HEAD` names no branch".to_owned()),
+        },
+        None if is_object_id(head) => Ok(None),
+        None => Err("its `HEAD` names no branch and no object".to_owned()),
+    }
+}
+
+fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns whether git takes `name` for the name of a branch.
+fn is_branch(name: &str) -> bool {
+    let is_component = |component: &str| {
+        !component.is_empty()
+            && !component.starts_with('.')
+            && component.strip_suffix(".lock").is_none()
+    };
+    let is_odd =
+        |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
+    name.split('/').all(is_component)
+        && !name.contains(is_odd)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.ends_with('.')
 }
 
 fn deduplicated(mut texts: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     texts.retain(|text| seen.insert(text.clone()));
     texts
-}
-
-/// Parses the text of a git config; whatever git might read differently is an error.
-fn parse_config(text: &str) -> Result<Vec<Setting>, String> {
-    let mut parser = ConfigParser {
-        chars: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable(),
-        line: 1,
-        section: None,
-        settings: Vec::new(),
-    };
-    parser.parse().map_err(|reason| format!("line {}: {reason}", parser.line))?;
-    Ok(parser.settings)
-}
-
-struct ConfigParser<'a> {
-    chars: std::iter::Peekable<std::str::Chars<'a>>,
-    line: usize,
-    section: Option<(String, Option<String>)>,
-    settings: Vec<Setting>,
-}
-
-impl ConfigParser<'_> {
-    fn parse(&mut self) -> Result<(), String> {
-        while let Some(c) = self.chars.peek().copied() {
-            match c {
-                '\n' | ' ' | '\t' | '\r' => {
-                    self.next();
-                }
-                '#' | ';' => self.skip_comment(),
-                '[' => self.section()?,
-                c if c.is_ascii_alphabetic() => self.setting()?,
-                _ => return Err("expected a section or a setting".to_owned()),
-            }
-        }
-        Ok(())
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let c = self.chars.next();
-        self.line += usize::from(c == Some('\n'));
-        c
-    }
-
-    fn skip_comment(&mut self) {
-        while self.chars.peek().is_some_and(|c| *c != '\n') {
-            self.next();
-        }
-    }
-
-    /// `[section]`, `[section.subsection]` or `[section "subsection"]`.
-    fn section(&mut self) -> Result<(), String> {
-        self.next();
-        let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.');
-        if name.is_empty() {
-            return Err("a section needs a name".to_owned());
-        }
-        let name = name.to_ascii_lowercase();
-        let subsection = match self.next() {
-            Some(']') => {
-                let (section, subsection) = match name.split_once('.') {
-                    Some((section, subsection)) => (section, Some(subsection.to_owned())),
-                    None => (name.as_str(), None),
-                };
-                self.section = Some((section.to_owned(), subsection));
-                return Ok(());
-            }
-            Some(' ' | '\t') => self.quoted_subsection()?,
-            _ => return Err("a section's name is not closed".to_owned()),
-        };
-        self.section = Some((name, Some(subsection)));
-        Ok(())
-    }
-
-    fn quoted_subsection(&mut self) -> Result<String, String> {
-        self.take_while(|c| c == ' ' || c == '\t');
-        if self.next() != Some('"') {
-            return Err("a subsection stands in quotes".to_owned());
-        }
-        let mut subsection = String::new();
-        loop {
-            match self.next() {
-                Some('"') => break,
-                Some('\\') => match self.next() {
-                    Some('\n') | None => return Err("a subsection is not closed".to_owned()),
-                    Some(c) => subsection.push(c),
-                },
-                Some('\n') | None => return Err("a subsection is not closed".to_owned()),
-                Some(c) => subsection.push(c),
-            }
-        }
-        match self.next() {
-            Some(']') => Ok(subsection),
-            _ => Err("a section's name is not closed".to_owned()),
-        }
-    }
-
-    fn setting(&mut self) -> Result<(), String> {
-        let key = self.take_while(|c| c.is_ascii_alphanumeric() || c == '-').to_ascii_lowercase();
-        let Some((section, subsection)) = self.section.clone() else {
-            return Err("a setting stands before any section".to_owned());
-        };
-        self.take_while(|c| c == ' ' || c == '\t');
-        let value = match self.chars.peek() {
-            Some('=') => {
-                self.next();
-                self.value()?
-            }
-            // A key alone is `true`.
-            Some('\n' | '\r' | '#' | ';') | None => "true".to_owned(),
-            Some(_) => return Err(format!("expected `=` after `{key}`")),
-        };
-        self.settings.push(Setting { section, subsection, key, value });
-        Ok(())
-    }
-
-    fn value(&mut self) -> Result<String, String> {
-        let mut value = String::new();
-        // Where the value ends if only white space follows.
-        let mut end = 0;
-        let mut in_quotes = false;
-        self.take_while(|c| c == ' ' || c == '\t');
-        loop {
-            match self.next() {
-                None | Some('\n') if in_quotes => return Err("a quote is not closed".to_owned()),
-                None | Some('\n') => break,
-                Some('"') => {
-                    in_quotes = !in_quotes;
-                    end = value.len();
-                }
-                Some('#' | ';') if !in_quotes => {
-                    self.skip_comment();
-                    break;
-                }
-                Some('\\') => match self.next() {
-                    Some('\n') => {}
-                    Some('\r') if self.chars.peek() == Some(&'\n') => {
-                        self.next();
-                    }
-                    escape => {
-                        value.push(unescape(escape)?);
-                        end = value.len();
-                    }
-                },
-                Some(c) => {
-                    value.push(c);
-                    if in_quotes || !c.is_ascii_whitespace() {
-                        end = value.len();
-                    }
-                }
-            }
-        }
-        value.truncate(end);
-        Ok(value)
-    }
-
-    fn take_while(&mut self, is_taken: impl Fn(char) -> bool) -> String {
-        let mut taken = String::new();
-        while let Some(c) = self.chars.peek().copied().filter(|c| is_taken(*c)) {
-            taken.push(c);
-            self.next();
-        }
-        taken
-    }
-}
-
-fn unescape(escape: Option<char>) -> Result<char, String> {
-    match escape {
-        Some('n') => Ok('\n'),
-        Some('t') => Ok('\t'),
-        Some('b') => Ok('\u{8}'),
-        Some(c @ ('"' | '\\')) => Ok(c),
-        Some(c) => Err(format!("`\\{}` is no escape of git", c.escape_debug())),
-        None => Err("the file ends in an escape".to_owned()),
-    }
 }
 
 #[cfg(test)]

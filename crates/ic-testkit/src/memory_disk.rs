@@ -128,13 +128,17 @@ impl Disk for MemoryDisk {
         }
     }
 
-    fn links_in(&self, path: &Path, n_max: usize) -> io::Result<Vec<OsString>> {
+    fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>> {
         let inside = self.nodes.iter().filter(|(node, _)| node.parent() == Some(path));
-        let links = inside.filter(|(_, node)| matches!(node, Node::Link(_)));
-        Ok(links
-            .filter_map(|(path, _)| path.file_name())
-            .take(n_max)
-            .map(ToOwned::to_owned)
-            .collect())
+        let named = inside.filter_map(|(path, node)| {
+            let kind = match node {
+                Node::Directory => Kind::Directory,
+                Node::File(_) => Kind::File,
+                Node::Link(_) => Kind::Link,
+                Node::Forbidden => Kind::Other,
+            };
+            Some((path.file_name()?.to_owned(), kind))
+        });
+        Ok(named.take(n_max).collect())
     }
 }

@@ -125,8 +125,7 @@ const PUBLIC_ENDS: &[&str] = &[
 pub(super) fn classify(raw: &[u8]) -> Option<&'static Name> {
     let n_digits = raw.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let raw = raw.get(..raw.len() - n_digits)?;
-    let last = raw.last()?.to_ascii_lowercase();
-    if !NAMES.iter().any(|name| name.end.as_bytes().last() == Some(&last)) {
+    if !can_end(raw) {
         return None;
     }
     let folded = fold(raw);
@@ -135,6 +134,27 @@ pub(super) fn classify(raw: &[u8]) -> Option<&'static Name> {
     let word = fold(raw.rsplit(|byte| !Class::Url64.holds(*byte)).next().unwrap_or(raw));
     let is_public = PUBLIC_ENDS.iter().any(|end| word.ends_with(end.as_bytes()));
     (!is_public).then_some(name)
+}
+
+/// For each letter that a name ends in, the letters that may stand before it, as bits.
+#[expect(clippy::indexing_slicing, reason = "five bits are less than 32")]
+const LAST_LETTERS: [u32; 32] = {
+    let mut letters = [0; 32];
+    let mut names = NAMES;
+    while let [name, rest @ ..] = names {
+        if let [.., before, last] = name.end.as_bytes() {
+            letters[(*last & 31) as usize] |= 1 << (*before & 31);
+        }
+        names = rest;
+    }
+    letters
+};
+
+/// Returns whether some name has the last two letters of `raw`; nearly all keys end here.
+fn can_end(raw: &[u8]) -> bool {
+    let [.., before, last] = raw else { return false };
+    let letters = LAST_LETTERS.get(usize::from(last & 31)).copied().unwrap_or_default();
+    letters >> (before & 31) & 1 == 1 || letters != 0 && !before.is_ascii_alphanumeric()
 }
 
 /// Returns the last letters and digits of `raw`, without case and what separates words.

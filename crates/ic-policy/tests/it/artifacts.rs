@@ -2,7 +2,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, Scenarios, artifact};
-use ic_types::CanonicalPath;
+use ic_types::{CanonicalPath, Json, JsonLimits, Role};
 
 const NO_TOOLS: &str = r#"{"servers":{}}"#;
 const NO_RULES: &str = r#"{"rules":[]}"#;
@@ -148,6 +148,195 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     let bad_server =
         load(NO_RULES.as_bytes(), br#"{"servers":{"a__b":{"tools":[]}}}"#, None).unwrap_err();
     assert!(bad_server.contains("servers: `a__b` is no server name"), "{bad_server}");
+}
+
+#[test]
+fn one_place_annotated_under_two_spellings_is_refused() {
+    refuses_tool(
+        r#"{"toolName":"t","args":{"path":["none"],"/path":["read-path"]}}"#,
+        "servers.s.tools[0].args./path: the place `path` is annotated twice",
+    );
+    refuses_tool(
+        r#"{"toolName":"t","args":{"/a~1b":["none"],"a/b":["read-path"]}}"#,
+        "servers.s.tools[0].args.a/b: the place `a/b` is annotated twice",
+    );
+    refuses_tool(
+        r#"{"toolName":"t","args":{"/e/*/path":["none"],"/e/*/path":["read-path"]}}"#,
+        "duplicate key `/e/*/path`",
+    );
+    let apart = r#"{"servers":{"s":{"tools":[{"toolName":"t","args":{"a":["none"],"/a/b":["none"],"/a/*":["none"]}}]}}}"#;
+    load(NO_RULES.as_bytes(), apart.as_bytes(), None).unwrap();
+}
+
+#[test]
+fn a_condition_on_an_argument_that_is_not_annotated_is_refused() {
+    let tool = |arg: &str| {
+        format!(
+            r#"{{"toolName":"t","args":{{"/x/y":["none"],"mode":["none"],"a":{{"default":["none"],
+            "when":[{{"condition":{{"arg":"mode","equals":1}},"roles":["none"]}},
+                    {{"condition":{{"arg":"{arg}","equals":1}},"roles":["none"]}}]}}}}}}"#
+        )
+    };
+    for arg in ["other", "/mode", "/x/y", "Mode", ""] {
+        refuses_tool(
+            &tool(arg),
+            &format!(
+                "servers.s.tools[0].args.a.when[1].condition.arg: `{arg}` is not the plain name"
+            ),
+        );
+    }
+    for arg in ["mode", "x", "a"] {
+        let annotations = format!(r#"{{"servers":{{"s":{{"tools":[{}]}}}}}}"#, tool(arg));
+        load(NO_RULES.as_bytes(), annotations.as_bytes(), None).unwrap();
+    }
+}
+
+#[test]
+fn a_pattern_with_a_path_is_refused_where_nothing_has_a_repository() {
+    let domains = |roles: &str, pattern: &str| {
+        rule(&format!(
+            r#""name":"b","if":{{"domains":{{"roles":[{roles}],"allowed":["{pattern}"]}}}},"then":"allow","reason":"x""#
+        ))
+    };
+    let lists = |roles: &str, pattern: &str| {
+        rule(&format!(
+            r#""name":"b","if":{{"lists":[{{"roles":[{roles}],"allowed":["{pattern}"],"matchType":"domains"}}]}},"then":"allow","reason":"x""#
+        ))
+    };
+    let reason = "`https://a.example/path` has a path, which only a condition on `git-remote-url`";
+    refuses_rules(
+        &domains(r#""fetch-url""#, "https://a.example/path"),
+        &format!("rules[1].if.domains.allowed[0]: {reason}"),
+    );
+    refuses_rules(
+        &lists(r#""fetch-url","proxy-domain""#, "https://a.example/path"),
+        &format!("rules[1].if.lists[0].allowed[0]: {reason}"),
+    );
+    for good in [
+        domains(r#""fetch-url","git-remote-url""#, "https://a.example/path"),
+        domains(r#""fetch-url""#, "https://a.example/"),
+        lists(r#""git-remote-url""#, "a.example/o/r"),
+    ] {
+        load(good.as_bytes(), NO_TOOLS.as_bytes(), None).unwrap();
+    }
+}
+
+#[test]
+fn a_rule_cannot_take_the_name_of_a_decision_without_a_rule() {
+    for name in ["default-deny", "structural-sandbox-allow", "structural-mine"] {
+        refuses_rules(
+            &rule(&format!(r#""name":"{name}","if":{{}},"then":"allow","reason":"x""#)),
+            &format!("rules[1].name: `{name}` is a name of decisions without a rule"),
+        );
+    }
+    let near = rule(r#""name":"default-deny-all","if":{},"then":"deny","reason":"x""#);
+    load(near.as_bytes(), NO_TOOLS.as_bytes(), None).unwrap();
+}
+
+#[test]
+fn a_bad_value_of_a_list_is_reported_in_the_list() {
+    let compiled = rule(
+        r#""name":"b","if":{"domains":{"roles":["fetch-url"],"allowed":["ok.example","@sites"]}},"then":"allow","reason":"x""#,
+    );
+    for (list, expected) in [
+        (
+            r#"{"values":["a.example","a b"]}"#,
+            "dynamic-lists.json: lists.sites.values[1]: `a b` is no domain pattern",
+        ),
+        (
+            r#"{"values":["a.example"],"manualAdditions":["*x"]}"#,
+            "dynamic-lists.json: lists.sites.manualAdditions[0]: `*x` is no domain pattern",
+        ),
+        (
+            r#"{"values":["a.example/o/r"]}"#,
+            "dynamic-lists.json: lists.sites.values[0]: `a.example/o/r` has a path",
+        ),
+    ] {
+        let lists = format!(r#"{{"lists":{{"sites":{list}}}}}"#);
+        let error = load(compiled.as_bytes(), NO_TOOLS.as_bytes(), Some(lists.as_bytes()));
+        let error = error.unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn rules_that_never_hold_are_warned_of() {
+    #[track_caller]
+    fn check(condition: &str, expected: &[&str]) {
+        let compiled =
+            rule(&format!(r#""name":"b","if":{{{condition}}},"then":"allow","reason":"x""#));
+        let policy = load(compiled.as_bytes(), NO_TOOLS.as_bytes(), None).unwrap();
+        let expected: Vec<String> = expected
+            .iter()
+            .map(|text| {
+                format!("compiled-policy.json: rules[1].if.{text}, so the rule never holds")
+            })
+            .collect();
+        assert_eq!(policy.warnings(), expected, "{condition}");
+    }
+    check(r#""roles":[]"#, &["roles: it is empty"]);
+    check(r#""server":[],"tool":[]"#, &["server: it is empty", "tool: it is empty"]);
+    check(
+        r#""paths":{"roles":["fetch-url","none"],"within":"/"}"#,
+        &["paths.roles: none of these roles is about paths"],
+    );
+    check(
+        r#""domains":{"roles":["read-path"],"allowed":["*"]}"#,
+        &["domains.roles: none of these roles is about anything but paths"],
+    );
+    check(r#""paths":{"roles":["fetch-url","read-path"],"within":"/"}"#, &[]);
+    check(r#""domains":{"roles":["read-path","proxy-domain"],"allowed":["*"]}"#, &[]);
+    check(r#""roles":["read-path"],"server":["s"],"tool":["t"]"#, &[]);
+}
+
+#[test]
+fn a_schema_with_very_many_keys_is_read_with_its_numbers_as_written() {
+    let keys: Vec<String> = (0..100_000).map(|n| format!("\"k{n}\":1.0")).collect();
+    let annotations = format!(
+        r#"{{"servers":{{"s":{{"tools":[{{"toolName":"t","args":{{}},"inputSchema":{{{}}}}}]}}}}}}"#,
+        keys.join(",")
+    );
+    let policy = load(NO_RULES.as_bytes(), annotations.as_bytes(), None).unwrap();
+    let tool = policy.annotation(&"s".parse().unwrap(), &"t".parse().unwrap()).unwrap();
+    let schema = tool.input_schema().unwrap().to_string();
+    assert!(schema.starts_with(r#"{"k0":1.0,"k1":1.0,"#), "{}", schema.len());
+}
+
+/// Returns the role of `a` in a call with these `arguments`, where `x` must meet `condition`.
+#[track_caller]
+fn role_under(condition: &str, arguments: &str) -> Role {
+    let annotations = format!(
+        r#"{{"servers":{{"s":{{"tools":[{{"toolName":"t","args":{{"x":["none"],
+        "a":{{"default":["delete-path"],"when":[{{"condition":{{"arg":"x",{condition}}},"roles":["read-path"]}}]}}}}}}]}}}}}}"#
+    );
+    let policy = load(NO_RULES.as_bytes(), annotations.as_bytes(), None).unwrap();
+    let tool = policy.annotation(&"s".parse().unwrap(), &"t".parse().unwrap()).unwrap();
+    let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL).unwrap()
+    else {
+        panic!("{arguments}");
+    };
+    tool.arguments()[1].roles(&arguments)[0]
+}
+
+#[test]
+fn conditions_compare_values_as_a_server_would() {
+    for (condition, arguments, holds) in [
+        (r#""equals":1"#, r#"{"x":1.00000000000000001}"#, true),
+        (r#""equals":1"#, r#"{"x":1.0}"#, true),
+        (r#""equals":1"#, r#"{"x":"1"}"#, false),
+        (r#""equals":1"#, r#"{"x":true}"#, false),
+        (r#""equals":9007199254740993"#, r#"{"x":9007199254740993}"#, true),
+        (r#""in":[2,1e400]"#, r#"{"x":1e400}"#, true),
+        (r#""equals":{"p":1,"q":[2]}"#, r#"{"x":{"q":[2.0],"p":1}}"#, true),
+        (r#""equals":{"p":1,"q":[2]}"#, r#"{"x":{"p":1}}"#, false),
+        (r#""equals":{"p":1}"#, r#"{"x":{"p":1,"q":[2]}}"#, false),
+        (r#""is":"falsy""#, r#"{"x":1e-400}"#, true),
+        (r#""is":"truthy""#, r#"{"x":1e-400}"#, false),
+        (r#""is":"truthy""#, r#"{"x":1e-300}"#, true),
+    ] {
+        let expected = if holds { Role::ReadPath } else { Role::DeletePath };
+        assert_eq!(role_under(condition, arguments), expected, "{condition} {arguments}");
+    }
 }
 
 #[test]

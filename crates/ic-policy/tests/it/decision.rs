@@ -202,6 +202,54 @@ fn a_sessions_sandbox_is_exempt_from_what_contains_it_and_a_workspace_is_not() {
     assert_eq!(summary(&evaluate(&all, &bounds, call())), "deny by structural-protected-path");
 }
 
+#[test]
+fn a_sessions_sandbox_is_not_exempt_from_a_protected_path_that_it_is() {
+    let all = rules(&[rule("allow-all", "allow", "")]);
+    let mut bounds = bounds(SandboxKind::Session);
+    bounds.sandbox.as_mut().unwrap().path = path("/p");
+    for text in ["/p", "/p/a"] {
+        let verdict = evaluate(&all, &bounds, call("fs", "t", &[(ReadPath, &[text])]));
+        assert_eq!(summary(&verdict), "deny by structural-protected-path", "{text}");
+    }
+}
+
+#[test]
+fn removing_a_workspace_itself_is_not_settled_by_containment() {
+    let policy = everyday();
+    let judge = |kind, server, role, texts: &[&str]| {
+        let mut bounds = bounds(kind);
+        bounds.protected.clear();
+        summary(&evaluate(&policy, &bounds, call(server, "t", &[(role, texts)])))
+    };
+    for server in ["fs", "git"] {
+        for (kind, role, texts, expected) in [
+            (SandboxKind::Workspace, DeletePath, &["/s"][..], "deny by default-deny"),
+            (SandboxKind::Workspace, DeletePath, &["/s/a", "/s"], "deny by default-deny"),
+            (SandboxKind::Workspace, DeletePath, &["/s/a"], "allow by structural-sandbox-allow"),
+            (SandboxKind::Workspace, ReadPath, &["/s"], "allow by structural-sandbox-allow"),
+            (SandboxKind::Workspace, WritePath, &["/s"], "allow by structural-sandbox-allow"),
+            (SandboxKind::Session, DeletePath, &["/s"], "allow by structural-sandbox-allow"),
+        ] {
+            assert_eq!(judge(kind, server, role, texts), expected, "{kind:?} {role} {texts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_denial_says_whether_the_protected_path_is_above_or_beneath() {
+    let all = rules(&[rule("allow-all", "allow", "")]);
+    let mut bounds = bounds(SandboxKind::Session);
+    bounds.protected = vec![path("/h/.ssh")];
+    for (role, text, expected) in [
+        (DeletePath, "/h", "`/h` contains the protected path `/h/.ssh`"),
+        (DeletePath, "/h/.ssh", "`/h/.ssh` is protected, as is all of `/h/.ssh`"),
+        (ReadPath, "/h/.ssh/id", "`/h/.ssh/id` is protected, as is all of `/h/.ssh`"),
+    ] {
+        let findings = explain(&all, &bounds, &call("x", "t", &[(role, &[text])]));
+        assert_eq!(findings[0].detail, expected);
+    }
+}
+
 /// Judges one path under a policy that allows everything.
 fn judge_path(kind: SandboxKind, role: Role, text: &str) -> String {
     let all = rules(&[rule("allow-all", "allow", "")]);
@@ -484,6 +532,82 @@ fn lists_match_identifiers_emails_and_domains() {
     let absent = rule(r#""domains":{"roles":["fetch-url"],"allowed":["@nowhere"]}"#);
     check(&absent, "x", &[(FetchUrl, &["https://a.good.example"])], "deny by default-deny");
     assert_eq!(absent.warnings().len(), 1, "{:?}", absent.warnings());
+}
+
+#[test]
+fn a_removal_finds_values_as_they_are_compared_where_the_list_is_used() {
+    let lists = r#"{"all":{"values":["Main","main","A.example","Ann@X.example"],
+                    "manualAdditions":["Added"],
+                    "manualRemovals":["main","a.EXAMPLE","ann@x.example","added"]}}"#;
+    let judge = |role: Role, kind: &str, value: &str| {
+        let condition =
+            format!(r#""lists":[{{"roles":["{role}"],"allowed":["@all"],"matchType":"{kind}"}}]"#);
+        let policy = policy(&format!("[{}]", rule("listed", "allow", &condition)), lists);
+        judge(&policy, call("x", "t", &[(role, &[value])]))
+    };
+    // As written: only `main` itself is gone.
+    assert_eq!(judge(Role::BranchName, "identifiers", "Main"), "allow by listed");
+    assert_eq!(judge(Role::BranchName, "identifiers", "Added"), "allow by listed");
+    assert_eq!(judge(Role::BranchName, "identifiers", "main"), "deny by default-deny");
+    // In lower case, as the role compares: `Main` and `main` are one name, and it is gone.
+    assert_eq!(judge(GithubOwner, "identifiers", "main"), "deny by default-deny");
+    assert_eq!(judge(GithubOwner, "identifiers", "added"), "deny by default-deny");
+    assert_eq!(judge(EmailAddress, "emails", "Ann@X.example"), "deny by default-deny");
+    assert_eq!(judge(EmailAddress, "emails", "Added"), "deny by default-deny");
+    let hosts = r#"{"sites":{"values":["A.example","b.example"],"manualRemovals":["a.EXAMPLE"]}}"#;
+    let condition = r#""domains":{"roles":["fetch-url"],"allowed":["@sites"]}"#;
+    let sites = policy(&format!("[{}]", rule("web", "allow", condition)), hosts);
+    check(&sites, "x", &[(FetchUrl, &["https://a.example"])], "deny by default-deny");
+    check(&sites, "x", &[(FetchUrl, &["https://b.example"])], "allow by web");
+}
+
+#[test]
+fn very_many_removals_are_applied() {
+    let names: Vec<String> = (0..100_000).map(|n| format!("\"n{n}\"")).collect();
+    let names = names.join(",");
+    let lists = format!(r#"{{"all":{{"values":[{names},"left"],"manualRemovals":[{names}]}}}}"#);
+    let condition =
+        r#""lists":[{"roles":["github-owner"],"allowed":["@all"],"matchType":"identifiers"}]"#;
+    let policy = policy(&format!("[{}]", rule("listed", "allow", condition)), &lists);
+    check(&policy, "x", &[(GithubOwner, &["left"])], "allow by listed");
+    check(&policy, "x", &[(GithubOwner, &["n99999"])], "deny by default-deny");
+}
+
+#[test]
+fn an_address_in_other_letters_evades_no_restriction_and_gains_no_permission() {
+    let mails = |then: &str| {
+        let condition = r#""lists":[{"roles":["email-address"],"allowed":["ünal@x.example"],"matchType":"emails"}]"#;
+        let other = if then == "allow" { "deny" } else { "allow" };
+        rules(&[rule("listed", then, condition), rule("rest", other, "")])
+    };
+    for (then, address, expected) in [
+        ("deny", "ÜNAL@X.example", "deny by listed"),
+        ("escalate", "ÜNAL@x.example", "escalate by listed"),
+        ("deny", "unal@x.example", "allow by rest"),
+        ("allow", "ünal@X.EXAMPLE", "allow by listed"),
+        ("allow", "ÜNAL@x.example", "deny by rest"),
+    ] {
+        check(&mails(then), "x", &[(EmailAddress, &[address])], expected);
+    }
+}
+
+#[test]
+fn two_roles_with_very_many_values_are_judged() {
+    let names: Vec<String> = (0..20_000).map(|n| format!("n{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let roles: [(Role, &[&str]); 2] = [(GithubOwner, &names), (GithubRepo, &names)];
+    let list = format!("{{\"all\":{{\"values\":{names:?}}}}}");
+    let judge = |then: &str, repos: &str| {
+        let condition = format!(
+            r#""lists":[{{"roles":["github-owner"],"allowed":["@all"],"matchType":"identifiers"}},
+            {{"roles":["github-repo"],"allowed":["{repos}"],"matchType":"identifiers"}}]"#
+        );
+        let (both, rest) = (rule("both", then, &condition), rule("rest", "allow", ""));
+        judge(&policy(&format!("[{both},{rest}]"), &list), call("x", "t", &roles))
+    };
+    assert_eq!(judge("allow", "@all"), "allow by both");
+    // Where it holds for some of the other role, the rule is asked for every value and settles none.
+    assert_eq!(judge("escalate", "n1"), "escalate by both (github-owner github-repo)");
 }
 
 #[test]

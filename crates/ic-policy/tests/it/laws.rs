@@ -19,7 +19,7 @@ const ROLES: [Role; 7] = [
 ];
 const DIRECTORIES: [&str; 6] = ["/", "/s", "/s/a", "/d", "/d/a", "/e"];
 const PATTERNS: [&str; 5] = ["*", "*.b.example", "a.b.example", "b.example", "c.example"];
-const NAMES: [&str; 3] = ["acme", "Bob", "eve@x.example"];
+const NAMES: [&str; 4] = ["acme", "Bob", "eve@x.example", "ünal@x.example"];
 
 fn values_of(role: Role) -> Vec<&'static str> {
     match role {
@@ -32,7 +32,7 @@ fn values_of(role: Role) -> Vec<&'static str> {
                 "https://localhost",
             ]
         }
-        _ => vec!["acme", "bob", "eve@x.example", "b.example", "carol"],
+        _ => vec!["acme", "bob", "eve@x.example", "ÜNAL@x.example", "b.example", "carol"],
     }
 }
 

@@ -158,7 +158,9 @@ fn covers(rule: &RefRule, role: Role, value: &str) -> bool {
             .as_ref()
             .is_none_or(|(_, allowed)| !is_path && allowed.iter().any(|p| domain(p, value)))
         && rule.lists.iter().filter(|(roles, ..)| roles.contains(&role)).all(
-            |(_, allowed, kind)| allowed.iter().any(|member| is_member(kind, role, member, value)),
+            |(_, allowed, kind)| {
+                allowed.iter().any(|member| is_member(rule, kind, role, (member, value)))
+            },
         )
 }
 
@@ -173,23 +175,26 @@ fn holds_elsewhere(rule: &RefRule, call: &RefCall, judged: Option<Role>) -> (boo
         let values: Vec<(Role, &str)> = of_roles
             .flat_map(|(role, values)| values.iter().map(|value| (*role, *value)))
             .collect();
-        let matches =
-            |(role, value): &(Role, &str)| allowed.iter().any(|m| is_member(kind, *role, m, value));
+        let matches = |(role, value): &(Role, &str)| {
+            allowed.iter().any(|m| is_member(rule, kind, *role, (m, value)))
+        };
         some &= values.iter().any(matches);
         all &= !values.is_empty() && values.iter().all(matches);
     }
     (some, all)
 }
 
-fn is_member(kind: &str, role: Role, member: &str, value: &str) -> bool {
+fn is_member(rule: &RefRule, kind: &str, role: Role, (member, value): (&str, &str)) -> bool {
     match kind {
         "domains" => role.category() != Category::Path && domain(member, value),
         "emails" => {
+            let is_same_in_ascii = member.eq_ignore_ascii_case(value);
+            let is_same = member.to_lowercase() == value.to_lowercase();
             matches!(role.category(), Category::Identifier | Category::Opaque)
-                && member.to_lowercase() == value.to_lowercase()
+                && (is_same_in_ascii || rule.effect != 0 && is_same)
         }
         _ => match role.category() {
-            Category::Identifier => member.to_lowercase() == value.to_lowercase(),
+            Category::Identifier => member.eq_ignore_ascii_case(value),
             _ => member == value,
         },
     }

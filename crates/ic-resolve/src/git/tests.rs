@@ -1,15 +1,29 @@
 //! How configs are read, which URLs a remote stands for, and what is not believed.
 
+use super::config::parse as parse_config;
 use super::*;
 
 fn repository(config: &str, branch: Option<&str>) -> Repository {
     let config = parse_config(config).unwrap();
-    Repository { config, branch: branch.map(ToOwned::to_owned) }
+    let top = CanonicalPath::new("/s/repo").unwrap();
+    Repository { top, config, branch: branch.map(ToOwned::to_owned) }
+}
+
+#[track_caller]
+fn defaults(config: &str, branch: Option<&str>, expected: &[&str]) {
+    let found = repository(config, branch).default_remotes().into_iter();
+    let found: Vec<String> = found
+        .map(|remote| match remote {
+            DefaultRemote::Configured(name) => name,
+            DefaultRemote::Implied(name) => format!("{name}?"),
+        })
+        .collect();
+    assert_eq!(found, expected, "{config}");
 }
 
 #[track_caller]
 fn urls(config: &str, remote: &str, expected: &[&str]) {
-    let found = repository(config, None).remote_urls(remote);
+    let found = repository(config, None).remote_urls(remote).unwrap();
     let expected =
         (!expected.is_empty()).then(|| expected.iter().map(ToString::to_string).collect());
     assert_eq!(found, expected, "{config}");
@@ -27,7 +41,6 @@ fn push_and_fetch_urls_both_count() {
         "origin",
         &["https://a.example/x", "https://evil.example/x"],
     );
-    urls("[remote \"o\"]\npushurl = https://evil.example/x\n", "o", &["https://evil.example/x"]);
     urls("[remote \"origin\"]\nfetch = x\n", "origin", &[]);
     urls("[remote \"Origin\"]\nurl = x\n", "origin", &[]);
 }
@@ -51,16 +64,121 @@ fn rewriting_is_applied_as_git_would() {
 }
 
 #[test]
+fn all_rewrites_of_the_longest_length_count() {
+    let config = "[remote \"o\"]\nurl = https://a.example/x\n\
+        [url \"https://first.example/\"]\ninsteadOf = https://b.example/\n\
+        [url \"https://second.example/\"]\ninsteadOf = https://a.example/\n\
+        [url \"https://short.example/\"]\ninsteadOf = https://\n\
+        [url \"https://first.example/\"]\ninsteadOf = https://a.example/\n";
+    urls(config, "o", &["https://second.example/x", "https://first.example/x"]);
+    let push = config.replace("insteadOf", "pushInsteadOf");
+    urls(
+        &push,
+        "o",
+        &["https://a.example/x", "https://second.example/x", "https://first.example/x"],
+    );
+    assert_eq!(repository(config, None).rewrites("https://a.example/y").len(), 2);
+}
+
+#[test]
+fn a_push_url_alone_is_refused_because_git_fetches_from_the_name() {
+    let config = "[remote \"o\"]\npushurl = https://evil.example/x\n";
+    assert!(repository(config, None).remote_urls("o").is_err());
+}
+
+#[test]
 fn an_absent_remote_is_what_git_would_take() {
     let one = "[remote \"up\"]\nurl = https://a.example/x\n";
-    assert_eq!(repository(one, None).default_remotes(), ["up"]);
+    defaults(one, None, &["up?"]);
     let two = format!("{one}[remote \"other\"]\nurl = https://b.example/x\n");
-    assert_eq!(repository(&two, Some("main")).default_remotes(), ["origin"]);
+    defaults(&two, Some("main"), &["origin?"]);
     let branch = format!("{two}[branch \"main\"]\nremote = other\npushRemote = up\n");
-    assert_eq!(repository(&branch, Some("main")).default_remotes(), ["other", "up"]);
-    assert_eq!(repository(&branch, Some("dev")).default_remotes(), ["origin"]);
+    defaults(&branch, Some("main"), &["other", "up"]);
+    defaults(&branch, Some("dev"), &["origin?"]);
     let push_default = format!("{two}[remote]\npushDefault = up\n");
-    assert_eq!(repository(&push_default, None).default_remotes(), ["origin", "up"]);
+    defaults(&push_default, None, &["origin?", "up"]);
+}
+
+#[test]
+fn a_remote_with_any_key_counts_among_the_remotes() {
+    let config = "[remote \"up\"]\nurl = https://a.example/x\n[remote \"other\"]\nprune = true\n";
+    defaults(config, None, &["origin?"]);
+}
+
+#[test]
+fn remotes_that_promise_objects_are_known() {
+    let config = "[remote \"a\"]\npromisor\n[remote \"b\"]\npromisor = no\n\
+        [remote \"c\"]\npromisor = 1\n";
+    assert_eq!(repository(config, None).promisors(), ["a", "c"]);
+}
+
+#[test]
+fn a_config_by_which_git_goes_elsewhere_is_refused() {
+    for bad in [
+        "[include]\npath = x",
+        "[includeIf \"onbranch:x\"]\npath = x",
+        "[extensions]\nworktreeConfig = true",
+        "[extensions]\nrefStorage = reftable",
+        "[extensions]\npartialClone = evil",
+        "[extensions]\nnew = 1",
+        "[remotes]\norigin = evil",
+        "[remote \"/x\"]\nprune = true",
+        "[remote \"o\"]\nvcs = x",
+        "[remote \"o\"]\nproxy = x",
+        "[remote \"o\"]\nuploadPack = x",
+        "[core]\nsshCommand = x",
+        "[core]\nworktree = /x",
+        "[http \"https://a.example\"]\nproxy = x",
+        "[http]\ncurloptResolve = x",
+        "[fetch]\nbundleURI = x",
+        "[push]\nrecurseSubmodules = on-demand",
+        "[submodule]\nrecurse",
+    ] {
+        assert!(check_settings(&parse_config(bad).unwrap()).is_err(), "accepted {bad:?}");
+    }
+    let good = "[core]\nbare = false\n[extensions]\nobjectFormat = sha256\n\
+        [submodule]\nrecurse = false\n[remote \"o\"]\nurl = x\nfetch = y\n";
+    check_settings(&parse_config(good).unwrap()).unwrap();
+}
+
+#[test]
+fn a_head_is_a_branch_or_an_object() {
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    for (head, branch) in [
+        ("ref: refs/heads/main\n", Some("main")),
+        ("ref:refs/heads/a/b", Some("a/b")),
+        ("ref:\t refs/heads/main \r\n", Some("main")),
+        (id, None),
+        (&format!("{id}\n"), None),
+    ] {
+        assert_eq!(branch_of(head).unwrap().as_deref(), branch, "{head:?}");
+    }
+    for bad in [
+        "",
+        "main",
+        " ref: refs/heads/main",
+        "Ref: refs/heads/main",
+        "ref:\u{a0}refs/heads/main",
+        "ref:\u{c}refs/heads/main",
+        "ref: refs/heads/",
+        "ref: refs/heads/a\nb",
+        "ref: refs/heads/a\u{c}",
+        "ref: refs/heads/../x",
+        "ref: refs/heads/a..b",
+        "ref: refs/heads/a//b",
+        "ref: refs/heads/a/",
+        "ref: refs/heads/.a",
+        "ref: refs/heads/a.lock",
+        "ref: refs/heads/a b",
+        "ref: refs/heads/a@{b",
+        "ref: refs/heads/a.",
+        "ref: refs/tags/x",
+        "ref: HEAD",
+        "0123",
+        &id.replace('0', "g"),
+    ] {
+        assert!(branch_of(bad).is_err(), "accepted {bad:?}");
+    }
 }
 
 #[test]
@@ -75,6 +193,13 @@ fn the_syntax_of_git_is_understood() {
         ("[a]\nk", "true"),
         ("\u{feff}[a]\r\nk = v\r\n", "v"),
         ("# x\n; y\n[b]\n[a]\nk=v", "v"),
+        ("[a]\nk = \"\" \t v", "v"),
+        ("[a]\nk = \" \" v", "  v"),
+        ("[a]\nk = \\\n  v", "v"),
+        ("[a]\nk = v \\\n", "v "),
+        ("[a]\nk = v \"\" ", "v "),
+        ("[a]\nk = v\u{a0}", "v\u{a0}"),
+        ("[a]\nk = v \\\r\n w\r\n", "v  w"),
     ] {
         let settings = parse_config(config).unwrap();
         let setting = settings.last().unwrap();
@@ -99,6 +224,14 @@ fn what_git_might_read_differently_is_an_error() {
         "[a]\n= v",
         "[a]\nk = \\",
         "[a \"b\nc\"]",
+        "[url.evil \"example:x/\"]\ninsteadOf = x",
+        "[a]\nk # comment",
+        "[a]\nk = a\0b",
+        "[a]\nk = a\u{c}",
+        "[a]\nk = a\rb",
+        "[a]\n# \u{1}",
+        "[a]\nk = v\r\r\n",
+        "\u{a0}[a]",
     ] {
         assert!(parse_config(bad).is_err(), "accepted {bad:?}");
     }

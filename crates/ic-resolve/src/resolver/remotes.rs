@@ -6,12 +6,22 @@ use ic_policy::{Pointer, Scheme, Value};
 use ic_types::{CanonicalPath, Object, Role};
 
 use super::{Outcome, ResolvedText, Resolver};
-use crate::git::{GitFault, Repository};
+use crate::git::{DefaultRemote, Repository};
 use crate::path::{self, Last};
 use crate::remote::{self, Remote};
+use crate::{Kind, PathFault};
 
 /// The argument by which tools name the repository that they work in.
 const REPOSITORY_ARGUMENT: &str = "path";
+
+/// What git puts after the path of a local remote, to see whether a repository is there.
+const LOCAL_SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
+
+/// The directory that a call works in, and the repository around it.
+struct Around {
+    directory: CanonicalPath,
+    repository: Repository,
+}
 
 impl Resolver<'_> {
     pub(super) fn resolve_remote(
@@ -20,37 +30,49 @@ impl Resolver<'_> {
         arguments: &Object,
         resolved: &mut ResolvedText,
     ) -> Result<(), String> {
-        let role = Role::GitRemoteUrl;
+        let remote = remote::parse(text).map_err(|fault| fault.to_string())?;
         let directory = repository_directory(self, arguments);
-        match remote::parse(text).map_err(|fault| fault.to_string())? {
-            Remote::Network(url) => {
-                for rewritten in self.rewrites(text, directory.as_ref())? {
-                    resolved.values.push((role, self.remote_url(&rewritten, directory.as_ref())?));
+        let around = self.around(directory.as_ref())?;
+        let literal = match remote {
+            Remote::Name(name) => {
+                let escaped = name.escape_debug();
+                let around = around.ok_or_else(|| match &directory {
+                    Some(directory) => format!("there is no git repository at `{directory}`"),
+                    None => {
+                        format!("`{escaped}` names a remote, but the call names no one repository")
+                    }
+                })?;
+                let urls = self.named(&around, &name)?.ok_or_else(|| {
+                    format!("`{}` has no remote `{escaped}`", around.repository.top())
+                })?;
+                for value in self.values(&around, urls)? {
+                    resolved.values.push((Role::GitRemoteUrl, value));
                 }
+                return Ok(());
+            }
+            Remote::Network(url) => {
                 if url.destination.scheme == Some(Scheme::Https) {
                     resolved.sent = Some(url.text.clone());
                 }
-                resolved.values.push((role, Value::Url(url)));
+                Value::Url(url)
             }
             Remote::Local(path) => {
                 let path = self.local_remote(&path, directory.as_ref())?;
                 resolved.sent = path.to_str().map(ToOwned::to_owned);
-                resolved.values.push((role, Value::LocalRemote(path)));
+                Value::LocalRemote(path)
             }
-            Remote::Name(name) => {
-                let directory = directory.ok_or_else(|| {
-                    format!(
-                        "`{}` names a remote, but the call names no one repository",
-                        name.escape_debug()
-                    )
-                })?;
-                let repository =
-                    Repository::open(self.disk, &directory).map_err(|fault| fault.to_string())?;
-                for value in self.named_remote(&repository, &name, &directory)? {
-                    resolved.values.push((role, value));
-                }
+        };
+        if let Some(around) = around {
+            // Git is handed what is sent, which need not be what was asked.
+            let mut urls = self.redirected(&around, text)?;
+            if let Some(sent) = resolved.sent.as_deref().filter(|sent| *sent != text) {
+                urls.extend(self.redirected(&around, sent)?);
+            }
+            for value in self.values(&around, urls)? {
+                resolved.values.push((Role::GitRemoteUrl, value));
             }
         }
+        resolved.values.push((Role::GitRemoteUrl, literal));
         Ok(())
     }
 
@@ -61,78 +83,102 @@ impl Resolver<'_> {
         arguments: &Object,
         outcome: &mut Outcome,
     ) {
-        let Some(directory) = repository_directory(self, arguments) else { return };
-        let repository = match Repository::open(self.disk, &directory) {
-            Ok(repository) => repository,
-            Err(GitFault::Absent(_)) => return,
-            Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
-                return outcome.note_invalid(place, &[Role::GitRemoteUrl], &fault.to_string());
-            }
-        };
-        for name in repository.default_remotes() {
-            if repository.remote_urls(&name).is_none() && name == "origin" {
-                continue;
-            }
-            match self.named_remote(&repository, &name, &directory) {
-                Ok(values) => {
-                    for value in values {
-                        outcome.note_value(Role::GitRemoteUrl, value);
-                    }
+        match self.default_remotes(repository_directory(self, arguments).as_ref()) {
+            Ok(values) => {
+                for value in values {
+                    outcome.note_value(Role::GitRemoteUrl, value);
                 }
-                Err(reason) => outcome.note_invalid(place, &[Role::GitRemoteUrl], &reason),
             }
+            Err(reason) => outcome.note_invalid(place, &[Role::GitRemoteUrl], &reason),
         }
     }
 
-    /// Returns the URLs behind a remote's name, or behind a URL that stands in its place.
-    fn named_remote(
-        &self,
-        repository: &Repository,
-        name: &str,
-        directory: &CanonicalPath,
-    ) -> Result<Vec<Value>, String> {
-        let urls = match repository.remote_urls(name) {
-            Some(urls) => urls,
-            // `branch.<name>.remote` may be a URL, or `.` for the repository itself.
-            None => match remote::parse(name).map_err(|fault| fault.to_string())? {
-                Remote::Network(_) | Remote::Local(_) => {
-                    std::iter::once(name.to_owned()).chain(repository.rewrites(name)).collect()
+    fn default_remotes(&self, directory: Option<&CanonicalPath>) -> Result<Vec<Value>, String> {
+        let Some(around) = self.around(directory)? else { return Ok(Vec::new()) };
+        let mut urls = Vec::new();
+        for remote in around.repository.default_remotes() {
+            match remote {
+                DefaultRemote::Implied(name) => {
+                    urls.extend(self.named(&around, &name)?.unwrap_or_default());
                 }
-                Remote::Name(name) => {
-                    return Err(format!("`{directory}` has no remote `{}`", name.escape_debug()));
+                DefaultRemote::Configured(name) => {
+                    urls.extend(self.named_or_literal(&around, &name)?);
                 }
-            },
-        };
-        urls.iter().map(|url| self.remote_url(url, Some(directory))).collect()
+            }
+        }
+        if urls.is_empty() { Ok(Vec::new()) } else { self.values(&around, urls) }
+    }
+
+    fn around(&self, directory: Option<&CanonicalPath>) -> Result<Option<Around>, String> {
+        let Some(directory) = directory else { return Ok(None) };
+        let repository =
+            Repository::find(self.disk, directory).map_err(|fault| fault.to_string())?;
+        let directory = directory.clone();
+        Ok(repository.map(|repository| Around { directory, repository }))
+    }
+
+    /// Returns the URLs behind a remote's name; `None` if there is no such remote.
+    fn named(&self, around: &Around, name: &str) -> Result<Option<Vec<String>>, String> {
+        remote::parse(name).map_err(|fault| fault.to_string())?;
+        let repository = &around.repository;
+        repository
+            .check_name(self.disk, name)
+            .and_then(|()| repository.remote_urls(name))
+            .map_err(|fault| fault.to_string())
+    }
+
+    /// Returns what git makes of a text that is a URL: it may be a remote's name, or be rewritten.
+    fn redirected(&self, around: &Around, text: &str) -> Result<Vec<String>, String> {
+        let mut urls = self.named(around, text)?.unwrap_or_default();
+        urls.extend(around.repository.rewrites(text));
+        Ok(urls)
+    }
+
+    /// Returns the URLs behind `branch.<name>.remote` and the like, which may be a URL, or `.` for
+    /// the repository itself.
+    fn named_or_literal(&self, around: &Around, name: &str) -> Result<Vec<String>, String> {
+        match remote::parse(name).map_err(|fault| fault.to_string())? {
+            Remote::Network(_) | Remote::Local(_) => {
+                let mut urls = self.redirected(around, name)?;
+                urls.push(name.to_owned());
+                Ok(urls)
+            }
+            Remote::Name(name) => self.named(around, &name)?.ok_or_else(|| {
+                let top = around.repository.top();
+                format!("`{top}` has no remote `{}`", name.escape_debug())
+            }),
+        }
+    }
+
+    /// Reads URLs of a repository's config, and of the remotes that git asks beside any other.
+    fn values(&self, around: &Around, mut urls: Vec<String>) -> Result<Vec<Value>, String> {
+        for name in around.repository.promisors() {
+            urls.extend(self.named_or_literal(around, &name)?);
+        }
+        let mut values = Vec::new();
+        for (n_before, url) in urls.iter().enumerate() {
+            if !urls.iter().take(n_before).any(|before| before == url) {
+                values.extend(self.configured_url(url, around)?);
+            }
+        }
+        Ok(values)
     }
 
     /// Reads a URL as it stands in a repository's config, where a bare word is a directory.
-    fn remote_url(&self, url: &str, directory: Option<&CanonicalPath>) -> Result<Value, String> {
+    fn configured_url(&self, url: &str, around: &Around) -> Result<Vec<Value>, String> {
         match remote::parse(url).map_err(|fault| fault.to_string())? {
-            Remote::Network(url) => Ok(Value::Url(url)),
+            Remote::Network(url) => Ok(vec![Value::Url(url)]),
+            // Git expands it by the home of whoever runs it.
+            Remote::Local(path) if path.starts_with('~') => Err(PathFault::OtherHome.to_string()),
             Remote::Local(path) | Remote::Name(path) => {
-                self.local_remote(&path, directory).map(Value::LocalRemote)
+                // Git takes it from the top, or from where it was started if `core.bare` is set.
+                let from_top = self.local_remote(&path, Some(around.repository.top()))?;
+                let from_here = self.local_remote(&path, Some(&around.directory))?;
+                let from_here = (from_here != from_top).then_some(from_here);
+                let paths = std::iter::once(from_top).chain(from_here);
+                Ok(paths.map(Value::LocalRemote).collect())
             }
         }
-    }
-
-    /// Returns what git would make of a literal URL, by the config of the repository around it.
-    fn rewrites(
-        &self,
-        url: &str,
-        directory: Option<&CanonicalPath>,
-    ) -> Result<Vec<String>, String> {
-        let Some(directory) = directory else { return Ok(Vec::new()) };
-        for directory in directory.ancestors() {
-            match Repository::open(self.disk, &directory) {
-                Ok(repository) => return Ok(repository.rewrites(url)),
-                Err(GitFault::Absent(_)) => {}
-                Err(fault @ (GitFault::Elsewhere(_) | GitFault::Config { .. })) => {
-                    return Err(fault.to_string());
-                }
-            }
-        }
-        Ok(Vec::new())
     }
 
     /// A directory of this machine is a remote only inside the sandbox.
@@ -142,15 +188,31 @@ impl Resolver<'_> {
         directory: Option<&CanonicalPath>,
     ) -> Result<CanonicalPath, String> {
         let sandbox = self.sandbox.map(|sandbox| &sandbox.path);
-        let path = path::absolute(text, self.home, directory.or(sandbox))
-            .and_then(|path| path::follow(self.disk, &path, Last::Follow))
-            .map_err(|fault| fault.to_string())?
-            .path;
-        if sandbox.is_some_and(|sandbox| path.is_within(sandbox)) && path.to_str().is_some() {
-            Ok(path)
-        } else {
-            Err(format!("the local remote `{path}` is not in the sandbox"))
+        let follow = |text: &str| {
+            path::absolute(text, self.home, directory.or(sandbox))
+                .and_then(|path| path::follow(self.disk, &path, Last::Follow))
+                .map_err(|fault| fault.to_string())
+        };
+        let path = follow(text)?.path;
+        let outside = || format!("the local remote `{path}` is not in the sandbox");
+        let is_inside =
+            |path: &CanonicalPath| sandbox.is_some_and(|sandbox| path.is_within(sandbox));
+        let plain = path.to_str().filter(|_| is_inside(&path)).ok_or_else(outside)?;
+        if !matches!(remote::parse(plain), Ok(Remote::Local(_))) {
+            return Err(format!("the local remote `{path}` is not read as a path by git"));
         }
+        for suffix in LOCAL_SUFFIXES {
+            let found = follow(&format!("{plain}{suffix}"))?;
+            if !is_inside(&found.path) {
+                return Err(outside());
+            }
+            if found.entry.is_some_and(|entry| entry.kind == Kind::File) {
+                return Err(format!(
+                    "the local remote `{path}` is a file, which can lead elsewhere"
+                ));
+            }
+        }
+        Ok(path)
     }
 }
 

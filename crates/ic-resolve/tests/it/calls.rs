@@ -52,7 +52,8 @@ fn disk() -> MemoryDisk {
         .link("/s/link", "/out/secret")
         .link("/s/linkdir", "/out/dir")
         .link("/s/dangling", "/nowhere")
-        .dir("/s/repo/.git")
+        .dir("/s/repo/.git/objects")
+        .dir("/s/repo/.git/refs")
         .file("/s/repo/.git/HEAD", "ref: refs/heads/main\n")
         .file("/s/repo/.git/config", "[remote \"origin\"]\nurl = https://github.com/acme/app.git\n")
 }
@@ -553,4 +554,21 @@ fn a_link_between_a_listed_name_and_its_target_counts_too() {
         let rule = verdict_on(&disk, SandboxKind::Workspace, "delete", &arguments);
         assert_eq!(rule, "structural-host-executes", "{path}");
     }
+}
+
+#[test]
+fn a_listed_link_anywhere_in_the_workspace_counts() {
+    let disk = MemoryDisk::new()
+        .link("/s/pkg/a/.husky", "../../shared")
+        .file("/s/shared/pre-commit", "x")
+        .dir("/s/sub/.git")
+        .link("/s/sub/.git/hooks", "/home/u/hooks")
+        .dir("/home/u/hooks");
+    for path in ["shared/pre-commit", "/home/u/hooks/pre-commit", "pkg/a/.husky/x"] {
+        let arguments = format!(r#"{{"edits":[{{"path":"{path}"}}]}}"#);
+        let rule = verdict_on(&disk, SandboxKind::Workspace, "edits", &arguments);
+        assert_eq!(rule, "structural-host-executes", "{path}");
+    }
+    let other = r#"{"edits":[{"path":"pkg/b"}]}"#;
+    assert_eq!(verdict_on(&disk, SandboxKind::Workspace, "edits", other), "all");
 }

@@ -27,6 +27,9 @@ fn all_spellings_of_a_repository_are_one() {
         "ssh://github.com:22/acme/app",
         "SSH://git@GITHUB.com/acme/app",
         "https://github.com./acme/app",
+        "ssh://github.com./acme/app",
+        "https://github.com/%61cme/app",
+        "ssh://git@github.com/acme/%61pp.git",
     ] {
         check(text, "github.com/acme/app");
     }
@@ -100,6 +103,115 @@ fn whatever_can_run_a_program_or_be_an_option_is_refused() {
         "https://github.com/acme\\app",
         "ssh://github.com\\@evil.example/x",
         "git@github.com\\:x",
+    ] {
+        let found = remote::parse(text);
+        assert!(found.is_err(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn an_encoded_path_is_compared_decoded_or_refused() {
+    check("https://host.example/a/b%2Dc", "host.example/a/b-c");
+    check("ssh://host.example/a/b%2dc", "host.example/a/b-c");
+    check("ssh://host.example/%7Ea/b", "host.example/~a/b");
+    // Git does not decode this form.
+    check("host.example:a/b%2dc", "host.example/a/b%2dc");
+    for path in [
+        "a%2fb",
+        "a%2Fb",
+        "%2e%2e/b",
+        "a/b%2egit",
+        "a%00b",
+        "a%252fb",
+        "a%",
+        "a%2",
+        "a%zz",
+        "a%+1",
+        "a%5cb",
+        "a%20b",
+        "a%0ab",
+        "a%ff",
+        "a%c2%85b",
+        "a%5bb%5d/c",
+        "a@[b]/c",
+        "x%40%5By%5D/z",
+    ] {
+        for text in [format!("https://host.example/{path}"), format!("ssh://host.example/{path}")] {
+            let found = remote::parse(&text);
+            assert!(found.is_err(), "{text}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_with_empty_parts_is_refused() {
+    for text in [
+        "https://host.example//a/b",
+        "https://host.example/a//b",
+        "https://host.example/a/b//",
+        "ssh://host.example//a/b",
+        "ssh://host.example/a//b",
+        "host.example:a//b",
+        "host.example://a/b",
+    ] {
+        let found = remote::parse(text);
+        assert!(found.is_err(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_host_for_ssh_is_judged_as_it_is_sent() {
+    check("git@EXAMPLE.com.:a/b", "example.com/a/b");
+    check("ssh://1.2.3.4/a", "1.2.3.4/a");
+    for text in [
+        "ssh://b\u{fc}cher.example/a",
+        "git@b\u{fc}cher.example:a",
+        "ssh://\u{ff47}ithub.com/a",
+        "ssh://github\u{3002}com/a",
+        "ssh://0x7f.1/a",
+        "2130706433:a",
+        "ssh://[0:0::1]/a",
+        "[0::1]:a",
+    ] {
+        let found = remote::parse(text);
+        assert!(found.is_err(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn brackets_that_move_the_host_or_the_path_are_refused() {
+    for text in [
+        "evil.example:[/]:y",
+        "evil.example:a@[b]:c",
+        "host.example:a[b]",
+        "/s/x@[y]/out",
+        "./[x]/y",
+        "[x]/y",
+        "a[b",
+        "file:///s/@[]/out",
+    ] {
+        let found = remote::parse(text);
+        assert!(found.is_err(), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_path_that_git_would_shorten_is_refused() {
+    assert!(remote::parse("host.example:a~x/y").is_err());
+    check("host.example:/~x/y", "host.example/~x/y");
+    check("host.example:~x/y", "host.example/~x/y");
+}
+
+#[test]
+fn a_file_url_is_plain_and_absolute_or_refused() {
+    for text in [
+        "file://srv/repo",
+        "file://localhost/srv/repo",
+        "file://./repo",
+        "file://~/repo",
+        "file:///srv/%72epo",
+        "FILE:///srv/repo",
+        "file://",
     ] {
         let found = remote::parse(text);
         assert!(found.is_err(), "{text}: {found:?}");

@@ -65,7 +65,7 @@ fn many_keys_are_still_checked_for_duplicates() {
 }
 
 #[test]
-fn numbers_are_compared_as_doubles_and_kept_as_written() {
+fn numbers_are_compared_by_value_and_kept_as_written() {
     for (a, b) in [
         ("1", "1.0"),
         ("100", "1e2"),

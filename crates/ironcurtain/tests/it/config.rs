@@ -246,7 +246,7 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Paths => "[\"/x\"]",
         Kind::Image => "debian:trixie",
         Kind::Packages => "[\"git\"]",
-        Kind::Upstream | Kind::RequestKeys => unreachable!("a map"),
+        Kind::Upstream | Kind::RequestKeys => panic!("a map"),
     }
 }
 

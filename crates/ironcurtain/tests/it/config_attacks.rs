@@ -370,7 +370,7 @@ fn rights_that_are_missing_are_named() {
     let place = place();
     let root = place.path("home/.ironcurtain");
     let chmod = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     let Some(mut user) = as_user(&place, &root) else { return };
     let (code, text) = run(user.args(["config", "set", "budget.maxSteps", "5"]));

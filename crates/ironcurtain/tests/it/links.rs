@@ -243,6 +243,8 @@ fn a_push_is_judged_by_where_it_goes() {
     let flags = ["--servers", servers.to_str().unwrap()];
     let push = |config: &str, remote: Value| {
         place.write("sandbox/repo/.git/HEAD", "ref: refs/heads/main\n");
+        place.dir("sandbox/repo/.git/objects");
+        place.dir("sandbox/repo/.git/refs");
         place.write("sandbox/repo/.git/config", config);
         check_with(&place, &flags, "git", "git_push", &json!({"path": "repo", "remote": remote}))
     };

@@ -83,6 +83,12 @@ fn a_key_that_names_a_secret_takes_its_value_with_it() {
 }
 
 #[test]
+fn what_was_redacted_before_is_no_change() {
+    check_unchanged("[\"https://<redacted:url-token>@github.com\",\"token: <redacted:jwt>\"]");
+    check_unchanged("{\"<redacted:jwt>\":\"password=<redacted:password>\"}");
+}
+
+#[test]
 fn other_names_do_not() {
     for text in [
         "{\"max_tokens\":1024,\"tokens\":\"many\",\"tokenizer\":\"bpe\"}",
