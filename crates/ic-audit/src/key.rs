@@ -74,7 +74,7 @@ impl AuditKey {
         match (Self::read(path), created) {
             (Ok(key), _) => Ok(key),
             (Err(_), Err(source)) => Err(KeyError::File { path: path.to_owned(), source }),
-            (Err(error), Ok(_)) => Err(error),
+            (Err(error), Ok(())) => Err(error),
         }
     }
 

@@ -92,9 +92,8 @@ impl Iterator for Records {
             Err(error) => return Some(Err(error.into())),
         };
         self.n_lines += 1;
-        let fields = match Json::parse(&line, JsonLimits::ARTIFACT) {
-            Ok(Json::Object(fields)) => fields,
-            Ok(_) | Err(_) => return Some(Err(ReadError::NoRecord(self.n_lines))),
+        let Ok(Json::Object(fields)) = Json::parse(&line, JsonLimits::ARTIFACT) else {
+            return Some(Err(ReadError::NoRecord(self.n_lines)));
         };
         Some(Ok(Record { line: String::from_utf8_lossy(&line).into_owned(), fields }))
     }

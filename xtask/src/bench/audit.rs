@@ -107,8 +107,8 @@ fn verify(out: &mut dyn Write, home: &Path, session: &Path) -> anyhow::Result<()
         let report = samples.time(|| ic_audit::verify::verify(&files(session), None, &key))?;
         ensure!(report.records > RECORDS as u64, "{report:?}");
     }
-    let rate = RECORDS as f64 / samples.percentile(50).as_secs_f64();
-    writeln!(out, "\nverify: {rate:.0} records/s ({RECORDS} records, median of 5)")?;
+    let per_second = RECORDS as u128 * 1_000_000 / samples.percentile(50).as_micros().max(1);
+    writeln!(out, "\nverify: {per_second} records/s ({RECORDS} records, median of 5)")?;
     Ok(())
 }
 

@@ -30,16 +30,12 @@ struct Faults {
 impl Sink for Faulty {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut faults = self.0.lock().unwrap();
-        match faults.append_fails_after.take() {
-            Some(n) => {
-                faults.bytes.extend(&bytes[..n.min(bytes.len())]);
-                Err(io::ErrorKind::StorageFull.into())
-            }
-            None => {
-                faults.bytes.extend(bytes);
-                Ok(())
-            }
+        if let Some(n) = faults.append_fails_after.take() {
+            faults.bytes.extend(&bytes[..n.min(bytes.len())]);
+            return Err(io::ErrorKind::StorageFull.into());
         }
+        faults.bytes.extend(bytes);
+        Ok(())
     }
 
     fn cut(&mut self, length: u64) -> io::Result<()> {

@@ -170,11 +170,11 @@ fn every_changed_byte_is_found_and_its_line_named() {
             fs::write(&log, &changed).unwrap();
             match condition(directory.path()) {
                 Condition::Tampered(Tampering::Altered { line: found }) => {
-                    assert_eq!(found, line, "byte {at}")
+                    assert_eq!(found, line, "byte {at}");
                 }
                 // The last newline: without it the last record is not whole.
                 Condition::Tampered(Tampering::Truncated { at: 13, of: 14 }) => {
-                    assert_eq!(at, genuine.len() - 1)
+                    assert_eq!(at, genuine.len() - 1);
                 }
                 other => panic!("byte {at} to {change}: {other:?}"),
             }

@@ -65,9 +65,14 @@ fn write(place: &Place, session: &str) -> PathBuf {
 /// Makes times neutral.
 fn neutral(text: &str) -> String {
     text.lines()
-        .map(|line| match line.find("  20") {
-            Some(at) => format!("{}  [TIME]{}", &line[..at], &line[at + 26..]),
-            None => line.to_owned(),
+        .map(|line| {
+            match line.split_once("  20").and_then(|(seq, rest)| {
+                let (_time, after) = rest.split_once('Z')?;
+                Some(format!("{seq}  [TIME]{after}"))
+            }) {
+                Some(neutral) => neutral,
+                None => line.to_owned(),
+            }
         })
         .collect::<Vec<_>>()
         .join("\n")

@@ -1,6 +1,6 @@
 //! Finds the log that is meant: a session's, by id or a beginning of it, or a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ic_audit::LogFiles;
 use ic_home::{Environment, Home, file};
@@ -56,8 +56,8 @@ pub(super) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
     for directory in [home.audit(), home.sessions()] {
         for name in file::names(&directory)?.unwrap_or_default() {
             let session = name.to_str().and_then(|name| name.parse::<SessionId>().ok());
-            let files = of_directory(directory.join(&name));
-            if session.is_some() && is_there(&files.log)? {
+            let files = of_directory(&directory.join(&name));
+            if session.is_some() && is_there(&files.log) {
                 found.push(Found { files, session });
             }
         }
@@ -72,13 +72,13 @@ fn of_file(path: &Path) -> Found {
     Found { files, session: None }
 }
 
-fn of_directory(directory: PathBuf) -> LogFiles {
+fn of_directory(directory: &Path) -> LogFiles {
     LogFiles { log: directory.join(LOG), head: directory.join(HEAD) }
 }
 
-fn is_there(path: &Path) -> Result<bool, Failure> {
+fn is_there(path: &Path) -> bool {
     let directory = path.parent().unwrap_or(Path::new("/"));
     // Something that is no directory holds no log.
     let names = file::names(directory).ok().flatten().unwrap_or_default();
-    Ok(names.iter().any(|name| Some(name.as_os_str()) == path.file_name()))
+    names.iter().any(|name| Some(name.as_os_str()) == path.file_name())
 }
