@@ -28,20 +28,39 @@ pub(crate) struct Link {
     pub(crate) is_sound: bool,
 }
 
+/// What the chain adds to a record's own text.
+const LINE_EXTRA: usize = 256;
+
 impl Tip {
     /// Writes the record that comes next, newline included, and moves on.
     pub(crate) fn extend(&mut self, body: &Body) -> String {
         let Body { before_hash, before_prev, before_seq, rest } = body;
-        let (prev, seq) = (self.hash.to_string(), self.next_seq);
-        let after_hash =
-            format!("{before_prev}\"prevHash\":\"{prev}\",{before_seq}\"seq\":{seq},{rest}}}");
+        let (prev, seq) = (self.hash.to_string(), self.next_seq.to_string());
+        let after_hash = [
+            before_prev,
+            "\"prevHash\":\"",
+            &prev,
+            "\",",
+            before_seq,
+            "\"seq\":",
+            &seq,
+            ",",
+            rest,
+            "}",
+        ];
         let mut hasher = Sha256::new();
-        for part in [&prev, "{", before_hash, &after_hash] {
+        for part in [&prev, "{", before_hash].into_iter().chain(after_hash) {
             hasher.update(part);
         }
         self.hash = Digest::from_bytes(hasher.finalize().into());
         self.next_seq += 1;
-        format!("{{{before_hash}\"hash\":\"{}\",{after_hash}\n", self.hash)
+        let hash = self.hash.to_string();
+        let before = ["{", before_hash, "\"hash\":\"", &hash, "\","];
+        before
+            .into_iter()
+            .chain(after_hash)
+            .chain(["\n"])
+            .fold(String::with_capacity(body.len() + LINE_EXTRA), |line, part| line + part)
     }
 }
 

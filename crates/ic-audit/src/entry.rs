@@ -69,12 +69,27 @@ pub struct Entry {
 /// A record's canonical text without `hash`, `prevHash` and `seq`.
 ///
 /// Each part is empty or ends in a comma, but for the last, which ends the object.
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Body {
     pub(crate) before_hash: String,
     pub(crate) before_prev: String,
     pub(crate) before_seq: String,
     pub(crate) rest: String,
+}
+
+/// What a part of an ordinary record takes, so that it need not grow while it is written.
+const PART_CAPACITY: usize = 256;
+
+impl Body {
+    fn with_capacity(part: usize) -> Self {
+        let new = || String::with_capacity(part);
+        Self { before_hash: new(), before_prev: new(), before_seq: new(), rest: new() }
+    }
+
+    /// Returns how long all parts are together.
+    pub(crate) fn len(&self) -> usize {
+        self.before_hash.len() + self.before_prev.len() + self.before_seq.len() + self.rest.len()
+    }
 }
 
 // === impl Kind ===
@@ -131,38 +146,37 @@ impl Entry {
 
     /// Redacts the record and writes it in parts.
     pub(crate) fn into_body(self, session: &SessionId, at: Timestamp, redactor: &Redactor) -> Body {
-        let redacted = |value: Option<Json>| value.map(|value| redactor.json(&value));
+        let redacted = |value: Option<Json>| value.map(|value| redactor.json_owned(value));
         let (arguments, resolved) = (redacted(self.arguments), redacted(self.resolved));
         // A call whose judged values were hidden cannot be judged again from the log.
         let replayable = resolved.as_ref().map(|(_, was_touched)| !was_touched);
-        let text = |text: &str| redactor.text(text).into_owned();
 
-        let mut body = Body::default();
+        let mut body = Body::with_capacity(PART_CAPACITY);
         let part = &mut body.before_hash;
-        field(part, "arguments", arguments.map(|(value, _)| value.to_canonical()));
-        string(part, "confined", self.confined.as_deref().map(text).as_deref());
+        json(part, "arguments", arguments);
+        text(part, "confined", self.confined.as_deref(), redactor);
         display(part, "decidedBy", self.decided_by);
         field(part, "durationMs", self.duration_ms);
 
         let part = &mut body.before_prev;
-        string(part, "kind", Some(self.kind.as_str()));
+        display(part, "kind", Some(self.kind.as_str()));
         display(part, "policyHash", self.policy_hash);
 
         let part = &mut body.before_seq;
-        string(part, "reason", self.reason.as_deref().map(text).as_deref());
+        text(part, "reason", self.reason.as_deref(), redactor);
         field(part, "replayable", replayable);
-        string(part, "requestId", self.request_id.as_deref().map(text).as_deref());
-        field(part, "resolved", resolved.map(|(value, _)| value.to_canonical()));
+        text(part, "requestId", self.request_id.as_deref(), redactor);
+        json(part, "resolved", resolved);
         field(part, "resultBytes", self.result_bytes);
         display(part, "resultDigest", self.result_digest);
-        string(part, "rule", self.rule.as_deref().map(text).as_deref());
+        text(part, "rule", self.rule.as_deref(), redactor);
 
         let part = &mut body.rest;
         display(part, "server", self.server);
-        string(part, "sessionId", Some(session.as_str()));
+        display(part, "sessionId", Some(session));
         display(part, "timestamp", Some(at));
         display(part, "tool", self.tool);
-        string(part, "verdict", self.verdict.map(Effect::as_str));
+        display(part, "verdict", self.verdict);
         part.pop();
         body
     }
@@ -183,7 +197,20 @@ fn display(out: &mut String, name: &str, value: Option<impl std::fmt::Display>) 
     }
 }
 
-/// Writes a field of any text.
-fn string(out: &mut String, name: &str, value: Option<&str>) {
-    field(out, name, value.map(Json::from));
+/// Writes a field of any text, without the secrets in it.
+fn text(out: &mut String, name: &str, value: Option<&str>, redactor: &Redactor) {
+    if let Some(value) = value {
+        write!(out, "\"{name}\":").ok();
+        Json::write_text(out, &redactor.text(value));
+        out.push(',');
+    }
+}
+
+/// Writes a field of JSON that has been redacted.
+fn json(out: &mut String, name: &str, value: Option<(Json, bool)>) {
+    if let Some((value, _)) = value {
+        write!(out, "\"{name}\":").ok();
+        value.write_canonical(out);
+        out.push(',');
+    }
 }

@@ -83,6 +83,14 @@ impl Redactor {
         }
     }
 
+    /// Replaces every secret in `value`, like [`json`](Self::json), and keeps it if there is none.
+    pub(crate) fn json_owned(&self, value: Json) -> (Json, bool) {
+        match json::redacted(self, &value, None) {
+            Some(redacted) => (redacted, true),
+            None => (value, false),
+        }
+    }
+
     /// Returns the secrets in `bytes`, however they are escaped.
     fn spans(&self, bytes: &[u8]) -> Vec<Span> {
         let mut spans = scan::spans(&self.index, &self.own_keys, bytes);

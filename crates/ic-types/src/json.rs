@@ -117,7 +117,19 @@ impl Json {
     /// A number that no double holds exactly is written as it stands, so that two values with the
     /// same canonical form are never sent as different numbers.
     pub fn to_canonical(&self) -> String {
-        write::canonical(self)
+        let mut out = String::new();
+        self.write_canonical(&mut out);
+        out
+    }
+
+    /// Writes the canonical form at the end of `out`.
+    pub fn write_canonical(&self, out: &mut String) {
+        write::canonical(out, self);
+    }
+
+    /// Writes `text` as a JSON string at the end of `out`.
+    pub fn write_text(out: &mut String, text: &str) {
+        write::string(out, text);
     }
 }
 

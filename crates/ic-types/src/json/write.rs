@@ -12,10 +12,13 @@ pub(super) fn compact(value: &Json) -> String {
 }
 
 /// Writes `value` in the canonical form of RFC 8785.
-pub(super) fn canonical(value: &Json) -> String {
-    let mut out = String::new();
-    write_value(&mut out, value, Form::Canonical);
-    out
+pub(super) fn canonical(out: &mut String, value: &Json) {
+    write_value(out, value, Form::Canonical);
+}
+
+/// Writes `text` in quotes, with the escapes that it needs.
+pub(super) fn string(out: &mut String, text: &str) {
+    write_string(out, text);
 }
 
 #[derive(Clone, Copy)]
