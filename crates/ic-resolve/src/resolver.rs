@@ -6,8 +6,9 @@
 mod remotes;
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 
-use ic_policy::host_executes::WORKSPACE_NAMES;
+use ic_policy::host_executes::{WORKSPACE_NAMES, WorkspaceName};
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
     ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, UnannotatedPath, Value,
@@ -20,6 +21,8 @@ use crate::url::parse_fetch_url;
 
 /// How often one call may make us look at the disk.
 pub const LOOKS_MAX: usize = 100_000;
+/// How many entries of a directory are listed at once, rather than asked for by name.
+const LISTED_MAX: usize = 512;
 /// How many texts of one call are looked at.
 pub const TEXTS_MAX: usize = 10_000;
 
@@ -261,7 +264,8 @@ impl Resolver<'_> {
             directories.push(workspace.clone());
         }
         for directory in directories {
-            for name in WORKSPACE_NAMES {
+            let is_there = self.entries_by_name(&directory);
+            for name in WORKSPACE_NAMES.iter().filter(|name| is_there(name)) {
                 let relative = name.components.join("/");
                 let Ok(found) =
                     path::walk(self.disk, directory.clone(), relative.as_ref(), Last::Follow)
@@ -278,6 +282,28 @@ impl Resolver<'_> {
                     value.also.extend(found.links);
                 }
             }
+        }
+    }
+
+    /// Returns what tells whether a listed name may be, or lead through, a link in `directory`.
+    ///
+    /// One look at a directory of ordinary size spares a look for each name.
+    fn entries_by_name(
+        &self,
+        directory: &CanonicalPath,
+    ) -> impl Fn(&WorkspaceName) -> bool + use<> {
+        let entries = self.disk.list(directory.as_path(), LISTED_MAX);
+        let names: Option<Vec<OsString>> = match entries {
+            Ok(entries) if entries.len() < LISTED_MAX => {
+                let rest = entries.into_iter().filter(|(_, kind)| *kind != Kind::File);
+                Some(rest.map(|(name, _)| name).collect())
+            }
+            // Too many to list, or none that we may see: each name has to be asked for.
+            Ok(_) | Err(_) => None,
+        };
+        move |name| match (&names, name.components.first()) {
+            (Some(names), Some(first)) => names.iter().any(|name| name == *first),
+            (None, _) | (_, None) => true,
         }
     }
 

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use ic_policy::artifact::Source;
-use ic_policy::{Bounds, Containment, Policy, PolicySources, SandboxKind, ServerTraits, evaluate};
+use ic_policy::{
+    Bounds, Containment, Policy, PolicySources, Sandbox, SandboxKind, ServerTraits, evaluate,
+};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ToolCall};
 
@@ -61,6 +63,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
             shown(load.percentile(50)),
         )?;
     }
+    workspace(&ground, out)?;
     let subject = subjects.last().context("there are sizes")?;
     batch(&ground, &subject.text, out)
 }
@@ -127,6 +130,7 @@ fn rules(n_rules: usize) -> String {
 const TOOLS: &str = r#"{"servers":{"bench":{"tools":[
     {"toolName":"read","args":{"path":["read-path"],"note":["none"]}},
     {"toolName":"move","args":{"source":["read-path","delete-path"],"destination":["write-path"]}},
+    {"toolName":"write","args":{"path":["write-path"]}},
     {"toolName":"fetch","args":{"url":["fetch-url"]}},
     {"toolName":"issue","args":{"owner":["github-owner"]}}
 ]}}}"#;
@@ -140,6 +144,13 @@ fn load(rules: &str) -> anyhow::Result<Policy> {
     // Rules name directories that do not exist; finding that out on the disk is not what we measure.
     let locate = |text: &str| CanonicalPath::new(text).map_err(|error| error.to_string());
     Ok(Policy::load(&sources, &locate)?)
+}
+
+fn call(tool: &str, arguments: &str) -> anyhow::Result<ToolCall> {
+    let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)? else {
+        anyhow::bail!("arguments are an object");
+    };
+    Ok(ToolCall { server: "bench".parse()?, tool: tool.parse()?, arguments })
 }
 
 impl Ground {
@@ -170,22 +181,45 @@ impl Ground {
     /// One-path calls, in and outside the sandbox, and one of each other kind.
     fn calls(&self) -> anyhow::Result<Vec<ToolCall>> {
         let file = self.directory.path().join("sandbox/project/src/main.rs");
-        let call = |tool: &str, arguments: String| -> anyhow::Result<ToolCall> {
-            let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)?
-            else {
-                anyhow::bail!("arguments are an object");
-            };
-            Ok(ToolCall { server: "bench".parse()?, tool: tool.parse()?, arguments })
-        };
         Ok(vec![
-            call("read", r#"{"path":"project/src/main.rs"}"#.to_owned())?,
-            call("read", format!(r#"{{"path":{:?}}}"#, file.display().to_string()))?,
-            call("read", r#"{"path":"/data/d8/sub/file.txt"}"#.to_owned())?,
-            call("read", r#"{"path":"/etc/hostname"}"#.to_owned())?,
-            call("fetch", r#"{"url":"https://a.d5.example/x"}"#.to_owned())?,
-            call("issue", r#"{"owner":"O2"}"#.to_owned())?,
+            call("read", r#"{"path":"project/src/main.rs"}"#)?,
+            call("read", &format!(r#"{{"path":{:?}}}"#, file.display().to_string()))?,
+            call("read", r#"{"path":"/data/d8/sub/file.txt"}"#)?,
+            call("read", r#"{"path":"/etc/hostname"}"#)?,
+            call("fetch", r#"{"url":"https://a.d5.example/x"}"#)?,
+            call("issue", r#"{"owner":"O2"}"#)?,
         ])
     }
+}
+
+/// Times a write five levels deep, in a session's sandbox and in a workspace, in turns.
+fn workspace(ground: &Ground, out: &mut dyn Write) -> anyhow::Result<()> {
+    let policy = load(&rules(10))?;
+    let root = ground.directory.path().join("sandbox");
+    std::fs::create_dir_all(root.join("a/b/c/d"))?;
+    let sandbox = |kind| -> anyhow::Result<Sandbox> {
+        Ok(Sandbox { path: CanonicalPath::new(root.canonicalize()?)?, kind })
+    };
+    let kinds = [sandbox(SandboxKind::Session)?, sandbox(SandboxKind::Workspace)?];
+    let mut samples: [Samples; 2] = Default::default();
+    let call = call("write", r#"{"path":"a/b/c/d/new.txt"}"#)?;
+    for _ in 0..ROUNDS * CALLS_PER_ROUND {
+        for (sandbox, samples) in kinds.iter().zip(&mut samples) {
+            let resolver = Resolver { sandbox: Some(sandbox), ..ground.resolver() };
+            let call = call.clone();
+            drop(samples.time(|| resolver.resolve(&policy, call)));
+        }
+    }
+    for (name, samples) in ["a session's sandbox", "a workspace"].iter().zip(&mut samples) {
+        let (p50, p99) = (samples.percentile(50), samples.percentile(99));
+        writeln!(
+            out,
+            "\nResolving a write five levels deep in {name}: p50 {}, p99 {}.",
+            shown(p50),
+            shown(p99)
+        )?;
+    }
+    Ok(())
 }
 
 /// Runs the real binary over many one-path requests.
@@ -234,11 +268,7 @@ fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()
 pub(super) fn permit(at: usize) -> anyhow::Result<ic_policy::Permit> {
     let ground = Ground::new()?;
     let policy = load(&rules(10))?;
-    let arguments = format!(r#"{{"path":"project/f{at}"}}"#);
-    let Json::Object(arguments) = Json::parse(arguments.as_bytes(), JsonLimits::CALL)? else {
-        anyhow::bail!("arguments are an object");
-    };
-    let call = ToolCall { server: "bench".parse()?, tool: "read".parse()?, arguments };
+    let call = call("read", &format!(r#"{{"path":"project/f{at}"}}"#))?;
     let resolved = ground.resolver().resolve(&policy, call);
     match evaluate(&policy, &ground.bounds, resolved) {
         ic_policy::Verdict::Allow(permit) => Ok(permit),
