@@ -14,16 +14,20 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ic_home::file::FileError;
-use ic_types::{Digest, SessionId};
+use ic_types::{Digest, Json, JsonLimits, SessionId};
 use rustix::fs::{Mode, OFlags};
 
 use crate::chain::{Link, Tip};
+use crate::entry::Kind;
 use crate::head::{self, Head};
 use crate::key::AuditKey;
 use crate::log::{LogFiles, LogOptions};
 
 /// How many records may follow the last committed one: the writer commits before there are more.
 pub const COMMIT_RECORDS_MAX: u64 = 4096;
+
+/// How many records a session writes before its first commit: a repair, and that it has begun.
+const OPENING_RECORDS_MAX: u64 = 2;
 
 /// What was found out about a log.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -188,7 +192,13 @@ fn against_head(walk: &Walk, head: head::Found) -> Option<Tampering> {
         return Some(Tampering::Forged { record: head.seq });
     }
     let uncommitted = records - head.seq - 1;
-    (COMMIT_RECORDS_MAX < uncommitted).then_some(Tampering::ForgedTail { from: head.seq + 1 })
+    let uncommitted_max = match walk.head_is_closing {
+        // Whoever opens a closed log commits before anything else happens.
+        true => OPENING_RECORDS_MAX,
+        false => COMMIT_RECORDS_MAX,
+    };
+    let is_forged = uncommitted_max < uncommitted || walk.tail_is_strange;
+    is_forged.then_some(Tampering::ForgedTail { from: head.seq + 1 })
 }
 
 /// One pass over a log, up to the first record that does not follow the one before it.
@@ -198,6 +208,10 @@ struct Walk {
     torn_bytes: u64,
     /// The hash of the record that the head speaks of.
     at_head: Option<Digest>,
+    /// Whether that record closes the log.
+    head_is_closing: bool,
+    /// Whether a closed log goes on with something else than the beginning of a session.
+    tail_is_strange: bool,
     fault: Option<Fault>,
 }
 
@@ -213,7 +227,15 @@ struct Fault {
 impl Walk {
     fn over(log: &Path, beginning: Digest, head: Option<Head>) -> Result<Self, VerifyError> {
         let tip = Tip { next_seq: 0, hash: beginning };
-        let mut walk = Self { tip, bytes: 0, torn_bytes: 0, at_head: None, fault: None };
+        let mut walk = Self {
+            tip,
+            bytes: 0,
+            torn_bytes: 0,
+            at_head: None,
+            head_is_closing: false,
+            tail_is_strange: false,
+            fault: None,
+        };
         each_line(log, |line, is_whole| {
             if !is_whole {
                 walk.torn_bytes = line.len() as u64;
@@ -224,6 +246,9 @@ impl Walk {
                 Some(link) if link.prev == walk.tip.hash && link.seq == walk.tip.next_seq => {
                     if head.is_some_and(|head| head.seq == link.seq) {
                         walk.at_head = Some(link.hash);
+                        walk.head_is_closing = session_event(content).as_deref() == Some("closed");
+                    } else if walk.head_is_closing {
+                        walk.tail_is_strange |= session_event(content).is_none();
                     }
                     walk.tip = Tip { next_seq: link.seq + 1, hash: link.hash };
                     walk.bytes += line.len() as u64;
@@ -297,14 +322,22 @@ pub(crate) fn open(log: &Path) -> io::Result<BufReader<File>> {
     }
 }
 
+/// Returns what a record of kind `session` says has happened.
+fn session_event(line: &[u8]) -> Option<String> {
+    let Ok(Json::Object(record)) = Json::parse(line, JsonLimits::ARTIFACT) else { return None };
+    let is_session = record.get("kind").and_then(Json::as_str) == Some(Kind::Session.as_str());
+    match record.get("arguments").filter(|_| is_session) {
+        Some(Json::Object(arguments)) => Some(arguments.get("event")?.as_str()?.to_owned()),
+        Some(_) | None => None,
+    }
+}
+
 /// Returns the session that the first record names.
 fn named_session(log: &Path) -> Result<SessionId, VerifyError> {
     let mut session = None;
     each_line(log, |line, _| {
         let content = line.strip_suffix(b"\n").unwrap_or(line);
-        if let Ok(ic_types::Json::Object(record)) =
-            ic_types::Json::parse(content, ic_types::JsonLimits::ARTIFACT)
-        {
+        if let Ok(Json::Object(record)) = Json::parse(content, JsonLimits::ARTIFACT) {
             session = record.get("sessionId").and_then(|id| id.as_str()?.parse().ok());
         }
         false

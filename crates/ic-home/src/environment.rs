@@ -254,7 +254,7 @@ mod tests {
     }
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
-        Environment::of(&variables(pairs), Some(PathBuf::from("/work"))).unwrap()
+        Environment::of(&variables(pairs), Some(PathBuf::from("/w"))).unwrap()
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "")], Ok("/h/.ironcurtain")),
             (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "/i c")], Ok("/i c")),
             (&[("IRONCURTAIN_HOME", "/i")], Ok("/i")),
-            (&[("IRONCURTAIN_HOME", "i")], Ok("/work/i")),
+            (&[("IRONCURTAIN_HOME", "i")], Ok("/w/i")),
             (&[("HOME", "/h"), ("IRONCURTAIN_HOME", "~/i")], Ok("/h/i")),
             (&[("HOME", "/h"), ("HOME", "/other")], Ok("/h/.ironcurtain")),
             (&[], Err("the variable HOME is not set")),

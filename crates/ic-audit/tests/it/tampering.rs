@@ -102,6 +102,24 @@ fn a_long_tail_that_nobody_committed_is_a_forgery() {
     );
 }
 
+/// A closed log goes on only with the beginning of a session; no crash leaves anything else.
+#[test]
+fn even_one_record_after_the_end_of_a_closed_log_is_a_forgery() {
+    for n_forged in [1, 3] {
+        check_change(
+            |all| {
+                for _ in 0..n_forged {
+                    let last = all.last().unwrap().clone();
+                    let mut next = record(&all[5000]);
+                    next.insert("seq", all.len() as u64);
+                    all.push(rechained(&Json::Object(next).to_canonical(), Some(hash_of(&last))));
+                }
+            },
+            &Tampering::ForgedTail { from: 10_002 },
+        );
+    }
+}
+
 #[test]
 fn a_head_that_we_did_not_write_is_found() {
     let (directory, _) = closed_log(10);

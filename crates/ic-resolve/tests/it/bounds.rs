@@ -14,7 +14,7 @@ fn absolute(path: &str) -> AbsolutePath {
 fn gather(disk: &MemoryDisk, protected: &[&str]) -> Bounds {
     let places = Places {
         home: absolute("/home/u"),
-        sandbox: Some((absolute("/work/link"), SandboxKind::Workspace)),
+        sandbox: Some((absolute("/w/link"), SandboxKind::Workspace)),
         protected: protected.iter().map(|path| absolute(path)).collect(),
     };
     bounds::gather(disk, &places, HashMap::new()).unwrap()
@@ -73,7 +73,7 @@ fn files_that_links_in_a_protected_directory_lead_to_are_protected() {
 
 #[test]
 fn the_sandbox_is_where_it_leads() {
-    let disk = MemoryDisk::new().dir("/real/dir").link("/work/link", "/real/dir");
+    let disk = MemoryDisk::new().dir("/real/dir").link("/w/link", "/real/dir");
     let sandbox = gather(&disk, &[]).sandbox.unwrap();
     assert_eq!(sandbox.path.to_string(), "/real/dir");
     assert_eq!(sandbox.kind, SandboxKind::Workspace);
@@ -105,9 +105,9 @@ fn what_cannot_be_looked_at_is_protected_as_it_is_written() {
 
 #[test]
 fn a_sandbox_that_cannot_be_resolved_is_an_error_that_names_it() {
-    let disk = MemoryDisk::new().link("/work/link", "link");
-    let sandbox = Some((absolute("/work/link"), SandboxKind::Session));
+    let disk = MemoryDisk::new().link("/w/link", "link");
+    let sandbox = Some((absolute("/w/link"), SandboxKind::Session));
     let places = Places { home: absolute("/home/u"), sandbox, protected: Vec::new() };
     let error = bounds::gather(&disk, &places, HashMap::new()).unwrap_err();
-    assert_eq!(error.to_string(), "cannot resolve the sandbox `/work/link`");
+    assert_eq!(error.to_string(), "cannot resolve the sandbox `/w/link`");
 }
