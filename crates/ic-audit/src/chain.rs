@@ -110,11 +110,16 @@ struct Field<'a> {
 struct Fields<'a> {
     line: &'a [u8],
     at: usize,
+    last_key: Option<&'a [u8]>,
 }
 
 impl<'a> Fields<'a> {
     fn of(line: &'a [u8]) -> Option<Self> {
-        (line.first() == Some(&b'{') && line.last() == Some(&b'}')).then_some(Self { line, at: 1 })
+        (line.first() == Some(&b'{') && line.last() == Some(&b'}')).then_some(Self {
+            line,
+            at: 1,
+            last_key: None,
+        })
     }
 
     /// Returns where the string that begins at `at` ends, its quote included.
@@ -159,6 +164,15 @@ impl<'a> Fields<'a> {
         }
         let end = self.value_end(key_end + 1)?;
         let value = self.line.get(key_end + 1..end)?;
+        // SECURITY: whatever is cut out with the hash must be what we wrote, to the byte: a comma
+        // between fields, the brace at the end, and keys that only rise.
+        let is_last = end + 1 == self.line.len();
+        let separator = if is_last { b'}' } else { b',' };
+        let rises = self.last_key.is_none_or(|last| last < key);
+        if self.line.get(end) != Some(&separator) || !rises {
+            return None;
+        }
+        self.last_key = Some(key);
         self.at = end + 1;
         Some(Field { key, value, start, end })
     }

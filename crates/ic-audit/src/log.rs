@@ -129,7 +129,7 @@ pub enum AuditError {
         reason: String,
     },
     /// An earlier failure left the log in an unknown state.
-    #[error("the audit log `{}` is in an unknown state after a failed write", .0.display())]
+    #[error("the audit log `{}` is in an unknown state after a failed write, so no call is forwarded", .0.display())]
     Broken(PathBuf),
 }
 
@@ -304,23 +304,31 @@ impl Drop for AuditLog {
 
 /// Puts a log right after a crash, and returns what is to be said about it.
 fn repair(path: &Path, sink: &mut FileSink, report: &Report) -> Result<Option<Object>, AuditError> {
+    let cut = |sink: &mut FileSink| {
+        sink.cut(report.bytes).map_err(|source| AuditError::Write { path: path.to_owned(), source })
+    };
+    let repaired = |uncommitted: u64| {
+        let mut event = Object::new();
+        event.insert("event", "repaired");
+        event.insert("tornBytes", report.torn_bytes);
+        event.insert("uncommitted", uncommitted);
+        if 0 < uncommitted {
+            // Nobody vouches for these records but whoever wrote them; say which they are.
+            event.insert("from", report.records - uncommitted);
+            event.insert("to", report.records - 1);
+        }
+        event
+    };
     match &report.condition {
         Condition::Intact => Ok(None),
-        Condition::NoHead if report.records == 0 && report.bytes == 0 => Ok(None),
+        Condition::NoHead if report.records == 0 && report.torn_bytes == 0 => Ok(None),
         Condition::NoHead => {
-            let mut event = Object::new();
-            event.insert("event", "repaired");
-            event.insert("missing", "head");
-            Ok(Some(event))
+            cut(sink)?;
+            Ok(Some(repaired(report.records)))
         }
-        Condition::Crashed { uncommitted, torn_bytes } => {
-            sink.cut(report.bytes)
-                .map_err(|source| AuditError::Write { path: path.to_owned(), source })?;
-            let mut event = Object::new();
-            event.insert("event", "repaired");
-            event.insert("uncommitted", *uncommitted);
-            event.insert("tornBytes", *torn_bytes);
-            Ok(Some(event))
+        Condition::Crashed { uncommitted, .. } => {
+            cut(sink)?;
+            Ok(Some(repaired(*uncommitted)))
         }
         Condition::Tampered(tampering) => {
             Err(AuditError::Tampered { path: path.to_owned(), tampering: tampering.clone() })
@@ -368,21 +376,36 @@ impl Shared {
 
     fn refuse_if_failing(&self, state: &State) -> Result<(), AuditError> {
         match &state.commit_failure {
+            _ if state.is_broken => Err(self.broken()),
             Some(reason) => {
                 Err(AuditError::Commit { path: self.files.log.clone(), reason: reason.clone() })
             }
-            None if state.is_broken => Err(self.broken()),
             None => Ok(()),
         }
     }
 
     fn sync(&self) -> Result<(), AuditError> {
-        self.durable.sync().map_err(|source| self.write_error(source))
+        self.durable.sync().map_err(|source| {
+            if let Ok(mut state) = self.state.lock() {
+                state.is_broken = true;
+            }
+            self.write_error(source)
+        })
     }
 
     /// Makes everything durable that was appended so far, then replaces the head.
+    ///
+    /// A failed sync is final: the system reports it once, and would then call lost bytes durable.
+    /// So is a log that is no longer where it was. A head that cannot be written can be tried again.
     fn commit(&self, tip: Tip) -> Result<(), String> {
-        self.durable.sync().map_err(|error| error.to_string())?;
+        let is_there = self.durable.sync().and_then(|()| self.durable.is_at(&self.files.log));
+        if !matches!(is_there, Ok(true)) {
+            if let Ok(mut state) = self.state.lock() {
+                state.is_broken = true;
+            }
+            let reason = is_there.map_or_else(|error| error.to_string(), |_| String::new());
+            return Err(format!("the log could not be made durable, or was moved away {reason}"));
+        }
         let Some(seq) = tip.next_seq.checked_sub(1) else { return Ok(()) };
         let head = Head { seq, hash: tip.hash };
         head.write(&self.files.head, &self.options.key, &self.options.session).map_err(|error| {

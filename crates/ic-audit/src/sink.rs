@@ -28,6 +28,9 @@ pub trait Sink: Send {
 pub trait Durable: Send + Sync {
     /// Returns when everything appended so far is on the disk.
     fn sync(&self) -> io::Result<()>;
+
+    /// Returns whether what is appended to is still what stands at `path`.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// A log file.
@@ -72,5 +75,15 @@ impl Sink for FileSink {
 impl Durable for File {
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let ours = rustix::fs::fstat(self)?;
+        let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        match rustix::fs::statat(rustix::fs::CWD, path, flags) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
     }
 }

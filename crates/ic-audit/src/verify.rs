@@ -42,6 +42,8 @@ pub struct Report {
     pub(crate) tip: Tip,
     /// How many bytes the whole records take.
     pub(crate) bytes: u64,
+    /// How many bytes follow them.
+    pub(crate) torn_bytes: u64,
 }
 
 /// How a log is.
@@ -111,6 +113,8 @@ pub enum Tampering {
     },
     /// The head was not written by us for this session.
     HeadForged,
+    /// There are calls but no head, so that any record could have been made anew.
+    HeadMissing,
     /// The log does not begin with this session and key.
     Foreign,
 }
@@ -157,7 +161,7 @@ pub fn verify(
     let condition = match (tampering, head) {
         (Some(tampering), _) => Condition::Tampered(tampering),
         (None, head::Found::Genuine(head)) => {
-            let uncommitted = walk.tip.next_seq.saturating_sub(head.seq + 1);
+            let uncommitted = walk.tip.next_seq.saturating_sub(head.seq.saturating_add(1));
             match (uncommitted, walk.torn_bytes) {
                 (0, 0) => Condition::Intact,
                 (uncommitted, torn_bytes) => Condition::Crashed { uncommitted, torn_bytes },
@@ -165,7 +169,8 @@ pub fn verify(
         }
         (None, head::Found::Absent | head::Found::Forged) => Condition::NoHead,
     };
-    Ok(Report { session, records: walk.tip.next_seq, condition, tip: walk.tip, bytes: walk.bytes })
+    let Walk { tip, bytes, torn_bytes, .. } = walk;
+    Ok(Report { session, records: tip.next_seq, condition, tip, bytes, torn_bytes })
 }
 
 impl Report {
@@ -173,7 +178,7 @@ impl Report {
     pub(crate) fn of_nothing(options: &LogOptions) -> Self {
         let tip = Tip { next_seq: 0, hash: options.key.beginning(&options.session) };
         let session = options.session.clone();
-        Self { session, records: 0, condition: Condition::NoHead, tip, bytes: 0 }
+        Self { session, records: 0, condition: Condition::NoHead, tip, bytes: 0, torn_bytes: 0 }
     }
 }
 
@@ -182,11 +187,15 @@ fn against_head(walk: &Walk, head: head::Found) -> Option<Tampering> {
     let head = match head {
         head::Found::Genuine(head) => head,
         head::Found::Forged => return Some(Tampering::HeadForged),
+        // The first head is written before the first call: without one there are no calls.
+        head::Found::Absent if 0 < walk.n_calls_unvouched || walk.tail_is_strange => {
+            return Some(Tampering::HeadMissing);
+        }
         head::Found::Absent => return None,
     };
     let records = walk.tip.next_seq;
     if records <= head.seq {
-        return Some(Tampering::Truncated { at: records, of: head.seq + 1 });
+        return Some(Tampering::Truncated { at: records, of: head.seq.saturating_add(1) });
     }
     if walk.at_head != Some(head.hash) {
         return Some(Tampering::Forged { record: head.seq });
@@ -197,7 +206,9 @@ fn against_head(walk: &Walk, head: head::Found) -> Option<Tampering> {
         true => OPENING_RECORDS_MAX,
         false => COMMIT_RECORDS_MAX,
     };
-    let is_forged = uncommitted_max < uncommitted || walk.tail_is_strange;
+    let is_forged = uncommitted_max < uncommitted
+        || walk.tail_is_strange
+        || walk.head_is_closing && 0 < walk.n_calls_unvouched;
     is_forged.then_some(Tampering::ForgedTail { from: head.seq + 1 })
 }
 
@@ -210,7 +221,9 @@ struct Walk {
     at_head: Option<Digest>,
     /// Whether that record closes the log.
     head_is_closing: bool,
-    /// Whether a closed log goes on with something else than the beginning of a session.
+    /// How many records that no head vouches for say something else than how a session begins or ends.
+    n_calls_unvouched: u64,
+    /// Whether one of those that no head vouches for is no record that we would write.
     tail_is_strange: bool,
     fault: Option<Fault>,
 }
@@ -233,6 +246,7 @@ impl Walk {
             torn_bytes: 0,
             at_head: None,
             head_is_closing: false,
+            n_calls_unvouched: 0,
             tail_is_strange: false,
             fault: None,
         };
@@ -247,8 +261,10 @@ impl Walk {
                     if head.is_some_and(|head| head.seq == link.seq) {
                         walk.at_head = Some(link.hash);
                         walk.head_is_closing = session_event(content).as_deref() == Some("closed");
-                    } else if walk.head_is_closing {
-                        walk.tail_is_strange |= session_event(content).is_none();
+                    } else if head.is_none_or(|head| head.seq < link.seq) {
+                        // Nobody vouches for this one: at least it must be a record of ours.
+                        walk.n_calls_unvouched += u64::from(session_event(content).is_none());
+                        walk.tail_is_strange |= !is_record(content);
                     }
                     walk.tip = Tip { next_seq: link.seq + 1, hash: link.hash };
                     walk.bytes += line.len() as u64;
@@ -322,6 +338,14 @@ pub(crate) fn open(log: &Path) -> io::Result<BufReader<File>> {
     }
 }
 
+/// Returns whether a line is one that we could have written.
+fn is_record(line: &[u8]) -> bool {
+    let Ok(Json::Object(record)) = Json::parse(line, JsonLimits::ARTIFACT) else { return false };
+    let kind = record.get("kind").and_then(Json::as_str);
+    Kind::ALL.iter().any(|known| Some(known.as_str()) == kind)
+        && Json::Object(record).to_canonical().as_bytes() == line
+}
+
 /// Returns what a record of kind `session` says has happened.
 fn session_event(line: &[u8]) -> Option<String> {
     let Ok(Json::Object(record)) = Json::parse(line, JsonLimits::ARTIFACT) else { return None };
@@ -350,7 +374,7 @@ impl fmt::Display for Condition {
         match self {
             Self::Intact => f.write_str("intact"),
             Self::NoHead => f.write_str(
-                "every record is sound, but there is no head: that the end was cut off cannot be excluded",
+                "there is no head yet: the writer ended before its first commit, or the end was cut off",
             ),
             Self::Crashed { uncommitted, torn_bytes } => write!(
                 f,
@@ -384,6 +408,9 @@ impl fmt::Display for Tampering {
                 write!(f, "more records follow record {from} than a crash could leave uncommitted")
             }
             Self::HeadForged => f.write_str("the head was not written by us for this session"),
+            Self::HeadMissing => f.write_str(
+                "the head is missing: that records were made anew, or the end cut off, cannot be excluded",
+            ),
             Self::Foreign => {
                 f.write_str("the log does not begin with this session's key: it is another's, or its beginning was replaced")
             }

@@ -42,6 +42,7 @@ pub(crate) fn take_keys(
 ) -> Result<BTreeMap<&'static str, ApiKey>, EnvironmentError> {
     let found = find_keys(variables)?;
     let descriptor = variables.iter().find(|(name, _)| name == KEYS_FD).map(|(_, value)| value);
+    let descriptor = descriptor.filter(|value| !value.is_empty());
     match (descriptor, found.is_empty()) {
         (None, true) => Ok(BTreeMap::new()),
         (None, false) => Err(EnvironmentError::HandOver(start_again(variables, &found))),
@@ -113,7 +114,9 @@ fn receive(descriptor: &OsStr) -> io::Result<BTreeMap<&'static str, ApiKey>> {
     let number: u32 = descriptor
         .to_str()
         .and_then(|text| text.parse().ok())
-        .ok_or_else(|| io::Error::other(format!("{KEYS_FD} is no descriptor")))?;
+        // SECURITY: what comes in at the standard streams is somebody else's, and no key of ours.
+        .filter(|number| 2 < *number)
+        .ok_or_else(|| io::Error::other(format!("{KEYS_FD} is no descriptor of ours; unset it")))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let pipe = rustix::fs::openat(CWD, format!("/proc/self/fd/{number}"), flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&pipe)?;

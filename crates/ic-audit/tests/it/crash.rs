@@ -112,9 +112,9 @@ fn a_crash_at_every_byte_of_the_last_writes_is_repaired_and_recorded() {
         assert_eq!(found.condition, expected, "{length}");
         assert_eq!(condition(directory.path()), Condition::Intact, "{length}");
         let text = fs::read_to_string(&log_path).unwrap();
-        let says_so = text.contains(&format!(
-            r#"{{"event":"repaired","tornBytes":{torn_bytes},"uncommitted":{uncommitted}}}"#
-        ));
+        let says_so = text.contains(r#""event":"repaired""#)
+            && text.contains(&format!(r#""tornBytes":{torn_bytes},"uncommitted":{uncommitted}}}"#))
+            && (uncommitted == 0 || text.contains(r#""from":3,"#));
         assert_eq!(says_so, expected != Condition::Intact, "{length}");
     }
 }

@@ -59,6 +59,10 @@ impl Durable for Faulty {
             false => Ok(()),
         }
     }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
 }
 
 fn record(log: &AuditLog) -> Result<(), AuditError> {
@@ -112,17 +116,36 @@ fn a_log_that_cannot_be_put_right_records_nothing_more() {
 }
 
 #[test]
-fn a_log_that_cannot_be_made_durable_stops_calls_until_it_can() {
+fn a_log_that_could_not_be_made_durable_records_nothing_more() {
     let directory = tempdir();
     let sink = Faulty::default();
     let log =
         AuditLog::with_sink(files(directory.path()), options(SESSION), Box::new(sink.clone()))
             .unwrap();
     sink.0.lock().unwrap().sync_fails = true;
-    eventually(|| matches!(record(&log), Err(AuditError::Commit { .. })));
+    eventually(|| record(&log).is_err());
+    // The system tells of a failed sync once; the next one says nothing about the bytes before it.
     sink.0.lock().unwrap().sync_fails = false;
-    eventually(|| record(&log).is_ok());
-    log.close().unwrap();
+    assert!(matches!(record(&log), Err(AuditError::Broken(_))));
+    assert!(log.close().is_err());
+}
+
+#[test]
+fn a_log_that_was_moved_away_stops_calls() {
+    let place = tempdir();
+    let log = open(place.path());
+    record(&log).unwrap();
+    fs::rename(files(place.path()).log, place.path().join("away")).unwrap();
+    eventually(|| record(&log).is_err());
+    assert!(log.close().is_err());
+}
+
+#[test]
+fn a_crash_before_the_first_commit_is_repaired() {
+    let place = tempdir();
+    fs::write(files(place.path()).log, "{\"torn").unwrap();
+    open(place.path()).close().unwrap();
+    assert_eq!(condition(place.path()), Condition::Intact);
 }
 
 #[test]

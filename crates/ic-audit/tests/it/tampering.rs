@@ -144,7 +144,9 @@ fn a_head_that_we_did_not_write_is_found() {
         );
     }
     fs::remove_file(&head).unwrap();
-    assert_eq!(condition(directory.path()), Condition::NoHead);
+    assert_eq!(condition(directory.path()), Condition::Tampered(Tampering::HeadMissing));
+    let opened = AuditLog::open(files(directory.path()), options(SESSION), opening());
+    assert!(matches!(opened, Err(AuditError::Tampered { .. })), "{opened:?}");
 }
 
 #[test]
@@ -179,7 +181,7 @@ fn every_changed_byte_is_found_and_its_line_named() {
     let genuine = fs::read(&log).unwrap();
     let mut line = 1;
     for at in 0..genuine.len() {
-        for change in [genuine[at] ^ 1, b'\n', b'"'] {
+        for change in [genuine[at] ^ 1, b'\n', b'"', b'}', b',', b']'] {
             if change == genuine[at] {
                 continue;
             }

@@ -225,7 +225,6 @@ fn what_cannot_be_found_is_named() {
         (&["audit", "show"][..], 1, "there is no audit log"),
         (&["audit", "show", "2026"], 1, "no session with an audit log is called `2026`"),
         (&["audit", "show", "./gone.jsonl"], 1, "gone.jsonl"),
-        (&["audit", "verify", "./gone.jsonl"], 1, "audit.key"),
         (&["audit", "show", "--kind", "nonsense"], 2, "nonsense"),
     ] {
         let output = place.run(words);
@@ -233,11 +232,28 @@ fn what_cannot_be_found_is_named() {
         assert!(output.stderr.contains(expected), "{output:?}");
     }
     assert_eq!(place.run(["audit", "verify"]).stdout, "there is no audit log yet\n");
+    let unreadable = place.run(["audit", "verify", "./gone.jsonl"]);
+    assert!(unreadable.code == 1 && unreadable.stdout.contains("audit.key"), "{unreadable:?}");
     write(&place, SESSION);
     write(&place, "2026-11-15-10-00-00-000-abce");
     let output = place.run(["audit", "show", "2026-11-15"]);
     assert!(
         output.code == 1 && output.stderr.contains("2 sessions begin with `2026-11-15`"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_log_that_is_gone_does_not_vanish_and_hides_no_other() {
+    let place = place();
+    let gone = write(&place, SESSION);
+    write(&place, "2026-11-15-12-00-00-000-next");
+    fs::remove_file(gone).unwrap();
+    let output = place.run(["audit", "verify"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stdout.contains("cannot read the audit log"), "{output:?}");
+    assert!(
+        output.stdout.contains("2026-11-15-12-00-00-000-next: 4 records: intact"),
         "{output:?}"
     );
 }

@@ -173,7 +173,7 @@ fn an_environment_that_cannot_be_trusted_ends_the_program() {
         (&[("IRONCURTAIN_KEYS_FD", "x")], "is no descriptor"),
         (&[("IRONCURTAIN_KEYS_FD", "../../../etc/passwd")], "is no descriptor"),
         (&[("IRONCURTAIN_KEYS_FD", "999")], "No such file"),
-        (&[("IRONCURTAIN_KEYS_FD", "0")], "names no pipe"),
+        (&[("IRONCURTAIN_KEYS_FD", "0")], "is no descriptor of ours"),
     ] {
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(name, value)| (*name, OsStr::new(*value))).collect();

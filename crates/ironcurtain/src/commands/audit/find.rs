@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ic_audit::LogFiles;
 use ic_home::{Environment, Home, file};
+use ic_resolve::{Disk as _, RealDisk};
 use ic_types::SessionId;
 
 use crate::error::Failure;
@@ -57,7 +58,7 @@ pub(super) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
         for name in file::names(&directory)?.unwrap_or_default() {
             let session = name.to_str().and_then(|name| name.parse::<SessionId>().ok());
             let files = of_directory(&directory.join(&name));
-            if session.is_some() && is_there(&files.log) {
+            if session.is_some() && (is_there(&files.log) || is_there(&files.head)) {
                 found.push(Found { files, session });
             }
         }
@@ -76,9 +77,7 @@ fn of_directory(directory: &Path) -> LogFiles {
     LogFiles { log: directory.join(LOG), head: directory.join(HEAD) }
 }
 
+/// What cannot be looked at counts as there: a log must not vanish by being hard to see.
 fn is_there(path: &Path) -> bool {
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    // Something that is no directory holds no log.
-    let names = file::names(directory).ok().flatten().unwrap_or_default();
-    names.iter().any(|name| Some(name.as_os_str()) == path.file_name())
+    !matches!(RealDisk.look(path), Ok(None))
 }

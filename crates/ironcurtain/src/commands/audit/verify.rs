@@ -51,8 +51,12 @@ pub(crate) fn run(
     let key_path = home.audit_key();
     let outcomes = logs
         .iter()
-        .map(|found| Outcome::of(found, || Ok(AuditKey::read(&key_path)?)))
-        .collect::<Result<Vec<_>, Failure>>()?;
+        .map(|found| {
+            let outcome = Outcome::of(found, || Ok(AuditKey::read(&key_path)?));
+            // One log that cannot be read must not hide what is to be said about the others.
+            outcome.unwrap_or_else(|failure| Outcome::unreadable(found, &failure))
+        })
+        .collect::<Vec<_>>();
     if args.json {
         screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     } else {
@@ -72,6 +76,12 @@ pub(crate) fn run(
 }
 
 impl Outcome {
+    fn unreadable(found: &Found, failure: &Failure) -> Self {
+        let session = found.session.as_ref().map_or_else(String::new, ToString::to_string);
+        let log = found.files.log.display().to_string();
+        Self { session, log, records: 0, condition: "unreadable", detail: failure.to_string() }
+    }
+
     fn of(found: &Found, key: impl Fn() -> Result<AuditKey, Failure>) -> Result<Self, Failure> {
         let report = ic_audit::verify::verify(&found.files, found.session.as_ref(), &key()?)?;
         let (condition, detail) = match (&report.condition, &found.session) {
