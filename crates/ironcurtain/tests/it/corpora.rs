@@ -39,6 +39,15 @@ fn decisions(place: &Place, arguments: &[String], values: &[Value]) -> Vec<Strin
     decisions
 }
 
+/// Asks about each value and expects the same decision for all.
+#[track_caller]
+fn check_each(place: &Place, arguments: &[String], expected: &str, values: &[&str]) {
+    let values: Vec<Value> = values.iter().map(|value| json!(value)).collect();
+    for (value, decision) in values.iter().zip(decisions(place, arguments, &values)) {
+        assert_eq!(decision, expected, "{value}");
+    }
+}
+
 fn inputs(vectors: &[Value]) -> Vec<Value> {
     vectors.iter().map(|vector| vector["input"].clone()).collect()
 }
@@ -263,12 +272,7 @@ fn base64(text: &str) -> Vec<u8> {
 fn classes_of_path_traversal() {
     let place = place();
     let arguments = paths_in_sandbox(&place);
-    let check = |expected: &str, values: &[&str]| {
-        let values: Vec<Value> = values.iter().map(|value| json!(value)).collect();
-        for (value, decision) in values.iter().zip(decisions(&place, &arguments, &values)) {
-            assert_eq!(decision, expected, "{value}");
-        }
-    };
+    let check = |expected: &str, values: &[&str]| check_each(&place, &arguments, expected, values);
     check(
         "allow",
         &[
@@ -315,12 +319,7 @@ fn classes_of_path_traversal() {
 fn classes_of_url_confusion() {
     let place = place();
     let arguments = urls_allowed(&place, "https://docs.example.com");
-    let check = |expected: &str, values: &[&str]| {
-        let values: Vec<Value> = values.iter().map(|value| json!(value)).collect();
-        for (value, decision) in values.iter().zip(decisions(&place, &arguments, &values)) {
-            assert_eq!(decision, expected, "{value}");
-        }
-    };
+    let check = |expected: &str, values: &[&str]| check_each(&place, &arguments, expected, values);
     check(
         "allow",
         &[
