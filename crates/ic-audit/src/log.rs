@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ic_home::clock::Clock;
 use ic_home::file::FileError;
-use ic_policy::{Denial, Effect, Permit, ResolvedCall};
+use ic_policy::{Denial, Effect, Escalation, Permit, ResolvedCall};
 use ic_types::{Json, Object, SessionId};
 
 use crate::chain::Tip;
@@ -265,6 +265,22 @@ impl AuditLog {
             policy_hash: Some(denial.policy_hash()),
             decided_by: Some(ic_policy::DecidedBy::Policy),
             ..intent(denial.call(), request_id)
+        })
+    }
+
+    /// Records a call that a person would have to decide about.
+    pub fn record_escalation(
+        &self,
+        escalation: &Escalation,
+        request_id: &str,
+    ) -> Result<u64, AuditError> {
+        self.shared.append(Entry {
+            verdict: Some(Effect::Escalate),
+            rule: Some(Arc::from(escalation.rule())),
+            reason: Some(Arc::from(escalation.reason())),
+            policy_hash: Some(escalation.policy_hash()),
+            decided_by: Some(ic_policy::DecidedBy::Policy),
+            ..intent(escalation.call(), request_id)
         })
     }
 

@@ -26,6 +26,7 @@ mod value;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use ic_types::{Json, Secret};
 
@@ -52,7 +53,7 @@ impl Redactor {
     /// Makes a redactor that also knows our `own` keys, and finds them wherever they stand.
     ///
     /// A key of fewer than eight bytes is not looked for, because it would be found in words.
-    pub fn new(own: impl IntoIterator<Item = Secret<String>>) -> Self {
+    pub fn new(own: impl IntoIterator<Item = Arc<Secret<String>>>) -> Self {
         let own_keys = OwnKeys::new(own);
         let index = Index::new(&own_keys);
         Self { own_keys, index }
@@ -89,6 +90,19 @@ impl Redactor {
             Some(redacted) => (redacted, true),
             None => (value, false),
         }
+    }
+
+    /// Replaces our own keys in `text`, and nothing else.
+    ///
+    /// For what goes to an agent: it may read a stranger's secret that policy lets it read, but ours
+    /// are never its business.
+    pub fn mask_own_keys(&self, text: String) -> String {
+        if self.own_keys.is_empty() {
+            return text;
+        }
+        let mut spans = self.spans(text.as_bytes());
+        spans.retain(|span| span.evidence == Evidence::Exact);
+        replace(&text, spans).unwrap_or(text)
     }
 
     /// Returns the secrets in `bytes`, however they are escaped.

@@ -192,6 +192,21 @@ impl Environment {
         AbsolutePath::new(&path).map_err(|reason| EnvironmentError::Argument { path, reason })
     }
 
+    /// Returns those of the variables `names` that are set and are text: what a servers file asks for.
+    ///
+    /// A provider's key is not among them, since it was taken out.
+    pub fn server_variables(
+        &self,
+        names: impl IntoIterator<Item = String>,
+    ) -> Vec<(String, String)> {
+        let value = |name: &str| {
+            #[expect(clippy::disallowed_methods, reason = "this is the place that reads variables")]
+            std::env::var(name).ok()
+        };
+        let names = names.into_iter().filter(|name| key_variable(OsStr::new(name)).is_none());
+        names.filter_map(|name| value(&name).map(|value| (name, value))).collect()
+    }
+
     /// Returns whether the variable `name` is one of ours, and is set.
     pub fn is_set(&self, name: &str) -> bool {
         self.text(name).is_some() || self.key(name).is_some()

@@ -190,6 +190,17 @@ pub fn create_dir(path: impl AsRef<Path>) -> Result<(), FileError> {
     tighten(&directory, DIRECTORY_MODE, Doing::CreateDirectory, path)
 }
 
+/// Makes the directory at `path`, for us alone; nothing may be there yet.
+pub fn create_new_dir(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    match rustix::fs::mkdirat(CWD, path, DIRECTORY_MODE) {
+        // What a strict umask took away is given back.
+        Ok(()) => create_dir(path),
+        Err(Errno::EXIST) => Err(FileError::Exists { path: path.to_owned() }),
+        Err(error) => Err(FileError::system(Doing::CreateDirectory, path, error)),
+    }
+}
+
 /// Removes the file at `path`; that nothing is there is fine.
 pub fn remove(path: impl AsRef<Path>) -> Result<(), FileError> {
     let path = path.as_ref();

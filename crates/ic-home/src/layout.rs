@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ic_types::{AbsolutePath, SessionId};
 
-pub use crate::prepare::HomeError;
+pub use crate::prepare::{HomeError, Look};
 
 /// The home directory, usually `~/.ironcurtain`; it need not exist.
 #[derive(Clone, Debug)]
@@ -43,6 +43,11 @@ impl Home {
     /// Returns the file of the servers' trusted identities.
     pub fn servers_lock(&self) -> PathBuf {
         self.at("servers.lock.json")
+    }
+
+    /// Returns the lock that is held while the trusted identities are changed.
+    pub fn servers_lock_lock(&self) -> PathBuf {
+        self.at("servers.lock")
     }
 
     /// Returns the user's constitution.
@@ -119,6 +124,7 @@ mod tests {
             (home.config_lock(), "config.lock"),
             (home.servers(), "mcp-servers.json"),
             (home.servers_lock(), "servers.lock.json"),
+            (home.servers_lock_lock(), "servers.lock"),
             (home.constitution(), "constitution.md"),
             (home.generated(), "generated"),
             (home.keys(), "keys"),

@@ -4,9 +4,9 @@
 //! our own files with. It knows no policy, starts no process and opens no socket.
 //!
 //! Reading order: [`environment`] says where the home is and which keys there are, [`layout`] what
-//! is where in it, [`mod@file`] how files there are read and written, [`lock`] how processes take
-//! turns, [`config`] what the user wants, [`migrate`] what is taken over from the other program,
-//! [`clock`] what time it is.
+//! is where in it, [`mod@file`] how files there are read and written, [`scratch`] what is there for
+//! the moment, [`lock`] how processes take turns, [`config`] what the user wants, [`migrate`] what is
+//! taken over from the other program, [`clock`] what time it is.
 //!
 //! # Invariants
 //!
@@ -44,6 +44,8 @@ pub mod layout;
 pub mod lock;
 pub mod migrate;
 mod prepare;
+pub mod random;
+pub mod scratch;
 mod temporary;
 pub mod watch;
 
@@ -51,5 +53,6 @@ pub use clock::{Clock, SystemClock};
 pub use config::Config;
 pub use environment::Environment;
 pub use file::FileError;
-pub use layout::{Home, HomeError};
+pub use layout::{Home, HomeError, Look};
 pub use lock::Lock;
+pub use scratch::Scratch;

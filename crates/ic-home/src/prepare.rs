@@ -22,7 +22,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::document::{CONFIG_BYTES_MAX, LIMITS};
 use crate::file::{self, Doing, FileError};
 use crate::layout::Home;
-use crate::temporary;
+use crate::{scratch, temporary};
 
 /// The directories that a home always has.
 const FIXED: [&str; 5] = ["keys", "sessions", "registry", "logs", "audit"];
@@ -76,7 +76,30 @@ pub enum HomeError {
     File(#[from] FileError),
 }
 
+/// What is found where the home should be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Look {
+    /// Nothing: it is made when something is to be written.
+    Absent,
+    /// A home that can be used.
+    Present {
+        /// What others may look at and should not; preparing the home ends that.
+        exposed: Vec<PathBuf>,
+    },
+}
+
 impl Home {
+    /// Looks whether the home can be used, and changes nothing.
+    pub fn look(&self) -> Result<Look, HomeError> {
+        let root = self.root();
+        let Some(existing) = existing_root(&root)? else { return Ok(Look::Absent) };
+        refuse_foreign(&root, &existing)?;
+        let names = PRIVATE.iter().chain(&FIXED).chain(&OPTIONAL);
+        let paths = names.map(|name| existing.join(name)).chain([self.audit_key()]);
+        let exposed = std::iter::once(existing.clone()).chain(paths);
+        Ok(Look::Present { exposed: exposed.filter(|path| is_exposed(path)).collect() })
+    }
+
     /// Makes the home ready to be written to.
     ///
     /// Makes the directories that are missing, takes the rights of others away from what is ours,
@@ -144,6 +167,14 @@ fn existing_root(root: &Path) -> Result<Option<PathBuf>, HomeError> {
     Ok(Some(std::fs::canonicalize(root).map_err(failed)?))
 }
 
+/// Returns whether others than the owner may do anything with what is at `path`.
+fn is_exposed(path: &Path) -> bool {
+    let others = Mode::RWXG | Mode::RWXO;
+    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+        kind(&stat) != FileType::Symlink && Mode::from_raw_mode(stat.st_mode).intersects(others)
+    })
+}
+
 fn create_root(root: &Path) -> Result<PathBuf, HomeError> {
     match file::create_dir(root) {
         Ok(()) => Ok(root.to_owned()),
@@ -201,7 +232,13 @@ fn sweep(directory: &Path) -> Result<(), FileError> {
             .map_err(|error| FileError::system(Doing::Read, &path, error))?;
         // Whoever still writes to it holds its lock.
         let is_held = file.try_lock().is_err();
-        if !is_held && temporary::is_left_over(maker, changed(&stat), SystemClock.now()) {
+        if is_held || !temporary::is_left_over(maker, changed(&stat), SystemClock.now()) {
+            continue;
+        }
+        if kind(&stat) == FileType::Directory {
+            // A server may have left something in it that resists; then it stays for now.
+            scratch::remove(&path).ok();
+        } else {
             file::remove(&path)?;
         }
     }

@@ -10,6 +10,8 @@ use std::io;
 use ic_types::Timestamp;
 use rustix::process::Pid;
 
+use crate::random;
+
 /// How every name begins.
 const PREFIX: &str = ".ironcurtain-tmp.";
 /// Random bytes in a name.
@@ -19,11 +21,7 @@ const AGE_MS_MAX: u64 = 60 * 60 * 1000;
 
 /// Makes a name that is not in use.
 pub(crate) fn fresh_name() -> io::Result<OsString> {
-    let mut random = [0_u8; RANDOM_BYTES];
-    let n_bytes = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    if n_bytes != random.len() {
-        return Err(io::Error::other("the system gave too few random bytes"));
-    }
+    let random = random::bytes::<RANDOM_BYTES>()?;
     let mut name = format!("{PREFIX}{}.", rustix::process::getpid());
     for byte in random {
         // Writing to a string cannot fail.

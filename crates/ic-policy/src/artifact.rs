@@ -41,7 +41,8 @@ pub struct ArtifactError {
 }
 
 impl ArtifactError {
-    pub(crate) fn new(file: &str, place: impl Into<String>, reason: impl fmt::Display) -> Self {
+    /// Says what is wrong, in which file, and where in it (nowhere in particular if `place` is empty).
+    pub fn new(file: &str, place: impl Into<String>, reason: impl fmt::Display) -> Self {
         Self { file: file.to_owned(), place: place.into(), reason: reason.to_string() }
     }
 }

@@ -32,7 +32,7 @@ pub enum Scheme {
 }
 
 /// A set of patterns, looked up by host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DomainSet {
     patterns: Vec<DomainPattern>,
     any_public: Vec<Constraint>,
@@ -74,7 +74,7 @@ struct Constraint {
 }
 
 /// The patterns for one host, those with a repository apart.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct HostEntry {
     any_repository: Vec<Constraint>,
     repositories: HashMap<String, Vec<Constraint>>,

@@ -5,7 +5,7 @@
 mod lists;
 mod loader;
 
-use ic_types::{CanonicalPath, Digest, ServerName, ToolName};
+use ic_types::{CanonicalPath, Digest, Role, ServerName, ToolName};
 
 use crate::annotation::{Annotation, Annotations};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
@@ -85,6 +85,22 @@ impl Policy {
     /// Returns all annotated tools, sorted by server and tool.
     pub fn annotations(&self) -> impl Iterator<Item = (&ServerName, &ToolName, &Annotation)> {
         self.annotations.iter()
+    }
+
+    /// Returns the directories that allow rules name for calls of `server`, and with which roles.
+    ///
+    /// More may stand between such a rule and a call: other conditions, and what is protected. So
+    /// this says what a server may have to see, not what it may be asked to do.
+    pub fn opened_directories(&self, server: &ServerName) -> Vec<(CanonicalPath, Vec<Role>)> {
+        let mut opened: Vec<(CanonicalPath, Vec<Role>)> = Vec::new();
+        for (path, roles) in self.rules.iter().filter_map(|rule| rule.opens(server.as_str())) {
+            let roles = Role::all().filter(|role| roles.contains(*role));
+            match opened.iter_mut().find(|(known, _)| known == path) {
+                Some((_, known)) => known.extend(roles),
+                None => opened.push((path.clone(), roles.collect())),
+            }
+        }
+        opened
     }
 
     /// Returns the hash over the policy's files.

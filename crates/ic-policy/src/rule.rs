@@ -167,6 +167,17 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// Returns the directory that the rule opens to `server`, and for which roles.
+    pub(crate) fn opens(&self, server: &str) -> Option<(&CanonicalPath, RoleSet)> {
+        let is_for = |names: &Vec<String>| names.iter().any(|name| name == server);
+        let paths = self.paths.as_ref()?;
+        let roles = self.roles.map_or(paths.roles, |roles| paths.roles.and(roles));
+        let opens = self.effect == Effect::Allow && self.servers.as_ref().is_none_or(is_for);
+        opens.then_some((&paths.within, roles))
+    }
+}
+
 // === impl RoleSet ===
 
 impl RoleSet {
@@ -176,6 +187,10 @@ impl RoleSet {
 
     pub(crate) fn contains(self, role: Role) -> bool {
         self.0 & 1 << role as u32 != 0
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 

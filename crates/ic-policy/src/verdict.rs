@@ -320,6 +320,11 @@ impl Escalation {
         &self.roles
     }
 
+    /// Returns the policy that was in force.
+    pub fn policy_hash(&self) -> Digest {
+        self.policy_hash
+    }
+
     /// Returns the digest that an approval of this very call must carry.
     pub fn digest(&self, ticket: &Ticket) -> Digest {
         let mut question = Object::new();

@@ -127,6 +127,21 @@ impl Json {
         write::canonical(out, self);
     }
 
+    /// Writes compact JSON at the end of `out`.
+    pub fn write(&self, out: &mut String) {
+        write::compact(out, self);
+    }
+
+    /// Writes `object` as compact JSON at the end of `out`.
+    pub fn write_object(out: &mut String, object: &Object) {
+        write::compact_object(out, object);
+    }
+
+    /// Writes the canonical form of `object` at the end of `out`.
+    pub fn write_canonical_object(out: &mut String, object: &Object) {
+        write::canonical_object(out, object);
+    }
+
     /// Writes `text` as a JSON string at the end of `out`.
     pub fn write_text(out: &mut String, text: &str) {
         write::string(out, text);
@@ -136,7 +151,9 @@ impl Json {
 /// Writes compact JSON that parses back to the same value.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&write::compact(self))
+        let mut out = String::new();
+        self.write(&mut out);
+        f.write_str(&out)
     }
 }
 
@@ -152,8 +169,20 @@ impl From<String> for Json {
     }
 }
 
+impl From<bool> for Json {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
 impl From<u64> for Json {
     fn from(number: u64) -> Self {
+        Self::Number(Number(number.to_string().into()))
+    }
+}
+
+impl From<i64> for Json {
+    fn from(number: i64) -> Self {
         Self::Number(Number(number.to_string().into()))
     }
 }
@@ -222,6 +251,11 @@ impl Object {
     /// Returns keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// Takes the object apart, in order.
+    pub fn into_entries(self) -> impl Iterator<Item = (String, Json)> {
+        self.0.into_iter()
     }
 
     /// Returns the keys in order.

@@ -50,5 +50,5 @@ pub use path::{AbsolutePath, CanonicalPath, InvalidPath};
 pub use provider::{ModelId, Provider};
 pub use role::{Category, Role, UnknownRole};
 pub use secret::Secret;
-pub use session::{EscalationId, SessionId};
+pub use session::{EscalationId, SessionId, SessionName};
 pub use time::Timestamp;

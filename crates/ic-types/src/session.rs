@@ -82,8 +82,73 @@ impl TryFrom<String> for EscalationId {
     }
 }
 
+/// The name of a session: what people call it.
+///
+/// Invariant: 1 to 64 bytes of `a-z`, `0-9` and single `-` between them, and none that a system or we
+/// ourselves use for something else.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionName(String);
+
+impl SessionName {
+    const LEN_MAX: usize = 64;
+    /// Names of our own files, and names that some systems keep for devices.
+    const RESERVED: [&str; 7] = ["index", "metadata", "last_session", "con", "prn", "aux", "nul"];
+
+    /// Makes a name of any text: lower case, and `-` for whatever cannot be in a name.
+    pub fn of(text: &str) -> Result<Self, InvalidId> {
+        let mut name = String::new();
+        for c in text.chars().flat_map(char::to_lowercase) {
+            match c.is_ascii_alphanumeric() {
+                true => name.push(c),
+                false if name.ends_with('-') => {}
+                false => name.push('-'),
+            }
+        }
+        let name: String = name.trim_matches('-').chars().take(Self::LEN_MAX).collect();
+        let name = name.trim_end_matches('-');
+        let is_device = |prefix| {
+            name.strip_prefix(prefix).is_some_and(|rest: &str| {
+                rest.len() == 1 && rest.bytes().all(|digit| (b'1'..=b'9').contains(&digit))
+            })
+        };
+        // `last_session` would come out as `last-session`, and nobody should have to think of that.
+        let reserved = Self::RESERVED.contains(&name) || name == "last-session";
+        let reason = match name {
+            "" => Some("nothing of it can be part of a name"),
+            _ if reserved || is_device("com") || is_device("lpt") => Some("the name is taken"),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => Err(InvalidId { what: "session", raw: text.to_owned(), reason }),
+            None => Ok(Self(name.to_owned())),
+        }
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for SessionName {
+    type Error = InvalidId;
+
+    fn try_from(raw: String) -> Result<Self, Self::Error> {
+        match Self::of(&raw) {
+            Ok(name) if name.0 == raw => Ok(name),
+            Ok(_) => {
+                let reason = "only `a-z`, `0-9` and single `-` between them may appear";
+                Err(InvalidId { what: "session", raw, reason })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
 text_newtype!(SessionId, InvalidId);
 text_newtype!(EscalationId, InvalidId);
+text_newtype!(SessionName, InvalidId);
 
 fn check_id(what: &'static str, raw: String) -> Result<String, InvalidId> {
     const LEN_MAX: usize = 128;
@@ -124,5 +189,26 @@ mod tests {
             assert!(bad.parse::<EscalationId>().is_err(), "accepted {bad:?}");
         }
         assert!("my.session_1-x".parse::<SessionId>().is_ok());
+    }
+
+    #[test]
+    fn a_name_is_made_of_what_is_left() {
+        for (text, expected) in [
+            ("Work", "work"),
+            ("Claude Code (2)!", "claude-code-2"),
+            ("--a__b--", "a-b"),
+            ("../x", "x"),
+            ("Ünï", "n"),
+            (&"a".repeat(300), &"a".repeat(64)),
+        ] {
+            let name = SessionName::of(text).unwrap();
+            assert_eq!(name.as_str(), expected);
+            assert_eq!(name.as_str().parse(), Ok(name.clone()), "a name names itself");
+        }
+        for taken in ["", "...", "日本", "index", "CON", "nul", "com1", "LPT9", "last_session"] {
+            assert!(SessionName::of(taken).is_err(), "accepted {taken:?}");
+        }
+        assert!(SessionName::of("com10").is_ok());
+        assert!("A b".parse::<SessionName>().is_err(), "what is read back must be a name already");
     }
 }

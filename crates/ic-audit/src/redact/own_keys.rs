@@ -3,6 +3,8 @@
 //! Keys spelled with escapes are found in the decoded text and need nothing here. What is kept is
 //! wiped when dropped.
 
+use std::sync::Arc;
+
 use ic_types::Secret;
 
 /// A key shorter than this would be found in ordinary words, and is not looked for.
@@ -23,7 +25,7 @@ const BITS_SHARED: [u32; 3] = [0, 4, 2];
 pub(super) struct OwnKeys(Vec<Secret<Vec<u8>>>);
 
 impl OwnKeys {
-    pub(super) fn new(keys: impl IntoIterator<Item = Secret<String>>) -> Self {
+    pub(super) fn new(keys: impl IntoIterator<Item = Arc<Secret<String>>>) -> Self {
         let mut needles = Vec::new();
         for key in keys {
             let key = key.expose().trim().as_bytes();
@@ -38,6 +40,11 @@ impl OwnKeys {
             }
         }
         Self(needles)
+    }
+
+    /// Returns whether there is nothing to look for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the number of each needle, and how it begins.

@@ -178,7 +178,7 @@ impl ConfigFile {
 }
 
 fn empty() -> Object {
-    value::object([("version", Json::from(1))])
+    value::object([("version", Json::from(1_u64))])
 }
 
 fn remove(object: &mut Object, parts: &[&str]) -> bool {

@@ -16,7 +16,7 @@ pub fn schema() -> String {
     root.insert("title", "IronCurtain configuration (config.json)");
     root.insert("required", Json::Array(vec!["version".into()]));
     let version =
-        object([("const", Json::from(1)), ("description", "version of the format".into())]);
+        object([("const", Json::from(1_u64)), ("description", "version of the format".into())]);
     add(&mut root, &["version"], version.into());
     for key in KEYS {
         let parts: Vec<&str> = key.name.split('.').collect();
@@ -122,7 +122,7 @@ fn text(min: u64, max: u64) -> Object {
 }
 
 fn list(items: Object) -> Object {
-    object([("type", "array".into()), ("items", items.into()), ("maxItems", Json::from(1024))])
+    object([("type", "array".into()), ("items", items.into()), ("maxItems", Json::from(1024_u64))])
 }
 
 fn range(kind: Json, min: Json, max: Json) -> Object {

@@ -2,18 +2,28 @@
 
 use std::fmt::Write as _;
 
-use super::{Json, Number};
+use super::{Json, Number, Object};
 
 /// Writes `value` compactly, keys in their order and numbers as written.
-pub(super) fn compact(value: &Json) -> String {
-    let mut out = String::new();
-    write_value(&mut out, value, Form::Compact);
-    out
+pub(super) fn compact(out: &mut String, value: &Json) {
+    write_value(out, value, Form::Compact);
+}
+
+/// Writes `object` likewise.
+pub(super) fn compact_object(out: &mut String, object: &Object) {
+    write_entries(out, object.iter(), Form::Compact);
 }
 
 /// Writes `value` in the canonical form of RFC 8785.
 pub(super) fn canonical(out: &mut String, value: &Json) {
     write_value(out, value, Form::Canonical);
+}
+
+/// Writes `object` likewise.
+pub(super) fn canonical_object(out: &mut String, object: &Object) {
+    let mut entries: Vec<_> = object.iter().collect();
+    entries.sort_by(|(a, _), (b, _)| utf16_order(a, b));
+    write_entries(out, entries, Form::Canonical);
 }
 
 /// Writes `text` in quotes, with the escapes that it needs.
@@ -40,18 +50,23 @@ fn write_value(out: &mut String, value: &Json, form: Form) {
         Json::Array(items) => {
             write_list(out, ['[', ']'], items, |out, item| write_value(out, item, form));
         }
-        Json::Object(object) => {
-            let mut entries: Vec<_> = object.iter().collect();
-            if let Form::Canonical = form {
-                entries.sort_by(|(a, _), (b, _)| utf16_order(a, b));
-            }
-            write_list(out, ['{', '}'], entries, |out, (key, value)| {
-                write_string(out, key);
-                out.push(':');
-                write_value(out, value, form);
-            });
-        }
+        Json::Object(object) => match form {
+            Form::Compact => write_entries(out, object.iter(), form),
+            Form::Canonical => canonical_object(out, object),
+        },
     }
+}
+
+fn write_entries<'a>(
+    out: &mut String,
+    entries: impl IntoIterator<Item = (&'a str, &'a Json)>,
+    form: Form,
+) {
+    write_list(out, ['{', '}'], entries, |out, (key, value)| {
+        write_string(out, key);
+        out.push(':');
+        write_value(out, value, form);
+    });
 }
 
 /// Compares by UTF-16 units; for ASCII, which most keys are, that is by bytes.

@@ -1,5 +1,7 @@
 //! Laws: nothing of a secret survives, twice is once, and the rest stays.
 
+use std::sync::Arc;
+
 use ic_types::JsonLimits;
 use proptest::prelude::*;
 
@@ -172,7 +174,7 @@ proptest! {
 
     #[test]
     fn our_own_keys_do_not_survive(key in random(URL64, 40), before in between(), after in between()) {
-        let redactor = Redactor::new([Secret::new(key.clone())]);
+        let redactor = Redactor::new([Arc::new(Secret::new(key.clone()))]);
         let text = format!("{before}x{key}x{after}");
         for spelled in [text.clone(), Json::from(text).to_string()] {
             let redacted = redactor.text(&spelled);

@@ -1,0 +1,76 @@
+//! A directory for the moment: private, called as nobody guesses, and removed with all that is in it.
+//!
+//! What a process that was killed leaves behind is removed when the home is prepared the next time.
+//! Nothing that has to last belongs here.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the directory is held by a handle, and removed as a whole without following links"
+)]
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use crate::file::{self, Doing, FileError};
+use crate::temporary;
+
+/// How often a new name is tried before we believe that something is wrong.
+const NAMES_MAX: usize = 16;
+
+/// A directory that is gone when this is dropped.
+#[derive(Debug)]
+#[must_use = "a scratch directory that is dropped is removed"]
+pub struct Scratch {
+    path: PathBuf,
+    /// Locked, so that nobody takes the directory for a left-over.
+    _held: File,
+}
+
+impl Scratch {
+    /// Makes a directory in `parent`, which must exist.
+    pub fn new_in(parent: impl AsRef<Path>) -> Result<Self, FileError> {
+        let parent = parent.as_ref();
+        let failed = |source: io::Error| FileError::system(Doing::CreateDirectory, parent, source);
+        for _ in 0..NAMES_MAX {
+            let path = parent.join(temporary::fresh_name().map_err(failed)?);
+            match file::create_new_dir(&path) {
+                Ok(()) => {}
+                Err(FileError::Exists { .. }) => continue,
+                Err(error) => return Err(error),
+            }
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let held = match rustix::fs::openat(CWD, &path, flags, Mode::empty()) {
+                Ok(fd) => File::from(fd),
+                Err(error) => {
+                    remove(&path).ok();
+                    return Err(FileError::system(Doing::Read, &path, error));
+                }
+            };
+            // Where locks do not work, age alone tells a left-over.
+            held.try_lock().ok();
+            return Ok(Self { path, _held: held });
+        }
+        Err(failed(io::Error::other("no name for a temporary directory is free")))
+    }
+
+    /// Returns where the directory is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed when the home is prepared the next time.
+        remove(&self.path).ok();
+    }
+}
+
+/// Removes a directory and all that is in it; links in it are removed and not followed.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_dir_all(path)
+}
