@@ -4,6 +4,7 @@
 //! what is printed are medians and 99th percentiles over all rounds.
 
 mod audit;
+mod broker;
 mod policy;
 
 use std::io::Write;
@@ -18,6 +19,8 @@ use anyhow::{Context as _, ensure};
 pub enum Bench {
     /// Time the decision, resolving and loading under policies of growing size
     Policy,
+    /// Time the same calls made directly and through the proxy, and the proxy's start
+    Broker,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -30,11 +33,12 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
     match bench {
         Bench::Policy => policy::run(out),
         Bench::Audit => audit::run(out),
+        Bench::Broker => broker::run(out),
     }
 }
 
 /// Runs the same command again, built with optimisation: other figures are worth nothing.
-fn run_optimised() -> anyhow::Result<()> {
+pub(crate) fn run_optimised() -> anyhow::Result<()> {
     let status = Command::new("cargo")
         .args(["run", "--quiet", "--release", "--package", "xtask", "--"])
         .args(std::env::args_os().skip(1))
@@ -44,7 +48,7 @@ fn run_optimised() -> anyhow::Result<()> {
 }
 
 /// Builds the program, optimised, and returns where it is.
-fn build_binary() -> anyhow::Result<PathBuf> {
+pub(crate) fn build_binary() -> anyhow::Result<PathBuf> {
     let status =
         Command::new("cargo").args(["build", "--release", "-q", "-p", "ironcurtain"]).status()?;
     ensure!(status.success(), "the binary does not build");

@@ -2,7 +2,8 @@
 //!
 //! Nothing here is part of the product, and no product crate may use it.
 //!
-//! Reading order: [`tidy`], then [`mod@bench`].
+//! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
+//! (a client), [`echo`] (a server) and [`ground`] (a place).
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,4 +11,8 @@
 )]
 
 pub mod bench;
+pub mod echo;
+pub mod ground;
+pub mod peer;
+pub mod soak;
 pub mod tidy;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::tidy;
+use xtask::{echo, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -19,13 +19,24 @@ enum Task {
     /// Measure how fast a part is
     #[command(subcommand)]
     Bench(Bench),
+    /// Make very many calls through one proxy; memory and descriptors must not grow
+    Soak {
+        /// How many calls
+        #[arg(long, default_value_t = 1_000_000)]
+        calls: usize,
+    },
+    /// Serve MCP trivially, for measurements
+    #[command(hide = true)]
+    EchoServer,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
+    let mut out = io::stdout();
     match Task::parse() {
         Task::Tidy => run_tidy(&mut out),
         Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Soak { calls } => soak::run(calls, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }
 }
 

@@ -1,44 +1,115 @@
-//! `mcp-servers.json`: the servers, as far as the decision needs them.
+//! `mcp-servers.json`: which servers there are, and how each is started, held and spoken to.
 //!
-//! The whole file is checked, so that a mistake shows at once; starting servers is not done here.
+//! The whole file is checked, so that a mistake shows at once. Nothing is started here, and no
+//! variable is looked up: a `${...}` stays as it was written until a session fills it in.
 
 use std::collections::BTreeMap;
 
-use ic_policy::artifact::{self, Source};
+use ic_policy::artifact::{self, ArtifactError, Source};
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
 use ic_types::ServerName;
 use serde::Deserialize;
 
-use crate::error::Failure;
+/// The configured servers.
+#[derive(Clone, Debug)]
+pub struct ServersFile(BTreeMap<ServerName, ServerConfig>);
 
-/// Reads the servers out of a file.
-pub(crate) fn read(source: Source<'_>) -> Result<Servers, Failure> {
-    let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
-    file.into_iter()
-        .map(|(name, entry)| {
-            let place = name.clone();
-            let name: ServerName = name
-                .parse()
-                .map_err(|error| Failure::config(format!("{}: {error}", source.file)))?;
-            let traits = entry.traits(&name).map_err(|(key, reason)| {
-                Failure::config(format!("{}: {place}{key}: {reason}", source.file))
-            })?;
-            Ok((name, traits))
-        })
-        .collect()
+/// One configured server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// What is started or connected to.
+    pub start: Start,
+    /// What it is for, in the user's words.
+    pub description: Option<String>,
+    /// How the decision sees it.
+    pub containment: Containment,
+    /// The hosts that it may be asked to reach; every list must hold.
+    pub allowed_domains: Vec<DomainSet>,
+    /// Whether the user wants it confined.
+    pub is_to_be_confined: bool,
+    /// Whether its calls run one after another.
+    pub is_serial: bool,
 }
 
-/// Returns the built-in servers, which are there when no file says otherwise.
-pub(crate) fn builtin() -> Servers {
-    let all = [BuiltinServer::Filesystem, BuiltinServer::Git, BuiltinServer::Fetch];
-    all.into_iter()
-        .filter_map(|server| {
-            let traits =
-                ServerTraits { containment: server.containment(), allowed_domains: Vec::new() };
-            Some((server.as_str().parse().ok()?, traits))
-        })
-        .collect()
+/// What a server is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Start {
+    /// One of ours.
+    Builtin(BuiltinServer),
+    /// A program.
+    Command(CommandLine),
+    /// A server on another machine.
+    Url(String),
+}
+
+/// A program with its arguments, as written: words, and never a line for a shell.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CommandLine {
+    /// The program: a path, or a name to be found in the `PATH` that servers get.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What is written for it in its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Where it runs; the sandbox if that is not said.
+    pub directory: Option<String>,
+}
+
+// === impl ServersFile ===
+
+impl ServersFile {
+    /// Reads the servers out of a file.
+    pub fn read(source: Source<'_>) -> Result<Self, ArtifactError> {
+        let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
+        file.into_iter()
+            .map(|(name, entry)| {
+                let place = name.clone();
+                let name: ServerName =
+                    name.parse().map_err(|error| ArtifactError::new(source.file, "", error))?;
+                let config = entry.into_config(&name).map_err(|(key, reason)| {
+                    ArtifactError::new(source.file, format!("{place}{key}"), reason)
+                })?;
+                Ok((name, config))
+            })
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// Returns the built-in servers, which are there when no file says otherwise.
+    pub fn builtin() -> Self {
+        let servers = BuiltinServer::ALL.into_iter().filter_map(|server| {
+            let config = ServerConfig {
+                start: Start::Builtin(server),
+                description: None,
+                containment: server.containment(),
+                allowed_domains: Vec::new(),
+                is_to_be_confined: true,
+                is_serial: false,
+            };
+            Some((server.as_str().parse().ok()?, config))
+        });
+        Self(servers.collect())
+    }
+
+    /// Returns the servers, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&ServerName, &ServerConfig)> {
+        self.0.iter()
+    }
+
+    /// Returns one server.
+    pub fn get(&self, name: &str) -> Option<(&ServerName, &ServerConfig)> {
+        self.0.get_key_value(name)
+    }
+
+    /// Returns what the decision needs to know of the servers.
+    pub fn traits(&self) -> Servers {
+        let traits = |config: &ServerConfig| ServerTraits {
+            containment: config.containment,
+            allowed_domains: config.allowed_domains.clone(),
+        };
+        self.0.iter().map(|(name, config)| (name.clone(), traits(config))).collect()
+    }
 }
 
 /// One server as it stands in the file.
@@ -52,13 +123,11 @@ struct ServerEntry {
     cwd: Option<String>,
     url: Option<String>,
     headers: Option<BTreeMap<String, String>>,
-    #[serde(rename = "description")]
-    _description: Option<String>,
+    description: Option<String>,
     sandbox: Option<SandboxEntry>,
     contained: Option<bool>,
     allowed_domains: Option<Vec<String>>,
-    #[serde(rename = "serial")]
-    _serial: Option<bool>,
+    serial: Option<bool>,
     #[serde(rename = "unixSockets")]
     _unix_sockets: Option<bool>,
     #[serde(rename = "allowSampling")]
@@ -67,11 +136,15 @@ struct ServerEntry {
     _allow_elicitation: Option<bool>,
 }
 
+/// A server that is part of this program.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum BuiltinServer {
+pub enum BuiltinServer {
+    /// Files and directories.
     Filesystem,
+    /// Repositories.
     Git,
+    /// Web pages.
     Fetch,
 }
 
@@ -119,7 +192,11 @@ struct DomainsEntry {
 }
 
 impl BuiltinServer {
-    fn as_str(self) -> &'static str {
+    /// Every built-in server.
+    pub const ALL: [Self; 3] = [Self::Filesystem, Self::Git, Self::Fetch];
+
+    /// Returns the name under which it is configured and started.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Filesystem => "filesystem",
             Self::Git => "git",
@@ -140,9 +217,10 @@ impl BuiltinServer {
 type Fault = (&'static str, String);
 
 impl ServerEntry {
-    fn traits(self, name: &ServerName) -> Result<ServerTraits, Fault> {
+    fn into_config(self, name: &ServerName) -> Result<ServerConfig, Fault> {
         self.check_kind()?;
         let containment = self.containment(name)?;
+        let is_to_be_confined = !matches!(self.sandbox, Some(SandboxEntry::Off));
         let of_cage = match self.sandbox {
             Some(SandboxEntry::Cage { allowed_domains }) => allowed_domains,
             Some(SandboxEntry::Off) | None => None,
@@ -158,7 +236,24 @@ impl ServerEntry {
                 allowed_domains.push(set);
             }
         }
-        Ok(ServerTraits { containment, allowed_domains })
+        let start = match (self.builtin, self.command, self.url) {
+            (Some(builtin), _, _) => Start::Builtin(builtin),
+            (None, Some(program), _) => Start::Command(CommandLine {
+                program,
+                arguments: self.args.unwrap_or_default(),
+                environment: self.env.unwrap_or_default(),
+                directory: self.cwd,
+            }),
+            (None, None, url) => Start::Url(url.unwrap_or_default()),
+        };
+        Ok(ServerConfig {
+            start,
+            description: self.description,
+            containment,
+            allowed_domains,
+            is_to_be_confined,
+            is_serial: self.serial == Some(true),
+        })
     }
 
     /// A server is built in, or a command, or a URL.

@@ -5,7 +5,9 @@
 
 pub mod memory_disk;
 pub mod place;
+pub mod proxy;
 pub mod shared;
 
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
+pub use proxy::Proxy;

@@ -81,6 +81,25 @@ impl Place {
         std::os::unix::fs::symlink(target, path).expect("a link");
     }
 
+    /// Returns the binary in the place, ready to be started with its streams piped.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.root())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
     /// Runs the binary in the place.
     pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         self.run_with_input(arguments, b"")
@@ -110,16 +129,9 @@ impl Place {
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Output {
-        let mut child = Command::new(&self.binary)
-            .args(arguments)
-            .env_clear()
-            .env("HOME", self.path("home"))
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+        let mut child = self
+            .command(arguments)
             .current_dir(directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
         let mut stdin = child.stdin.take().expect("piped");

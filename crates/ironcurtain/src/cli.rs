@@ -2,7 +2,7 @@
 
 use crate::commands::{
     audit::AuditCommand, completions::CompletionsArgs, config::ConfigCommand, man::ManArgs,
-    migrate::MigrateArgs, policy::PolicyCommand,
+    mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, servers::ServersCommand,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -19,6 +19,13 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Proxy(ProxyArgs),
+    /// Run one of the built-in MCP servers on standard input and output
+    #[command(subcommand)]
+    McpServer(McpServerCommand),
+    /// Show the MCP servers, try them, trust them
+    #[command(subcommand)]
+    Servers(ServersCommand),
     /// Ask the policy, test it, explain it
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -4,8 +4,11 @@ pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod man;
+pub(crate) mod mcp_server;
 pub(crate) mod migrate;
 pub(crate) mod policy;
+pub(crate) mod proxy;
+pub(crate) mod servers;
 
 use std::process::ExitCode;
 
@@ -46,6 +49,9 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     match command {
+        Command::Proxy(args) => proxy::run(&args, environment, screen),
+        Command::McpServer(command) => mcp_server::run(command, environment, screen),
+        Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),

@@ -7,6 +7,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use ic_broker::pins::PinsError;
 use ic_home::config::update::UpdateError;
 use ic_home::config::{ConfigError, UnknownKey};
 use ic_home::environment::EnvironmentError;
@@ -263,6 +264,15 @@ fn chain(error: &dyn Error) -> String {
     message
 }
 
+impl From<PinsError> for Failure {
+    fn from(error: PinsError) -> Self {
+        Self::config(chain(&error)).with_hint(
+            "no server is started while nobody can tell what was trusted: restore \
+             servers.lock.json, or move it away, and each server counts as new",
+        )
+    }
+}
+
 impl From<ic_audit::AuditError> for Failure {
     fn from(error: ic_audit::AuditError) -> Self {
         Self::environment(chain(&error))
@@ -278,5 +288,26 @@ impl From<ic_audit::verify::VerifyError> for Failure {
 impl From<ic_audit::key::KeyError> for Failure {
     fn from(error: ic_audit::key::KeyError) -> Self {
         Self::config(chain(&error))
+    }
+}
+
+impl From<ic_servers::filesystem::ViewError> for Failure {
+    fn from(error: ic_servers::filesystem::ViewError) -> Self {
+        Self::usage(chain(&error))
+            .with_hint("`ironcurtain mcp-server filesystem --help` shows what a view looks like")
+    }
+}
+
+impl From<ic_servers::filesystem::OpenError> for Failure {
+    fn from(error: ic_servers::filesystem::OpenError) -> Self {
+        Self::environment(chain(&error)).with_hint(
+            "Linux 5.6 or newer is needed, and a container must not filter out `openat2`",
+        )
+    }
+}
+
+impl From<ic_servers::ServeError> for Failure {
+    fn from(error: ic_servers::ServeError) -> Self {
+        Self::environment(chain(&error))
     }
 }

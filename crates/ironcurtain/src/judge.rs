@@ -1,25 +1,23 @@
-//! Puts a policy, its surroundings and the resolver together, so that a command can ask about calls.
+//! Finds and loads a policy with its surroundings, so that a command can ask about calls.
 //!
 //! Forwards nothing and records nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use ic_broker::Judge;
+use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_policy::artifact::Source;
-use ic_policy::{
-    Bounds, Builtin, Finding, Policy, PolicySources, ResolvedCall, SandboxKind, Verdict, evaluate,
-    explain,
-};
-use ic_resolve::bounds::{self, Servers};
+use ic_policy::{Bounds, Builtin, Policy, PolicySources, SandboxKind};
+use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Places, RealDisk, Resolver};
-use ic_types::{AbsolutePath, ToolCall};
+use ic_types::AbsolutePath;
 
 use crate::error::Failure;
 use crate::files;
 use crate::screen::Screen;
-use crate::servers;
 
 /// Which policy to ask, and in which surroundings
 #[derive(Debug, clap::Args)]
@@ -52,19 +50,32 @@ pub(crate) enum NoSandbox {
     Fresh,
 }
 
-/// Everything that is needed to judge a call.
+/// Which policy is wanted, and in which surroundings.
 #[derive(Debug)]
-pub(crate) struct Judge {
-    /// The policy.
-    pub(crate) policy: Policy,
+pub(crate) struct Wanted {
+    /// A built-in policy or a directory; that of the home if it is not said.
+    pub(crate) policy: Option<PathBuf>,
+    /// The directory in which the agent is free, and whose it is.
+    pub(crate) sandbox: Option<(AbsolutePath, SandboxKind)>,
+    /// Further paths that no rule can open.
+    pub(crate) protected: Vec<AbsolutePath>,
+    /// The servers file; that of the home if it is not said.
+    pub(crate) servers: Option<PathBuf>,
+}
+
+/// A policy in its surroundings, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// Who judges calls.
+    pub(crate) judge: Judge,
+    /// The configured servers.
+    pub(crate) servers: ServersFile,
     /// Where the policy comes from, as a person would say it.
     pub(crate) origin: String,
     /// The text that the policy was compiled from, if it is there.
     pub(crate) constitution: Option<String>,
     /// The policy's scenarios, if there are any.
     pub(crate) scenarios: Option<PolicyFile>,
-    bounds: Bounds,
-    home: AbsolutePath,
 }
 
 /// A file of a policy directory.
@@ -90,32 +101,38 @@ struct PolicyFiles {
     constitution: Option<PolicyFile>,
 }
 
-// === impl Judge ===
+// === impl Loaded ===
 
-impl Judge {
-    /// Loads everything that `args` name.
+impl Loaded {
+    /// Loads everything that is wanted.
     pub(crate) fn load(
-        args: &JudgeArgs,
+        wanted: &Wanted,
         no_sandbox: NoSandbox,
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
         let (home, ironcurtain_home) = (environment.home()?, environment.ironcurtain_home()?);
-        let origin = args.origin(environment, &ironcurtain_home)?;
-        let sandbox = args.sandbox(no_sandbox, environment, &ironcurtain_home)?;
-        let (servers, servers_file) = args.servers(environment, &ironcurtain_home)?;
+        let origin = wanted.origin(environment, &ironcurtain_home)?;
+        let sandbox = match (&wanted.sandbox, no_sandbox) {
+            (Some(sandbox), _) => Some(sandbox.clone()),
+            (None, NoSandbox::None) => None,
+            // Never made: a sandbox that does not exist is as empty as one that is new.
+            (None, NoSandbox::Fresh) => {
+                let path = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
+                Some((environment.absolute(&path)?, SandboxKind::Session))
+            }
+        };
+        let (servers, servers_file) = servers_file(wanted.servers.as_deref(), environment)?;
 
         let mut protected = vec![ironcurtain_home.clone()];
         if let Origin::Directory(directory) = &origin {
             protected.push(directory.clone());
         }
         protected.extend(servers_file.clone());
-        for path in &args.protected {
-            protected.push(environment.absolute(path)?);
-        }
+        protected.extend(wanted.protected.iter().cloned());
         protected.extend(configured(environment, &ironcurtain_home, screen)?);
         let places = Places { home: home.clone(), sandbox, protected };
-        let bounds = bounds::gather(&RealDisk, &places, servers)?;
+        let bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
 
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {
@@ -131,36 +148,40 @@ impl Judge {
         let constitution =
             files.constitution.map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
         Ok(Self {
-            policy,
+            judge: Judge { policy, bounds, home },
+            servers,
             origin: files.origin,
             constitution,
             scenarios: files.scenarios,
-            bounds,
-            home,
         })
-    }
-
-    /// Resolves and judges one call.
-    pub(crate) fn judge(&self, call: ToolCall) -> Verdict {
-        evaluate(&self.policy, &self.bounds, self.resolve(call))
-    }
-
-    /// Resolves one call and returns all that speaks for or against it.
-    pub(crate) fn explain(&self, call: ToolCall) -> (ResolvedCall, Vec<Finding>) {
-        let call = self.resolve(call);
-        let findings = explain(&self.policy, &self.bounds, &call);
-        (call, findings)
-    }
-
-    fn resolve(&self, call: ToolCall) -> ResolvedCall {
-        let sandbox = self.bounds.sandbox.as_ref();
-        Resolver { disk: &RealDisk, home: &self.home, sandbox }.resolve(&self.policy, call)
     }
 }
 
 // === impl JudgeArgs ===
 
 impl JudgeArgs {
+    /// Returns what the arguments ask for.
+    pub(crate) fn wanted(&self, environment: &Environment) -> Result<Wanted, Failure> {
+        let kind = match self.workspace {
+            true => SandboxKind::Workspace,
+            false => SandboxKind::Session,
+        };
+        let absolute = |path: &PathBuf| environment.absolute(path);
+        Ok(Wanted {
+            policy: self.policy.clone(),
+            sandbox: match &self.sandbox {
+                Some(path) => Some((absolute(path)?, kind)),
+                None => None,
+            },
+            protected: self.protected.iter().map(absolute).collect::<Result<_, _>>()?,
+            servers: self.servers.clone(),
+        })
+    }
+}
+
+// === impl Wanted ===
+
+impl Wanted {
     fn origin(
         &self,
         environment: &Environment,
@@ -184,47 +205,26 @@ impl JudgeArgs {
         }
     }
 
-    fn sandbox(
-        &self,
-        no_sandbox: NoSandbox,
-        environment: &Environment,
-        ironcurtain_home: &AbsolutePath,
-    ) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
-        let kind = match self.workspace {
-            true => SandboxKind::Workspace,
-            false => SandboxKind::Session,
-        };
-        match (&self.sandbox, no_sandbox) {
-            (Some(path), _) => Ok(Some((environment.absolute(path)?, kind))),
-            (None, NoSandbox::None) => Ok(None),
-            (None, NoSandbox::Fresh) => {
-                // Never made: a sandbox that does not exist is as empty as one that is new.
-                let path = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
-                Ok(Some((environment.absolute(&path)?, kind)))
-            }
-        }
-    }
+}
 
-    fn servers(
-        &self,
-        environment: &Environment,
-        ironcurtain_home: &AbsolutePath,
-    ) -> Result<(Servers, Option<AbsolutePath>), Failure> {
-        let (path, bytes) = if let Some(path) = &self.servers {
-            let path = environment.absolute(path)?;
-            let bytes = files::read(path.as_path())?;
-            (path, bytes)
-        } else {
-            let path =
-                environment.absolute(&ironcurtain_home.as_path().join("mcp-servers.json"))?;
-            match files::read_if_present(path.as_path())? {
-                Some(bytes) => (path, bytes),
-                None => return Ok((servers::builtin(), None)),
-            }
-        };
-        let file = path.as_path().display().to_string();
-        Ok((servers::read(Source { file: &file, bytes: &bytes })?, Some(path)))
-    }
+/// Reads the servers file that is `named`, or that of the home; the built-in servers if there is none.
+pub(crate) fn servers_file(
+    named: Option<&Path>,
+    environment: &Environment,
+) -> Result<(ServersFile, Option<AbsolutePath>), Failure> {
+    let (path, bytes) = if let Some(path) = named {
+        let path = environment.absolute(path)?;
+        let bytes = files::read(path.as_path())?;
+        (path, bytes)
+    } else {
+        let path = Home::new(environment.ironcurtain_home()?).servers();
+        match files::read_if_present(&path)? {
+            Some(bytes) => (environment.absolute(&path)?, bytes),
+            None => return Ok((ServersFile::builtin(), None)),
+        }
+    };
+    let file = path.as_path().display().to_string();
+    Ok((ServersFile::read(Source { file: &file, bytes: &bytes })?, Some(path)))
 }
 
 // === impl PolicyFiles ===

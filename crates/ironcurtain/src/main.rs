@@ -7,8 +7,10 @@ mod commands;
 mod error;
 mod files;
 mod judge;
+mod person;
 mod screen;
-mod servers;
+mod session;
+mod trial;
 
 use std::io;
 use std::process::ExitCode;
@@ -23,6 +25,11 @@ use crate::screen::Screen;
 const SIGPIPE_EXIT: u8 = 141;
 
 fn main() -> ExitCode {
+    // First of all, and with nothing read: this is what starts and guards each server.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == ic_confine::LAUNCH) {
+        return ic_confine::run_launcher(arguments);
+    }
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));
     let cli = match cli::Cli::try_parse() {

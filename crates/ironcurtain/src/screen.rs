@@ -31,6 +31,12 @@ impl Screen {
         writeln!(self.out, "{line}").map_err(Failure::output)
     }
 
+    /// Tells the person what is going on.
+    pub(crate) fn notice(&mut self, message: &str) {
+        // Without standard error there is nobody to tell.
+        writeln!(self.err, "ironcurtain: {}", visible(message)).ok();
+    }
+
     /// Tells the person something that does not stop us.
     pub(crate) fn warning(&mut self, message: &str) {
         // Without standard error there is nobody to tell.

@@ -1,7 +1,7 @@
 //! `ironcurtain audit`: what was recorded, and whether it still is.
 
 mod export;
-mod find;
+pub(crate) mod find;
 mod show;
 mod tail;
 mod verify;

@@ -4,7 +4,7 @@ mod check;
 mod explain;
 mod request;
 mod show;
-mod test;
+pub(crate) mod test;
 
 use ic_home::Environment;
 

@@ -14,13 +14,17 @@
 
 mod audit;
 mod bad_input;
+mod children;
+mod clients;
 mod commands;
 mod config;
 mod config_attacks;
 mod conformance;
 mod corpora;
 mod links;
+mod mcp_server;
 mod migrate;
+mod proxy;
 
 use ic_testkit::{Output, Place};
 

@@ -11,17 +11,17 @@ use crate::error::Failure;
 
 /// A log, and the session that it should belong to.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) files: LogFiles,
+pub(crate) struct Found {
+    pub(crate) files: LogFiles,
     /// `None` for a file that somebody points to: then it says itself whose it is.
-    pub(super) session: Option<SessionId>,
+    pub(crate) session: Option<SessionId>,
 }
 
 const LOG: &str = "audit.jsonl";
 const HEAD: &str = "audit.head";
 
 /// Finds one log; the newest session's if none is named.
-pub(super) fn one(name: Option<&str>, environment: &Environment) -> Result<Found, Failure> {
+pub(crate) fn one(name: Option<&str>, environment: &Environment) -> Result<Found, Failure> {
     let home = Home::new(environment.ironcurtain_home()?);
     let Some(name) = name else {
         return all(&home)?.pop().ok_or_else(|| {
@@ -52,7 +52,7 @@ pub(super) fn one(name: Option<&str>, environment: &Environment) -> Result<Found
 }
 
 /// Finds the logs of all sessions, oldest first, those of cleaned-up sessions included.
-pub(super) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
+pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
     let mut found = Vec::new();
     for directory in [home.audit(), home.sessions()] {
         for name in file::names(&directory)?.unwrap_or_default() {

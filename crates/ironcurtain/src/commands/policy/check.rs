@@ -10,7 +10,7 @@ use crate::commands::Exit;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::judge::{JudgeArgs, Loaded, NoSandbox};
 use crate::screen::{Screen, visible};
 
 /// Show what the policy says about a call
@@ -53,17 +53,17 @@ pub(crate) fn run(
     match (&args.requests, &args.server, &args.tool, &args.arguments) {
         (Some(requests), _, _, _) => {
             let lines = files::open_lines(requests)?;
-            let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+            let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
             let flushing =
                 if requests == Path::new("-") { Flushing::Each } else { Flushing::AtEnd };
-            check_batch(&judge, lines, flushing, screen)
+            check_batch(&loaded, lines, flushing, screen)
         }
         (None, Some(server), Some(tool), Some(arguments)) => {
             let arguments = Request::parse_arguments(arguments).map_err(Failure::usage)?;
-            let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+            let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
             let request = Request { server: server.clone(), tool: tool.clone(), arguments };
             let name = format!("{server}.{tool}");
-            check_one(&name, &request.judge(&judge), args.json, screen)
+            check_one(&name, &request.judge(&loaded), args.json, screen)
         }
         (None, ..) => Err(Failure::usage("expected SERVER, TOOL and JSON, or --requests")),
     }
@@ -102,7 +102,7 @@ fn check_one(
 }
 
 fn check_batch(
-    judge: &Judge,
+    loaded: &Loaded,
     mut lines: Box<dyn BufRead>,
     flushing: Flushing,
     screen: &mut Screen,
@@ -116,7 +116,7 @@ fn check_batch(
             continue;
         }
         let judgement = match Request::parse_line(&line) {
-            Ok(request) => request.judge(judge),
+            Ok(request) => request.judge(loaded),
             Err(reason) => {
                 exit = Exit::Failed;
                 screen.warning(&format!("request {n_lines} cannot be read: {reason}"));

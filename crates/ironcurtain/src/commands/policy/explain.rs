@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::commands::Exit;
 use crate::commands::policy::request::Request;
 use crate::error::Failure;
-use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::judge::{JudgeArgs, Loaded, NoSandbox};
 use crate::screen::{Screen, visible};
 
 /// Show why the policy says what it says about a call
@@ -79,9 +79,9 @@ pub(crate) fn run(
     let arguments = Request::parse_arguments(&args.arguments).map_err(Failure::usage)?;
     let request = Request { server: args.server.clone(), tool: args.tool.clone(), arguments };
     let call = request.into_call().map_err(Failure::usage)?;
-    let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
-    let (call, findings) = judge.explain(call);
-    let explanation = Explanation::of(&judge, &call, &findings);
+    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+    let (call, findings) = loaded.judge.explain(call);
+    let explanation = Explanation::of(&loaded, &call, &findings);
     if args.json {
         screen.line(&serde_json::to_string(&explanation).unwrap_or_default())?;
     } else {
@@ -92,13 +92,13 @@ pub(crate) fn run(
 }
 
 impl Explanation {
-    fn of(judge: &Judge, call: &ResolvedCall, findings: &[Finding]) -> Self {
+    fn of(loaded: &Loaded, call: &ResolvedCall, findings: &[Finding]) -> Self {
         let chosen = decisive(findings);
         let explained: Vec<ExplainedFinding> = findings
             .iter()
             .map(|finding| ExplainedFinding {
                 decisive: chosen.is_some_and(|chosen| std::ptr::eq(chosen, finding)),
-                ..ExplainedFinding::of(judge, call, finding)
+                ..ExplainedFinding::of(loaded, call, finding)
             })
             .collect();
         let decided = explained.iter().find(|finding| finding.decisive);
@@ -106,8 +106,8 @@ impl Explanation {
             decision: decided.map_or("deny", |finding| finding.decision),
             rule: decided.map_or_else(String::new, |finding| finding.rule.clone()),
             reason: decided.map_or_else(String::new, |finding| finding.reason.clone()),
-            policy: judge.origin.clone(),
-            policy_hash: judge.policy.hash().to_string(),
+            policy: loaded.origin.clone(),
+            policy_hash: loaded.judge.policy.hash().to_string(),
             resolved: raw(&call.resolved_json()),
             sent: raw(&Json::Object(call.sent().clone())),
             findings: explained,
@@ -116,20 +116,20 @@ impl Explanation {
 }
 
 impl ExplainedFinding {
-    fn of(judge: &Judge, call: &ResolvedCall, finding: &Finding) -> Self {
-        let rule = finding.authority.rule(&judge.policy);
+    fn of(loaded: &Loaded, call: &ResolvedCall, finding: &Finding) -> Self {
+        let rule = finding.authority.rule(&loaded.judge.policy);
         let principle =
             rule.map(|rule| rule.principle().to_owned()).filter(|text| !text.is_empty());
         let constitution_line = principle.as_deref().and_then(|principle| {
-            let text = judge.constitution.as_deref()?;
+            let text = loaded.constitution.as_deref()?;
             text.lines().position(|line| line.contains(principle)).map(|at| at + 1)
         });
         let values = finding.role.map_or(&[][..], |role| call.values(role));
-        let name = |authority: Authority| authority.name(&judge.policy).to_string();
+        let name = |authority: Authority| authority.name(&loaded.judge.policy).to_string();
         Self {
             decision: finding.effect.as_str(),
             rule: name(finding.authority),
-            reason: finding.reason(&judge.policy).to_string(),
+            reason: finding.reason(&loaded.judge.policy).to_string(),
             role: finding.role.map(ic_types::Role::as_str),
             values: finding
                 .settled

@@ -4,7 +4,7 @@ use ic_policy::{Effect, Structural, Verdict};
 use ic_types::{Json, JsonLimits, Object, ToolCall};
 use serde::Serialize;
 
-use crate::judge::Judge;
+use crate::judge::Loaded;
 
 /// The rule that is named for what is no request at all.
 pub(super) const INVALID_REQUEST: &str = "structural-invalid-request";
@@ -71,9 +71,9 @@ impl Request {
     }
 
     /// Judges the call; a name that can be nobody's is an unknown tool.
-    pub(super) fn judge(self, judge: &Judge) -> Judgement {
+    pub(super) fn judge(self, loaded: &Loaded) -> Judgement {
         match self.into_call() {
-            Ok(call) => Judgement::from(&judge.judge(call)),
+            Ok(call) => Judgement::from(&loaded.judge.judge(call)),
             Err(reason) => Judgement::denied(Structural::UnknownTool.as_str(), reason),
         }
     }

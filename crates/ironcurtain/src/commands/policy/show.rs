@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::judge::{JudgeArgs, Loaded, NoSandbox};
 use crate::screen::{Screen, visible};
 
 /// Show the policy in force
@@ -67,12 +67,12 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let judge = Judge::load(&args.judge, NoSandbox::None, environment, screen)?;
+    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
     if args.constitution {
-        let Some(constitution) = &judge.constitution else {
+        let Some(constitution) = &loaded.constitution else {
             return Err(Failure::config(format!(
                 "the policy {} has no constitution.md",
-                judge.origin
+                loaded.origin
             )));
         };
         for line in constitution.lines() {
@@ -80,7 +80,7 @@ pub(crate) fn run(
         }
         return Ok(Exit::Success);
     }
-    let shown = Shown::of(&judge);
+    let shown = Shown::of(&loaded);
     if args.json {
         screen.line(&serde_json::to_string(&shown).unwrap_or_default())?;
     } else {
@@ -90,10 +90,10 @@ pub(crate) fn run(
 }
 
 impl Shown {
-    fn of(judge: &Judge) -> Self {
-        let policy: &Policy = &judge.policy;
+    fn of(loaded: &Loaded) -> Self {
+        let policy: &Policy = &loaded.judge.policy;
         Self {
-            policy: judge.origin.clone(),
+            policy: loaded.origin.clone(),
             policy_hash: policy.hash().to_string(),
             rules: policy.rules().iter().map(ShownRule::of).collect(),
             tools: policy

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
-use crate::judge::{Judge, JudgeArgs, NoSandbox};
+use crate::judge::{JudgeArgs, Loaded, NoSandbox};
 use crate::screen::{Screen, visible};
 
 /// Run the policy's scenarios
@@ -29,9 +29,9 @@ pub(crate) struct TestArgs {
 /// How one scenario came out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
-    description: String,
-    passed: bool,
+pub(crate) struct Outcome {
+    pub(crate) description: String,
+    pub(crate) passed: bool,
     expected: &'static str,
     #[serde(flatten)]
     judgement: Judgement,
@@ -43,26 +43,31 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let judge = Judge::load(&args.judge, NoSandbox::Fresh, environment, screen)?;
-    let Some(file) = &judge.scenarios else {
+    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
+    let Some(outcomes) = outcomes(&loaded)? else {
         return Err(Failure::config(format!(
             "the policy {} has no test-scenarios.json",
-            judge.origin
+            loaded.origin
         )));
     };
-    let scenarios: Scenarios = artifact::read(file.source())?;
-    let outcomes: Vec<Outcome> =
-        scenarios.scenarios.into_iter().map(|scenario| Outcome::of(scenario, &judge)).collect();
     if args.json {
         screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     } else {
-        report(&outcomes, &judge, screen)?;
+        report(&outcomes, &loaded, screen)?;
     }
     let all_passed = outcomes.iter().all(|outcome| outcome.passed);
     Ok(if all_passed { Exit::Success } else { Exit::Failed })
 }
 
-fn report(outcomes: &[Outcome], judge: &Judge, screen: &mut Screen) -> Result<(), Failure> {
+/// Judges the policy's scenarios, if it has any.
+pub(crate) fn outcomes(loaded: &Loaded) -> Result<Option<Vec<Outcome>>, Failure> {
+    let Some(file) = &loaded.scenarios else { return Ok(None) };
+    let scenarios: Scenarios = artifact::read(file.source())?;
+    let outcome = |scenario| Outcome::of(scenario, loaded);
+    Ok(Some(scenarios.scenarios.into_iter().map(outcome).collect()))
+}
+
+fn report(outcomes: &[Outcome], loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {
     for outcome in outcomes.iter().filter(|outcome| !outcome.passed) {
         let Judgement { decision, rule, reason, .. } = &outcome.judgement;
         screen.line(&format!("FAILED  {}", visible(&outcome.description)))?;
@@ -77,17 +82,17 @@ fn report(outcomes: &[Outcome], judge: &Judge, screen: &mut Screen) -> Result<()
     screen.line(&format!(
         "{n_passed} of {} scenarios pass ({})",
         outcomes.len(),
-        visible(&judge.origin)
+        visible(&loaded.origin)
     ))
 }
 
 impl Outcome {
-    fn of(scenario: Scenario, judge: &Judge) -> Self {
+    fn of(scenario: Scenario, loaded: &Loaded) -> Self {
         let Scenario { description, request, expected_decision, .. } = scenario;
         let judgement = match request.arguments {
             Json::Object(arguments) => {
                 Request { server: request.server_name, tool: request.tool_name, arguments }
-                    .judge(judge)
+                    .judge(loaded)
             }
             _ => Judgement::denied(INVALID_REQUEST, "`arguments` must be an object".to_owned()),
         };

@@ -1,0 +1,463 @@
+//! One call through the house: find, check, resolve, decide, record, forward, limit, record, reply.
+//!
+//! The broker decides nothing itself: it asks the policy, and takes the proof of each step by value
+//! to the next. It knows no transport; who called, and over what, is the business of [`client`].
+//!
+//! [`client`]: crate::client
+
+mod catalog;
+mod news;
+mod setup;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_audit::{AuditError, AuditLog, Entry, Kind, Recorded, Redactor};
+use ic_home::Clock;
+use ic_mcp::{Outcome, RpcError, code};
+use ic_policy::{Effect, Permit, Verdict};
+use ic_types::{Digest, Json, JsonLimits, Object, ServerName, ToolCall, ToolName};
+use tokio::sync::{RwLock, broadcast};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::breaker::{Breaker, Came};
+use crate::judge::Judge;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::result;
+use crate::server::{Asking, Live, Offer, Progress, Server, Turn, Unanswered};
+use crate::{chain, locked};
+
+use catalog::Catalog;
+pub use news::Announcement;
+pub(crate) use setup::roots_result;
+pub use setup::{Setup, Witness};
+
+/// The longest that a call may take.
+const CALL_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// The longest message of a server's error that is passed on.
+const ERROR_CHARS_MAX: usize = 16 << 10;
+/// The most that is passed on besides.
+const ERROR_DATA_BYTES_MAX: usize = 1 << 20;
+
+/// The trusted kernel of one session.
+pub struct Broker {
+    judge: Judge,
+    log: AuditLog,
+    clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
+    servers: BTreeMap<ServerName, Arc<Server>>,
+    catalog: RwLock<Arc<Catalog>>,
+    /// The digest of the list of tools that clients were given last.
+    last_list: Mutex<Option<Digest>>,
+    breaker: Mutex<Breaker>,
+    announcements: broadcast::Sender<Announcement>,
+    witness: Arc<dyn Witness>,
+    requests: AtomicU64,
+    /// Keeps the ids of this run apart from those of earlier runs of the session.
+    run: String,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// A call as a client asks for it.
+#[derive(Debug)]
+pub struct Asked {
+    /// The name under which the tool was offered.
+    pub name: String,
+    /// The arguments.
+    pub arguments: Object,
+    /// What else the protocol lets travel with a call, to be passed on.
+    pub meta: Object,
+}
+
+/// What a call is bound to while it runs.
+#[derive(Debug)]
+pub struct Flight {
+    /// Ends the call; nobody wants its answer any more.
+    pub cancel: CancellationToken,
+    /// Where progress goes, if anybody wants it.
+    pub(crate) progress: Option<Progress>,
+    /// The call's place in the order of calls.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// What is said to the client.
+#[derive(Debug)]
+pub enum Reply {
+    /// The result of the call, as JSON; a refusal is one too.
+    Result(String),
+    /// We failed, or the server did not keep to the protocol.
+    Error(RpcError),
+    /// Nothing: the client took the call back.
+    Nothing,
+}
+
+/// A tool that was found, with the server that has it.
+struct Found {
+    server: Arc<Server>,
+    live: Arc<Live>,
+    offer: Offer,
+}
+
+impl Broker {
+    /// Serves one call.
+    pub async fn call(&self, asked: Asked, mut flight: Flight) -> Reply {
+        let request_id = self.request_id();
+        // A call that is taken back before it was judged has left no trace that a record could name.
+        let found = async {
+            let found = self.find(&asked.name).await;
+            if let Some(turn) = &mut flight.turn {
+                turn.come().await;
+            }
+            found
+        };
+        match flight.cancel.clone().run_until_cancelled(found).await {
+            None => Reply::Nothing,
+            Some(Ok(found)) => self.serve(asked, found, flight, &request_id).await,
+            Some(Err(refusal)) => self.refuse(&asked, &refusal, None, &request_id),
+        }
+    }
+
+    /// Returns the place of a call in the order of calls, if its server wants them one by one.
+    ///
+    /// To be asked in the order in which the calls came in.
+    pub(crate) fn turn(&self, name: &str) -> Option<Turn> {
+        self.server_of(name)?.turn()
+    }
+
+    async fn serve(&self, asked: Asked, found: Found, flight: Flight, request_id: &str) -> Reply {
+        let Found { server, live, offer } = found;
+        let tool = &offer.tool;
+        if let Some(why) = &offer.withheld {
+            let reason = format!(
+                "the tool `{}` of the server `{}` is withheld: {why}; a person can look at it with \
+                 `ironcurtain servers trust {}`",
+                tool.name, server.name, server.name
+            );
+            let refusal =
+                Refusal::structural(RefusalKind::Denied, "structural-identity-changed", reason);
+            return self.refuse(&asked, &refusal, Some((&server.name, &tool.name)), request_id);
+        }
+        if let Err(violation) = tool.schema.check(&asked.arguments) {
+            let kind = RefusalKind::InvalidArguments;
+            let refusal =
+                Refusal::structural(kind, "structural-invalid-arguments", violation.to_string());
+            return self.refuse(&asked, &refusal, Some((&server.name, &tool.name)), request_id);
+        }
+        let Asked { arguments, meta, .. } = asked;
+        let call = ToolCall { server: server.name.clone(), tool: tool.name.clone(), arguments };
+        let repetition = repetition(&call);
+        match self.judge.judge(call) {
+            Verdict::Allow(permit) => {
+                let going = Going { live, meta, repetition, flight };
+                self.forward(permit, going, request_id).await
+            }
+            Verdict::Deny(denial) => {
+                let recorded = self.log.record_denial(&denial, request_id);
+                self.denied(recorded, Refusal::denied(&denial), repetition)
+            }
+            // There is no desk yet, so nobody can be asked.
+            Verdict::Escalate(escalation) => {
+                let recorded = self.log.record_escalation(&escalation, request_id);
+                self.denied(recorded, Refusal::no_handler(&escalation), repetition)
+            }
+        }
+    }
+
+    /// Finds the tool that was offered under `name`, and starts its server if need be.
+    async fn find(&self, name: &str) -> Result<Found, Refusal> {
+        let unknown = |reason: String| {
+            Refusal::structural(RefusalKind::Denied, "structural-unknown-tool", reason)
+        };
+        let shown = || name.chars().take(128).collect::<String>();
+        let Some(server) = self.server_of(name) else {
+            return Err(unknown(format!("there is no tool `{}`", shown())));
+        };
+        let live = server.live().await.map_err(|unavailable| {
+            let rule = "server-unavailable";
+            Refusal::structural(RefusalKind::Denied, rule, unavailable.to_string())
+        })?;
+        let Some(tool) = self.tool_of(name).await else {
+            return Err(unknown(format!("there is no tool `{}`", shown())));
+        };
+        let table = live.tools();
+        let mut offer = table.get(&tool).cloned();
+        if offer.as_ref().is_some_and(|offer| offer.withheld.is_some()) {
+            // Somebody may have trusted it since we looked.
+            server.compare_again(&live);
+            offer = live.tools().get(&tool).cloned();
+        }
+        match offer {
+            Some(offer) => Ok(Found { server, live, offer }),
+            None => Err(unknown(format!("the server `{}` has no tool `{tool}`", server.name))),
+        }
+    }
+
+    /// Records and forwards a call that may be forwarded.
+    async fn forward(&self, permit: Permit, going: Going, request_id: &str) -> Reply {
+        let Going { live, meta, repetition, flight } = going;
+        let now = self.clock.now();
+        let refused = locked(&self.breaker).refuses(&repetition, now);
+        if let Some(count) = refused {
+            let (server, tool) = (permit.call().server().clone(), permit.call().tool().clone());
+            let arguments = permit.call().asked().arguments.clone();
+            // The permit goes no further: it is dropped here, unrecorded.
+            drop(permit);
+            let refusal = repeated(count);
+            let entry = refused_entry(&refusal, Some((&server, &tool)), Some(arguments), request_id);
+            return self.answered(self.log.note(entry), &refusal);
+        }
+        let confined = live.confinement.to_string();
+        let recorded = match self.log.record(permit, request_id.to_owned(), &confined) {
+            Ok(recorded) => recorded,
+            Err(error) => return self.unrecorded(&error),
+        };
+        let started = Instant::now();
+        let asking =
+            Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
+        // SECURITY: consumes the proof; a second try would be a second call.
+        let (outcome, entry) = send(&live, recorded, meta, asking).await;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..entry };
+        self.finish(outcome, entry, repetition)
+    }
+
+    /// Records what became of a call, and makes the reply.
+    fn finish(&self, outcome: Result<Outcome, Unanswered>, entry: Entry, call: Digest) -> Reply {
+        let (reply, entry, came) = match outcome {
+            Ok(Ok(result)) => match result::limited(result) {
+                Ok(limited) => {
+                    let text = self.redactor.mask_own_keys(limited.text);
+                    let digest = Digest::of(text.as_bytes());
+                    let (result_digest, bytes) = (Some(digest), text.len() as u64);
+                    let entry = Entry { result_digest, result_bytes: Some(bytes), ..entry };
+                    (Reply::Result(text), entry, Some(Came::Result(digest)))
+                }
+                Err(fault) => {
+                    let reason = Some(Arc::from(fault.to_string()));
+                    (failed(&fault.to_string()), Entry { reason, ..entry }, None)
+                }
+            },
+            Ok(Err(error)) => {
+                let error = self.limited_error(error);
+                let came = Came::Result(Digest::of(error.message.as_bytes()));
+                let reason = format!("the server answered with an error: {error}");
+                let reason = Some(Arc::from(reason));
+                (Reply::Error(error), Entry { reason, ..entry }, Some(came))
+            }
+            Err(Unanswered::Cancelled) => {
+                let reason = Some(Arc::from("cancelled by the client"));
+                (Reply::Nothing, Entry { reason, ..entry }, None)
+            }
+            Err(unanswered @ (Unanswered::Over(_) | Unanswered::TimedOut(_))) => {
+                let why = format!(
+                    "{unanswered}; whether the call was carried out is not known, and it was not \
+                     sent again"
+                );
+                (failed(&why), Entry { reason: Some(Arc::from(why)), ..entry }, None)
+            }
+        };
+        if let Some(came) = came {
+            locked(&self.breaker).remember(call, came, self.clock.now());
+        }
+        match self.log.note(entry) {
+            Ok(_) => reply,
+            // What cannot be written down is not passed on either.
+            Err(error) => self.unrecorded(&error),
+        }
+    }
+
+    /// Holds a server's error to limits and masks our keys in it.
+    fn limited_error(&self, error: RpcError) -> RpcError {
+        let message: String = error.message.chars().take(ERROR_CHARS_MAX).collect();
+        let data = error.data.map(|data| data.to_string());
+        let data = data.filter(|data| data.len() <= ERROR_DATA_BYTES_MAX);
+        let data = data.and_then(|data| {
+            let masked = self.redactor.mask_own_keys(data);
+            Json::parse(masked.as_bytes(), JsonLimits::CALL).ok()
+        });
+        RpcError { code: error.code, message: self.redactor.mask_own_keys(message), data }
+    }
+
+    /// Answers a call that the policy did not allow.
+    fn denied(
+        &self,
+        recorded: Result<u64, AuditError>,
+        refusal: Refusal,
+        call: Digest,
+    ) -> Reply {
+        let now = self.clock.now();
+        let mut breaker = locked(&self.breaker);
+        let refused = breaker.refuses(&call, now);
+        breaker.remember(call, Came::Denial, now);
+        drop(breaker);
+        let refusal = refused.map_or(refusal, repeated);
+        self.answered(recorded, &refusal)
+    }
+
+    /// Records and answers a call that never came before the policy.
+    fn refuse(
+        &self,
+        asked: &Asked,
+        refusal: &Refusal,
+        tool: Option<(&ServerName, &ToolName)>,
+        request_id: &str,
+    ) -> Reply {
+        let mut arguments = asked.arguments.clone();
+        if tool.is_none() {
+            // There is no field for a name that is none.
+            let mut with_name = Object::new();
+            with_name.insert("name", asked.name.chars().take(256).collect::<String>());
+            with_name.insert("arguments", arguments);
+            arguments = with_name;
+        }
+        let entry = refused_entry(refusal, tool, Some(arguments), request_id);
+        self.answered(self.log.note(entry), refusal)
+    }
+
+    fn answered(&self, recorded: Result<u64, AuditError>, refusal: &Refusal) -> Reply {
+        match recorded {
+            Ok(_) => Reply::Result(Json::Object(refusal.to_result()).to_string()),
+            Err(error) => self.unrecorded(&error),
+        }
+    }
+
+    /// Records a request that is none of those that are served.
+    pub(crate) fn record_refused_request(&self, what: &str, reason: &str) {
+        let refusal = Refusal::structural(RefusalKind::Denied, "structural-unknown-method", reason);
+        let mut arguments = Object::new();
+        arguments.insert("request", what.chars().take(256).collect::<String>());
+        let request_id = self.request_id();
+        let entry = refused_entry(&refusal, None, Some(arguments), &request_id);
+        if let Err(error) = self.log.note(entry) {
+            self.witness.notice(&chain(&error));
+        }
+    }
+
+    /// Records something about the session itself.
+    pub fn record_event(&self, event: Object) -> Result<(), AuditError> {
+        let arguments = Some(Json::Object(event));
+        self.log.note(Entry { arguments, ..Entry::new(Kind::Session) }).map(|_| ())
+    }
+
+    /// Returns what the session announces from now on.
+    pub(crate) fn announcements(&self) -> broadcast::Receiver<Announcement> {
+        self.announcements.subscribe()
+    }
+
+    fn unrecorded(&self, error: &AuditError) -> Reply {
+        let message = chain(error);
+        self.witness.notice(&message);
+        Reply::Error(RpcError::new(code::INTERNAL_ERROR, message))
+    }
+
+    fn request_id(&self) -> String {
+        format!("{}-{}", self.run, self.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Ends the servers and then the log; call it once every call is done.
+    pub async fn close(self: Arc<Self>) -> Result<(), AuditError> {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        match Arc::into_inner(self) {
+            Some(broker) => broker.log.close(),
+            // Somebody still holds on to us; the log is committed, but lacks its last record.
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a permitted call takes along.
+struct Going {
+    live: Arc<Live>,
+    meta: Object,
+    repetition: Digest,
+    flight: Flight,
+}
+
+/// Sends a recorded call to its server; returns what came of it, and the record of that so far.
+async fn send(
+    live: &Live,
+    recorded: Recorded,
+    meta: Object,
+    asking: Asking<'_>,
+) -> (Result<Outcome, Unanswered>, Entry) {
+    let call = recorded.permit().call();
+    let entry = Entry {
+        request_id: Some(recorded.request_id().to_owned()),
+        server: Some(call.server().clone()),
+        tool: Some(call.tool().clone()),
+        ..Entry::new(Kind::Outcome)
+    };
+    let written = |out: &mut String, mut envelope: Object| {
+        out.push_str("{\"name\":");
+        Json::write_text(out, call.tool().as_str());
+        out.push_str(",\"arguments\":");
+        Json::write_object(out, call.sent());
+        for (key, value) in meta.into_entries() {
+            envelope.insert(key, value);
+        }
+        if !envelope.is_empty() {
+            out.push_str(",\"_meta\":");
+            Json::write_object(out, &envelope);
+        }
+        out.push('}');
+    };
+    (live.connection.ask("tools/call", written, asking).await, entry)
+}
+
+/// Returns what makes two calls the same call.
+fn repetition(call: &ToolCall) -> Digest {
+    let mut arguments = String::with_capacity(256);
+    Json::write_canonical_object(&mut arguments, &call.arguments);
+    let parts = [call.server.as_str(), call.tool.as_str(), &arguments];
+    Digest::of_parts(parts.into_iter().map(str::as_bytes))
+}
+
+fn repeated(count: u32) -> Refusal {
+    let reason = format!(
+        "this very call was made {count} times within a minute and always ended the same way; it is \
+         refused for a minute"
+    );
+    Refusal::structural(RefusalKind::CircuitBreaker, "circuit-breaker", reason)
+}
+
+fn failed(why: &str) -> Reply {
+    let mut content = Object::new();
+    content.insert("type", "text");
+    content.insert("text", format!("FAILED: {why}"));
+    let mut result = Object::new();
+    result.insert("content", vec![Json::Object(content)]);
+    result.insert("isError", true);
+    Reply::Result(Json::Object(result).to_string())
+}
+
+fn refused_entry(
+    refusal: &Refusal,
+    tool: Option<(&ServerName, &ToolName)>,
+    arguments: Option<Object>,
+    request_id: &str,
+) -> Entry {
+    Entry {
+        request_id: Some(request_id.to_owned()),
+        server: tool.map(|(server, _)| server.clone()),
+        tool: tool.map(|(_, tool)| tool.clone()),
+        arguments: arguments.map(Json::Object),
+        verdict: Some(Effect::Deny),
+        rule: Some(Arc::from(refusal.rule())),
+        reason: Some(Arc::from(refusal.reason())),
+        ..Entry::new(Kind::Intent)
+    }
+}
+
+impl std::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Broker").field("servers", &self.servers.keys()).finish_non_exhaustive()
+    }
+}

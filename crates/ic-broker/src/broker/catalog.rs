@@ -1,0 +1,120 @@
+//! Which tool was offered under which name.
+//!
+//! A name belongs to the first tool that has it, in the order of servers; another tool whose name
+//! comes out the same is not offered, because a call could mean either.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_types::{Digest, Json, ServerName, ToolName};
+use tokio::task::JoinSet;
+
+use super::Broker;
+use crate::locked;
+use crate::server::{Live, Server};
+use crate::tool::offered_name;
+
+/// How long a list of tools waits for servers that start.
+const LIST_WAIT: Duration = Duration::from_secs(20);
+
+/// The tools of all running servers, by the names under which they are offered.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    tools: BTreeMap<String, (ServerName, ToolName)>,
+}
+
+impl Catalog {
+    fn of<'a>(servers: impl Iterator<Item = (&'a ServerName, Arc<Live>)>) -> Self {
+        let mut tools = BTreeMap::new();
+        for (server, live) in servers {
+            for offer in live.tools().iter() {
+                let name = &offer.tool.name;
+                if let Entry::Vacant(place) = tools.entry(offered_name(server, name)) {
+                    place.insert((server.clone(), name.clone()));
+                }
+            }
+        }
+        Self { tools }
+    }
+}
+
+fn digest(tools: &[Json]) -> Digest {
+    Digest::of(Json::Array(tools.to_vec()).to_string().as_bytes())
+}
+
+impl Broker {
+    /// Lists the tools that are offered; servers that do not run yet are started.
+    ///
+    /// Servers that take too long are left out; clients hear of it when they are there.
+    pub async fn list_tools(&self) -> Vec<Json> {
+        let mut starting = JoinSet::new();
+        for server in self.servers.values().filter(|server| !server.is_not_there_yet()) {
+            let server = Arc::clone(server);
+            starting.spawn(async move {
+                if let Ok(live) = server.live().await {
+                    server.compare_again(&live);
+                }
+            });
+        }
+        let all = async { while starting.join_next().await.is_some() {} };
+        tokio::time::timeout(LIST_WAIT, all).await.ok();
+        // Starting goes on in tasks of its own; only our waiting ends here.
+        let tools = self.offered_tools().await;
+        *locked(&self.last_list) = Some(digest(&tools));
+        tools
+    }
+
+    /// Returns whether clients were given another list than they would be given now.
+    pub(super) async fn is_list_outdated(&self) -> bool {
+        let now = digest(&self.offered_tools().await);
+        locked(&self.last_list).is_some_and(|last| last != now)
+    }
+
+    async fn offered_tools(&self) -> Vec<Json> {
+        self.renew_catalog().await;
+        let catalog = Arc::clone(&*self.catalog.read().await);
+        let tools = catalog.tools.iter();
+        tools.filter_map(|(name, (server, tool))| self.entry(name, server, tool)).collect()
+    }
+
+    fn entry(&self, name: &str, server: &ServerName, tool: &ToolName) -> Option<Json> {
+        let table = self.servers.get(server)?.running()?.tools();
+        let offer = table.get(tool)?;
+        match offer.withheld {
+            Some(_) => None,
+            None => Some(Json::Object(offer.tool.offered(name))),
+        }
+    }
+
+    /// Returns the configured server whose tools have names like `name`.
+    pub(super) fn server_of(&self, name: &str) -> Option<Arc<Server>> {
+        let is_of = |server: &ServerName| {
+            name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
+        };
+        // `a` and `a_` can both fit `a___b`; the catalog knows, if it has the name.
+        if let Ok(catalog) = self.catalog.try_read()
+            && let Some((server, _)) = catalog.tools.get(name)
+        {
+            return self.servers.get(server).cloned();
+        }
+        self.servers.iter().find(|(server, _)| is_of(server)).map(|(_, server)| Arc::clone(server))
+    }
+
+    /// Returns the tool that is offered under `name`.
+    pub(super) async fn tool_of(&self, name: &str) -> Option<ToolName> {
+        if let Some((_, tool)) = self.catalog.read().await.tools.get(name) {
+            return Some(tool.clone());
+        }
+        // Its server may have come up since.
+        self.renew_catalog().await;
+        self.catalog.read().await.tools.get(name).map(|(_, tool)| tool.clone())
+    }
+
+    pub(super) async fn renew_catalog(&self) {
+        let running = self.servers.iter().filter_map(|(name, it)| Some((name, it.running()?)));
+        let catalog = Catalog::of(running);
+        *self.catalog.write().await = Arc::new(catalog);
+    }
+}

@@ -1,0 +1,173 @@
+//! How a broker is put together.
+//!
+//! Everything it needs is handed in; no file is looked for here, and no server is started.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use ic_audit::{AuditLog, Redactor};
+use ic_confine::Launcher;
+use ic_home::{Clock, FileError, file};
+use ic_policy::SandboxKind;
+use ic_types::{AbsolutePath, CanonicalPath, Json, Object, ServerName};
+use tokio::sync::{RwLock, broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::catalog::Catalog;
+use super::{Broker, news};
+use crate::breaker::Breaker;
+use crate::judge::Judge;
+use crate::launch::{self, Lent};
+use crate::pins::PinsFile;
+use crate::server::{Server, Yard};
+use crate::servers_file::ServersFile;
+
+/// How many news of servers wait to be dealt with.
+const NEWS_MAX: usize = 1024;
+/// How many announcements a slow client may miss none of.
+const ANNOUNCEMENTS_MAX: usize = 256;
+
+/// What a broker is made of.
+pub struct Setup {
+    /// Who decides.
+    pub judge: Judge,
+    /// The servers.
+    pub servers: ServersFile,
+    /// The record.
+    pub log: AuditLog,
+    /// What hides our keys.
+    pub redactor: Arc<Redactor>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// What starts processes.
+    pub launcher: Launcher,
+    /// Where trusted identities are kept.
+    pub pins: PinsFile,
+    /// The directory in which each server gets one of its own; it must exist.
+    pub private: PathBuf,
+    /// What the `${ENV:NAME}` of the servers file stand for.
+    pub variables: Vec<(String, String)>,
+    /// Keeps the requests of this run apart from those of earlier ones.
+    pub run: String,
+    /// Whoever is to know what happens.
+    pub witness: Arc<dyn Witness>,
+}
+
+/// Somebody who is told what happens, besides the record.
+pub trait Witness: Send + Sync {
+    /// Something that a person should know.
+    fn notice(&self, text: &str);
+    /// A line of a server's standard error: text of a stranger.
+    fn server_wrote(&self, server: &ServerName, line: &str);
+}
+
+impl Setup {
+    /// Makes the broker; must be called within the runtime that its servers are to live in.
+    pub fn build(self) -> Result<Arc<Broker>, FileError> {
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let (news, heard) = mpsc::channel(NEWS_MAX);
+        let roots = roots(&self.judge, &self.servers);
+        let yard = Arc::new(Yard {
+            launcher: self.launcher,
+            pins: self.pins,
+            clock: Arc::clone(&self.clock),
+            roots,
+            news,
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        });
+        let mut servers = std::collections::BTreeMap::new();
+        for (name, config) in self.servers.iter() {
+            let private = self.private.join(name.as_str());
+            file::create_dir(&private)?;
+            let lent = lent(&self.judge, private, &self.variables);
+            let spec = launch::spec(config, &lent, &self.judge.view(name));
+            let server = Server::new(name.clone(), config, spec, Arc::clone(&yard));
+            servers.insert(name.clone(), server);
+        }
+        let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
+        let broker = Arc::new(Broker {
+            judge: self.judge,
+            log: self.log,
+            clock: self.clock,
+            redactor: self.redactor,
+            servers,
+            catalog: RwLock::new(Arc::new(Catalog::default())),
+            last_list: Mutex::new(None),
+            breaker: Mutex::new(Breaker::default()),
+            announcements,
+            witness: self.witness,
+            requests: AtomicU64::new(1),
+            run: self.run,
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        });
+        tasks.spawn(news::deal(Arc::downgrade(&broker), heard, stop));
+        Ok(broker)
+    }
+}
+
+fn lent(judge: &Judge, private: PathBuf, variables: &[(String, String)]) -> Lent {
+    let sandbox = judge.bounds.sandbox.as_ref();
+    let absolute = |path: &CanonicalPath| AbsolutePath::new(path.as_path()).ok();
+    let directory = sandbox.and_then(|sandbox| absolute(&sandbox.path));
+    let is_workspace = sandbox.is_some_and(|sandbox| sandbox.kind == SandboxKind::Workspace);
+    Lent {
+        workspace: directory.clone().filter(|_| is_workspace),
+        // A session always has one; without it the server's own directory is the least it can have.
+        sandbox: directory
+            .or_else(|| AbsolutePath::new(&private).ok())
+            .unwrap_or_else(|| judge.home.clone()),
+        home: judge.home.clone(),
+        private,
+        variables: variables.to_vec(),
+    }
+}
+
+/// Makes the answer to `roots/list`: the sandbox, then the directories that allow rules name.
+fn roots(judge: &Judge, servers: &ServersFile) -> Json {
+    let mut seen: Vec<CanonicalPath> = Vec::new();
+    for (server, _) in servers.iter() {
+        for (path, _) in judge.directories(server) {
+            if !seen.contains(&path) {
+                seen.push(path);
+            }
+        }
+    }
+    roots_result(seen.iter().map(CanonicalPath::as_path))
+}
+
+/// Writes directories as the answer to `roots/list`.
+pub(crate) fn roots_result<'a>(directories: impl Iterator<Item = &'a Path>) -> Json {
+    let root = |uri: String| {
+        let mut root = Object::new();
+        root.insert("uri", uri);
+        Json::Object(root)
+    };
+    let mut result = Object::new();
+    result.insert("roots", directories.filter_map(file_uri).map(root).collect::<Vec<_>>());
+    Json::Object(result)
+}
+
+/// Writes a path as a `file:` URI.
+fn file_uri(path: &Path) -> Option<String> {
+    use std::fmt::Write as _;
+    let mut uri = String::from("file://");
+    for byte in path.to_str()?.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            // Writing to a string cannot fail.
+            byte => write!(uri, "%{byte:02X}").ok()?,
+        }
+    }
+    Some(uri)
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup").finish_non_exhaustive()
+    }
+}

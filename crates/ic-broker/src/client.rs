@@ -1,0 +1,478 @@
+//! A client: lines come in, each is answered, and what is not on a closed list goes nowhere.
+//!
+//! ```text
+//! reader ──▶ Lines ──▶ Message ──▶ Desk of methods ──▶ a task per call ──▶ outbox ──▶ writer
+//! ```
+//!
+//! Calls run side by side. An id is given back exactly as it came. The session behind it is opened by
+//! the first request that needs one, because some clients start a server only to ask who it is.
+
+mod era;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_mcp::{
+    Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError, code,
+    error_line, notification_line, result_line,
+};
+use ic_types::{Json, JsonLimits, Object};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::broker::{Announcement, Broker, Flight, Reply};
+use crate::locked;
+use crate::server::Progress;
+
+use era::Era;
+
+/// How many answers may wait for a client that does not read.
+const OUTBOX_MAX: usize = 1024;
+/// How many calls of one client run at once.
+const FLIGHTS_MAX: usize = 256;
+/// How long calls that run may take to end once the client has said all it had to say.
+const DRAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Who a client says it is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClientInfo {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The revision of the protocol that it speaks.
+    pub protocol: Option<ProtocolVersion>,
+}
+
+/// Opens the session that a client talks to.
+pub trait Open {
+    /// Why a session cannot be opened.
+    type Error: std::fmt::Display;
+
+    /// Opens it.
+    fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Self::Error>;
+}
+
+/// How serving a client ended.
+#[derive(Debug)]
+pub enum Ended<E> {
+    /// The client went away, or we were asked to stop; with the session, if one was opened.
+    Done(Option<Arc<Broker>>),
+    /// The session could not be opened.
+    NotOpened(E),
+}
+
+/// Serves one client until it goes away, or `stop` is cancelled.
+pub async fn serve<O: Open>(
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    open: O,
+    stop: &CancellationToken,
+) -> Ended<O::Error> {
+    let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
+    let gone = CancellationToken::new();
+    let writing = tokio::spawn(writer::write(writer, outgoing, gone.clone()));
+    let calls = TaskTracker::new();
+    let flights = Flights::default();
+    let end_all = stop.child_token();
+    let mut client = Client {
+        open,
+        broker: None,
+        era: Era::Undecided,
+        outbox,
+        flights: flights.clone(),
+        calls: calls.clone(),
+        log_level: Arc::new(Mutex::new(Level::default())),
+        end_all: end_all.clone(),
+    };
+    let listened = tokio::select! {
+        listened = client.listen(reader) => listened,
+        () = stop.cancelled() => Ok(()),
+        () = gone.cancelled() => Ok(()),
+    };
+    // What was asked is answered, unless nobody would read it.
+    calls.close();
+    tokio::select! {
+        () = calls.wait() => {}
+        () = stop.cancelled() => {}
+        () = gone.cancelled() => {}
+        () = tokio::time::sleep(DRAIN_MAX) => {}
+    }
+    flights.cancel_all();
+    end_all.cancel();
+    calls.wait().await;
+    let broker = client.broker.take();
+    drop(client);
+    // The last sender is gone, so the writer ends once everything is written.
+    tokio::time::timeout(DRAIN_MAX, writing).await.ok();
+    match listened {
+        Ok(()) => Ended::Done(broker),
+        Err(error) => Ended::NotOpened(error),
+    }
+}
+
+struct Client<O: Open> {
+    open: O,
+    broker: Option<Arc<Broker>>,
+    era: Era,
+    outbox: mpsc::Sender<String>,
+    flights: Flights,
+    calls: TaskTracker,
+    log_level: Arc<Mutex<Level>>,
+    end_all: CancellationToken,
+}
+
+/// The calls that run, by the client's ids.
+#[derive(Clone, Debug, Default)]
+struct Flights(Arc<Mutex<HashMap<Id, CancellationToken>>>);
+
+/// The least severe message that the client wants to hear of, as a place in [`LEVELS`].
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+struct Level(usize);
+
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// What a method is to us.
+enum Method {
+    Initialize,
+    Discover,
+    Ping,
+    ListTools,
+    CallTool,
+    SetLevel,
+    Other,
+}
+
+impl Method {
+    fn of(name: &str) -> Self {
+        match name {
+            "initialize" => Self::Initialize,
+            "server/discover" => Self::Discover,
+            "ping" => Self::Ping,
+            "tools/list" => Self::ListTools,
+            "tools/call" => Self::CallTool,
+            "logging/setLevel" => Self::SetLevel,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<O: Open> Client<O> {
+    /// Takes in lines until there are no more.
+    async fn listen(&mut self, mut reader: impl AsyncRead + Unpin) -> Result<(), O::Error> {
+        let mut lines = Lines::new(JsonLimits::CALL.bytes_max);
+        loop {
+            match reader.read_buf(lines.room()).await {
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) => {}
+            }
+            while let Some(line) = lines.next() {
+                match line {
+                    Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+                    Line::Whole(line) => self.take(line).await?,
+                    Line::TooLong => {
+                        let reason = "the message is longer than 16 MiB";
+                        self.refuse(None, code::INVALID_REQUEST, "a message", reason).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, line: &[u8]) -> Result<(), O::Error> {
+        match Message::parse(line, JsonLimits::CALL) {
+            Ok(Message::Request(request)) => self.request(request).await,
+            Ok(Message::Notification(notification)) => self.notification(notification).await,
+            // We ask clients nothing, so no answer is expected.
+            Ok(Message::Response(_)) => {
+                self.record("a response", "nothing was asked").map(drop)
+            }
+            Err(MessageFault::Json(error)) => {
+                let reason = error.to_string();
+                self.refuse(None, code::PARSE_ERROR, "a message", &reason).await
+            }
+            Err(MessageFault::Batch) => {
+                let reason = "batches are not accepted";
+                self.refuse(None, code::INVALID_REQUEST, "a batch", reason).await
+            }
+            Err(MessageFault::Shape { id, is_response, reason }) => {
+                let id = id.filter(|_| !is_response);
+                self.refuse(id.as_ref(), code::INVALID_REQUEST, "a message", reason).await
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Request) -> Result<(), O::Error> {
+        let Request { id, method, params } = request;
+        if self.flights.has(&id) {
+            // An answer under this id would be taken for that of the call that runs.
+            let reason = format!("the id {id} belongs to a request that still runs");
+            return self.refuse(None, code::INVALID_REQUEST, &method, &reason).await;
+        }
+        let kind = Method::of(&method);
+        if let Err(error) = self.era.admit(&kind, &params) {
+            self.record(&method, &error.message)?;
+            self.send(error_line(Some(&id), &error)).await;
+            return Ok(());
+        }
+        match kind {
+            Method::Initialize => self.initialize(&id, &params).await,
+            Method::Discover => {
+                self.answer(&id, &era::discovered()).await;
+                Ok(())
+            }
+            Method::Ping => {
+                self.answer(&id, &Object::new()).await;
+                Ok(())
+            }
+            Method::ListTools => self.list_tools(id, &params).await,
+            Method::CallTool => self.call_tool(id, params).await,
+            Method::SetLevel => self.set_level(&id, &params).await,
+            Method::Other => {
+                let reason = format!("the method `{}` is not offered", shortened(&method));
+                self.refuse(Some(&id), code::METHOD_NOT_FOUND, &method, &reason).await
+            }
+        }
+    }
+
+    async fn initialize(&mut self, id: &Id, params: &Object) -> Result<(), O::Error> {
+        let requested = params.get("protocolVersion").and_then(Json::as_str).unwrap_or_default();
+        let version = ProtocolVersion::answer_to(requested);
+        self.era = Era::Initialized(version);
+        let info = era::client_info(params.get("clientInfo"), version);
+        let broker = match self.session(Some(&info)) {
+            Ok(broker) => broker,
+            Err(error) => {
+                let failure = RpcError::new(code::INTERNAL_ERROR, error.to_string());
+                self.send(error_line(Some(id), &failure)).await;
+                return Err(error);
+            }
+        };
+        let event = era::event(&info);
+        if let Err(error) = broker.record_event(event) {
+            let failure = RpcError::new(code::INTERNAL_ERROR, crate::chain(&error));
+            self.send(error_line(Some(id), &failure)).await;
+            return Ok(());
+        }
+        self.answer(id, &era::initialized(version)).await;
+        Ok(())
+    }
+
+    async fn list_tools(&mut self, id: Id, params: &Object) -> Result<(), O::Error> {
+        if params.get("cursor").is_some() {
+            // There is one page, so no cursor of ours can be known.
+            let reason = "there is no such page";
+            return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/list", reason).await;
+        }
+        let broker = self.session(None)?;
+        let (outbox, era) = (self.outbox.clone(), self.era);
+        let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/list").await };
+        let flights = self.flights.clone();
+        self.calls.spawn(async move {
+            let listed = cancel.run_until_cancelled(broker.list_tools()).await;
+            flights.land(&id);
+            if let Some(tools) = listed {
+                let mut result = Object::new();
+                result.insert("tools", tools);
+                era.complete_list(&mut result);
+                outbox.send(result_line(Some(&id), |out| Json::write_object(out, &result))).await.ok();
+            }
+        });
+        Ok(())
+    }
+
+    async fn call_tool(&mut self, id: Id, params: Object) -> Result<(), O::Error> {
+        let broker = self.session(None)?;
+        let (asked, token) = match era::asked(params) {
+            Ok(asked) => asked,
+            Err(reason) => {
+                return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/call", &reason).await;
+            }
+        };
+        let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/call").await };
+        let progress = token.map(|token| Progress { token, outbox: self.outbox.clone() });
+        let flight = Flight { cancel, progress, turn: broker.turn(&asked.name) };
+        let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
+        self.calls.spawn(async move {
+            let reply = broker.call(asked, flight).await;
+            flights.land(&id);
+            let line = match reply {
+                Reply::Result(text) => result_line(Some(&id), |out| era.complete(out, &text)),
+                Reply::Error(error) => error_line(Some(&id), &error),
+                Reply::Nothing => return,
+            };
+            outbox.send(line).await.ok();
+        });
+        Ok(())
+    }
+
+    async fn set_level(&mut self, id: &Id, params: &Object) -> Result<(), O::Error> {
+        let asked = params.get("level").and_then(Json::as_str);
+        let level = asked.and_then(|asked| LEVELS.iter().position(|level| *level == asked));
+        match level {
+            Some(level) => {
+                *locked(&self.log_level) = Level(level);
+                self.answer(id, &Object::new()).await;
+                Ok(())
+            }
+            None => {
+                let reason = "`level` is not one of those that the protocol knows";
+                self.refuse(Some(id), code::INVALID_PARAMS, "logging/setLevel", reason).await
+            }
+        }
+    }
+
+    async fn notification(&mut self, notification: Notification) -> Result<(), O::Error> {
+        let Notification { method, mut params } = notification;
+        match method.as_str() {
+            "notifications/cancelled" => {
+                let id = params.remove("requestId").map(Id::of_json).and_then(Result::ok);
+                if let Some(id) = id {
+                    // What has been answered already cannot be taken back, and need not be.
+                    self.flights.cancel(&id);
+                }
+                Ok(())
+            }
+            // Roots come from the policy, and we ask clients nothing that could make progress.
+            "notifications/initialized"
+            | "notifications/progress"
+            | "notifications/roots/list_changed" => Ok(()),
+            _ => self.record(&method, "this notification is not expected").map(drop),
+        }
+    }
+
+    /// Returns the session, and opens it if need be.
+    fn session(&mut self, info: Option<&ClientInfo>) -> Result<Arc<Broker>, O::Error> {
+        if let Some(broker) = &self.broker {
+            return Ok(Arc::clone(broker));
+        }
+        let nobody = ClientInfo::default();
+        let broker = self.open.open(info.unwrap_or(&nobody))?;
+        self.broker = Some(Arc::clone(&broker));
+        let listener = Listener {
+            announcements: broker.announcements(),
+            outbox: self.outbox.clone(),
+            level: Arc::clone(&self.log_level),
+        };
+        let end_all = self.end_all.clone();
+        // No call: nobody waits for it to end by itself.
+        tokio::spawn(async move {
+            end_all.run_until_cancelled(listener.pass_on()).await;
+        });
+        Ok(broker)
+    }
+
+    /// Records and answers something that is not served.
+    async fn refuse(
+        &mut self,
+        id: Option<&Id>,
+        code: i64,
+        what: &str,
+        reason: &str,
+    ) -> Result<(), O::Error> {
+        self.record(what, reason)?;
+        self.send(error_line(id, &RpcError::new(code, reason))).await;
+        Ok(())
+    }
+
+    fn record(&mut self, what: &str, reason: &str) -> Result<(), O::Error> {
+        self.session(None)?.record_refused_request(what, reason);
+        Ok(())
+    }
+
+    async fn too_many(&mut self, id: &Id, what: &str) -> Result<(), O::Error> {
+        let reason = format!("more than {FLIGHTS_MAX} requests run at once");
+        self.refuse(Some(id), code::INVALID_REQUEST, what, &reason).await
+    }
+
+    fn fly(&self, id: &Id) -> Option<CancellationToken> {
+        self.flights.take_off(id.clone(), &self.end_all)
+    }
+
+    async fn answer(&self, id: &Id, result: &Object) {
+        self.send(result_line(Some(id), |out| self.era.complete_object(out, result))).await;
+    }
+
+    async fn send(&self, line: String) {
+        // A client that is gone is noticed by the writer.
+        self.outbox.send(line).await.ok();
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+/// Passes on what the session announces.
+struct Listener {
+    announcements: broadcast::Receiver<Announcement>,
+    outbox: mpsc::Sender<String>,
+    level: Arc<Mutex<Level>>,
+}
+
+impl Listener {
+    async fn pass_on(mut self) {
+        loop {
+            let line = match self.announcements.recv().await {
+                Ok(Announcement::ToolsChanged) => {
+                    notification_line("notifications/tools/list_changed", &Object::new())
+                }
+                Ok(Announcement::Log(params)) => {
+                    let level = params.get("level").and_then(Json::as_str);
+                    let level = level.and_then(|it| LEVELS.iter().position(|known| *known == it));
+                    match level {
+                        Some(level) if *locked(&self.level) <= Level(level) => {
+                            notification_line("notifications/message", &params)
+                        }
+                        _ => continue,
+                    }
+                }
+                // A client that is slow misses some of it.
+                Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                Err(broadcast::error::RecvError::Closed) => return,
+            };
+            // Announcements never hold up answers.
+            self.outbox.try_send(line).ok();
+        }
+    }
+}
+
+// === impl Flights ===
+
+impl Flights {
+    fn has(&self, id: &Id) -> bool {
+        locked(&self.0).contains_key(id)
+    }
+
+    /// Notes that a request runs; `None` if there are too many.
+    fn take_off(&self, id: Id, end_all: &CancellationToken) -> Option<CancellationToken> {
+        let mut flights = locked(&self.0);
+        if FLIGHTS_MAX <= flights.len() {
+            return None;
+        }
+        let cancel = end_all.child_token();
+        flights.insert(id, cancel.clone());
+        Some(cancel)
+    }
+
+    fn land(&self, id: &Id) {
+        locked(&self.0).remove(id);
+    }
+
+    fn cancel(&self, id: &Id) {
+        if let Some(cancel) = locked(&self.0).get(id) {
+            cancel.cancel();
+        }
+    }
+
+    fn cancel_all(&self) {
+        for cancel in locked(&self.0).values() {
+            cancel.cancel();
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Puts a policy, its surroundings and the resolver together, so that calls can be judged.
+//!
+//! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
+
+use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
+use ic_resolve::{RealDisk, Resolver};
+use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
+
+use crate::launch::{self, View};
+
+/// Everything that is needed to judge a call.
+#[derive(Debug)]
+pub struct Judge {
+    /// The policy in force.
+    pub policy: Policy,
+    /// What surrounds its decisions.
+    pub bounds: Bounds,
+    /// The user's home directory.
+    pub home: AbsolutePath,
+}
+
+impl Judge {
+    /// Resolves and judges one call.
+    pub fn judge(&self, call: ToolCall) -> Verdict {
+        evaluate(&self.policy, &self.bounds, self.resolve(call))
+    }
+
+    /// Resolves one call and returns all that speaks for or against it.
+    pub fn explain(&self, call: ToolCall) -> (ResolvedCall, Vec<Finding>) {
+        let call = self.resolve(call);
+        let findings = explain(&self.policy, &self.bounds, &call);
+        (call, findings)
+    }
+
+    /// Returns the directories that `server` has to see: the sandbox, then what allow rules name.
+    pub fn directories(&self, server: &ServerName) -> Vec<(CanonicalPath, Vec<Role>)> {
+        let every_role = || Role::all().collect();
+        let sandbox = self.bounds.sandbox.iter().map(|it| (it.path.clone(), every_role()));
+        sandbox.chain(self.policy.opened_directories(server)).collect()
+    }
+
+    /// Returns what `server` may see, if it is one of ours.
+    pub fn view(&self, server: &ServerName) -> View {
+        launch::view(&self.directories(server), &self.bounds.protected)
+    }
+
+    fn resolve(&self, call: ToolCall) -> ResolvedCall {
+        let sandbox = self.bounds.sandbox.as_ref();
+        Resolver { disk: &RealDisk, home: &self.home, sandbox }.resolve(&self.policy, call)
+    }
+}

@@ -1,0 +1,59 @@
+//! The trusted kernel: a call comes in, is judged, recorded, forwarded or refused, and answered.
+//!
+//! ```text
+//! client ──lines──▶ client ──Asked──▶ Broker ──Recorded──▶ server ──lines──▶ MCP server
+//!        ◀──lines──        ◀──Reply──        ◀──Outcome──        ◀──lines──
+//! ```
+//!
+//! MCP is spoken on both sides, on each in the revision that the other end wants. Nothing that a
+//! client or a server sends is passed on as it came: it is parsed once, and what was looked at is
+//! written again.
+//!
+//! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
+//! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
+//! and [`servers_file`] (how servers come to be), [`mod@probe`] (a look at one outside a session),
+//! [`judge`].
+//!
+//! # Invariants
+//!
+//! - Only a `Recorded` call is sent to a server, and it is sent once.
+//! - What a client may ask is a closed list; what a server may ask is an even shorter one.
+//! - A result is held to limits before anybody reads it, and our own keys are masked in it.
+//! - Every queue has an end, and a peer that does not read slows down nobody but itself.
+
+mod breaker;
+pub mod broker;
+pub mod client;
+pub mod judge;
+pub mod launch;
+pub mod pins;
+pub mod probe;
+pub mod refusal;
+mod result;
+mod server;
+pub mod servers_file;
+pub mod stdio;
+pub mod tool;
+
+pub use broker::{Broker, Setup, Witness};
+pub use judge::Judge;
+pub use server::{HandshakeError, Introduction};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks `mutex`; what it guards is whole even if somebody panicked while holding it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Joins an error and its causes by colons.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(": ");
+        message.push_str(&error.to_string());
+        cause = error.source();
+    }
+    message
+}

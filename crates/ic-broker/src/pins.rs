@@ -1,0 +1,297 @@
+//! `servers.lock.json`: what each server was when somebody trusted it.
+//!
+//! A server's identity is how it is started, and what it says of each of its tools. The first start
+//! records it; whatever differs later is withheld until a person has looked at it. Nothing is
+//! started here, and nobody is asked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ic_home::{FileError, Home, Lock, file};
+use ic_types::{Digest, Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
+
+use crate::servers_file::{ServerConfig, Start};
+use crate::tool::{self, Tool};
+
+/// The largest file that is read.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// How a server is started, in the form in which it is compared and shown.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    start: Object,
+}
+
+/// Where the trusted identities are kept.
+#[derive(Clone, Debug)]
+pub struct PinsFile {
+    path: PathBuf,
+    lock: PathBuf,
+}
+
+/// What was trusted, by server.
+#[derive(Clone, Debug, Default)]
+pub struct Pins(BTreeMap<String, Pin>);
+
+/// One server as it was when it was trusted.
+#[derive(Clone, Debug)]
+pub struct Pin {
+    /// How it was started.
+    pub start: Object,
+    /// What it said of each tool.
+    pub tools: BTreeMap<String, Object>,
+    /// When that was.
+    pub at: String,
+}
+
+/// What is known of a server or a tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// Nothing.
+    New,
+    /// It is as it was.
+    Trusted,
+    /// It is not as it was.
+    Changed,
+}
+
+/// A file of identities that cannot be used; then no server that is not ours is started.
+#[derive(Debug, thiserror::Error)]
+pub enum PinsError {
+    /// The file cannot be read or written.
+    #[error("cannot use the servers' trusted identities")]
+    File(#[from] FileError),
+    /// The file is no JSON.
+    #[error("`{}` is no JSON", .path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: JsonError,
+    },
+    /// The file has another shape than ours.
+    #[error("`{}` is not what we wrote: {reason}", .path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// Returns the identity of a configured server.
+    ///
+    /// Of the environment only the names count, because the values may be secret.
+    pub fn of(config: &ServerConfig) -> Self {
+        let mut start = Object::new();
+        match &config.start {
+            Start::Builtin(builtin) => start.insert("builtin", builtin.as_str()),
+            Start::Command(line) => {
+                let texts = |texts: Vec<&String>| -> Vec<Json> {
+                    texts.into_iter().map(|text| Json::from(text.as_str())).collect()
+                };
+                start.insert("command", line.program.as_str());
+                start.insert("args", texts(line.arguments.iter().collect()));
+                start.insert("env", texts(line.environment.keys().collect()));
+                if let Some(directory) = &line.directory {
+                    start.insert("cwd", directory.as_str());
+                }
+            }
+            Start::Url(url) => start.insert("url", url.as_str()),
+        }
+        Self { start }
+    }
+
+    /// Returns the identity as it is written down.
+    pub fn as_object(&self) -> &Object {
+        &self.start
+    }
+
+    /// Returns the hash of the identity.
+    pub fn hash(&self) -> Digest {
+        tool::hash(&self.start)
+    }
+}
+
+// === impl PinsFile ===
+
+impl PinsFile {
+    /// Names the file in a home.
+    pub fn of(home: &Home) -> Self {
+        Self { path: home.servers_lock(), lock: home.servers_lock_lock() }
+    }
+
+    /// Reads what was trusted; nothing if there is no file.
+    pub fn read(&self) -> Result<Pins, PinsError> {
+        let Some(bytes) = file::read(&self.path, BYTES_MAX)? else { return Ok(Pins::default()) };
+        let json = Json::parse(&bytes, JsonLimits::ARTIFACT)
+            .map_err(|source| PinsError::Json { path: self.path.clone(), source })?;
+        Pins::of_json(json)
+            .map_err(|reason| PinsError::Shape { path: self.path.clone(), reason: reason.to_owned() })
+    }
+
+    /// Records that `server` is trusted as it is now; other processes may record others meanwhile.
+    pub fn trust<'a>(
+        &self,
+        server: &ServerName,
+        identity: &Identity,
+        tools: impl IntoIterator<Item = &'a Tool>,
+        now: Timestamp,
+    ) -> Result<(), PinsError> {
+        let pin = Pin::new(identity, tools, now);
+        self.change(|pins| {
+            pins.0.insert(server.to_string(), pin);
+        })
+    }
+
+    /// Records `server` only if nothing is known of it yet; returns what is known then, and whether
+    /// it was the first time.
+    pub fn trust_first<'a>(
+        &self,
+        server: &ServerName,
+        identity: &Identity,
+        tools: impl IntoIterator<Item = &'a Tool>,
+        now: Timestamp,
+    ) -> Result<(Pins, bool), PinsError> {
+        let pins = self.read()?;
+        if pins.get(server).is_some() {
+            return Ok((pins, false));
+        }
+        let pin = Pin::new(identity, tools, now);
+        self.change(|pins| {
+            // SECURITY: somebody else may have recorded it since we looked, and then that counts.
+            let is_first = pins.get(server).is_none();
+            pins.0.entry(server.to_string()).or_insert(pin);
+            (pins.clone(), is_first)
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Pins) -> T) -> Result<T, PinsError> {
+        let _lock = Lock::acquire(&self.lock)?;
+        let mut pins = self.read()?;
+        let changed = change(&mut pins);
+        file::replace(&self.path, pins.to_json().to_string().as_bytes())?;
+        Ok(changed)
+    }
+}
+
+impl Pin {
+    fn new<'a>(
+        identity: &Identity,
+        tools: impl IntoIterator<Item = &'a Tool>,
+        now: Timestamp,
+    ) -> Self {
+        let tools = tools.into_iter().map(|it| (it.name.to_string(), it.listed.clone()));
+        Self { start: identity.start.clone(), tools: tools.collect(), at: now.to_string() }
+    }
+}
+
+// === impl Pins ===
+
+impl Pins {
+    /// Returns what is known of one server.
+    pub fn get(&self, server: &ServerName) -> Option<&Pin> {
+        self.0.get(server.as_str())
+    }
+
+    /// Returns how a server's way of being started compares with what was trusted.
+    pub fn of_start(&self, server: &ServerName, identity: &Identity) -> Standing {
+        match self.get(server) {
+            None => Standing::New,
+            Some(pin) if tool::hash(&pin.start) == identity.hash() => Standing::Trusted,
+            Some(_) => Standing::Changed,
+        }
+    }
+
+    /// Returns how a tool compares with what was trusted.
+    pub fn of_tool(&self, server: &ServerName, tool: &Tool) -> Standing {
+        match self.get(server).and_then(|pin| pin.tools.get(tool.name.as_str())) {
+            None => Standing::New,
+            Some(listed) if tool::hash(listed) == tool.hash() => Standing::Trusted,
+            Some(_) => Standing::Changed,
+        }
+    }
+
+    /// Returns why a tool is withheld, if it is; of a server that nobody knows, every tool is.
+    pub fn why_withheld(&self, server: &ServerName, tool: &Tool) -> Option<String> {
+        match self.of_tool(server, tool) {
+            Standing::Trusted => None,
+            Standing::Changed => {
+                Some("what the server says of it has changed since it was trusted".to_owned())
+            }
+            Standing::New => Some(match tool.hidden_text() {
+                Some(hidden) => hidden,
+                None => "it was not there when the server was trusted".to_owned(),
+            }),
+        }
+    }
+
+    /// Returns how many servers are known.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether no server is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn of_json(json: Json) -> Result<Self, &'static str> {
+        let mut file = object(json)?;
+        match file.remove("version") {
+            Some(Json::Number(version)) if version.as_str() == "1" => {}
+            _ => return Err("`version` is not 1"),
+        }
+        let servers = object(file.remove("servers").ok_or("`servers` is missing")?)?;
+        let pin = |pin: Json| -> Result<Pin, &'static str> {
+            let mut pin = object(pin)?;
+            let start = object(pin.remove("identity").ok_or("an `identity` is missing")?)?;
+            let tools = object(pin.remove("tools").ok_or("`tools` are missing")?)?;
+            let tools: Result<_, &'static str> =
+                tools.into_entries().map(|(name, tool)| Ok((name, object(tool)?))).collect();
+            let at = pin.get("trustedAt").and_then(Json::as_str).unwrap_or_default().to_owned();
+            Ok(Pin { start, tools: tools?, at })
+        };
+        servers.into_entries().map(|(name, it)| Ok((name, pin(it)?))).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn to_json(&self) -> Json {
+        let mut servers = Object::new();
+        for (name, pin) in &self.0 {
+            let mut tools = Object::new();
+            for (name, tool) in &pin.tools {
+                tools.insert(name.as_str(), tool.clone());
+            }
+            let mut entry = Object::new();
+            entry.insert("identity", pin.start.clone());
+            entry.insert("identityHash", tool::hash(&pin.start).to_string());
+            entry.insert("trustedAt", pin.at.as_str());
+            entry.insert("tools", tools);
+            servers.insert(name.as_str(), entry);
+        }
+        let mut file = Object::new();
+        file.insert("version", 1_u64);
+        file.insert("servers", servers);
+        Json::Object(file)
+    }
+}
+
+/// Says that a server is not started, because that would be another way than it was trusted to.
+pub fn withheld_start(server: &ServerName) -> String {
+    format!(
+        "it is started in another way than it was when it was trusted, so it is withheld; a person \
+         can look at the difference with `ironcurtain servers trust {server}`"
+    )
+}
+
+fn object(json: Json) -> Result<Object, &'static str> {
+    match json {
+        Json::Object(object) => Ok(object),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            Err("something that should be an object is none")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Looks at one server outside a session: starts it, meets it, lists its tools, and ends it.
+//!
+//! Nothing is trusted or recorded by that, and no tool is called. Whether the server may be started at
+//! all, because it is new or started in another way than it was trusted to, is for the caller to know.
+
+use ic_confine::{Confinement, Launcher};
+use ic_types::ServerName;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::broker::roots_result;
+use crate::launch::{self, LaunchFault, Lent, View};
+use crate::server::handshake::meet_and_list;
+use crate::server::{Introduction, START_MAX, process};
+use crate::servers_file::ServerConfig;
+use crate::tool::{Tool, UnusableTool};
+
+/// What a server is lent while it is looked at.
+#[derive(Debug)]
+pub struct Ground<'a> {
+    /// What starts it.
+    pub launcher: &'a Launcher,
+    /// What a session would lend it; the directories must exist.
+    pub lent: Lent,
+    /// What it may see, if it is one of ours.
+    pub view: View,
+}
+
+/// A server that was looked at.
+#[derive(Debug)]
+pub struct Probed {
+    /// What it says of itself.
+    pub introduction: Introduction,
+    /// Its tools, sorted by name.
+    pub tools: Vec<Tool>,
+    /// What it lists besides and cannot be used.
+    pub unusable: Vec<UnusableTool>,
+    /// How long it took until the tools were known.
+    pub start_ms: u64,
+    /// What kept it from doing harm.
+    pub confinement: Confinement,
+}
+
+/// A server that could not be looked at.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum ProbeError {
+    /// It cannot be written out how it is started.
+    #[error(transparent)]
+    Launch(#[from] LaunchFault),
+    /// It did not start, or did not answer as the protocol says; with its last words, if it had any.
+    #[error("{0}")]
+    Server(String),
+}
+
+/// Starts the server, meets it, lists its tools, and ends it whatever came of that.
+///
+/// Must be called within a runtime. If the returned future is dropped, the server is ended too.
+pub async fn probe(
+    name: &ServerName,
+    config: &ServerConfig,
+    ground: &Ground<'_>,
+) -> Result<Probed, ProbeError> {
+    let spec = launch::spec(config, &ground.lent, &ground.view)?;
+    let tasks = TaskTracker::new();
+    let roots = roots_result(std::iter::once(ground.lent.sandbox.as_path()));
+    let host = process::Host { name, launcher: ground.launcher, roots: &roots, tasks: &tasks };
+    let since = Instant::now();
+    let (running, connection) =
+        process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
+    let confinement = running.confinement();
+    let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
+    let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    connection.end("it was looked at");
+    let words = running.stop().await;
+    let (introduction, tools, unusable) =
+        met.map_err(|error| ProbeError::Server(format!("{error}{words}")))?;
+    Ok(Probed { introduction, tools, unusable, start_ms, confinement })
+}

@@ -1,0 +1,356 @@
+//! One server of a session: started on first use, watched while it runs, started again when it died.
+//!
+//! ```text
+//! Idle ──first use──▶ Starting ──▶ Up ──it ends──▶ Down ──use, after a while──▶ Starting
+//!                        └────────fails───────────▶ Down         (longer after each failure)
+//! ```
+//!
+//! A call that was under way when a server died is not sent again: it may have acted. What a server
+//! may be asked is not decided here.
+
+mod connection;
+pub(crate) mod handshake;
+pub(crate) mod process;
+mod table;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_confine::{ChildSpec, Confinement, Launcher};
+use ic_home::Clock;
+use ic_types::{Json, ServerName};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use connection::{Asking, Connection, News, Progress, Unanswered};
+pub use handshake::{HandshakeError, Introduction};
+pub(crate) use table::{Offer, ToolTable};
+
+use crate::launch::LaunchFault;
+use crate::locked;
+use crate::pins::{self, Identity, Pins, PinsFile, Standing};
+use crate::servers_file::{ServerConfig, Start};
+use crate::tool::{Tool, UnusableTool};
+
+/// How long a server may take to start and to list its tools.
+pub(crate) const START_MAX: Duration = Duration::from_secs(60);
+/// How long we wait before a server that died is started again, at first and at most.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+/// A server that ran for so long has recovered from earlier failures.
+const HEALTHY_AFTER: Duration = Duration::from_secs(60);
+
+/// A server, whether it runs or not.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) name: ServerName,
+    pub(crate) identity: Identity,
+    is_ours: bool,
+    is_serial: bool,
+    /// How it is started, or why it cannot be.
+    spec: Result<ChildSpec, LaunchFault>,
+    yard: Arc<Yard>,
+    phase: Mutex<Phase>,
+    /// What the last call of a server that takes them one by one signals when it is done.
+    last_turn: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+/// What the servers of a session share.
+pub(crate) struct Yard {
+    pub(crate) launcher: Launcher,
+    pub(crate) pins: PinsFile,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The answer to a server's `roots/list`.
+    pub(crate) roots: Json,
+    /// Where a server's news go.
+    pub(crate) news: mpsc::Sender<(ServerName, ServerNews)>,
+    pub(crate) tasks: TaskTracker,
+    /// Cancelled when the session ends.
+    pub(crate) stop: CancellationToken,
+}
+
+/// What happens to a server, besides calls.
+#[derive(Debug)]
+pub(crate) enum ServerNews {
+    /// It runs, and its tools are known.
+    Up(Arc<Live>),
+    /// It does not run any more, or could not be started.
+    Down(String),
+    /// Its identity was recorded for the first time, with so many tools.
+    Recorded(usize),
+    /// Its tools are not what they were.
+    ToolsChanged,
+    /// It said something.
+    Said(News),
+    /// It wrote to its standard error.
+    Wrote(String),
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Starting(watch::Receiver<Option<Started>>),
+    Up(Arc<Live>),
+    Down(Down),
+}
+
+type Started = Result<Arc<Live>, Unavailable>;
+
+#[derive(Debug)]
+struct Down {
+    why: Arc<str>,
+    failures: u32,
+    retry_at: Instant,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) introduction: Introduction,
+    pub(crate) confinement: Confinement,
+    tools: Mutex<Arc<ToolTable>>,
+    since: Instant,
+}
+
+/// A server that cannot be used now.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the server `{server}` is not available: {why}")]
+pub(crate) struct Unavailable {
+    server: ServerName,
+    why: Arc<str>,
+}
+
+/// A place in the order of calls; dropped when the call is done.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    before: Option<oneshot::Receiver<()>>,
+    _done: oneshot::Sender<()>,
+}
+
+impl Server {
+    pub(crate) fn new(
+        name: ServerName,
+        config: &ServerConfig,
+        spec: Result<ChildSpec, LaunchFault>,
+        yard: Arc<Yard>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            identity: Identity::of(config),
+            is_ours: matches!(config.start, Start::Builtin(_)),
+            is_serial: config.is_serial,
+            spec,
+            yard,
+            phase: Mutex::new(Phase::Idle),
+            last_turn: Mutex::new(None),
+        })
+    }
+
+    /// Returns whether the server is part of a later version; then nobody misses it.
+    pub(crate) fn is_not_there_yet(&self) -> bool {
+        matches!(self.spec, Err(LaunchFault::NotYet(_)))
+    }
+
+    /// Takes a place in the order of calls, if the server wants them one by one.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        self.is_serial.then(|| {
+            let (done, after) = oneshot::channel();
+            Turn { before: locked(&self.last_turn).replace(after), _done: done }
+        })
+    }
+
+    /// Returns the running server, and starts it if need be.
+    pub(crate) async fn live(self: &Arc<Self>) -> Started {
+        let mut starting = {
+            let mut phase = locked(&self.phase);
+            match &*phase {
+                Phase::Up(live) if !live.connection.over().is_cancelled() => {
+                    return Ok(Arc::clone(live));
+                }
+                Phase::Down(down) if Instant::now() < down.retry_at => {
+                    let wait = down.retry_at - Instant::now();
+                    let why = format!("{}; next try in {} ms", down.why, wait.as_millis());
+                    return Err(self.unavailable(&why));
+                }
+                Phase::Starting(starting) => starting.clone(),
+                Phase::Idle | Phase::Up(_) | Phase::Down(_) => self.begin(&mut phase),
+            }
+        };
+        let started = starting.wait_for(Option::is_some).await;
+        match started.ok().and_then(|started| started.clone()) {
+            Some(started) => started,
+            None => Err(self.unavailable("the session ends")),
+        }
+    }
+
+    /// Returns the running server, if it runs.
+    pub(crate) fn running(&self) -> Option<Arc<Live>> {
+        match &*locked(&self.phase) {
+            Phase::Up(live) => Some(Arc::clone(live)),
+            Phase::Idle | Phase::Starting(_) | Phase::Down(_) => None,
+        }
+    }
+
+    /// Lists the tools of a running server again.
+    pub(crate) async fn list_again(&self, live: &Live) -> Result<(), HandshakeError> {
+        let (tools, unusable) =
+            handshake::list_tools(&live.connection, &self.yard.stop, START_MAX).await?;
+        let table = self.table(tools, unusable).map_err(HandshakeError::Unanswered)?;
+        *locked(&live.tools) = Arc::new(table);
+        Ok(())
+    }
+
+    /// Compares the tools of a running server with what is trusted by now.
+    pub(crate) fn compare_again(&self, live: &Live) {
+        let Ok(pins) = self.yard.pins.read() else { return };
+        let mut tools = locked(&live.tools);
+        let compared = tools.compared(&self.name, &pins, self.is_ours);
+        *tools = Arc::new(compared);
+    }
+
+    fn begin(self: &Arc<Self>, phase: &mut Phase) -> watch::Receiver<Option<Started>> {
+        let failures = match phase {
+            Phase::Down(down) => down.failures,
+            Phase::Up(_) | Phase::Idle | Phase::Starting(_) => 0,
+        };
+        let (tell, starting) = watch::channel(None);
+        *phase = Phase::Starting(starting.clone());
+        let server = Arc::clone(self);
+        self.yard.tasks.spawn(async move {
+            let started = server.start(failures).await.map_err(|why| server.down(&why, failures));
+            if let Ok(live) = &started {
+                *locked(&server.phase) = Phase::Up(Arc::clone(live));
+                server.news(ServerNews::Up(Arc::clone(live)));
+            }
+            // Nobody may be waiting any more.
+            tell.send(Some(started)).ok();
+        });
+        starting
+    }
+
+    /// Starts the server, meets it and lists its tools; says why if that cannot be.
+    async fn start(self: &Arc<Self>, failures: u32) -> Result<Arc<Live>, String> {
+        if self.yard.stop.is_cancelled() {
+            return Err("the session ends".to_owned());
+        }
+        let spec = self.spec.as_ref().map_err(ToString::to_string)?;
+        self.refuse_if_changed()?;
+        let Yard { launcher, roots, tasks, .. } = &*self.yard;
+        let host = process::Host { name: &self.name, launcher, roots, tasks };
+        let server = Arc::clone(self);
+        let (running, connection) = process::start(&host, spec, move |news| server.news(news))?;
+        let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
+            Ok((introduction, tools, unusable)) => {
+                self.table(tools, unusable).map(|table| (introduction, table))
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        let (introduction, table) = match met {
+            Ok(met) => met,
+            Err(why) => {
+                connection.end(&why);
+                let words = running.stop().await;
+                return Err(format!("{why}{words}"));
+            }
+        };
+        let live = Arc::new(Live {
+            connection,
+            introduction,
+            confinement: running.confinement(),
+            tools: Mutex::new(Arc::new(table)),
+            since: Instant::now(),
+        });
+        self.yard.tasks.spawn(Arc::clone(self).watch(Arc::clone(&live), running, failures));
+        Ok(live)
+    }
+
+    /// SECURITY: a server that is started in another way than it was trusted to is not started.
+    fn refuse_if_changed(&self) -> Result<(), String> {
+        if self.is_ours {
+            return Ok(());
+        }
+        let pins = self.yard.pins.read().map_err(|error| crate::chain(&error))?;
+        match pins.of_start(&self.name, &self.identity) {
+            Standing::New | Standing::Trusted => Ok(()),
+            Standing::Changed => Err(pins::withheld_start(&self.name)),
+        }
+    }
+
+    /// Compares what the server lists with what is trusted; the first list is recorded.
+    fn table(
+        &self,
+        tools: Vec<Tool>,
+        unusable: Vec<UnusableTool>,
+    ) -> Result<ToolTable, String> {
+        let mut pins = Pins::default();
+        if !self.is_ours {
+            // A tool with text that nobody sees is not trusted by itself.
+            let plain = tools.iter().filter(|tool| tool.hidden_text().is_none());
+            let now = self.yard.clock.now();
+            let trusted = self.yard.pins.trust_first(&self.name, &self.identity, plain, now);
+            let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
+            pins = known;
+            if is_first {
+                self.news(ServerNews::Recorded(tools.len()));
+            }
+        }
+        Ok(ToolTable::new(tools, unusable).compared(&self.name, &pins, self.is_ours))
+    }
+
+    /// Waits until the server is over, and says so.
+    async fn watch(self: Arc<Self>, live: Arc<Live>, running: process::Running, failures: u32) {
+        tokio::select! {
+            () = live.connection.over().cancelled() => {}
+            () = self.yard.stop.cancelled() => {}
+        }
+        live.connection.end("the session ends");
+        let why = live.connection.why_over_text();
+        let words = running.stop().await;
+        let has_recovered = HEALTHY_AFTER <= Instant::now() - live.since;
+        self.down(&format!("{why}{words}"), if has_recovered { 0 } else { failures });
+    }
+
+    /// Notes that the server is down, and when it may be tried again.
+    fn down(&self, why: &str, failures: u32) -> Unavailable {
+        let [first, longest] = BACK_OFF;
+        let wait = first.saturating_mul(2_u32.saturating_pow(failures)).min(longest);
+        let retry_at = Instant::now() + wait;
+        let down = Down { why: Arc::from(why), failures: failures.saturating_add(1), retry_at };
+        *locked(&self.phase) = Phase::Down(down);
+        self.news(ServerNews::Down(why.to_owned()));
+        self.unavailable(why)
+    }
+
+    fn unavailable(&self, why: &str) -> Unavailable {
+        Unavailable { server: self.name.clone(), why: Arc::from(why) }
+    }
+
+    fn news(&self, news: ServerNews) {
+        self.yard.news.try_send((self.name.clone(), news)).ok();
+    }
+}
+
+impl Live {
+    /// Returns the tools as they are known now.
+    pub(crate) fn tools(&self) -> Arc<ToolTable> {
+        Arc::clone(&locked(&self.tools))
+    }
+}
+
+impl Turn {
+    /// Waits until the call before is done.
+    pub(crate) async fn come(&mut self) {
+        if let Some(before) = self.before.take() {
+            // An error is the other end being dropped, which is what we wait for.
+            before.await.ok();
+        }
+    }
+}
+
+impl std::fmt::Debug for Yard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Yard").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,407 @@
+//! One connection to a server: requests go out under ids of our own, answers find their way back.
+//!
+//! Whatever comes in is untrusted. A request of the server's is answered here, from what was laid
+//! down before, or refused; nothing it sends reaches a person or a model but the answers to calls,
+//! progress of calls that run, and log messages. How the server was started is not known here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_mcp::{
+    Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Response, RpcError, code,
+    meta, notification_line, request_line,
+};
+use ic_types::{Json, JsonLimits, Object, ServerName};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::locked;
+
+/// The longest line that a server may send.
+pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
+/// What one message of a server may cost.
+const LIMITS: JsonLimits = JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64 };
+/// How many messages of ours may wait for a server that does not read.
+pub(super) const OUTBOX_MAX: usize = 256;
+/// How many answers that nobody waits for any more are remembered, to tell them from forged ones.
+const GIVEN_UP_MAX: usize = 1024;
+/// How much nonsense a server may send before the connection is ended.
+const STRIKES_MAX: u32 = 100;
+/// How many requests and notifications a server may send beyond what a second gives back.
+const CHATTER_MAX: u32 = 1000;
+
+/// A connection that is open, or was.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    server: ServerName,
+    /// How the server speaks; agreed on before anything is asked but that.
+    version: Mutex<ProtocolVersion>,
+    outbox: mpsc::Sender<String>,
+    table: Mutex<Table>,
+    next_id: AtomicU64,
+    over: CancellationToken,
+}
+
+/// Who waits for which answer.
+#[derive(Debug, Default)]
+struct Table {
+    waiting: HashMap<u64, Waiting>,
+    given_up: VecDeque<u64>,
+    /// Why the connection is over.
+    end: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    reply: oneshot::Sender<Outcome>,
+    progress: Option<Progress>,
+}
+
+/// Where the progress of a call goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    /// The token that the client gave.
+    pub(crate) token: Id,
+    /// The client.
+    pub(crate) outbox: mpsc::Sender<String>,
+}
+
+/// How a request is made.
+#[derive(Debug)]
+pub(crate) struct Asking<'a> {
+    /// Where progress goes, if anybody wants it.
+    pub(crate) progress: Option<Progress>,
+    /// Ends the waiting; the server is told.
+    pub(crate) cancel: &'a CancellationToken,
+    /// The longest that is waited.
+    pub(crate) limit: Duration,
+}
+
+/// A request without an answer.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    /// The connection is over.
+    #[error("{0}")]
+    Over(Arc<str>),
+    /// The server took too long.
+    #[error("the server did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// Whoever asked wants no answer any more.
+    #[error("cancelled by the client")]
+    Cancelled,
+}
+
+/// Something a server said of its own accord.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Its tools are not what they were.
+    ToolsChanged,
+    /// A message for the client's log.
+    Log(Object),
+    /// It asked for something that it may not have.
+    Refused(String),
+}
+
+impl Connection {
+    /// Makes a connection whose messages are taken out of the returned queue.
+    pub(crate) fn new(server: ServerName) -> (Arc<Self>, mpsc::Receiver<String>) {
+        let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
+        let connection = Self {
+            server,
+            version: Mutex::new(ProtocolVersion::NEWEST_INITIALIZED),
+            outbox,
+            table: Mutex::new(Table::default()),
+            next_id: AtomicU64::new(1),
+            over: CancellationToken::new(),
+        };
+        (Arc::new(connection), outgoing)
+    }
+
+    /// Returns the revision that the server speaks.
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        *locked(&self.version)
+    }
+
+    pub(super) fn speak(&self, version: ProtocolVersion) {
+        *locked(&self.version) = version;
+    }
+
+    /// Asks the server and waits for the answer; `write` writes the parameters with the given `_meta`.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        write: impl FnOnce(&mut String, Object),
+        asking: Asking<'_>,
+    ) -> Result<Outcome, Unanswered> {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let Asking { progress, cancel, limit } = asking;
+        let mut envelope = self.envelope();
+        if progress.is_some() {
+            envelope.insert(meta::PROGRESS_TOKEN, number);
+        }
+        let line = request_line(&Id::number(number), method, |out| write(out, envelope));
+        let reply = self.wait_for(number, progress)?;
+        // Whichever way this ends, nobody is left in the table.
+        let entry = Entry { connection: self, number };
+        let answered = async {
+            if self.outbox.send(line).await.is_err() {
+                return Err(self.why_over());
+            }
+            reply.await.map_err(|_| self.why_over())
+        };
+        tokio::select! {
+            biased;
+            answered = answered => answered,
+            () = cancel.cancelled() => {
+                entry.give_up("cancelled");
+                Err(Unanswered::Cancelled)
+            }
+            () = tokio::time::sleep(limit) => {
+                entry.give_up("timed out");
+                Err(Unanswered::TimedOut(limit))
+            }
+        }
+    }
+
+    /// Tells the server something.
+    pub(super) async fn tell(&self, method: &str, params: &Object) -> Result<(), Unanswered> {
+        self.outbox.send(notification_line(method, params)).await.map_err(|_| self.why_over())
+    }
+
+    /// Tells the server something, unless it does not read.
+    pub(crate) fn try_tell(&self, method: &str, params: &Object) {
+        self.outbox.try_send(notification_line(method, params)).ok();
+    }
+
+    /// Ends the connection: nobody waits any longer, and nothing more is sent.
+    pub(crate) fn end(&self, why: &str) {
+        let mut table = locked(&self.table);
+        if table.end.is_none() {
+            table.end = Some(Arc::from(why));
+        }
+        table.waiting.clear();
+        drop(table);
+        self.over.cancel();
+    }
+
+    /// Returns a token that is cancelled when the connection is over.
+    pub(crate) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// Returns what each request says of us where the server wants to hear it.
+    fn envelope(&self) -> Object {
+        let version = self.version();
+        let mut envelope = Object::new();
+        if ProtocolVersion::NEWEST_INITIALIZED < version {
+            envelope.insert(meta::PROTOCOL_VERSION, version.as_str());
+            envelope.insert(meta::CLIENT_INFO, super::handshake::client_info());
+            envelope.insert(meta::CLIENT_CAPABILITIES, Object::new());
+        }
+        envelope
+    }
+
+    fn wait_for(
+        &self,
+        number: u64,
+        progress: Option<Progress>,
+    ) -> Result<oneshot::Receiver<Outcome>, Unanswered> {
+        let (reply, answer) = oneshot::channel();
+        let mut table = locked(&self.table);
+        match &table.end {
+            Some(why) => Err(Unanswered::Over(Arc::clone(why))),
+            None => {
+                table.waiting.insert(number, Waiting { reply, progress });
+                Ok(answer)
+            }
+        }
+    }
+
+    /// Returns why the connection is over.
+    pub(crate) fn why_over_text(&self) -> Arc<str> {
+        let end = locked(&self.table).end.clone();
+        end.unwrap_or_else(|| Arc::from("the connection is over"))
+    }
+
+    fn why_over(&self) -> Unanswered {
+        Unanswered::Over(self.why_over_text())
+    }
+}
+
+/// A request that waits for its answer.
+struct Entry<'a> {
+    connection: &'a Connection,
+    number: u64,
+}
+
+impl Entry<'_> {
+    /// Tells the server that nobody waits any more.
+    fn give_up(&self, reason: &str) {
+        let mut params = Object::new();
+        params.insert("requestId", self.number);
+        params.insert("reason", reason);
+        self.connection.try_tell("notifications/cancelled", &params);
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        let mut table = locked(&self.connection.table);
+        if table.waiting.remove(&self.number).is_some() {
+            if GIVEN_UP_MAX <= table.given_up.len() {
+                table.given_up.pop_front();
+            }
+            table.given_up.push_back(self.number);
+        }
+    }
+}
+
+/// Takes in what a server sends.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    connection: Arc<Connection>,
+    /// The answer to `roots/list`.
+    roots: Json,
+    news: mpsc::Sender<News>,
+    strikes: u32,
+    chatter: u32,
+    chatter_since: tokio::time::Instant,
+}
+
+/// A server that does not keep to the protocol, so that the connection has to end.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Misbehaved(pub(super) &'static str);
+
+impl Inbox {
+    pub(super) fn new(connection: Arc<Connection>, roots: Json, news: mpsc::Sender<News>) -> Self {
+        let chatter_since = tokio::time::Instant::now();
+        Self { connection, roots, news, strikes: 0, chatter: 0, chatter_since }
+    }
+
+    /// Takes in one line.
+    pub(super) fn take(&mut self, line: &[u8]) -> Result<(), Misbehaved> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        match Message::parse(line, LIMITS) {
+            Ok(Message::Response(response)) => self.answer(response),
+            Ok(Message::Notification(notification)) => {
+                self.count_chatter()?;
+                self.hear(notification)
+            }
+            Ok(Message::Request(request)) => {
+                self.count_chatter()?;
+                let outcome = self.asked(&request.method);
+                let line = Message::from(Response { id: Some(request.id), outcome }).to_line();
+                // A server that asks and does not read gets no answer.
+                self.connection.outbox.try_send(line).ok();
+                Ok(())
+            }
+            Err(fault) => self.faulty(fault),
+        }
+    }
+
+    fn answer(&mut self, response: Response) -> Result<(), Misbehaved> {
+        let Some(number) = response.id.as_ref().and_then(Id::as_number) else {
+            return self.strike();
+        };
+        let mut table = locked(&self.connection.table);
+        if let Some(waiting) = table.waiting.remove(&number) {
+            drop(table);
+            // Whoever waited may be gone by now.
+            waiting.reply.send(response.outcome).ok();
+            return Ok(());
+        }
+        let late = table.given_up.iter().position(|it| *it == number);
+        let late = late.and_then(|at| table.given_up.remove(at));
+        drop(table);
+        match late {
+            Some(_) => Ok(()),
+            None => self.strike(),
+        }
+    }
+
+    /// A line that is no message fails the call that it was meant for, if that can be told.
+    fn faulty(&mut self, fault: MessageFault) -> Result<(), Misbehaved> {
+        if let MessageFault::Shape { id: Some(id), is_response: true, reason } = fault {
+            let outcome = Err(RpcError::new(code::INVALID_REQUEST, reason));
+            return self.answer(Response { id: Some(id), outcome }).and_then(|()| self.strike());
+        }
+        self.strike()
+    }
+
+    fn hear(&mut self, notification: Notification) -> Result<(), Misbehaved> {
+        let Notification { method, mut params } = notification;
+        let news = match method.as_str() {
+            "notifications/progress" => return self.progress(params),
+            "notifications/tools/list_changed" => News::ToolsChanged,
+            "notifications/message" => {
+                let logger = params.get("logger").and_then(Json::as_str).unwrap_or_default();
+                let name = format!("{}/{logger}", self.connection.server);
+                params.insert("logger", name.trim_end_matches('/'));
+                News::Log(params)
+            }
+            // Whatever else a server may say is about things that we do not offer.
+            _ => return Ok(()),
+        };
+        // News that nobody has time for is dropped; a changed list is looked at again anyway.
+        self.news.try_send(news).ok();
+        Ok(())
+    }
+
+    fn progress(&mut self, mut params: Object) -> Result<(), Misbehaved> {
+        let token = params.remove(meta::PROGRESS_TOKEN).map(Id::of_json);
+        let Some(number) = token.and_then(Result::ok).and_then(|token| token.as_number()) else {
+            return self.strike();
+        };
+        let table = locked(&self.connection.table);
+        let progress = table.waiting.get(&number).and_then(|waiting| waiting.progress.clone());
+        drop(table);
+        if let Some(Progress { token, outbox }) = progress {
+            let mut mapped = Object::new();
+            mapped.insert(meta::PROGRESS_TOKEN, token.to_json());
+            for (key, value) in params.into_entries() {
+                mapped.insert(key, value);
+            }
+            outbox.try_send(notification_line("notifications/progress", &mapped)).ok();
+        }
+        Ok(())
+    }
+
+    /// Answers a request of the server's.
+    fn asked(&mut self, method: &str) -> Outcome {
+        match method {
+            "ping" => Ok(Json::Object(Object::new())),
+            "roots/list" => Ok(self.roots.clone()),
+            // SECURITY: a server that could ask the model or the person would steer both.
+            _ => {
+                let shown: String = method.chars().take(64).collect();
+                self.news.try_send(News::Refused(shown)).ok();
+                Err(RpcError::new(code::METHOD_NOT_FOUND, "servers may not ask for this here"))
+            }
+        }
+    }
+
+    fn strike(&mut self) -> Result<(), Misbehaved> {
+        self.strikes += 1;
+        match self.strikes < STRIKES_MAX {
+            true => Ok(()),
+            false => Err(Misbehaved("the server kept sending what is no message of the protocol")),
+        }
+    }
+
+    fn count_chatter(&mut self) -> Result<(), Misbehaved> {
+        let now = tokio::time::Instant::now();
+        if Duration::from_secs(1) <= now - self.chatter_since {
+            (self.chatter, self.chatter_since) = (0, now);
+        }
+        self.chatter += 1;
+        match self.chatter <= CHATTER_MAX {
+            true => Ok(()),
+            false => Err(Misbehaved("the server flooded us with messages that nobody asked for")),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The process of a server and the three streams to it.
+//!
+//! What is read from it is handed to the [`Inbox`] line by line; what it writes to its standard error
+//! is text of a stranger, of which the last lines are kept to explain its end. What the lines mean is
+//! not known here.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use ic_confine::{Child, ChildHandle, ChildSpec, Confinement, Launcher};
+use ic_mcp::{Line, Lines};
+use ic_types::{Json, ServerName};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::ServerNews;
+use super::connection::{Connection, Inbox, LINE_BYTES_MAX, Misbehaved, News};
+use crate::locked;
+
+/// How many of a server's last words are kept.
+const WORDS_MAX: usize = 5;
+/// The longest line of its standard error that is kept.
+const WORD_BYTES_MAX: usize = 512;
+/// How many messages are put together into one write.
+const TOGETHER_MAX: usize = 64;
+/// How many news of one server wait to be heard.
+const NEWS_MAX: usize = 64;
+
+/// What a process is started with, besides what is written out for it.
+#[derive(Debug)]
+pub(crate) struct Host<'a> {
+    /// The server.
+    pub(crate) name: &'a ServerName,
+    /// What starts it.
+    pub(crate) launcher: &'a Launcher,
+    /// The answer to its `roots/list`.
+    pub(crate) roots: &'a Json,
+    /// Where the tasks that carry its messages run.
+    pub(crate) tasks: &'a TaskTracker,
+}
+
+/// A process that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    process: ChildHandle,
+    words: Arc<Mutex<VecDeque<String>>>,
+    hearing: tokio::task::JoinHandle<()>,
+}
+
+/// Starts the process and everything that carries messages from and to it.
+///
+/// What the server says of its own accord, on either stream, is told to `tell`.
+pub(crate) fn start(
+    host: &Host<'_>,
+    spec: &ChildSpec,
+    tell: impl Fn(ServerNews) + Clone + Send + 'static,
+) -> Result<(Running, Arc<Connection>), String> {
+    let child = host.launcher.start(spec).map_err(|error| match error.remedy() {
+        Some(remedy) => format!("{}; {remedy}", crate::chain(&error)),
+        None => crate::chain(&error),
+    })?;
+    let Child { stdin, stdout, stderr, process } = child;
+    let (connection, outgoing) = Connection::new(host.name.clone());
+    let (news, heard) = mpsc::channel(NEWS_MAX);
+    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news);
+    let words = Arc::new(Mutex::new(VecDeque::new()));
+    host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
+    host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));
+    host.tasks.spawn(pass_on(heard, tell.clone()));
+    let hearing = host.tasks.spawn(hear(stderr, Arc::clone(&words), tell));
+    Ok((Running { process, words, hearing }, connection))
+}
+
+/// Writes messages to the server until the connection is over.
+async fn send(
+    mut stdin: impl AsyncWrite + Unpin,
+    mut outgoing: mpsc::Receiver<String>,
+    connection: Arc<Connection>,
+) {
+    let sending = async {
+        let mut lines = Vec::with_capacity(TOGETHER_MAX);
+        while outgoing.recv_many(&mut lines, TOGETHER_MAX).await != 0 {
+            let together = match lines.as_mut_slice() {
+                [line] => std::mem::take(line),
+                lines => lines.concat(),
+            };
+            lines.clear();
+            if stdin.write_all(together.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = connection.over().cancelled() => {}
+        // Reading finds out why the server is gone, and ends the connection.
+        () = sending => connection.over().cancelled().await,
+    }
+}
+
+/// Reads messages of the server until it ends, misbehaves, or the connection is over.
+async fn receive(
+    mut stdout: impl AsyncRead + Unpin,
+    mut inbox: Inbox,
+    connection: Arc<Connection>,
+) {
+    let receiving = async {
+        let mut lines = Lines::new(LINE_BYTES_MAX);
+        loop {
+            while let Some(line) = lines.next() {
+                let taken = match line {
+                    Line::Whole(line) => inbox.take(line),
+                    Line::TooLong => Err(Misbehaved("the server sent a line that is too long")),
+                };
+                if let Err(misbehaved) = taken {
+                    return misbehaved.to_string();
+                }
+            }
+            if lines.is_overlong() {
+                return "the server sent a line that is too long".to_owned();
+            }
+            match stdout.read_buf(lines.room()).await {
+                Ok(0) => return "the server ended".to_owned(),
+                Ok(_) => {}
+                Err(error) => return format!("the server cannot be read from: {error}"),
+            }
+        }
+    };
+    let why = tokio::select! {
+        () = connection.over().cancelled() => return,
+        why = receiving => why,
+    };
+    connection.end(&why);
+}
+
+/// Passes on what the server said of its own accord.
+async fn pass_on(mut heard: mpsc::Receiver<News>, tell: impl Fn(ServerNews)) {
+    while let Some(news) = heard.recv().await {
+        tell(match news {
+            News::ToolsChanged => ServerNews::ToolsChanged,
+            other => ServerNews::Said(other),
+        });
+    }
+}
+
+/// Reads what the server writes to its standard error, to the end.
+async fn hear(
+    mut stderr: impl AsyncRead + Unpin,
+    words: Arc<Mutex<VecDeque<String>>>,
+    tell: impl Fn(ServerNews),
+) {
+    let mut lines = Lines::new(1 << 16);
+    loop {
+        match stderr.read_buf(lines.room()).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        while let Some(line) = lines.next() {
+            let Line::Whole(line) = line else { continue };
+            let line = String::from_utf8_lossy(line.get(..WORD_BYTES_MAX).unwrap_or(line));
+            let mut words = locked(&words);
+            if WORDS_MAX <= words.len() {
+                words.pop_front();
+            }
+            words.push_back(line.clone().into_owned());
+            drop(words);
+            tell(ServerNews::Wrote(line.into_owned()));
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.process.confinement()
+    }
+
+    /// Ends the process and returns how it ended and what it wrote last, in words.
+    pub(crate) async fn stop(mut self) -> String {
+        let ended = match self.process.stop().await {
+            Ok(status) => format!(" ({status})"),
+            Err(error) => format!(" (and cannot be ended: {error})"),
+        };
+        // The process is gone, and with it the other end of its standard error.
+        let patience = std::time::Duration::from_millis(200);
+        tokio::time::timeout(patience, self.hearing).await.ok();
+        let words = locked(&self.words);
+        match words.is_empty() {
+            true => ended,
+            false => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                format!("{ended}; it wrote: {}", words.join(" / "))
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The host's hold on a child: its pipes, how it ended, and how to end it.
+//!
+//! What goes through the pipes is not looked at. The process that is held is the guard; the server
+//! is behind it, and what the guard does about it is in `launch`.
+
+use std::fmt;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+
+use crate::launch::SWEEP_MAX;
+use crate::table;
+
+/// What a guard may take beyond the grace before it is killed itself.
+const MARGIN: Duration = Duration::from_secs(1);
+/// How often we look for what a killed guard left behind.
+const ROUNDS_MAX: usize = 16;
+
+/// A child that was started, in parts that can go to different tasks.
+#[derive(Debug)]
+pub struct Child {
+    /// What it reads.
+    pub stdin: ChildStdin,
+    /// What it writes; ends when the server and those to whom it passed it have closed it.
+    pub stdout: ChildStdout,
+    /// What it complains about.
+    pub stderr: ChildStderr,
+    /// The hold on its processes.
+    pub process: ChildHandle,
+}
+
+/// The hold on a child and all that it starts.
+///
+/// A child whose handle is dropped is asked to end, and is killed after its grace.
+#[derive(Debug)]
+#[must_use = "a child whose handle is dropped ends"]
+pub struct ChildHandle {
+    guard: tokio::process::Child,
+    /// The guard too: what is sent here reaches nobody else, whoever has its number by then.
+    held: OwnedFd,
+    pid: Pid,
+    grace: Duration,
+    end: End,
+}
+
+/// What we know about the end of a guard.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum End {
+    Ahead,
+    Seen,
+}
+
+/// What keeps a child from doing harm.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Confinement {
+    /// Nothing: the child may do whatever the user may do.
+    None,
+}
+
+impl fmt::Display for Confinement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+        })
+    }
+}
+
+impl ChildHandle {
+    pub(crate) fn hold(guard: tokio::process::Child, grace: Duration) -> io::Result<Self> {
+        let pid = guard.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the guard has no number"))?;
+        // Nobody has waited for the guard, so the number is its own.
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(held) => Ok(Self { guard, held, pid, grace, end: End::Ahead }),
+            Err(errno) => {
+                rustix::process::kill_process(pid, Signal::TERM).ok();
+                Err(errno.into())
+            }
+        }
+    }
+
+    /// Returns the number of the guard, for people who look at lists of processes.
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Returns what keeps the child from doing harm.
+    pub fn confinement(&self) -> Confinement {
+        Confinement::None
+    }
+
+    /// Waits until the child has ended and nothing of it is left.
+    ///
+    /// A child that was killed by a signal has ended with code 128 and the number of the signal; a
+    /// guard that could not end everything ends with [`EXIT_LAUNCHER`](crate::EXIT_LAUNCHER), and
+    /// one that was killed itself with a signal. May be dropped and called again, also after the end.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.guard.wait().await?;
+        // A guard catches what can be caught, and then ends with a code.
+        if self.end == End::Ahead && status.signal().is_some() {
+            self.sweep();
+        }
+        self.end = End::Seen;
+        Ok(status)
+    }
+
+    /// Asks the child to end, kills it after its grace, and returns how it ended.
+    ///
+    /// May be dropped and called again, also after the end.
+    pub async fn stop(&mut self) -> io::Result<ExitStatus> {
+        self.send(Signal::TERM)?;
+        if let Ok(ended) = tokio::time::timeout(self.grace + SWEEP_MAX + MARGIN, self.wait()).await
+        {
+            return ended;
+        }
+        // Somebody has stopped the guard, or the machine is very busy. The server dies with its
+        // guard, and `wait` looks for the rest.
+        self.send(Signal::KILL)?;
+        tokio::time::timeout(MARGIN, self.wait()).await?
+    }
+
+    fn send(&self, signal: Signal) -> io::Result<()> {
+        match rustix::process::pidfd_send_signal(&self.held, signal) {
+            // It has ended.
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Kills what a killed guard left behind, as far as it is still in the guard's session.
+    fn sweep(&self) {
+        for _ in 0..ROUNDS_MAX {
+            if table::kill_session(self.pid) == 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for ChildHandle {
+    fn drop(&mut self) {
+        // SECURITY: never SIGKILL here. It would take the guard, and leave what the guard guards.
+        // The runtime waits for the guard when it has ended.
+        self.send(Signal::TERM).ok();
+    }
+}

@@ -1,0 +1,112 @@
+//! What this program does when it is started as a launcher: it guards a server, or becomes one.
+//!
+//! This runs before anything else in the program, so it reads no configuration and knows no policy.
+//! What goes wrong is written to the standard error that the server would have had.
+
+mod become_server;
+mod descriptors;
+mod guard;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use rustix::process::Pid;
+
+use crate::orders::Order;
+use crate::program::FindError;
+
+pub(crate) use guard::SWEEP_MAX;
+
+/// The exit code of a launcher that failed itself, or left something running.
+pub const EXIT_LAUNCHER: u8 = 125;
+/// The exit code of a launcher whose program could not be run.
+pub const EXIT_CANNOT_RUN: u8 = 126;
+/// The exit code of a launcher whose program, or the program's interpreter, is not there.
+pub const EXIT_NO_PROGRAM: u8 = 127;
+
+/// Runs a launcher with the `words` that follow [`LAUNCH`] on the command line.
+///
+/// It ends as the server ended, with 128 and the signal's number if a signal killed it; the codes of
+/// a launcher's own troubles are [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and [`EXIT_NO_PROGRAM`].
+///
+/// [`LAUNCH`]: crate::LAUNCH
+pub fn run_launcher(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let ended = match Order::read(words) {
+        Some(Order::Guard(order)) => guard::run(&order),
+        Some(Order::Become(order)) => Err(become_server::run(&order)),
+        None => Err(LaunchError::Order),
+    };
+    ended.unwrap_or_else(|error| {
+        // There may be nobody left who reads this.
+        writeln!(io::stderr(), "ironcurtain: {}", chain(&error)).ok();
+        error.exit_code()
+    })
+}
+
+/// Why a launcher could not do its work.
+#[derive(Debug, thiserror::Error)]
+enum LaunchError {
+    #[error("this command is for the program itself")]
+    Order,
+    #[error("the process that asked for a server is gone")]
+    Orphaned,
+    #[error("cannot {doing}")]
+    System { doing: &'static str, source: io::Error },
+    #[error("descriptor {number} would reach the server")]
+    Descriptor { number: i32 },
+    #[error("there are more open descriptors than can be checked")]
+    TooManyDescriptors,
+    #[error(
+        "cannot run `{}`: the file is there, but the interpreter that its first line names is not, \
+         or its loader", program.display()
+    )]
+    NoInterpreter { program: PathBuf },
+    #[error("cannot run `{}`", program.display())]
+    Run { program: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Program(#[from] FindError),
+    #[error("some of what the server started is still running")]
+    Leftovers,
+}
+
+impl LaunchError {
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Order
+            | Self::Orphaned
+            | Self::System { .. }
+            | Self::Descriptor { .. }
+            | Self::TooManyDescriptors
+            | Self::Leftovers => EXIT_LAUNCHER,
+            Self::NoInterpreter { .. } | Self::Program(FindError::Absent { .. }) => EXIT_NO_PROGRAM,
+            Self::Run { .. } | Self::Program(_) => EXIT_CANNOT_RUN,
+        })
+    }
+}
+
+/// Names what was being done when the system said no.
+fn cannot<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> LaunchError {
+    move |source| LaunchError::System { doing, source: source.into() }
+}
+
+/// Checks that `parent` still is the parent of this process.
+fn check_parent(parent: Pid) -> Result<(), LaunchError> {
+    match rustix::process::getppid() {
+        Some(pid) if pid == parent => Ok(()),
+        Some(_) | None => Err(LaunchError::Orphaned),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,193 @@
+//! The guard: starts a server, and sees to it that nothing of it outlives the host.
+//!
+//! ```text
+//!              ┌─ the server ended ─────────────────────────────┐
+//! start, watch ├─ the host is gone ─────────────────────────────┤─▶ sweep: SIGKILL for all that is
+//!              └─ SIGTERM ─▶ SIGTERM for the server ─▶ grace ───┘   left, until nothing is
+//! ```
+//!
+//! As a subreaper the guard becomes the parent of whatever loses its own, so it has no children
+//! exactly when nothing of the server is left. The guard holds none of the server's pipes, and does
+//! not know what is said in them.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+
+use super::signals::Signals;
+use super::{EXIT_LAUNCHER, LaunchError, cannot, check_parent, descriptors};
+use crate::orders::{BecomeOrder, GuardOrder};
+use crate::table::{self, Kinship};
+
+/// This program, whatever became of the file that it was started from.
+const OURSELVES: &str = "/proc/self/exe";
+/// How long a sweep may take: a process that the system holds fast, or one that forks faster than
+/// we can kill, must not keep us for ever.
+pub(crate) const SWEEP_MAX: Duration = Duration::from_secs(2);
+/// How long a sweep waits for the killed to die before it looks again.
+const ROUND: Duration = Duration::from_millis(5);
+
+/// Starts a server and returns how it ended, when nothing of it is left.
+pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
+    // A name of its own, so that `killall ironcurtain` leaves the guards to do their work.
+    rustix::thread::set_name(c"ironcurtain-run").ok();
+    let signals = Signals::catch().map_err(cannot("listen to signals"))?;
+    let host = hold_parent(order.host)?;
+    rustix::process::setsid().map_err(cannot("begin a session"))?;
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own)).map_err(cannot("adopt orphans"))?;
+    descriptors::keep_from_children()?;
+    let nothing =
+        rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(cannot("open /dev/null"))?;
+
+    let invocation = order.invocation.clone();
+    let server = start(&BecomeOrder { guard: own, invocation })?;
+    let mut guard = Guard { server, status: None, signals, host };
+    let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace));
+    // Whatever happened, nothing stays.
+    let swept = guard.sweep(own);
+    watched.map_err(cannot("watch over the server"))?;
+    swept?;
+    Ok(guard.exit_code())
+}
+
+/// Holds the host, so that its end can be waited for.
+fn hold_parent(host: Pid) -> Result<OwnedFd, LaunchError> {
+    // The signal of a dying parent will not do: it comes when the *thread* ends that forked us.
+    let held = rustix::process::pidfd_open(host, PidfdFlags::empty())
+        .map_err(cannot("watch the process that asked for a server"))?;
+    // SECURITY: this comes second. The host was there after we held it, so it is what we hold.
+    check_parent(host)?;
+    Ok(held)
+}
+
+fn start(order: &BecomeOrder) -> Result<Pid, LaunchError> {
+    #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
+    let mut server = std::process::Command::new(OURSELVES);
+    let server = server
+        .arg0("ironcurtain")
+        .args(order.words())
+        // Its own, so that what is sent to the group does not come back to us.
+        .process_group(0)
+        .spawn()
+        .map_err(cannot("start the server"))?;
+    Ok(Pid::from_child(&server))
+}
+
+/// Gives up the standard streams, so that they end when the server closes its own.
+fn let_go(nothing: &OwnedFd) -> Result<(), Errno> {
+    rustix::stdio::dup2_stdin(nothing)?;
+    rustix::stdio::dup2_stdout(nothing)?;
+    rustix::stdio::dup2_stderr(nothing)
+}
+
+struct Guard {
+    server: Pid,
+    /// How the server ended, once it has.
+    status: Option<WaitStatus>,
+    signals: Signals,
+    host: OwnedFd,
+}
+
+/// What is left of a guard's children.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Children {
+    None,
+    Some,
+}
+
+impl Guard {
+    /// Waits until it is time to sweep.
+    fn watch(&mut self, grace: Duration) -> Result<(), Errno> {
+        let mut deadline = None;
+        while self.status.is_none() {
+            let left = deadline.map(|deadline: Instant| deadline.saturating_duration_since(now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(());
+            }
+            let mut events = [
+                PollFd::from_borrowed_fd(self.host.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.signals.end(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN),
+            ];
+            wait_for(&mut events, left)?;
+            let [is_host_gone, is_end_asked, _] = events.map(|event| !event.revents().is_empty());
+            if is_host_gone {
+                return Ok(());
+            }
+            if is_end_asked {
+                self.signals.take_end();
+                if deadline.is_none() {
+                    deadline = Some(now() + grace);
+                    // We have not waited for the server, so the group is still its own. It may have
+                    // left it, or have ended this moment; then the sweep has the word.
+                    rustix::process::kill_process_group(self.server, Signal::TERM).ok();
+                }
+            }
+            self.collect()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for every child that has ended, orphans included.
+    fn collect(&mut self) -> Result<Children, Errno> {
+        self.signals.take_child();
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.server => self.status = Some(status),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Ok(Children::Some),
+                Err(Errno::CHILD) => return Ok(Children::None),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Kills whatever is below us until nothing is.
+    fn sweep(&mut self, own: Pid) -> Result<(), LaunchError> {
+        let deadline = now() + SWEEP_MAX;
+        // Killed children are waited for after the round, so their numbers are theirs during it.
+        while self.collect().map_err(cannot("wait for the server"))? == Children::Some {
+            if deadline <= now() {
+                return Err(LaunchError::Leftovers);
+            }
+            table::kill_below(own, &Kinship::now());
+            let mut events = [PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN)];
+            wait_for(&mut events, Some(ROUND)).map_err(cannot("wait for the server"))?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        /// What a shell adds to the number of the signal that killed a program.
+        const SIGNALLED: i32 = 128;
+        let code = self.status.and_then(|status| {
+            status.exit_status().or(status.terminating_signal().map(|signal| SIGNALLED + signal))
+        });
+        ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_LAUNCHER))
+    }
+}
+
+/// Waits for one of `events`, at most for `limit`; an interruption is a reason to look.
+fn wait_for(events: &mut [PollFd<'_>], limit: Option<Duration>) -> Result<(), Errno> {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    match poll(events, limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a guard decides nothing, it only measures its waits"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,52 @@
+//! Child processes: started with what was written out for them, and ended with us.
+//!
+//! ```text
+//! host ── Launcher::start ─▶ guard ─────────────▶ server ─▶ whatever it starts
+//!                            (this program again)  (this program once more, until it runs the server)
+//!      ◀───────────── stdin, stdout, stderr ─────▶
+//! ```
+//!
+//! A server gets an array of arguments (no shell ever sees them), exactly the environment that was
+//! written out for it, a working directory, and the descriptors 0, 1 and 2. It runs in a session of
+//! its own, so that the keys pressed at our terminal are not for it. Beside it stands a guard: it
+//! adopts everything that the server leaves behind, and ends all of it when the host asks for that,
+//! when the server ends, and when the host is gone, by `kill -9` too.
+//!
+//! Nothing is confined yet: a server may do whatever the user may do, and [`Confinement`] says so.
+//! This crate does not know what a server is for, what is written to it, or whether it should run.
+//!
+//! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
+//! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
+//! does, `table` is what the system says about processes, and `proc` is where it says so.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use ic_confine::{Child, ChildSpec, Launcher};
+//!
+//! let spec = ChildSpec {
+//!     program: "cat".into(),
+//!     arguments: vec!["-u".into()],
+//!     environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+//!     directory: "/".into(),
+//!     grace: std::time::Duration::from_secs(2),
+//! };
+//! let Child { stdin, stdout, stderr, mut process } = Launcher::this_program()?.start(&spec)?;
+//! # drop((stdin, stdout, stderr));
+//! process.stop().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod child;
+mod launch;
+mod orders;
+mod proc;
+mod program;
+mod start;
+mod table;
+
+pub use child::{Child, ChildHandle, Confinement};
+pub use launch::{EXIT_CANNOT_RUN, EXIT_LAUNCHER, EXIT_NO_PROGRAM, run_launcher};
+pub use orders::LAUNCH;
+pub use program::{FindError, find_program};
+pub use start::{ChildSpec, Launcher, StartError};

@@ -1,0 +1,216 @@
+//! Starts servers: checks what is asked for, and hands it to a guard.
+//!
+//! It does not wait for the server, and does not decide whether there should be one.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::fs::{Access, AtFlags, CWD, FileType};
+use tokio::runtime::TryCurrentError;
+use tokio::signal::unix::SignalKind;
+
+use crate::child::{Child, ChildHandle};
+use crate::orders::{GRACE_MAX, GuardOrder, Invocation, marked};
+use crate::program::{FindError, find_program};
+
+/// This program, whatever became of the file that it was started from.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// Starts children by way of a program that calls [`run_launcher`](crate::run_launcher).
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    executable: PathBuf,
+}
+
+/// A child to be started.
+///
+/// There is no `Default`: nothing reaches a child that was not written out for it.
+#[derive(Clone, Debug)]
+pub struct ChildSpec {
+    /// The program; [`find_program`] says how it is found.
+    pub program: PathBuf,
+    /// Its arguments, each as it is to arrive.
+    pub arguments: Vec<OsString>,
+    /// All of its environment; if a name comes twice, the last one counts.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory, an absolute path.
+    pub directory: PathBuf,
+    /// How long it may take to end when it is asked to, at most a minute.
+    pub grace: Duration,
+}
+
+/// Why a child could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such program.
+    #[error(transparent)]
+    Program(#[from] FindError),
+    /// The working directory is a relative path.
+    #[error("the working directory `{}` is not an absolute path", directory.display())]
+    RelativeDirectory {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The working directory cannot be entered.
+    #[error("cannot use the working directory `{}`", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No program can be given such an argument.
+    #[error("argument {number} contains a NUL byte")]
+    Argument {
+        /// Which one, counted from 1.
+        number: usize,
+    },
+    /// No program can be given such a variable.
+    #[error("`{}` cannot be an environment variable", name.display())]
+    Variable {
+        /// Its name; the value may be a secret.
+        name: OsString,
+    },
+    /// The caller is not in an asynchronous context.
+    #[error("cannot start `{}` without an asynchronous runtime", program.display())]
+    NoRuntime {
+        /// The program.
+        program: PathBuf,
+        /// What the runtime says.
+        source: TryCurrentError,
+    },
+    /// The system does not let us.
+    #[error("cannot start `{}`", program.display())]
+    System {
+        /// The program.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// Returns what a person can do about it, if anything.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Program(error) => Some(error.remedy()),
+            Self::RelativeDirectory { .. } => {
+                Some("write the whole path of the directory".to_owned())
+            }
+            Self::Directory { .. } => {
+                Some("make the directory, or name one that you may enter".to_owned())
+            }
+            Self::Argument { .. } => Some("take the NUL byte out".to_owned()),
+            Self::Variable { .. } => Some(
+                "a name is not empty and has no `=`, and neither name nor value has a NUL byte"
+                    .to_owned(),
+            ),
+            Self::NoRuntime { .. } | Self::System { .. } => None,
+        }
+    }
+}
+
+impl Launcher {
+    /// A launcher that runs this very program again, even if its file has been replaced.
+    ///
+    /// The program must call [`run_launcher`](crate::run_launcher) first of all if its first
+    /// argument is [`LAUNCH`](crate::LAUNCH).
+    pub fn this_program() -> io::Result<Self> {
+        rustix::fs::access(OURSELVES, Access::EXEC_OK)?;
+        Ok(Self::at(OURSELVES))
+    }
+
+    /// A launcher that runs the program at `executable`.
+    pub fn at(executable: impl Into<PathBuf>) -> Self {
+        Self { executable: executable.into() }
+    }
+
+    /// Starts a child; its ends of the pipes and the hold on it come back at once.
+    ///
+    /// If the program turns out not to run (a script without interpreter), its standard error says
+    /// so, and it ends with [`EXIT_CANNOT_RUN`](crate::EXIT_CANNOT_RUN) or
+    /// [`EXIT_NO_PROGRAM`](crate::EXIT_NO_PROGRAM).
+    pub fn start(&self, spec: &ChildSpec) -> Result<Child, StartError> {
+        check_directory(&spec.directory)?;
+        let program = find_program(&spec.program, &spec.directory, &spec.environment)?;
+        check_arguments(&spec.arguments)?;
+        check_variables(&spec.environment)?;
+        tokio::runtime::Handle::try_current()
+            .map_err(|source| StartError::NoRuntime { program: program.clone(), source })?;
+        let failed = |source| StartError::System { program: program.clone(), source };
+        // Whoever started us may have ignored this signal, and then nobody learns how a child ended.
+        // Once somebody listens to it, the system no longer ignores it.
+        drop(tokio::signal::unix::signal(SignalKind::child()).map_err(failed)?);
+        self.start_guard(&program, spec).map_err(failed)
+    }
+
+    fn start_guard(&self, program: &Path, spec: &ChildSpec) -> io::Result<Child> {
+        let grace = spec.grace.min(GRACE_MAX);
+        let invocation = Invocation {
+            name: spec.program.clone().into_os_string(),
+            program: program.to_owned(),
+            arguments: spec.arguments.clone(),
+        };
+        let order = GuardOrder { host: rustix::process::getpid(), grace, invocation };
+        #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
+        let guard = std::process::Command::new(&self.executable);
+        let mut guard = tokio::process::Command::from(guard);
+        guard
+            .arg0("ironcurtain")
+            .args(order.words())
+            .env_clear()
+            .envs(spec.environment.iter().map(|(name, value)| (marked(name), value)))
+            .current_dir(&spec.directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut guard = guard.spawn()?;
+        let streams = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
+        let process = ChildHandle::hold(guard, grace)?;
+        match streams {
+            (Some(stdin), Some(stdout), Some(stderr)) => {
+                Ok(Child { stdin, stdout, stderr, process })
+            }
+            _ => Err(io::Error::other("a pipe is missing")),
+        }
+    }
+}
+
+fn check_directory(directory: &Path) -> Result<(), StartError> {
+    let owned = || directory.to_owned();
+    if !directory.is_absolute() {
+        return Err(StartError::RelativeDirectory { directory: owned() });
+    }
+    let failed = |source: io::Error| StartError::Directory { directory: owned(), source };
+    let stat = rustix::fs::stat(directory).map_err(|errno| failed(errno.into()))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
+    rustix::fs::accessat(CWD, directory, Access::EXEC_OK, AtFlags::EACCESS)
+        .map_err(|errno| failed(errno.into()))
+}
+
+fn check_arguments(arguments: &[OsString]) -> Result<(), StartError> {
+    match arguments.iter().position(|argument| has_nul(argument)) {
+        Some(at) => Err(StartError::Argument { number: at + 1 }),
+        None => Ok(()),
+    }
+}
+
+fn check_variables(variables: &[(OsString, OsString)]) -> Result<(), StartError> {
+    let is_wrong = |name: &OsStr, value: &OsStr| {
+        name.is_empty() || name.as_bytes().contains(&b'=') || has_nul(name) || has_nul(value)
+    };
+    match variables.iter().find(|(name, value)| is_wrong(name, value)) {
+        Some((name, _)) => Err(StartError::Variable { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn has_nul(text: &OsStr) -> bool {
+    text.as_bytes().contains(&0)
+}

@@ -1,0 +1,160 @@
+//! What the system says about processes, and the end of those that are below one of them.
+//!
+//! ```text
+//! kill_below(us): for each child: hold it ─▶ is it still ours? ─▶ SIGKILL ─▶ the same for its children
+//! ```
+//!
+//! A process that was killed forks no more, so whoever lists its children afterwards sees them all.
+//! One that ends by itself meanwhile leaves its children to its subreaper, where the next round finds
+//! them: this module makes one round, and others decide how many. It waits for nobody.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::proc;
+
+/// The most processes that one round looks at.
+const PROCESSES_MAX: usize = 1 << 16;
+/// More than `/proc/PID/stat` takes.
+const STAT_BYTES_MAX: usize = 4096;
+/// Eight bytes for each of the processes.
+const CHILDREN_BYTES_MAX: usize = 8 * PROCESSES_MAX;
+
+/// How the children of a process are found.
+#[derive(Debug)]
+pub(crate) enum Kinship {
+    /// Each process has a list of its children, where the kernel was built to keep one.
+    Lists,
+    /// All processes by their parents, as they were a moment ago.
+    Scan(HashMap<Pid, Vec<Pid>>),
+}
+
+impl Kinship {
+    /// Takes the list if there is one, which costs less.
+    pub(crate) fn now() -> Self {
+        let own = rustix::process::getpid();
+        let list = task_directory(own).join(own.to_string()).join("children");
+        match rustix::fs::stat(&list) {
+            Ok(_) => Self::Lists,
+            Err(_) => Self::scan(),
+        }
+    }
+
+    fn scan() -> Self {
+        let mut children: HashMap<_, Vec<_>> = HashMap::new();
+        for pid in processes() {
+            if let Some(status) = Status::of(pid) {
+                children.entry(status.parent).or_default().push(pid);
+            }
+        }
+        Self::Scan(children)
+    }
+
+    fn children(&self, parent: Pid) -> Vec<Pid> {
+        match self {
+            Self::Lists => listed_children(parent),
+            Self::Scan(children) => children.get(&parent).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+/// Kills everything below `root`, once.
+pub(crate) fn kill_below(root: Pid, kinship: &Kinship) {
+    let mut family = HashSet::from([root]);
+    let mut queue = VecDeque::from(kinship.children(root));
+    while let Some(pid) = queue.pop_front() {
+        if PROCESSES_MAX < family.len() || family.contains(&pid) {
+            continue;
+        }
+        if kill_if(pid, |status| family.contains(&status.parent)) {
+            family.insert(pid);
+            queue.extend(kinship.children(pid));
+        }
+    }
+}
+
+/// Kills everything in the session that `leader` began, once; returns how many it killed.
+///
+/// `leader` has ended. As long as its session has members, the system gives its number to nobody
+/// else; so if there is a process with that number, nothing of the session is left.
+pub(crate) fn kill_session(leader: Pid) -> usize {
+    if Status::of(leader).is_some() {
+        return 0;
+    }
+    let is_member = |status: Status| status.session == Some(leader) && !status.is_dead;
+    processes().filter(|pid| kill_if(*pid, is_member)).count()
+}
+
+/// Kills `pid` if it is still the process that we mean.
+fn kill_if(pid: Pid, is_meant: impl FnOnce(Status) -> bool) -> bool {
+    // SECURITY: numbers are used again. So the process is held first and looked at then: what we
+    // look at is what we hold, or what we hold is dead and the signal goes nowhere.
+    let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    Status::of(pid).is_some_and(is_meant)
+        && rustix::process::pidfd_send_signal(&held, Signal::KILL).is_ok()
+}
+
+/// What `/proc/PID/stat` says, as far as we care.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Status {
+    parent: Pid,
+    session: Option<Pid>,
+    /// Ended, and not yet waited for.
+    is_dead: bool,
+}
+
+impl Status {
+    /// Returns `None` if there is no such process, or if nobody within our sight is its parent.
+    fn of(pid: Pid) -> Option<Self> {
+        let path = process_directory(pid).join("stat");
+        Self::read(&proc::read(&path, STAT_BYTES_MAX).ok()?)
+    }
+
+    /// Reads `PID (NAME) STATE PPID PGRP SESSION …`, where the name may be anything at all.
+    fn read(text: &[u8]) -> Option<Self> {
+        let at = text.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(text.get(at + 1..)?).ok()?;
+        let mut words = rest.split_ascii_whitespace();
+        let is_dead = matches!(words.next()?, "Z" | "X");
+        let parent = read_pid(words.next()?)?;
+        let session = read_pid(words.nth(1)?);
+        Some(Self { parent, session, is_dead })
+    }
+}
+
+/// Returns the children that all threads of `parent` have.
+fn listed_children(parent: Pid) -> Vec<Pid> {
+    let tasks = task_directory(parent);
+    let lists = numbers_in(&tasks).filter_map(|thread| {
+        let list = tasks.join(thread.to_string()).join("children");
+        String::from_utf8(proc::read(&list, CHILDREN_BYTES_MAX).ok()?).ok()
+    });
+    lists.flat_map(|list| list.split(' ').filter_map(read_pid).collect::<Vec<_>>()).collect()
+}
+
+fn process_directory(pid: Pid) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
+}
+
+fn task_directory(pid: Pid) -> PathBuf {
+    process_directory(pid).join("task")
+}
+
+/// Returns all processes that we can see; none if the system does not tell.
+fn processes() -> impl Iterator<Item = Pid> {
+    numbers_in(Path::new("/proc"))
+}
+
+fn numbers_in(directory: &Path) -> impl Iterator<Item = Pid> {
+    let numbers = proc::numbers_in(directory, PROCESSES_MAX).unwrap_or_default();
+    numbers.into_iter().filter_map(Pid::from_raw)
+}
+
+fn read_pid(word: &str) -> Option<Pid> {
+    word.trim_ascii().parse().ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! Arguments against schemas, through the crate's public door: tables, attacks, and a second opinion.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests: a failure is a failed test")]
+
+mod arguments;
+mod builtin;
+mod differential;
+mod faults;
+mod hostile;
+mod keywords;
+mod world;

@@ -1,0 +1,43 @@
+//! The built-in MCP servers, and the loop that serves them over two streams.
+//!
+//! A server is a value that implements [`Tools`]; [`serve()`] reads requests, lets workers make the
+//! calls and writes the answers. Whether a call may be made is judged elsewhere, before it gets
+//! here: nothing in this crate knows of policy, and a server is given only what it may touch.
+//!
+//! ```text
+//! stdin ──serve──▶ Tools::call ──▶ filesystem: a View of directories, each held by a handle
+//! stdout ◀────────  ToolResult
+//! ```
+//!
+//! Reading order: [`tools`], [`mod@serve`], [`filesystem`].
+//!
+//! # Invariants
+//!
+//! - Nothing that is sent makes a server panic, and no line of output is torn by another.
+//! - The filesystem server opens nothing by name: every access is beneath a directory handle that
+//!   was opened at the start, through no symbolic link and no magic link.
+//! - A file is replaced as a whole or not at all, and never written through a link or a hard link.
+//!
+//! # Example
+//!
+//! ```
+//! use ic_servers::filesystem::{Filesystem, View};
+//! use ic_servers::tools::{Cancel, Tools};
+//! use ic_types::Object;
+//!
+//! let view = View::parse(r#"{"directories":[],"leaveOut":[],"links":"refuse"}"#)?;
+//! let server = Filesystem::open(&view)?;
+//! let mut arguments = Object::new();
+//! arguments.insert("path", "/etc/passwd");
+//! let result = server.call("read_file", &arguments, &Cancel::new())?;
+//! assert!(result.is_error(), "nothing is in an empty view");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod filesystem;
+pub mod serve;
+pub mod tools;
+
+pub use filesystem::{Filesystem, View};
+pub use serve::{Ended, ServeError, serve};
+pub use tools::{Cancel, Tool, ToolResult, Tools};

@@ -1,0 +1,145 @@
+//! The race: a directory is swapped for a link to the outside while calls are made.
+//!
+//! A path is judged by its name, and a name can be given to something else a moment later. Whatever
+//! the moment, nothing outside may be read, made, changed or removed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use ic_servers::filesystem::{Filesystem, Links};
+use rustix::fs::{CWD, RenameFlags};
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, SECRET, call};
+
+/// Calls under each of the two ways to treat links; two tests make a hundred thousand.
+const N_CALLS: usize = 50_000;
+const N_CALLERS: usize = 3;
+
+#[test]
+fn a_swapped_directory_leads_nowhere_when_links_are_refused() {
+    race(Links::Refuse);
+}
+
+#[test]
+fn a_swapped_directory_leads_nowhere_when_links_are_followed() {
+    race(Links::Follow);
+}
+
+fn race(links: Links) {
+    // In memory if possible: this is about names, and a disk would only be waited for.
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let ground = Ground::at(directory);
+    ground.write("in/d/secret.txt", "harmless");
+    ground.write("in/secret.txt", "harmless");
+    ground.write("out/sub/secret.txt", SECRET);
+    ground.write("out/sub/victim.txt", SECRET);
+    ground.write("out/sub/only-outside.txt", SECRET);
+    ground.link("in/d-link", ground.path("out/sub"));
+    ground.link("in/f-link", ground.path("out/secret.txt"));
+    let before = state(&ground);
+    let server = ground.server(links);
+    let is_over = AtomicBool::new(false);
+    let (n_done, n_refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| swap(&ground, &is_over));
+        let callers: Vec<_> = (0..N_CALLERS)
+            .map(|caller| {
+                let (server, ground, n_done, n_refused) = (&server, &ground, &n_done, &n_refused);
+                scope.spawn(move || {
+                    for n in (caller..N_CALLS).step_by(N_CALLERS) {
+                        let counter = if one_call(server, ground, n) { n_done } else { n_refused };
+                        counter.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = callers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        // Before a caller's failure is told, or the swapping would go on forever.
+        is_over.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok), "a call returned the secret");
+    });
+    assert_eq!(state(&ground), before, "something changed outside");
+    let (n_done, n_refused) = (n_done.into_inner(), n_refused.into_inner());
+    eprintln!("{n_done} calls were done, {n_refused} refused");
+    // Otherwise the swapping and the calls never met.
+    assert!(
+        N_CALLS / 20 < n_done && N_CALLS / 50 < n_refused,
+        "{n_done} done, {n_refused} refused"
+    );
+}
+
+/// Gives the names of the directory and of the file to links and back, in two ways.
+fn swap(ground: &Ground, is_over: &AtomicBool) {
+    let exchange = |one: &Path, other: &Path| {
+        rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).ok();
+    };
+    let [d, d_link, aside, f, f_link] =
+        ["in/d", "in/d-link", "in/d-aside", "in/secret.txt", "in/f-link"]
+            .map(|name| ground.path(name));
+    while !is_over.load(Ordering::Relaxed) {
+        exchange(&d, &d_link);
+        exchange(&f, &f_link);
+        exchange(&d, &d_link);
+        exchange(&f, &f_link);
+        // With a moment in which nothing has the name.
+        fs::rename(&d, &aside).ok();
+        std::os::unix::fs::symlink(ground.path("out/sub"), &d).ok();
+        fs::remove_file(&d).ok();
+        fs::rename(&aside, &d).ok();
+    }
+}
+
+/// Makes the `n`th call; returns whether it was done. A secret in its answer is a panic.
+fn one_call(server: &Filesystem, ground: &Ground, n: usize) -> bool {
+    let path = |name: &str| ground.text(name);
+    let edits = json!([{"oldText": "h", "newText": "H"}, {"oldText": "H", "newText": "h"}]);
+    let (tool, arguments): (&str, Value) = match n % 16 {
+        0 | 8 => ("read_file", json!({"path": path("in/d/secret.txt")})),
+        1 | 9 => ("read_file", json!({"path": path("in/secret.txt")})),
+        2 => ("read_file", json!({"path": path("in/d/secret.txt"), "tail": 1})),
+        3 => ("write_file", json!({"path": path("in/d/new.txt"), "content": "x"})),
+        4 => ("write_file", json!({"path": path("in/d/victim.txt"), "content": "x"})),
+        5 => ("delete_file", json!({"path": path("in/d/victim.txt")})),
+        6 => ("list_directory", json!({"path": path("in/d")})),
+        7 => ("search_files", json!({"path": path("in/d"), "pattern": "*"})),
+        10 => ("create_directory", json!({"path": path(&format!("in/d/made/{}", n % 50))})),
+        11 => ("edit_file", json!({"path": path("in/d/secret.txt"), "edits": edits})),
+        12 => {
+            let (source, destination) = (path("in/d/victim.txt"), path("in/d/moved.txt"));
+            ("move_file", json!({"source": source, "destination": destination}))
+        }
+        13 => ("delete_file", json!({"path": path("in/d/moved.txt")})),
+        14 => (
+            "read_multiple_files",
+            json!({"paths": [path("in/secret.txt"), path("in/d/secret.txt")]}),
+        ),
+        _ => ("directory_tree", json!({"path": path("in")})),
+    };
+    match call(server, tool, arguments) {
+        Ok(text) => {
+            // Of the outside, not even names may be told.
+            let is_listing = matches!(tool, "list_directory" | "search_files");
+            assert!(!is_listing || !text.contains("only-outside"), "{text}");
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// Returns all that is outside: names, contents, and when they were last changed in any way.
+fn state(ground: &Ground) -> Vec<(String, String, i64, i64)> {
+    let mut all = Vec::new();
+    for directory in ["out", "out/sub"] {
+        for name in ground.names(directory) {
+            let path = ground.path(directory).join(&name);
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let content = fs::read_to_string(&path).unwrap_or_default();
+            all.push((name, content, metadata.ctime(), metadata.ctime_nsec()));
+        }
+    }
+    all
+}

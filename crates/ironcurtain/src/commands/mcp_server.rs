@@ -1,0 +1,86 @@
+//! `ironcurtain mcp-server`: one of the built-in MCP servers, on standard input and output.
+//!
+//! The proxy starts these, confined; any other MCP client can, too. No policy is asked here: what a
+//! server may touch is what it is given on the command line.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+
+use ic_home::Environment;
+use ic_servers::{Ended, Filesystem, Tools, View, serve};
+
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Run one of the built-in MCP servers on standard input and output
+///
+/// The server ends when its input ends. It asks no policy: what it may touch is what the command
+/// line says.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum McpServerCommand {
+    Filesystem(FilesystemArgs),
+    /// Repositories (not there yet)
+    Git,
+    /// Pages of the web (not there yet)
+    Fetch,
+}
+
+/// Serve files in some directories
+///
+/// Nothing outside of the directories is read or changed, wherever a link leads.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct FilesystemArgs {
+    /// Directory that can be read and changed; links are followed as long as they stay in one
+    #[arg(value_name = "DIR", group = "what")]
+    directories: Vec<PathBuf>,
+    /// Directories with rights, what is left out of them, and what is done about links, as JSON
+    ///
+    /// For example `{"directories":[{"path":"/a","rights":["read","write","delete"]}],
+    /// "leaveOut":["/a/.git"],"links":"refuse"}`; `links` is `refuse` or `follow`.
+    #[arg(long, value_name = "JSON", group = "what")]
+    view: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    command: McpServerCommand,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    match command {
+        McpServerCommand::Filesystem(args) => {
+            let server = Filesystem::open(&view(&args, environment)?)?;
+            talk(&server, screen)
+        }
+        McpServerCommand::Git => Err(not_yet("git")),
+        McpServerCommand::Fetch => Err(not_yet("fetch")),
+    }
+}
+
+fn view(args: &FilesystemArgs, environment: &Environment) -> Result<View, Failure> {
+    if let Some(view) = &args.view {
+        return Ok(View::parse(view)?);
+    }
+    let absolute = args.directories.iter().map(|directory| environment.absolute(directory));
+    Ok(View::of_directories(&absolute.collect::<Result<Vec<_>, _>>()?)?)
+}
+
+fn not_yet(name: &str) -> Failure {
+    Failure::usage(format!("the built-in server `{name}` is not there yet"))
+        .with_hint("`ironcurtain mcp-server filesystem` is")
+}
+
+/// Serves until one of the streams ends.
+fn talk(server: &dyn Tools, screen: &mut Screen) -> Result<Exit, Failure> {
+    screen.out().flush().map_err(Failure::output)?;
+    // The screen holds the lock on standard output for as long as the program runs, and the server
+    // answers from several threads: so it writes to the descriptor itself, which has no lock.
+    let (input, output) = (io::stdin(), io::stdout());
+    match serve(server, input.as_fd(), output.as_fd())? {
+        // A client that goes away in either order is done with us.
+        Ended::InputClosed | Ended::OutputClosed => Ok(Exit::Success),
+    }
+}

@@ -1,0 +1,123 @@
+//! `ironcurtain proxy`: an MCP server in front of MCP servers, with a policy in between.
+//!
+//! Standard output belongs to the protocol; whatever a person should know goes to standard error.
+//! One call's way through the house is in `ic_broker`.
+
+mod open;
+mod witness;
+
+use std::path::PathBuf;
+
+use ic_broker::client::{Ended, serve};
+use ic_broker::stdio;
+use ic_home::Environment;
+use ic_policy::SandboxKind;
+use ic_types::{AbsolutePath, SessionName};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::screen::Screen;
+
+use open::Opener;
+
+/// Serve MCP on standard input and output, with a policy between the client and its servers
+///
+/// Every call is judged, recorded, and forwarded or refused. Tools are offered as `server__tool`.
+/// What the client does with tools of its own, such as a shell, is not seen and not judged: turn
+/// those off in the client.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProxyArgs {
+    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    ///
+    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    #[arg(long, value_name = "NAME|DIR")]
+    policy: Option<PathBuf>,
+    /// Directory in which the agent is free; without it, one that is made for the session
+    #[arg(long, value_name = "DIR", conflicts_with = "workspace")]
+    sandbox: Option<PathBuf>,
+    /// Directory of your own to work in, where changing what the host runs later needs a person
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    #[arg(long, value_name = "FILE")]
+    servers: Option<PathBuf>,
+    /// Name of the session; one of that name that is not running is continued
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &ProxyArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let name = match &args.session {
+        Some(name) => {
+            Some(SessionName::of(name).map_err(|error| Failure::usage(error.to_string()))?)
+        }
+        None => None,
+    };
+    let wanted = Wanted {
+        policy: args.policy.clone(),
+        sandbox: args.sandbox(environment)?,
+        protected: Vec::new(),
+        servers: args.servers.clone(),
+    };
+    // A mistake in the policy or the servers file is to show now, and not with the first call.
+    Loaded::load(&wanted, NoSandbox::Fresh, environment, screen)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Failure::environment("cannot start").with_source(source))?;
+    runtime.block_on(async {
+        let (reader, writer) = (stdio::reader(), stdio::writer());
+        let stream = |source| Failure::environment("cannot use standard input and output").with_source(source);
+        let (reader, writer) = (reader.map_err(stream)?, writer.map_err(stream)?);
+        let stop = stop_on_signals()?;
+        let opener = Opener { wanted, name, environment, screen };
+        match serve(reader, writer, opener, &stop).await {
+            Ended::Done(None) => Ok(Exit::Success),
+            Ended::Done(Some(broker)) => {
+                broker.close().await?;
+                Ok(Exit::Success)
+            }
+            Ended::NotOpened(failure) => Err(failure),
+        }
+    })
+}
+
+/// Returns a token that is cancelled when somebody asks us to end.
+fn stop_on_signals() -> Result<CancellationToken, Failure> {
+    let stop = CancellationToken::new();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut signal = signal(kind)
+            .map_err(|source| Failure::environment("cannot wait for signals").with_source(source))?;
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            signal.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(stop)
+}
+
+impl ProxyArgs {
+    /// Returns the directory in which the agent is to be free, if the user names one.
+    fn sandbox(
+        &self,
+        environment: &Environment,
+    ) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
+        let (what, path, kind) = match (&self.sandbox, &self.workspace) {
+            (Some(path), _) => ("sandbox", path, SandboxKind::Session),
+            (None, Some(path)) => ("workspace", path, SandboxKind::Workspace),
+            (None, None) => return Ok(None),
+        };
+        let path = environment.absolute(path)?;
+        open::check_directory(what, &path, environment)?;
+        Ok(Some((path, kind)))
+    }
+}

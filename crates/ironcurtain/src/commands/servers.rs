@@ -1,0 +1,90 @@
+//! `ironcurtain servers`: which MCP servers there are, whether they work, and whom we trust.
+
+mod list;
+mod test;
+mod trust;
+
+use std::path::Path;
+
+use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_home::Environment;
+use ic_types::ServerName;
+
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::judge::servers_file;
+use crate::screen::{Screen, visible};
+
+/// Show the MCP servers, try them, trust them
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ServersCommand {
+    List(list::ListArgs),
+    Test(test::TestArgs),
+    Trust(trust::TrustArgs),
+}
+
+/// Runs `command`.
+pub(crate) fn run(
+    command: ServersCommand,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    match command {
+        ServersCommand::List(args) => list::run(&args, environment, screen),
+        ServersCommand::Test(args) => test::run(&args, environment, screen),
+        ServersCommand::Trust(args) => trust::run(&args, environment, screen),
+    }
+}
+
+/// What a server that cannot be started by this version is said to be.
+const NOT_YET: &str = "not part of this version yet";
+
+/// Reads the servers file that is named, or the one in force.
+fn load(named: Option<&Path>, environment: &Environment) -> Result<ServersFile, Failure> {
+    servers_file(named, environment).map(|(servers, _)| servers)
+}
+
+/// Finds the server called `name`.
+fn find<'a>(
+    name: &str,
+    servers: &'a ServersFile,
+) -> Result<(&'a ServerName, &'a ServerConfig), Failure> {
+    servers.get(name).ok_or_else(|| {
+        let names: Vec<&str> = servers.iter().map(|(name, _)| name.as_str()).collect();
+        let known = match names.is_empty() {
+            true => "no server is configured".to_owned(),
+            false => format!("there are {}", names.join(", ")),
+        };
+        Failure::config(format!("there is no server `{name}`")).with_hint(known)
+    })
+}
+
+/// Returns whether this version can start the server at all.
+fn is_there(start: &Start) -> bool {
+    use ic_broker::servers_file::BuiltinServer::{Fetch, Filesystem, Git};
+    match start {
+        Start::Builtin(Filesystem) | Start::Command(_) => true,
+        Start::Builtin(Git | Fetch) | Start::Url(_) => false,
+    }
+}
+
+/// Says what a server is, in words that cannot drive a terminal.
+fn what(start: &Start) -> String {
+    match start {
+        Start::Builtin(builtin) => format!("built-in {}", builtin.as_str()),
+        Start::Command(line) => {
+            let words = std::iter::once(&line.program).chain(&line.arguments);
+            words.map(|word| shown_word(word)).collect::<Vec<_>>().join(" ")
+        }
+        Start::Url(url) => visible(url),
+    }
+}
+
+/// Shows a word so that it is seen where it begins and where it ends.
+fn shown_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./${}~^#-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", visible(word).replace('\'', "\\'")),
+    }
+}

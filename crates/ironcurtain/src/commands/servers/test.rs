@@ -1,0 +1,262 @@
+//! `ironcurtain servers test`: do the servers start, and what do they offer?
+//!
+//! Each is really started, in a place that is made for the moment. Nothing is trusted by that.
+
+use std::path::PathBuf;
+
+use ic_broker::launch::LaunchFault;
+use ic_broker::pins::{Identity, Pins, PinsFile, Standing, withheld_start};
+use ic_broker::probe::{ProbeError, Probed};
+use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_broker::tool::Tool;
+use ic_home::Environment;
+use ic_policy::{Policy, SandboxKind};
+use ic_types::ServerName;
+use serde::Serialize;
+
+use super::{find, list, load};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::screen::{Screen, visible};
+use crate::trial::Trial;
+
+/// Start servers, list their tools, and end them again
+///
+/// Says for each how long it took, which tools are withheld because nobody trusts them as they are,
+/// which cannot be used, and which the policy does not know. Nothing is trusted by that, and no tool
+/// is called. Exits with 0 if all servers work and with 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TestArgs {
+    /// Servers to test; all if left out
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Policy that is to know the tools: `default`, `coding`, `readonly`, or a directory
+    ///
+    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    #[arg(long, value_name = "NAME|DIR")]
+    policy: Option<PathBuf>,
+    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    #[arg(long, value_name = "FILE")]
+    servers: Option<PathBuf>,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// How one server came out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    name: String,
+    result: Ended,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<ShownServer>,
+    tools: Vec<ShownTool>,
+    unusable: Vec<String>,
+}
+
+/// Whether a server works.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Ended {
+    Works,
+    Failed,
+    Skipped,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownServer {
+    name: String,
+    version: String,
+    protocol: &'static str,
+    start_ms: u64,
+}
+
+/// One tool.
+#[derive(Debug, Serialize)]
+struct ShownTool {
+    name: String,
+    /// Why it is withheld, if it is.
+    withheld: Option<String>,
+    policy: Known,
+    notes: Vec<String>,
+}
+
+/// What the policy knows of a tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Known {
+    Annotated,
+    Draft,
+    Unknown,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &TestArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = home(environment)?;
+    let servers = load(args.servers.as_deref(), environment)?;
+    let chosen = chosen(&args.names, &servers)?;
+    let pins = PinsFile::of(&home).read()?;
+    home.prepare()?;
+    let trial = Trial::new_in(&home.root())?;
+    let sandbox = environment.absolute(&trial.sandbox())?;
+    let wanted = Wanted {
+        policy: args.policy.clone(),
+        sandbox: Some((sandbox, SandboxKind::Session)),
+        protected: Vec::new(),
+        servers: args.servers.clone(),
+    };
+    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let mut outcomes = Vec::new();
+    for (name, config) in chosen {
+        let is_named = args.names.iter().any(|it| it == name.as_str());
+        let probed = match is_withheld(name, config, &pins) {
+            true => Err(ProbeError::Server(withheld_start(name))),
+            false => {
+                trial.probe((name, config), loaded.judge.view(name), environment, screen)?
+            }
+        };
+        let outcome = match probed {
+            Ok(probed) => {
+                let is_ours = matches!(config.start, Start::Builtin(_));
+                let pins = (!is_ours).then_some(&pins);
+                Outcome::of(name, &probed, pins, &loaded.judge.policy)
+            }
+            Err(error) => Outcome::failed(name, &error, is_named),
+        };
+        if !args.json {
+            print(&outcome, screen)?;
+        }
+        outcomes.push(outcome);
+    }
+    if args.json {
+        screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
+    }
+    let has_failed = outcomes.iter().any(|outcome| outcome.result == Ended::Failed);
+    Ok(if has_failed { Exit::Failed } else { Exit::Success })
+}
+
+/// Returns the named servers, or all.
+fn chosen<'a>(
+    names: &[String],
+    servers: &'a ServersFile,
+) -> Result<Vec<(&'a ServerName, &'a ServerConfig)>, Failure> {
+    match names.is_empty() {
+        true => Ok(servers.iter().collect()),
+        false => names.iter().map(|name| find(name, servers)).collect(),
+    }
+}
+
+/// SECURITY: a server that is started in another way than it was trusted to is not started.
+fn is_withheld(name: &ServerName, config: &ServerConfig, pins: &Pins) -> bool {
+    let is_ours = matches!(config.start, Start::Builtin(_));
+    !is_ours && pins.of_start(name, &Identity::of(config)) == Standing::Changed
+}
+
+fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
+    let name = &outcome.name;
+    if let Some(problem) = &outcome.problem {
+        let word = match outcome.result {
+            Ended::Skipped => "skipped",
+            Ended::Failed | Ended::Works => "failed",
+        };
+        return screen.line(&format!("{name}: {word}: {}", visible(problem)));
+    }
+    if let Some(ShownServer { name: own, version, protocol, start_ms }) = &outcome.server {
+        screen.line(&format!(
+            "{name}: works: `{}` {}, protocol {protocol}, {} in {start_ms} ms",
+            visible(own),
+            visible(version),
+            list::tools(outcome.tools.len())
+        ))?;
+    }
+    for tool in &outcome.tools {
+        let policy = match tool.policy {
+            Known::Annotated => None,
+            Known::Draft => Some("policy: draft, every call needs a person at least"),
+            Known::Unknown => Some("policy: unknown, every call will be denied"),
+        };
+        if let Some(why) = &tool.withheld {
+            screen.line(&format!("  {}: withheld: {}", tool.name, visible(why)))?;
+        }
+        if let Some(policy) = policy {
+            screen.line(&format!("  {}: {policy}", tool.name))?;
+        }
+        for note in &tool.notes {
+            screen.line(&format!("  {}: schema: {}", tool.name, visible(note)))?;
+        }
+    }
+    for unusable in &outcome.unusable {
+        screen.line(&format!("  {}", visible(unusable)))?;
+    }
+    Ok(())
+}
+
+impl Outcome {
+    fn of(name: &ServerName, probed: &Probed, pins: Option<&Pins>, policy: &Policy) -> Self {
+        let introduction = &probed.introduction;
+        let tool = |tool: &Tool| ShownTool {
+            name: tool.name.to_string(),
+            withheld: pins.and_then(|pins| why_withheld(name, tool, pins)),
+            policy: Known::of(name, tool, policy),
+            notes: tool.schema_notes().to_vec(),
+        };
+        Self {
+            name: name.to_string(),
+            result: Ended::Works,
+            problem: None,
+            server: Some(ShownServer {
+                name: introduction.name.clone(),
+                version: introduction.version.clone(),
+                protocol: introduction.protocol.as_str(),
+                start_ms: probed.start_ms,
+            }),
+            tools: probed.tools.iter().map(tool).collect(),
+            unusable: probed.unusable.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// A server that is not part of this version yet is missed only by whoever names it.
+    fn failed(name: &ServerName, error: &ProbeError, is_named: bool) -> Self {
+        let is_not_yet =
+            matches!(error, ProbeError::Launch(LaunchFault::NotYet(_) | LaunchFault::Remote));
+        let result = if is_not_yet && !is_named { Ended::Skipped } else { Ended::Failed };
+        Self {
+            name: name.to_string(),
+            result,
+            problem: Some(error.to_string()),
+            server: None,
+            tools: Vec::new(),
+            unusable: Vec::new(),
+        }
+    }
+}
+
+/// Returns why a session would withhold the tool.
+fn why_withheld(server: &ServerName, tool: &Tool, pins: &Pins) -> Option<String> {
+    match pins.get(server) {
+        Some(_) => pins.why_withheld(server, tool),
+        // The first session would record the server, but not what nobody can see.
+        None => tool.hidden_text(),
+    }
+}
+
+impl Known {
+    fn of(server: &ServerName, tool: &Tool, policy: &Policy) -> Self {
+        match policy.annotation(server, &tool.name) {
+            Some(annotation) if annotation.is_draft() => Self::Draft,
+            Some(_) => Self::Annotated,
+            None => Self::Unknown,
+        }
+    }
+}

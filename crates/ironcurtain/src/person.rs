@@ -1,0 +1,122 @@
+//! Whoever answers a question: a person at the terminal, or a script where the user allows that.
+//!
+//! Asked at the terminal itself, because standard input and output may belong to anybody. What is
+//! asked, and what comes of the answer, is not known here.
+
+#![expect(clippy::disallowed_types, reason = "the terminal is opened here, and nothing else")]
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+
+use rustix::termios::{QueueSelector, tcflush};
+
+use crate::error::Failure;
+use crate::screen::{Screen, visible};
+
+/// The terminal of this process, if it has one.
+const TERMINAL: &str = "/dev/tty";
+/// The longest answer that is looked at.
+const ANSWER_BYTES_MAX: usize = 256;
+
+/// Who answers.
+#[derive(Debug)]
+pub(crate) enum Person {
+    /// Somebody at the terminal.
+    AtTerminal(File),
+    /// Nobody: whoever wrote the command line has agreed beforehand.
+    Scripted,
+}
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Answer {
+    /// Yes.
+    Approved,
+    /// No, or anything else than yes.
+    Denied,
+}
+
+/// Whether `approvals.scripted` lets scripts answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scripts {
+    /// They may.
+    MayAnswer,
+    /// They may not.
+    MayNotAnswer,
+}
+
+impl Person {
+    /// Finds whoever is to answer `what`.
+    pub(crate) fn find(what: &str, agreed: bool, scripts: Scripts) -> Result<Self, Failure> {
+        match (agreed, scripts) {
+            (true, Scripts::MayAnswer) => return Ok(Self::Scripted),
+            (true, Scripts::MayNotAnswer) => {
+                return Err(Failure::config(format!(
+                    "`--yes` would settle {what} without a person, and `approvals.scripted` is false"
+                ))
+                .with_hint(
+                    "leave `--yes` out and answer at a terminal, or allow scripts to answer with \
+                     `ironcurtain config set approvals.scripted true`",
+                ));
+            }
+            (false, _) => {}
+        }
+        let terminal = File::options().read(true).write(true).open(TERMINAL);
+        terminal.map(Self::AtTerminal).map_err(|source| {
+            Failure::environment(format!("nobody can be asked {what}: there is no terminal"))
+                .with_source(source)
+                .with_hint(
+                    "run this at a terminal; where `approvals.scripted` is true, `--yes` answers \
+                     without one",
+                )
+        })
+    }
+
+    /// Shows what has to be known before the next question.
+    ///
+    /// The lines go to standard output, and to the terminal too if that is somewhere else: nobody is
+    /// asked about what they were not shown.
+    pub(crate) fn show(&mut self, lines: &[String], screen: &mut Screen) -> Result<(), Failure> {
+        for line in lines {
+            screen.line(line)?;
+        }
+        screen.out().flush().map_err(Failure::output)?;
+        match self {
+            Self::AtTerminal(terminal) if !io::stdout().is_terminal() => {
+                let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+                terminal.write_all(text.as_bytes()).map_err(unusable)
+            }
+            Self::AtTerminal(_) | Self::Scripted => Ok(()),
+        }
+    }
+
+    /// Asks `question`, to which only `y` and `yes` are a yes.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, Failure> {
+        let terminal = match self {
+            Self::AtTerminal(terminal) => terminal,
+            Self::Scripted => return Ok(Answer::Approved),
+        };
+        // SECURITY: what was typed before the question was read is no answer to it.
+        tcflush(&*terminal, QueueSelector::IFlush).map_err(|errno| unusable(errno.into()))?;
+        write!(terminal, "{} [y/N] ", visible(question)).map_err(unusable)?;
+        let answer = read_line(terminal).map_err(unusable)?;
+        Ok(match answer.trim_ascii().to_ascii_lowercase().as_slice() {
+            b"y" | b"yes" => Answer::Approved,
+            _ => Answer::Denied,
+        })
+    }
+}
+
+/// Reads up to the end of a line, or of the input.
+fn read_line(terminal: &mut File) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < ANSWER_BYTES_MAX && terminal.read(&mut byte)? == 1 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    Ok(line)
+}
+
+fn unusable(source: io::Error) -> Failure {
+    Failure::environment("cannot ask at the terminal").with_source(source)
+}

@@ -1,0 +1,112 @@
+//! A place to try a server in: made for the moment, with what a session would have, and then removed.
+//!
+//! Nothing is recorded and nothing is trusted by trying. Whether the server may be started is for the
+//! caller to know.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ic_broker::launch::{self, Lent, View};
+use ic_broker::probe::{Ground, ProbeError, Probed, probe};
+use ic_broker::servers_file::ServerConfig;
+use ic_confine::Launcher;
+use ic_home::{Environment, Scratch, file};
+use ic_types::{AbsolutePath, ServerName};
+
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// How long nothing is said of a server that is starting.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A directory like a session's, and what runs things in it.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    scratch: Scratch,
+    launcher: Launcher,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Trial {
+    /// Makes the place in `parent`, which must exist.
+    pub(crate) fn new_in(parent: &Path) -> Result<Self, Failure> {
+        let scratch = Scratch::new_in(parent)?;
+        for name in [SANDBOX, SERVERS] {
+            file::create_dir(scratch.path().join(name))?;
+        }
+        let launcher = Launcher::this_program().map_err(|source| {
+            Failure::environment("cannot find this program to start servers with")
+                .with_source(source)
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Failure::environment("cannot start").with_source(source))?;
+        Ok(Self { scratch, launcher, runtime })
+    }
+
+    /// Returns the directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Returns the directory in which an agent would be free.
+    pub(crate) fn sandbox(&self) -> PathBuf {
+        self.path().join(SANDBOX)
+    }
+
+    /// Returns what starts children.
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    /// Runs `future` to its end.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
+    }
+
+    /// Returns what a session would lend to a server.
+    ///
+    /// The sandbox is the workspace too, so that a server that wants one can be tried.
+    pub(crate) fn lent(
+        &self,
+        name: &ServerName,
+        config: &ServerConfig,
+        environment: &Environment,
+    ) -> Result<Lent, Failure> {
+        let private = self.path().join(SERVERS).join(name.as_str());
+        file::create_dir(&private)?;
+        let sandbox: AbsolutePath = environment.absolute(&self.sandbox())?;
+        Ok(Lent {
+            workspace: Some(sandbox.clone()),
+            sandbox,
+            home: environment.home()?,
+            private,
+            variables: environment.server_variables(launch::variables_asked_for(config)),
+        })
+    }
+
+    /// Starts a server, looks at it and ends it; says so if that takes a while.
+    pub(crate) fn probe(
+        &self,
+        (name, config): (&ServerName, &ServerConfig),
+        view: View,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Result<Probed, ProbeError>, Failure> {
+        let lent = self.lent(name, config, environment)?;
+        let ground = Ground { launcher: &self.launcher, lent, view };
+        Ok(self.block_on(async {
+            let mut probing = std::pin::pin!(probe(name, config, &ground));
+            tokio::select! {
+                probed = &mut probing => return probed,
+                () = tokio::time::sleep(PATIENCE) => {}
+            }
+            screen.notice(&format!("starting {name} …"));
+            probing.await
+        }))
+    }
+}
+
+const SANDBOX: &str = "sandbox";
+const SERVERS: &str = "servers";

@@ -1,0 +1,242 @@
+//! Real hosts in front of the proxy, real servers behind it: the official SDKs and the inspector with
+//! our filesystem server, the public filesystem server and the public everything server.
+//!
+//! The packages come from `scripts/test-packages`; where they are missing these tests say so and do
+//! nothing, except in CI, where they fail.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ic_testkit::Place;
+use serde_json::{Value, json};
+
+/// Where the packages are.
+struct Packages(PathBuf);
+
+impl Packages {
+    /// Finds the packages; `None`, loudly, if they are not installed.
+    fn find() -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let output =
+            Command::new(root.join("scripts/test-packages")).arg("--path").output().unwrap();
+        let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        if path.join("bin/node").exists() {
+            return Some(Self(path));
+        }
+        assert!(std::env::var_os("CI").is_none(), "in CI the packages are installed first");
+        eprintln!("SKIPPED: run scripts/test-packages to test with real clients and servers");
+        None
+    }
+
+    fn node(&self) -> String {
+        self.0.join("bin/node").display().to_string()
+    }
+
+    fn module(&self, path: &str) -> String {
+        let modules = self.0.join("node_modules/@modelcontextprotocol");
+        modules.join(path).display().to_string()
+    }
+}
+
+/// A place with a proxy that has three servers behind it, and a policy for all of them.
+fn place_with_servers(packages: &Packages) -> Place {
+    let place = crate::place();
+    let path = |roles: &[&str]| json!({"path": roles});
+    let files = json!([
+        {"toolName": "read_text_file", "args": {"path": ["read-path"], "head": ["none"], "tail": ["none"]}},
+        {"toolName": "list_directory", "args": path(&["read-path"])},
+        {"toolName": "create_directory", "args": path(&["write-path"])},
+    ]);
+    let everything = json!([
+        {"toolName": "echo", "args": {"message": ["none"]}},
+        {"toolName": "get-sum", "args": {"a": ["none"], "b": ["none"]}},
+        {"toolName": "get-structured-content", "args": {"location": ["none"]}},
+        {"toolName": "get-tiny-image", "args": {}},
+        {"toolName": "get-env", "args": {}},
+    ]);
+    place.write(
+        "policy/tool-annotations.json",
+        json!({"servers": {
+            "filesystem": {"tools": files}, "public": {"tools": files},
+            "everything": {"tools": everything},
+        }})
+        .to_string(),
+    );
+    let within = place.dir("sandbox");
+    place.write(
+        "policy/compiled-policy.json",
+        json!({"rules": [
+            {"name": "files", "then": "allow", "reason": "the sandbox is free",
+             "if": {"paths": {"roles": ["read-path", "write-path"], "within": within}}},
+            {"name": "rest", "then": "allow", "reason": "harmless", "if": {"server": ["everything"]}},
+            {"name": "ask", "then": "escalate", "reason": "a person decides", "if": {}},
+        ]})
+        .to_string(),
+    );
+    place.write(
+        "servers.json",
+        json!({
+            "filesystem": {"builtin": "filesystem"},
+            "public": {"command": packages.node(), "args": [
+                packages.module("server-filesystem/dist/index.js"), "${SANDBOX}"]},
+            "everything": {"command": packages.node(), "args": [
+                packages.module("server-everything/dist/index.js"), "stdio"]},
+        })
+        .to_string(),
+    );
+    place.write("sandbox/note.txt", "a note\n");
+    place.write("home/.ssh/id_ed25519", "secret");
+    place
+}
+
+/// Returns the arguments that start the proxy of a place.
+fn proxy_arguments(place: &Place) -> Vec<String> {
+    let path = |name: &str| place.path(name).display().to_string();
+    [
+        "proxy", "--policy", &path("policy"), "--sandbox", &path("sandbox"), "--servers",
+        &path("servers.json"),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Returns what a host is told to do, and how to start the proxy.
+fn document(place: &Place, more: &Value) -> String {
+    let inside = place.path("sandbox/note.txt");
+    let key = place.path("home/.ssh/id_ed25519");
+    let mut document = json!({
+        "command": env!("CARGO_BIN_EXE_ironcurtain"),
+        "args": proxy_arguments(place),
+        "env": {"HOME": place.path("home"), "PATH": "/usr/bin:/bin"},
+        "steps": [
+            {"list": true},
+            {"call": "filesystem__read_text_file", "arguments": {"path": inside}},
+            {"call": "public__read_text_file", "arguments": {"path": inside}},
+            {"call": "everything__echo", "arguments": {"message": "grüße 😀"}},
+            {"call": "everything__get-sum", "arguments": {"a": 2, "b": 3}},
+            {"call": "everything__get-structured-content", "arguments": {"location": "Chicago"}},
+            {"call": "everything__get-env"},
+            {"call": "public__read_text_file", "arguments": {"path": key}},
+            {"call": "filesystem__list_directory", "arguments": {"path": "/etc"}},
+        ],
+    });
+    for (key, value) in more.as_object().unwrap() {
+        document[key] = value.clone();
+    }
+    document.to_string()
+}
+
+/// Checks what a host reports of the steps above.
+#[track_caller]
+fn check(place: &Place, host: &str, report: &Value) {
+    let step = |at: usize| report["steps"][at].clone();
+    let tools = step(0)["tools"].to_string();
+    for tool in ["filesystem__delete_file", "public__write_file", "everything__get-tiny-image"] {
+        assert!(tools.contains(tool), "{host}: {tool} in {report}");
+    }
+    let text = |at: usize| step(at)["result"]["content"][0]["text"].as_str().map(str::to_owned);
+    let texts: Vec<Option<String>> = (1..=4).map(text).collect();
+    let expected =
+        ["a note\n", "a note\n", "Echo: grüße 😀", "The sum of 2 and 3 is 5."].map(|text| Some(text.to_owned()));
+    assert_eq!(texts, expected, "{host}: {report}");
+    assert!(step(5)["result"]["structuredContent"]["temperature"].is_number(), "{host}: {report}");
+
+    let environment: Value = serde_json::from_str(&text(6).unwrap()).unwrap();
+    let mut names: Vec<&String> = environment.as_object().unwrap().keys().collect();
+    names.sort();
+    assert_eq!(names, ["HOME", "LANG", "PATH", "TMPDIR", "TZ"], "{host}: what was written out");
+
+    let refusal = |at: usize| step(at)["result"]["structuredContent"]["ironcurtain"].clone();
+    assert_eq!(refusal(7)["rule"], "structural-protected-path", "{host}: {report}");
+    assert!(text(7).unwrap().starts_with("DENIED: "), "{host}: {report}");
+    assert_eq!(refusal(8)["decision"], "escalate", "{host}: {report}");
+    assert_eq!(
+        text(8).unwrap(),
+        "ESCALATION REQUIRED: a person decides. Action denied (no escalation handler).",
+        "{host}"
+    );
+    let verified = place.run(["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{host}: {verified:?}");
+}
+
+fn run(host: &str, command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{host}: {} {stderr}", output.status);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{host}: {error}: {stderr}"))
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name)
+}
+
+#[test]
+fn the_python_sdk_lists_and_calls_through_the_proxy() {
+    let Some(packages) = Packages::find() else { return };
+    for era in ["auto", "legacy", "modern"] {
+        let place = place_with_servers(&packages);
+        let report = run(
+            era,
+            Command::new(packages.0.join("python/bin/python"))
+                .arg(script("python_client.py"))
+                .arg(document(&place, &json!({"era": era}))),
+        );
+        let expected = if era == "legacy" { "2025-11-25" } else { "2026-07-28" };
+        assert_eq!(report["protocol"], expected, "{era}: {report}");
+        check(&place, era, &report);
+    }
+}
+
+#[test]
+fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
+    let Some(packages) = Packages::find() else { return };
+    for more in [json!({"sdk": 1}), json!({"sdk": 2}), json!({"sdk": 2, "era": "auto"})] {
+        let place = place_with_servers(&packages);
+        let host = more.to_string();
+        let report = run(
+            &host,
+            Command::new(packages.node())
+                .arg(script("typescript_client.mjs"))
+                .arg(document(&place, &more))
+                .env("PACKAGES", &packages.0),
+        );
+        check(&place, &host, &report);
+    }
+}
+
+#[test]
+fn the_inspector_lists_and_calls_through_the_proxy() {
+    let Some(packages) = Packages::find() else { return };
+    let place = place_with_servers(&packages);
+    let inspect = |arguments: &[&str]| {
+        let output = Command::new(packages.node())
+            .arg(packages.module("inspector/clients/launcher/build/index.js"))
+            .args(["--cli", "-q", "--format", "json", env!("CARGO_BIN_EXE_ironcurtain")])
+            .args(proxy_arguments(&place))
+            .args(arguments)
+            .env("HOME", place.path("home"))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, listed, stderr) = inspect(&["--method", "tools/list"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(listed.contains("filesystem__read_text_file"), "{listed}");
+    let note = json!({"path": place.path("sandbox/note.txt")}).to_string();
+    for (tool, arguments, expected) in [
+        ("filesystem__read_text_file", note.as_str(), "a note"),
+        ("public__read_text_file", &note, "a note"),
+        ("everything__echo", r#"{"message":"hi"}"#, "Echo: hi"),
+    ] {
+        let call = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", arguments];
+        let (code, answer, stderr) = inspect(&call);
+        assert_eq!(code, Some(0), "{tool}: {answer} {stderr}");
+        assert!(answer.contains(expected), "{tool}: {answer}");
+    }
+    let key = json!({"path": place.path("home/.ssh/id_ed25519")}).to_string();
+    let call = ["--method", "tools/call", "--tool-name", "public__read_text_file"];
+    let (code, answer, stderr) = inspect(&[&call[..], &["--tool-args-json", &key]].concat());
+    assert_eq!(code, Some(5), "a result that is an error, and no failure: {answer} {stderr}");
+    assert!(answer.contains("DENIED: "), "{answer}");
+}

@@ -1,0 +1,227 @@
+//! How a proxy begins and ends, and that nothing is left of it.
+
+use std::time::{Duration, Instant};
+
+use ic_testkit::Proxy;
+use ic_testkit::proxy::{DEADLINE, Process, Reads};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{Rig, listed, provoke, rig};
+
+/// The protocol's clients send a signal two seconds after they closed our input, and kill two seconds
+/// after that.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Begins a call that is not answered before somebody says so.
+#[track_caller]
+fn begin(proxy: &mut Proxy, name: &str) -> String {
+    let id = proxy.ask_call("rec__slow", &json!({"name": name}));
+    proxy.notification("notifications/message", &format!("began {name}."));
+    id
+}
+
+fn of_this_place(rig: &Rig) -> Vec<Process> {
+    Process::with_environment(&format!("TEST_PLACE={}", rig.place.root().display()))
+}
+
+/// Checks what `audit verify` says about the one session.
+#[track_caller]
+fn check_log(rig: &Rig, expected: &[&str]) {
+    let output = rig.place.run(["audit", "verify"]);
+    let text = output.stdout + &output.stderr;
+    assert_eq!(output.code, 0, "{text}");
+    assert!(expected.iter().any(|it| text.contains(it)), "{text}");
+}
+
+fn is_closed(rig: &Rig) -> bool {
+    rig.records().last().is_some_and(|it| it["arguments"]["event"] == "closed")
+}
+
+#[test]
+fn the_end_of_input_lets_calls_finish_and_then_ends_well() {
+    let rig = rig();
+    let mut proxy = rig.start();
+    let ids = ["a", "b"].map(|name| begin(&mut proxy, name));
+    proxy.close();
+    rig.release("rec", &["b", "a"]);
+    for (id, name) in ids.iter().zip(["a", "b"]) {
+        assert_eq!(proxy.answer(id).good(), format!("released {name}"));
+    }
+    assert_eq!(proxy.end_within(PATIENCE), 0);
+    assert!(is_closed(&rig));
+    assert!(of_this_place(&rig).is_empty());
+    check_log(&rig, &["intact"]);
+}
+
+#[test]
+fn a_signal_ends_everything_in_time_and_closes_the_log() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let rig = rig().hostile("bad", &["stubborn"]);
+        let mut proxy = rig.start();
+        assert_eq!(provoke(&mut proxy, "x").good(), "fine");
+        begin(&mut proxy, "a");
+        let processes = of_this_place(&rig);
+        assert!(5 <= processes.len(), "{processes:?}");
+        proxy.signal(signal);
+        assert_eq!(proxy.end_within(PATIENCE), 0);
+        for process in &processes {
+            assert!(process.is_gone_within(Duration::ZERO), "{process:?}");
+        }
+        assert!(is_closed(&rig));
+        check_log(&rig, &["intact"]);
+        let outcomes = rig.records().into_iter().filter(|it| it["kind"] == "outcome");
+        assert_eq!(outcomes.count(), 2, "a call that was cut off has an outcome, too");
+    }
+}
+
+/// Its server listens to no signal and to no end of input, and has a child that forked twice.
+#[test]
+fn a_killed_proxy_leaves_no_process_and_a_log_that_can_be_read() {
+    let rig = rig().hostile("bad", &["stubborn"]);
+    let mut proxy = rig.start();
+    assert_eq!(provoke(&mut proxy, "x").good(), "fine");
+    begin(&mut proxy, "a");
+    let processes = of_this_place(&rig);
+    assert!(5 <= processes.len(), "{processes:?}");
+    proxy.kill();
+    for process in &processes {
+        assert!(process.is_gone_within(DEADLINE), "{process:?}");
+    }
+    assert!(of_this_place(&rig).is_empty());
+    check_log(&rig, &["intact", "crash", "repaired"]);
+    let allowed = rig.intents("allow");
+    assert_eq!(allowed.len(), 2, "what was sent is recorded: {allowed:?}");
+}
+
+#[test]
+fn a_client_that_closes_our_output_ends_the_session() {
+    let rig = rig();
+    let arguments = rig.arguments();
+    let mut child = rig.place.command(["proxy".to_owned()].iter().chain(&arguments)).spawn().unwrap();
+    let process = Process::hold(child.id());
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    // Whatever it is answered, nobody reads it.
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    std::io::Write::write_all(&mut stdin, line).unwrap();
+    assert!(process.is_gone_within(DEADLINE), "it talks to nobody");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A client that sends and never reads is held up, and so is nobody else; and it can be ended.
+#[test]
+fn a_client_that_does_not_read_is_held_up_and_can_be_ended() {
+    let rig = rig();
+    let mut proxy = rig.start_silent(Reads::NotStdout);
+    let line = |id: u64, rest: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}\n");
+    proxy.send(line(0, r#""method":"initialize","params":{"protocolVersion":"2025-11-25"}"#));
+    let value = "v".repeat(2000);
+    let call = format!(
+        r#""method":"tools/call","params":{{"name":"rec__echo","arguments":{{"value":"{value}"}}}}"#
+    );
+    // More than pipes and queues hold: sending blocks when the proxy stops taking in.
+    let mut stdin = proxy.take_stdin();
+    let sender = std::thread::spawn(move || {
+        let mut n_sent = 0;
+        for id in 1..20_000 {
+            if std::io::Write::write_all(&mut stdin, line(id, &call).as_bytes()).is_err() {
+                break;
+            }
+            n_sent = id;
+        }
+        n_sent
+    });
+    // When nothing more is recorded for a while, it is held up.
+    let mut n_records = 0;
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        std::thread::park_timeout(Duration::from_millis(300));
+        let n_now = rig.records().len();
+        if 0 < n_records && n_now == n_records {
+            break;
+        }
+        n_records = n_now;
+        assert!(Instant::now() < deadline, "it takes in without end: {n_now} records");
+    }
+    assert!(n_records < 10_000, "{n_records} records");
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.end_within(PATIENCE), 0);
+    assert!(sender.join().unwrap() < 19_999);
+    assert!(is_closed(&rig));
+}
+
+#[test]
+fn servers_are_started_on_first_use_and_side_by_side() {
+    let rig = rig().recorder("other").hostile("silent", &["silent"]);
+    let mut proxy = rig.start();
+    assert_eq!(proxy.request("ping", &json!({})).result(), json!({}));
+    assert_eq!((rig.n_starts("rec"), rig.n_starts("other"), rig.n_starts("silent")), (0, 0, 0));
+    proxy.call("rec__echo", &json!({})).good();
+    assert_eq!((rig.n_starts("rec"), rig.n_starts("other"), rig.n_starts("silent")), (1, 0, 0));
+    // A list starts all of them; the silent one keeps none of the others.
+    proxy.ask("tools/list", &json!({}));
+    proxy.call("other__echo", &json!({})).good();
+    let ids: Vec<String> = (0..10).map(|n| proxy.ask_call("rec__echo", &json!({"value": n}))).collect();
+    for id in ids {
+        proxy.answer(&id).good();
+    }
+    assert_eq!((rig.n_starts("rec"), rig.n_starts("other")), (1, 1), "each is started once");
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.end_within(PATIENCE), 0);
+}
+
+#[test]
+fn a_slow_server_does_not_delay_another() {
+    let rig = rig().recorder("other");
+    let mut proxy = rig.start();
+    let slow: Vec<String> = (0..50)
+        .map(|n| proxy.ask_call("rec__slow", &json!({"name": format!("n{n}")})))
+        .collect();
+    for n in 0..50 {
+        assert_eq!(proxy.call("other__echo", &json!({"value": n})).good(), format!("{{\"value\":{n}}}"));
+        // And not even the same one.
+        proxy.call("rec__echo", &json!({"value": n})).good();
+    }
+    let names: Vec<String> = (0..50).map(|n| format!("n{n}")).collect();
+    for name in &names {
+        proxy.notification("notifications/message", &format!("began {name}."));
+    }
+    rig.release("rec", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    for id in slow {
+        proxy.answer(&id).good();
+    }
+    proxy.finish();
+}
+
+/// Some clients start a server only to ask who it is, and end it at once.
+#[test]
+fn a_proxy_that_is_asked_nothing_leaves_nothing() {
+    let rig = rig();
+    let mut proxy = rig.start_silent(Reads::Everything);
+    proxy.finish();
+    let mut proxy = rig.start_silent(Reads::Everything);
+    assert_eq!(proxy.request("ping", &json!({})).result(), json!({}));
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let discovered = proxy.request("server/discover", &json!({"_meta": meta})).result();
+    assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
+    proxy.finish();
+    assert!(!rig.place.path("home/.ironcurtain/sessions").exists(), "no session was needed");
+    assert_eq!(rig.n_starts("rec"), 0);
+}
+
+#[test]
+fn a_server_that_comes_back_is_listed_again() {
+    let rig = rig().hostile("bad", &["plain"]);
+    let mut proxy = rig.start();
+    assert_eq!(listed(&mut proxy).len(), 12);
+    assert!(provoke(&mut proxy, "crash").bad().contains("not known"));
+    let deadline = Instant::now() + DEADLINE;
+    while listed(&mut proxy).len() < 12 {
+        assert!(Instant::now() < deadline, "{}", proxy.stderr());
+    }
+    let events: Vec<Value> = rig.records().into_iter().map(|mut it| it["arguments"]["event"].take()).collect();
+    assert_eq!(events.iter().filter(|it| **it == "server-up").count(), 3, "{events:?}");
+    proxy.finish();
+}

@@ -1,0 +1,74 @@
+//! A place to measure a proxy in: a home, a policy that allows, servers, and the commands to start.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// A temporary place.
+#[derive(Debug)]
+pub struct Ground {
+    directory: tempfile::TempDir,
+}
+
+impl Ground {
+    /// Makes a place whose policy allows every call of the servers in `servers`, and whose sandbox
+    /// holds a small file.
+    pub fn new(servers: &Value, annotations: &Value) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let ground = Self { directory };
+        for name in ["home", "policy", "sandbox"] {
+            std::fs::create_dir(ground.path(name))?;
+        }
+        let write = |name: &str, value: &Value| std::fs::write(ground.path(name), value.to_string());
+        write("servers.json", servers)?;
+        write("policy/tool-annotations.json", annotations)?;
+        let within = ground.path("sandbox");
+        let rule = json!({
+            "name": "allow-in-the-sandbox", "then": "allow", "reason": "the sandbox is free",
+            "if": {"paths": {"roles": ["read-path", "write-path"], "within": within}},
+        });
+        write("policy/compiled-policy.json", &json!({"rules": [rule]}))?;
+        std::fs::write(ground.path("sandbox/file.txt"), "a small file\n")?;
+        Ok(ground)
+    }
+
+    /// Returns a path in the place.
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.directory.path().join(relative)
+    }
+
+    /// Returns the command for `binary` with the place's home.
+    pub fn command(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        command.env_clear().env("HOME", self.path("home")).env("PATH", "/usr/bin:/bin");
+        command
+    }
+
+    /// Returns the command that starts a proxy.
+    pub fn proxy(&self, binary: &Path) -> Command {
+        let mut command = self.command(binary);
+        command.arg("proxy");
+        for (flag, name) in
+            [("--policy", "policy"), ("--sandbox", "sandbox"), ("--servers", "servers.json")]
+        {
+            command.arg(flag).arg(self.path(name));
+        }
+        command
+    }
+}
+
+/// Annotates tools whose `path` is read; all other arguments mean nothing.
+pub fn reading(server: &str, tools: &[(&str, &[&str])]) -> Value {
+    let tools: Vec<Value> = tools
+        .iter()
+        .map(|(tool, others)| {
+            let mut args = json!({"path": ["read-path"]});
+            for other in *others {
+                args[other] = json!(["none"]);
+            }
+            json!({"toolName": tool, "args": args})
+        })
+        .collect();
+    json!({"servers": {server: {"tools": tools}}})
+}
