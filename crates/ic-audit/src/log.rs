@@ -4,29 +4,25 @@
 //! it survive the machine, within 50 ms, and then replaces the head. Whoever appends writes the line
 //! itself, because handing it to a thread and waiting costs more than writing it.
 
+mod shared;
+
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use ic_home::clock::Clock;
 use ic_home::file::FileError;
 use ic_policy::{Denial, Effect, Escalation, Permit, ResolvedCall};
 use ic_types::{Json, Object, SessionId};
 
-use crate::chain::Tip;
-use crate::entry::{Body, Entry, Kind};
-use crate::head::Head;
+use crate::entry::{Entry, Kind};
 use crate::key::AuditKey;
 use crate::redact::Redactor;
-use crate::sink::{Durable, FileSink, Sink};
-use crate::verify::{self, COMMIT_RECORDS_MAX, Condition, Report, Tampering, VerifyError};
+use crate::sink::{FileSink, Sink};
+use crate::verify::{self, Condition, Report, Tampering, VerifyError};
 
-/// How long the committer gathers records before it makes them durable; half of what is promised.
-const GATHER: Duration = Duration::from_millis(25);
-/// How long it waits before it tries again after a failure.
-const RETRY: Duration = Duration::from_millis(50);
+use shared::{Shared, State};
 
 /// The files of one log.
 #[derive(Clone, Debug)]
@@ -131,30 +127,6 @@ pub enum AuditError {
     /// An earlier failure left the log in an unknown state.
     #[error("the audit log `{}` is in an unknown state after a failed write, so no call is forwarded", .0.display())]
     Broken(PathBuf),
-}
-
-struct Shared {
-    files: LogFiles,
-    options: LogOptions,
-    durable: Arc<dyn Durable>,
-    state: Mutex<State>,
-    /// Tells the committer that there is something to do.
-    work: Condvar,
-    /// Tells those who wait that something was committed, or cannot be.
-    committed: Condvar,
-}
-
-struct State {
-    sink: Box<dyn Sink>,
-    tip: Tip,
-    /// How many bytes the whole records take.
-    length: u64,
-    /// The number of the first record that is not committed.
-    committed: u64,
-    /// Why the last commit failed, while it is not mended.
-    commit_failure: Option<String>,
-    is_broken: bool,
-    is_closing: bool,
 }
 
 // === impl AuditLog ===
@@ -367,146 +339,6 @@ fn session_entry(event: Object) -> Entry {
     Entry { arguments: Some(Json::Object(event)), ..Entry::new(Kind::Session) }
 }
 
-// === impl Shared ===
-
-impl Shared {
-    /// Appends one record and returns its number.
-    fn append(&self, entry: Entry) -> Result<u64, AuditError> {
-        let LogOptions { session, redactor, clock, .. } = &self.options;
-        let body = entry.into_body(session, clock.now(), redactor);
-        let mut state = self.lock()?;
-        while COMMIT_RECORDS_MAX <= state.tip.next_seq - state.committed {
-            self.refuse_if_failing(&state)?;
-            self.work.notify_all();
-            state = self.committed.wait(state).map_err(|_| self.broken())?;
-        }
-        self.refuse_if_failing(&state)?;
-        let was_committed = state.tip.next_seq == state.committed;
-        let seq = state.append(&body).map_err(|source| self.write_error(source))?;
-        drop(state);
-        if was_committed {
-            self.work.notify_all();
-        }
-        Ok(seq)
-    }
-
-    fn refuse_if_failing(&self, state: &State) -> Result<(), AuditError> {
-        match &state.commit_failure {
-            _ if state.is_broken => Err(self.broken()),
-            Some(reason) => {
-                Err(AuditError::Commit { path: self.files.log.clone(), reason: reason.clone() })
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn sync(&self) -> Result<(), AuditError> {
-        self.durable.sync().map_err(|source| {
-            if let Ok(mut state) = self.state.lock() {
-                state.is_broken = true;
-            }
-            self.write_error(source)
-        })
-    }
-
-    /// Makes everything durable that was appended so far, then replaces the head.
-    ///
-    /// A failed sync is final: the system reports it once, and would then call lost bytes durable.
-    /// So is a log that is no longer where it was. A head that cannot be written can be tried again.
-    fn commit(&self, tip: Tip) -> Result<(), String> {
-        let is_there = self.durable.sync().and_then(|()| self.durable.is_at(&self.files.log));
-        if !matches!(is_there, Ok(true)) {
-            if let Ok(mut state) = self.state.lock() {
-                state.is_broken = true;
-            }
-            let reason = is_there.map_or_else(|error| error.to_string(), |_| String::new());
-            return Err(format!("the log could not be made durable, or was moved away {reason}"));
-        }
-        let Some(seq) = tip.next_seq.checked_sub(1) else { return Ok(()) };
-        let head = Head { seq, hash: tip.hash };
-        head.write(&self.files.head, &self.options.key, &self.options.session).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            format!("{error}: {}", cause.unwrap_or_default())
-        })
-    }
-
-    fn commit_now(&self) -> Result<(), AuditError> {
-        let tip = self.lock()?.tip;
-        self.commit(tip)
-            .map_err(|reason| AuditError::Commit { path: self.files.log.clone(), reason })?;
-        let mut state = self.lock()?;
-        state.committed = state.committed.max(tip.next_seq);
-        Ok(())
-    }
-
-    /// The committer: gathers, commits, and starts again, until the log is closed.
-    fn commit_until_closed(&self) {
-        let Ok(mut state) = self.state.lock() else { return };
-        loop {
-            while state.tip.next_seq == state.committed && !state.is_closing {
-                let Ok(next) = self.work.wait(state) else { return };
-                state = next;
-            }
-            let is_full = COMMIT_RECORDS_MAX <= state.tip.next_seq - state.committed;
-            if !state.is_closing && !is_full {
-                let Ok((next, _)) = self.work.wait_timeout(state, GATHER) else { return };
-                state = next;
-            }
-            let tip = state.tip;
-            drop(state);
-            let outcome = self.commit(tip);
-            let Ok(next) = self.state.lock() else { return };
-            state = next;
-            match outcome {
-                Ok(()) => {
-                    state.committed = state.committed.max(tip.next_seq);
-                    state.commit_failure = None;
-                }
-                Err(reason) => state.commit_failure = Some(reason),
-            }
-            self.committed.notify_all();
-            if state.is_closing {
-                return;
-            }
-            if state.commit_failure.is_some() {
-                let Ok((next, _)) = self.work.wait_timeout(state, RETRY) else { return };
-                state = next;
-            }
-        }
-    }
-
-    fn lock(&self) -> Result<MutexGuard<'_, State>, AuditError> {
-        self.state.lock().map_err(|_| self.broken())
-    }
-
-    fn broken(&self) -> AuditError {
-        AuditError::Broken(self.files.log.clone())
-    }
-
-    fn write_error(&self, source: io::Error) -> AuditError {
-        AuditError::Write { path: self.files.log.clone(), source }
-    }
-}
-
-impl State {
-    fn append(&mut self, body: &Body) -> io::Result<u64> {
-        let before = self.tip;
-        let line = self.tip.extend(body);
-        match self.sink.append(line.as_bytes()) {
-            Ok(()) => {
-                self.length += line.len() as u64;
-                Ok(before.next_seq)
-            }
-            Err(error) => {
-                self.tip = before;
-                // Half a line must not stand before the next one.
-                self.is_broken = self.sink.cut(self.length).is_err();
-                Err(error)
-            }
-        }
-    }
-}
-
 // === impl Recorded ===
 
 impl Recorded {
@@ -523,12 +355,6 @@ impl Recorded {
     /// Returns the number of the record.
     pub fn seq(&self) -> u64 {
         self.seq
-    }
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("files", &self.files).finish_non_exhaustive()
     }
 }
 

@@ -151,7 +151,8 @@ fn secrets_do_not_reach_the_log_and_mark_the_record() {
     let directory = tempdir();
     let secret = ["sk-ant-", "api03-", &"Ab3".repeat(28)].concat();
     let own = ic_types::Secret::new("our-own-key-0123456789".to_owned());
-    let options = LogOptions { redactor: Arc::new(Redactor::new([Arc::new(own)])), ..options(SESSION) };
+    let options =
+        LogOptions { redactor: Arc::new(Redactor::new([Arc::new(own)])), ..options(SESSION) };
     let log = AuditLog::open(files(directory.path()), options, opening()).unwrap();
     let json = |text: &str| Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap();
     let escaped = secret.replace('-', "\\u002d");

@@ -261,7 +261,8 @@ fn tokens_that_touch_are_both_found() {
 #[test]
 fn our_own_keys_are_found_in_every_spelling() {
     let key = "plain/words+that match=nothing";
-    let redactor = Redactor::new([key, "short", "", "  \n"].map(|key| Arc::new(Secret::new(key.to_owned()))));
+    let redactor =
+        Redactor::new([key, "short", "", "  \n"].map(|key| Arc::new(Secret::new(key.to_owned()))));
     let check = |text: &str, expected: &str| {
         assert_eq!(redactor.text(text), expected, "of {text:?}");
         assert_eq!(redactor.text(expected), expected);
