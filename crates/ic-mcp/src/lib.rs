@@ -11,8 +11,8 @@
 //! - A line longer than its limit is never held in memory.
 
 mod line;
-pub mod meta;
 mod message;
+pub mod meta;
 mod version;
 
 pub use line::{Line, Lines};

@@ -116,11 +116,10 @@ mod tests {
     fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         assert_eq!(lines(3, &[b"abc\nabcd\nx\n"]), [some("abc"), None, some("x")]);
-        assert_eq!(lines(3, &[b"ab", b"c", b"\n", b"abc", b"d", b"e\nx", b"\n"]), [
-            some("abc"),
-            None,
-            some("x")
-        ]);
+        assert_eq!(
+            lines(3, &[b"ab", b"c", b"\n", b"abc", b"d", b"e\nx", b"\n"]),
+            [some("abc"), None, some("x")]
+        );
         assert_eq!(lines(3, &[b"\n\n"]), [some(""), some("")]);
         assert_eq!(lines(3, &[b"ab"]), []);
     }

@@ -86,6 +86,8 @@ pub mod code {
     pub const INVALID_PARAMS: i64 = -32_602;
     /// We failed.
     pub const INTERNAL_ERROR: i64 = -32_603;
+    /// A person has to go to an address first; only in revision 2025-11-25.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32_042;
 }
 
 /// A line that is no message.
@@ -166,7 +168,7 @@ impl Message {
         let id = match (id, &outcome) {
             (Some(Ok(id)), _) => Some(id),
             // Whoever could not read our request cannot tell its id.
-            (None, Err(_)) | (Some(Err(NULL_ID)), Err(_)) => None,
+            (None | Some(Err(NULL_ID)), Err(_)) => None,
             (None, Ok(_)) => return Err("a result has no `id`"),
             (Some(Err(reason)), _) => return Err(reason),
         };
@@ -379,9 +381,7 @@ impl RpcError {
         };
         let message = object.get("message").and_then(Json::as_str).map(str::to_owned);
         match (code, message) {
-            (Some(code), Some(message)) => {
-                Ok(Self { code, message, data: object.remove("data") })
-            }
+            (Some(code), Some(message)) => Ok(Self { code, message, data: object.remove("data") }),
             _ => Err("`error` has no `code` or no `message`"),
         }
     }

@@ -6,7 +6,7 @@ use super::spdx::{self, Malformed};
 use super::tree::Tree;
 
 /// Licences that ask for no more than notices; a new one needs a decision, not only a line here.
-const ACCEPTED: [&str; 12] = [
+const ACCEPTED: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -16,6 +16,7 @@ const ACCEPTED: [&str; 12] = [
     "CC0-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

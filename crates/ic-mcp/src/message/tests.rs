@@ -43,7 +43,10 @@ fn whatever_could_be_read_in_two_ways_is_no_message() {
         (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, "`jsonrpc` is not \"2.0\""),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, "`id` is neither a whole number nor a text"),
         (r#"{"jsonrpc":"2.0","id":1e3,"method":"x"}"#, "`id` is neither a whole number nor a text"),
-        (r#"{"jsonrpc":"2.0","id":true,"method":"x"}"#, "`id` is neither a whole number nor a text"),
+        (
+            r#"{"jsonrpc":"2.0","id":true,"method":"x"}"#,
+            "`id` is neither a whole number nor a text",
+        ),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#, "`id` is neither a whole number nor a text"),
         (r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, "`id` is null"),
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, "`method` is no text"),

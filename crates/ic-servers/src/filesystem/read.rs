@@ -21,8 +21,8 @@ use super::show;
 use super::view::Rights;
 use crate::tools::{Cancel, Content, ToolResult};
 
-/// The most text of one call.
-const TEXT_BYTES_MAX: usize = 64 << 20;
+/// The most text that one call returns; even if each of its bytes is escaped, a client can take the line.
+const TEXT_BYTES_MAX: usize = 5 << 20;
 /// The most bytes of a file whose base64 is shorter than 8 MiB.
 const MEDIA_BYTES_MAX: usize = (8 << 20) / 4 * 3 - 3;
 /// How much is read at once.

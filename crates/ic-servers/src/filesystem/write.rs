@@ -221,3 +221,32 @@ fn fresh_name() -> Result<OsString, Errno> {
     }
     Ok(OsString::from(name))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use super::super::view::{Links, View, ViewDirectory};
+    use super::*;
+    use ic_types::CanonicalPath;
+
+    #[test]
+    fn a_file_that_does_not_get_its_name_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::write(root.join("f.txt"), "old").unwrap();
+        let path = CanonicalPath::new(&root).unwrap();
+        let directories = vec![ViewDirectory { path, rights: Rights::ALL }];
+        let view = View { directories, leave_out: Vec::new(), links: Links::Refuse };
+        let reach = Reach::open(&view);
+        let place = reach.place(root.join("f.txt").to_str().unwrap(), Rights::WRITE).unwrap();
+        let kept = put(&place, b"new", None, Existing::Keep);
+        assert!(matches!(kept, Err(Fault::Exists { .. })), "{kept:?}");
+        let unfilled = put_with(&place, None, Existing::Replace, |_| Err(Errno::NOSPC));
+        assert!(matches!(unfilled, Err(Fault::System { .. })), "{unfilled:?}");
+        let names: Vec<_> =
+            std::fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["f.txt"]);
+        assert_eq!(std::fs::read(root.join("f.txt")).unwrap(), b"old");
+    }
+}

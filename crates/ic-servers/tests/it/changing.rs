@@ -160,16 +160,16 @@ fn edits_at_the_same_time_are_all_kept() {
 fn a_reader_sees_the_old_file_or_the_new_one() {
     let ground = Ground::new();
     let server = ground.server(Links::Refuse);
-    let (old, new) = ("o".repeat(300_000), "n".repeat(500_000));
+    let (old, new) = ("o".repeat(100_000), "n".repeat(150_000));
     let path = ground.write("in/f.txt", &old);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for n in 0..60 {
+            for n in 0..40 {
                 let content = if n % 2 == 0 { &new } else { &old };
                 done(&server, "write_file", json!({"path": path, "content": content}));
             }
         });
-        for _ in 0..200 {
+        for _ in 0..100 {
             let text = done(&server, "read_file", json!({"path": path}));
             assert!(text == old || text == new, "{} bytes", text.len());
         }

@@ -25,7 +25,12 @@ impl Ground {
         Self::at(tempfile::tempdir().unwrap())
     }
 
-    pub(crate) fn at(directory: tempfile::TempDir) -> Self {
+    /// Makes one in memory if possible, for tests that are about names and would wait for a disk.
+    pub(crate) fn in_memory() -> Self {
+        Self::at(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn at(directory: tempfile::TempDir) -> Self {
         let root = directory.path().canonicalize().unwrap();
         let ground = Self { _directory: directory, root };
         ground.dir("in");
@@ -113,7 +118,13 @@ pub(crate) const BOTH: [Links; 2] = [Links::Follow, Links::Refuse];
 /// Makes a call.
 #[track_caller]
 pub(crate) fn call(server: &Filesystem, tool: &str, arguments: Value) -> Told {
-    let result = server.call(tool, &object(arguments), &Cancel::new()).unwrap();
+    call_with(server, tool, &object(arguments))
+}
+
+/// Makes a call with arguments that are ready.
+#[track_caller]
+pub(crate) fn call_with(server: &Filesystem, tool: &str, arguments: &Object) -> Told {
+    let result = server.call(tool, arguments, &Cancel::new()).unwrap();
     let text: Vec<&str> = result
         .content()
         .iter()

@@ -10,7 +10,7 @@ use crate::ground::{Ground, done, object};
 
 #[test]
 fn a_directory_of_ten_thousand_entries_is_listed() {
-    let ground = Ground::new();
+    let ground = Ground::in_memory();
     for n in 0..10_000 {
         fs::write(ground.path(format!("in/{n:05}.txt")), "x").unwrap();
     }
@@ -53,7 +53,7 @@ fn a_walk_goes_so_deep_and_no_deeper() {
 
 #[test]
 fn a_walk_that_finds_too_much_is_cut_and_says_so() {
-    let ground = Ground::new();
+    let ground = Ground::in_memory();
     // 450 names of 250 bytes in each of 230 directories: too many entries, and too many bytes.
     let long = "n".repeat(240);
     for directory in 0..230 {

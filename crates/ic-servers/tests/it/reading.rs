@@ -72,7 +72,7 @@ fn a_part_of_a_file_that_is_too_long_can_be_read() {
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(1 << 30).unwrap();
     let server = ground.server(Links::Refuse);
-    refused(&server, "read_file", json!({"path": path}), &["longer than 67108864 bytes", "`head`"]);
+    refused(&server, "read_file", json!({"path": path}), &["longer than 5242880 bytes", "`head`"]);
     assert_eq!(done(&server, "read_file", json!({"path": path, "head": 1})), "first");
     refused(&server, "read_file", json!({"path": path, "tail": 1}), &["ask for fewer lines"]);
     refused(&server, "read_file", json!({"path": path, "head": 2}), &["ask for fewer lines"]);

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use ic_servers::filesystem::{Filesystem, Links};
+use ic_types::Object;
 use rustix::fs::{CWD, RenameFlags};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::ground::{Ground, SECRET, call};
+use crate::ground::{Ground, SECRET, call_with, object};
 
 /// Calls under each of the two ways to treat links; two tests make a hundred thousand.
 const N_CALLS: usize = 50_000;
@@ -30,9 +31,7 @@ fn a_swapped_directory_leads_nowhere_when_links_are_followed() {
 }
 
 fn race(links: Links) {
-    // In memory if possible: this is about names, and a disk would only be waited for.
-    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let ground = Ground::at(directory);
+    let ground = Ground::in_memory();
     ground.write("in/d/secret.txt", "harmless");
     ground.write("in/secret.txt", "harmless");
     ground.write("out/sub/secret.txt", SECRET);
@@ -42,16 +41,19 @@ fn race(links: Links) {
     ground.link("in/f-link", ground.path("out/secret.txt"));
     let before = state(&ground);
     let server = ground.server(links);
+    let calls = calls(&ground);
     let is_over = AtomicBool::new(false);
     let (n_done, n_refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         scope.spawn(|| swap(&ground, &is_over));
         let callers: Vec<_> = (0..N_CALLERS)
             .map(|caller| {
-                let (server, ground, n_done, n_refused) = (&server, &ground, &n_done, &n_refused);
+                let (server, calls) = (&server, &calls);
+                let (n_done, n_refused) = (&n_done, &n_refused);
                 scope.spawn(move || {
                     for n in (caller..N_CALLS).step_by(N_CALLERS) {
-                        let counter = if one_call(server, ground, n) { n_done } else { n_refused };
+                        let is_done = is_done(server, &calls[n % calls.len()]);
+                        let counter = if is_done { n_done } else { n_refused };
                         counter.fetch_add(1, Ordering::Relaxed);
                     }
                 })
@@ -93,37 +95,41 @@ fn swap(ground: &Ground, is_over: &AtomicBool) {
     }
 }
 
-/// Makes the `n`th call; returns whether it was done. A secret in its answer is a panic.
-fn one_call(server: &Filesystem, ground: &Ground, n: usize) -> bool {
+/// Returns the calls that are made in turn.
+fn calls(ground: &Ground) -> Vec<(&'static str, Object)> {
     let path = |name: &str| ground.text(name);
     let edits = json!([{"oldText": "h", "newText": "H"}, {"oldText": "H", "newText": "h"}]);
-    let (tool, arguments): (&str, Value) = match n % 16 {
-        0 | 8 => ("read_file", json!({"path": path("in/d/secret.txt")})),
-        1 | 9 => ("read_file", json!({"path": path("in/secret.txt")})),
-        2 => ("read_file", json!({"path": path("in/d/secret.txt"), "tail": 1})),
-        3 => ("write_file", json!({"path": path("in/d/new.txt"), "content": "x"})),
-        4 => ("write_file", json!({"path": path("in/d/victim.txt"), "content": "x"})),
-        5 => ("delete_file", json!({"path": path("in/d/victim.txt")})),
-        6 => ("list_directory", json!({"path": path("in/d")})),
-        7 => ("search_files", json!({"path": path("in/d"), "pattern": "*"})),
-        10 => ("create_directory", json!({"path": path(&format!("in/d/made/{}", n % 50))})),
-        11 => ("edit_file", json!({"path": path("in/d/secret.txt"), "edits": edits})),
-        12 => {
-            let (source, destination) = (path("in/d/victim.txt"), path("in/d/moved.txt"));
-            ("move_file", json!({"source": source, "destination": destination}))
-        }
-        13 => ("delete_file", json!({"path": path("in/d/moved.txt")})),
-        14 => (
-            "read_multiple_files",
-            json!({"paths": [path("in/secret.txt"), path("in/d/secret.txt")]}),
-        ),
-        _ => ("directory_tree", json!({"path": path("in")})),
-    };
-    match call(server, tool, arguments) {
+    let both = [path("in/secret.txt"), path("in/d/secret.txt")];
+    let moved = json!({"source": path("in/d/victim.txt"), "destination": path("in/d/moved.txt")});
+    [
+        ("read_file", json!({"path": path("in/d/secret.txt")})),
+        ("read_file", json!({"path": path("in/secret.txt")})),
+        ("read_file", json!({"path": path("in/d/secret.txt"), "tail": 1})),
+        ("write_file", json!({"path": path("in/d/new.txt"), "content": "x"})),
+        ("write_file", json!({"path": path("in/d/victim.txt"), "content": "x"})),
+        ("delete_file", json!({"path": path("in/d/victim.txt")})),
+        ("list_directory", json!({"path": path("in/d")})),
+        ("search_files", json!({"path": path("in/d"), "pattern": "*"})),
+        ("read_file", json!({"path": path("in/d/secret.txt")})),
+        ("read_file", json!({"path": path("in/secret.txt")})),
+        ("create_directory", json!({"path": path("in/d/made/a")})),
+        ("create_directory", json!({"path": path("in/d/made/b/c")})),
+        ("edit_file", json!({"path": path("in/d/secret.txt"), "edits": edits})),
+        ("move_file", moved),
+        ("delete_file", json!({"path": path("in/d/moved.txt")})),
+        ("read_multiple_files", json!({"paths": both})),
+        ("directory_tree", json!({"path": path("in")})),
+    ]
+    .map(|(tool, arguments)| (tool, object(arguments)))
+    .into()
+}
+
+/// Makes a call; returns whether it was done. A secret in its answer is a panic.
+fn is_done(server: &Filesystem, (tool, arguments): &(&'static str, Object)) -> bool {
+    match call_with(server, tool, arguments) {
         Ok(text) => {
             // Of the outside, not even names may be told.
-            let is_listing = matches!(tool, "list_directory" | "search_files");
-            assert!(!is_listing || !text.contains("only-outside"), "{text}");
+            assert!(!text.contains("only-outside"), "{tool}: {text}");
             true
         }
         Err(_) => false,
