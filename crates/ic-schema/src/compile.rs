@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use ic_types::{Json, Object};
 
-use crate::fault::{FaultReason, SchemaFault};
+use crate::fault::{FaultReason, SchemaFault, root_or_pointer};
 use crate::pattern::{Pattern, Patterns};
 use crate::rules::{Node, NodeId, Rules, TypeSet};
 use crate::text::Cut;
@@ -121,8 +121,8 @@ impl<'a> Compiler<'a> {
         };
         let keywords = Keywords::new(object);
         keywords.refuse_unsupported()?;
-        let is_root = ptr::eq(source.json, self.root);
-        if !is_root && keywords.moves_base() {
+        let is_root = matches!(source.origin, Origin::Root);
+        if !ptr::eq(source.json, self.root) && keywords.moves_base() {
             self.note("`$id`", "each `$ref` is looked up from the root all the same");
         }
         Ok(Node {
@@ -194,8 +194,7 @@ impl<'a> Compiler<'a> {
 
     fn note(&mut self, what: &str, sentence: &str) {
         if self.notes.len() < N_NOTES_MAX {
-            let place = self.place(self.here());
-            let place = if place.is_empty() { "the root" } else { &place };
+            let place = root_or_pointer(&self.place(self.here()));
             self.notes.push(format!("{what} at {place}: {sentence}"));
         } else if self.notes.len() == N_NOTES_MAX {
             self.notes.push("there is more of this kind".to_owned());

@@ -88,7 +88,8 @@ impl FaultReason {
     }
 }
 
-fn root_or_pointer(place: &str) -> String {
+/// Names a place in a schema.
+pub(crate) fn root_or_pointer(place: &str) -> String {
     match place {
         "" => "the root".to_owned(),
         place => format!("`{place}`"),

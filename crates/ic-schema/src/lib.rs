@@ -23,8 +23,9 @@
 //!
 //! # What is read otherwise than JSON Schema says
 //!
-//! - A root that says nothing about further keys, neither by `additionalProperties` nor through other
-//!   schemas, has no further keys. Everywhere else a schema means what it says.
+//! - A root that names its keys and says nothing about further ones, neither by
+//!   `additionalProperties` nor through other schemas, has no further keys. Everywhere else a schema
+//!   means what it says.
 //! - `format` and everything else that describes is not checked, and neither is an unknown keyword.
 //! - `$ref` is looked up from the root, whatever `$id` says, and what stands beside it counts, as it
 //!   does since draft 2019-09. `$anchor` cannot be referred to.

@@ -6,7 +6,7 @@ use super::text::mentions;
 use super::tree::{SourceFile, Tree};
 
 /// The crates whose functions depend on their arguments alone.
-const PURE: [&str; 2] = ["ic-types", "ic-policy"];
+const PURE: [&str; 4] = ["ic-types", "ic-policy", "ic-mcp", "ic-schema"];
 
 /// What they have no use for; the short forms catch what was imported in braces.
 const FORBIDDEN: [&str; 13] = [

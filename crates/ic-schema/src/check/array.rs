@@ -1,4 +1,6 @@
 //! Arrays: their size, their items, and what they have to contain.
+//!
+//! No two items are compared with each other: their forms are put into a set.
 
 use std::collections::HashSet;
 

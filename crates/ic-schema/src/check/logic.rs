@@ -1,4 +1,6 @@
 //! Schemas about the same value: all of them, one of them, none of them.
+//!
+//! Cannot go in a circle: a schema that leads back to itself was refused when it was read.
 
 use super::{Checker, Stop};
 use crate::rules::{Condition, Logic, NodeId, View};

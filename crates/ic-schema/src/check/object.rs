@@ -1,4 +1,6 @@
 //! Objects: their entries in the order of the call, and then what is missing.
+//!
+//! Does not know whether a root is closed; that was decided when the schema was read.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,6 @@
-//! The keywords about arrays.
+//! The keywords about arrays, in the words of all drafts.
+//!
+//! Does not read the schemas of the items; it finds them.
 
 use ic_types::Json;
 

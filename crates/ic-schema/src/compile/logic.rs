@@ -1,4 +1,6 @@
 //! The keywords that ask other schemas about the same value.
+//!
+//! Does not look for circles among them; see [`super::cycle`].
 
 use super::Compiler;
 use super::keywords::Keywords;

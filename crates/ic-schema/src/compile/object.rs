@@ -1,4 +1,6 @@
 //! The keywords about objects, and the rule that a root has no keys that it does not name.
+//!
+//! Does not read the schemas of the entries; it finds them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -129,11 +131,13 @@ fn required(keywords: Keywords<'_>, rules: &mut ObjectRules) -> Result<(), Fault
 }
 
 /// Returns whether a root names all its keys itself.
+///
+/// One that names none at all describes nothing; what may be sent then is for the policy to know.
 fn is_closed_root(keywords: Keywords<'_>) -> bool {
     let is_schema = |(_, json): (&str, &Json)| !matches!(json, Json::Array(_));
     let has_schemas = match keywords.get("dependencies") {
         Some(Json::Object(dependencies)) => dependencies.iter().any(is_schema),
         Some(_) | None => false,
     };
-    !keywords.has_one_of(&OPENING) && !has_schemas
+    keywords.get("properties").is_some() && !keywords.has_one_of(&OPENING) && !has_schemas
 }

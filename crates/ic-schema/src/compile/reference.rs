@@ -1,4 +1,6 @@
 //! Finds what a `$ref` leads to, within the schema and nowhere else.
+//!
+//! Nothing is fetched, and anchors and `$id`s are not looked for.
 
 use std::borrow::Cow;
 

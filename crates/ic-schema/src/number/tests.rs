@@ -1,3 +1,5 @@
+//! Order, whole numbers and multiples, by tables and by what small integers do.
+
 use super::*;
 use ic_types::{Json, JsonLimits};
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! What patterns mean, which cannot be checked, and what they may cost.
+
 use super::*;
 
 #[track_caller]

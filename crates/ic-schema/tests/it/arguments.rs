@@ -61,10 +61,11 @@ fn sentences_are_short_and_hold_no_control_characters() {
     check(schema, r#"{"v": 1}"#, r#"`v` is not one of "\u001b[31m""#);
     let key = "k".repeat(100_000);
     let expected = format!("`{}…` is not an argument of this tool, which has none", "k".repeat(60));
-    check(r#"{"type": "object"}"#, &format!(r#"{{"{key}": 1}}"#), &expected);
+    let none = r#"{"properties": {}}"#;
+    check(none, &format!(r#"{{"{key}": 1}}"#), &expected);
     let sneaky = r#"{"a`\u001b\u202e\n": 1}"#;
     let expected = r"`a'\u{1b}\u{202e}\n` is not an argument of this tool, which has none";
-    check(r#"{"type": "object"}"#, sneaky, expected);
+    check(none, sneaky, expected);
     let long = format!(r#"{{"enum": ["{}"]}}"#, "x".repeat(1000));
     check_value(&long, "1", &format!("`v` is not one of \"{}…", "x".repeat(39)));
     let number = "7".repeat(1000);
@@ -101,8 +102,11 @@ fn unknown_arguments_are_refused_unless_the_schema_opens_itself() {
     ] {
         check(schema, r#"{"b": 1}"#, expected);
     }
-    check("{}", "{}", "");
-    check("{}", r#"{"b": 1}"#, "`b` is not an argument of this tool, which has none");
+    check("{}", r#"{"b": 1}"#, "");
+    check(r#"{"type": "object"}"#, r#"{"b": 1}"#, "");
+    let none = r#"{"properties": {}}"#;
+    check(none, "{}", "");
+    check(none, r#"{"b": 1}"#, "`b` is not an argument of this tool, which has none");
 }
 
 /// The rule is for the call; where a `$ref` leads back to the root, the schema says what it says.

@@ -54,6 +54,16 @@ fn every_built_in_schema_can_be_used_and_is_checked_in_full() {
 }
 
 #[test]
+fn one_schema_serves_many_threads() {
+    let tools = tools();
+    std::thread::scope(|scope| {
+        for (_, schema) in &tools {
+            scope.spawn(|| schema.check(&Object::new()).is_ok());
+        }
+    });
+}
+
+#[test]
 fn built_in_tools_say_what_is_wrong() {
     check("read_file", r#"{"path": "a", "head": 5}"#, "");
     check("read_file", r#"{"head": 5}"#, "`path` is missing");

@@ -123,8 +123,8 @@ fn a_pattern_that_cannot_be_checked_is_noted_and_lets_everything_pass() {
     assert_eq!(
         compile(schema).unwrap().notes(),
         [
-            "`pattern` with `^(?!x)` at /properties/a: it is not checked: look-around cannot be checked",
-            r"`patternProperties` with `(.)\1` at /properties/b: it is not checked: back-references cannot be checked",
+            "`pattern` with `^(?!x)` at `/properties/a`: it is not checked: look-around cannot be checked",
+            r"`patternProperties` with `(.)\1` at `/properties/b`: it is not checked: back-references cannot be checked",
         ]
     );
     check(schema, r#"{"a": "x", "b": {"cc": 1}}"#, "");
@@ -133,11 +133,11 @@ fn a_pattern_that_cannot_be_checked_is_noted_and_lets_everything_pass() {
 
 #[test]
 fn a_subschema_with_an_identity_of_its_own_is_noted() {
-    let schema = r##"{"$id": "https://example.com/a", "properties": {"a": {"$id": "b"}, "c": {"$id": "#d"}}}"##;
+    let schema = r##"{"$id": "https://example.com/a", "properties": {"a": {"$id": "b"}, "c": {"$id": "#d"}, "d": {"$ref": "#"}}}"##;
     let notes = compile(schema).unwrap();
     assert_eq!(
         notes.notes(),
-        ["`$id` at /properties/a: each `$ref` is looked up from the root all the same"]
+        ["`$id` at `/properties/a`: each `$ref` is looked up from the root all the same"]
     );
     assert!(compile(r#"{"properties": {"a": {"pattern": "^a$"}}}"#).unwrap().notes().is_empty());
 }

@@ -155,7 +155,7 @@ fn regular_expressions_that_explode_elsewhere_do_not_here() {
     let huge = compile(r#"{"properties": {"v": {"pattern": "a{1000}{1000}"}}}"#).unwrap();
     assert_eq!(
         huge.notes(),
-        ["`pattern` with `a{1000}{1000}` at /properties/v: it is not checked: it is too large"]
+        ["`pattern` with `a{1000}{1000}` at `/properties/v`: it is not checked: it is too large"]
     );
 }
 
