@@ -13,7 +13,7 @@ const REPEATS_MAX: u32 = 20;
 /// How many identical denials are answered in a window.
 const DENIALS_MAX: u32 = 5;
 /// How long repetition is remembered, and how long an identical call is then refused.
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_mins(1);
 /// How many different calls are remembered; beyond it the oldest are forgotten.
 const CALLS_MAX: usize = 4096;
 

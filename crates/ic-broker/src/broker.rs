@@ -28,7 +28,7 @@ use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::result;
-use crate::server::{Asking, Live, Offer, Progress, Server, Turn, Unanswered};
+use crate::server::{Asking, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable};
 use crate::{chain, locked};
 
 use catalog::Catalog;
@@ -37,7 +37,7 @@ pub(crate) use setup::roots_result;
 pub use setup::{Setup, Witness};
 
 /// The longest that a call may take.
-const CALL_MAX: Duration = Duration::from_secs(15 * 60);
+const CALL_MAX: Duration = Duration::from_mins(15);
 
 /// The longest message of a server's error that is passed on.
 const ERROR_CHARS_MAX: usize = 16 << 10;
@@ -178,13 +178,19 @@ impl Broker {
         let Some(server) = self.server_of(name) else {
             return Err(unknown(format!("there is no tool `{}`", shown())));
         };
-        let live = server.live().await.map_err(|unavailable| {
+        let unavailable = |unavailable: Unavailable| {
             let rule = "server-unavailable";
             Refusal::structural(RefusalKind::Denied, rule, unavailable.to_string())
-        })?;
-        let Some(tool) = self.tool_of(name).await else {
+        };
+        let mut live = server.live().await.map_err(unavailable)?;
+        let Some((owner, tool)) = self.tool_of(name).await else {
             return Err(unknown(format!("there is no tool `{}`", shown())));
         };
+        // Two servers can fit one name, and then the catalog knows whose it is.
+        if owner.name != server.name {
+            live = owner.live().await.map_err(unavailable)?;
+        }
+        let server = owner;
         let table = live.tools();
         let mut offer = table.get(&tool).cloned();
         if offer.as_ref().is_some_and(|offer| offer.withheld.is_some()) {
@@ -209,7 +215,8 @@ impl Broker {
             // The permit goes no further: it is dropped here, unrecorded.
             drop(permit);
             let refusal = repeated(count);
-            let entry = refused_entry(&refusal, Some((&server, &tool)), Some(arguments), request_id);
+            let entry =
+                refused_entry(&refusal, Some((&server, &tool)), Some(arguments), request_id);
             return self.answered(self.log.note(entry), &refusal);
         }
         let confined = live.confinement.to_string();
@@ -218,8 +225,7 @@ impl Broker {
             Err(error) => return self.unrecorded(&error),
         };
         let started = Instant::now();
-        let asking =
-            Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
+        let asking = Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(&live, recorded, meta, asking).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
@@ -240,9 +246,14 @@ impl Broker {
                 }
                 Err(fault) => {
                     let reason = Some(Arc::from(fault.to_string()));
-                    (failed(&fault.to_string()), Entry { reason, ..entry }, None)
+                    (self.failed(&fault.to_string()), Entry { reason, ..entry }, None)
                 }
             },
+            // SECURITY: it would make a client send the person to an address of the server's choice.
+            Ok(Err(RpcError { code: code::URL_ELICITATION_REQUIRED, .. })) => {
+                let fault = result::ResultFault::InputRequired.to_string();
+                (self.failed(&fault), Entry { reason: Some(Arc::from(fault)), ..entry }, None)
+            }
             Ok(Err(error)) => {
                 let error = self.limited_error(error);
                 let came = Came::Result(Digest::of(error.message.as_bytes()));
@@ -259,7 +270,7 @@ impl Broker {
                     "{unanswered}; whether the call was carried out is not known, and it was not \
                      sent again"
                 );
-                (failed(&why), Entry { reason: Some(Arc::from(why)), ..entry }, None)
+                (self.failed(&why), Entry { reason: Some(Arc::from(why)), ..entry }, None)
             }
         };
         if let Some(came) = came {
@@ -285,12 +296,7 @@ impl Broker {
     }
 
     /// Answers a call that the policy did not allow.
-    fn denied(
-        &self,
-        recorded: Result<u64, AuditError>,
-        refusal: Refusal,
-        call: Digest,
-    ) -> Reply {
+    fn denied(&self, recorded: Result<u64, AuditError>, refusal: Refusal, call: Digest) -> Reply {
         let now = self.clock.now();
         let mut breaker = locked(&self.breaker);
         let refused = breaker.refuses(&call, now);
@@ -322,9 +328,23 @@ impl Broker {
 
     fn answered(&self, recorded: Result<u64, AuditError>, refusal: &Refusal) -> Reply {
         match recorded {
-            Ok(_) => Reply::Result(Json::Object(refusal.to_result()).to_string()),
+            // A reason can hold the last words of a server.
+            Ok(_) => {
+                let text = Json::Object(refusal.to_result()).to_string();
+                Reply::Result(self.redactor.mask_own_keys(text))
+            }
             Err(error) => self.unrecorded(&error),
         }
+    }
+
+    fn failed(&self, why: &str) -> Reply {
+        let mut content = Object::new();
+        content.insert("type", "text");
+        content.insert("text", format!("FAILED: {why}"));
+        let mut result = Object::new();
+        result.insert("content", vec![Json::Object(content)]);
+        result.insert("isError", true);
+        Reply::Result(self.redactor.mask_own_keys(Json::Object(result).to_string()))
     }
 
     /// Records a request that is none of those that are served.
@@ -348,6 +368,11 @@ impl Broker {
     /// Returns what the session announces from now on.
     pub(crate) fn announcements(&self) -> broadcast::Receiver<Announcement> {
         self.announcements.subscribe()
+    }
+
+    /// Returns what hides our keys.
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
     }
 
     fn unrecorded(&self, error: &AuditError) -> Reply {
@@ -426,16 +451,6 @@ fn repeated(count: u32) -> Refusal {
          refused for a minute"
     );
     Refusal::structural(RefusalKind::CircuitBreaker, "circuit-breaker", reason)
-}
-
-fn failed(why: &str) -> Reply {
-    let mut content = Object::new();
-    content.insert("type", "text");
-    content.insert("text", format!("FAILED: {why}"));
-    let mut result = Object::new();
-    result.insert("content", vec![Json::Object(content)]);
-    result.insert("isError", true);
-    Reply::Result(Json::Object(result).to_string())
 }
 
 fn refused_entry(

@@ -8,32 +8,39 @@
 //! the first request that needs one, because some clients start a server only to ask who it is.
 
 mod era;
+mod listener;
 mod writer;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_mcp::{
     Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError, code,
-    error_line, notification_line, result_line,
+    error_line, result_line,
 };
 use ic_types::{Json, JsonLimits, Object};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::broker::{Announcement, Broker, Flight, Reply};
+use crate::broker::{Broker, Flight, Reply};
 use crate::locked;
 use crate::server::Progress;
 
 use era::Era;
+use listener::{Level, Listener};
 
 /// How many answers may wait for a client that does not read.
 const OUTBOX_MAX: usize = 1024;
 /// How many calls of one client run at once.
 const FLIGHTS_MAX: usize = 256;
+/// How many calls of one client are dealt with at once, those included whose answer nobody reads.
+const CALLS_MAX: usize = 2 * FLIGHTS_MAX;
+/// How long the last answers may take once somebody asked us to stop.
+const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// How long calls that run may take to end once the client has said all it had to say.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
 
@@ -75,7 +82,7 @@ pub async fn serve<O: Open>(
 ) -> Ended<O::Error> {
     let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
     let gone = CancellationToken::new();
-    let writing = tokio::spawn(writer::write(writer, outgoing, gone.clone()));
+    let mut writing = tokio::spawn(writer::write(writer, outgoing, gone.clone()));
     let calls = TaskTracker::new();
     let flights = Flights::default();
     let end_all = stop.child_token();
@@ -87,6 +94,7 @@ pub async fn serve<O: Open>(
         flights: flights.clone(),
         calls: calls.clone(),
         log_level: Arc::new(Mutex::new(Level::default())),
+        is_enveloped: Arc::new(AtomicBool::new(false)),
         end_all: end_all.clone(),
     };
     let listened = tokio::select! {
@@ -107,8 +115,16 @@ pub async fn serve<O: Open>(
     calls.wait().await;
     let broker = client.broker.take();
     drop(client);
-    // The last sender is gone, so the writer ends once everything is written.
-    tokio::time::timeout(DRAIN_MAX, writing).await.ok();
+    // The last sender is gone, so the writer ends once everything is written; or nobody reads it.
+    let stopped = async {
+        stop.cancelled().await;
+        tokio::time::sleep(FLUSH_MAX).await;
+    };
+    tokio::select! {
+        _ = &mut writing => {}
+        () = stopped => {}
+        () = tokio::time::sleep(DRAIN_MAX) => {}
+    }
     match listened {
         Ok(()) => Ended::Done(broker),
         Err(error) => Ended::NotOpened(error),
@@ -123,19 +139,14 @@ struct Client<O: Open> {
     flights: Flights,
     calls: TaskTracker,
     log_level: Arc<Mutex<Level>>,
+    /// Whether each request has an envelope, for those who cannot see `era`.
+    is_enveloped: Arc<AtomicBool>,
     end_all: CancellationToken,
 }
 
 /// The calls that run, by the client's ids.
 #[derive(Clone, Debug, Default)]
 struct Flights(Arc<Mutex<HashMap<Id, CancellationToken>>>);
-
-/// The least severe message that the client wants to hear of, as a place in [`LEVELS`].
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-struct Level(usize);
-
-const LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// What a method is to us.
 enum Method {
@@ -187,11 +198,9 @@ impl<O: Open> Client<O> {
     async fn take(&mut self, line: &[u8]) -> Result<(), O::Error> {
         match Message::parse(line, JsonLimits::CALL) {
             Ok(Message::Request(request)) => self.request(request).await,
-            Ok(Message::Notification(notification)) => self.notification(notification).await,
+            Ok(Message::Notification(notification)) => self.notification(notification),
             // We ask clients nothing, so no answer is expected.
-            Ok(Message::Response(_)) => {
-                self.record("a response", "nothing was asked").map(drop)
-            }
+            Ok(Message::Response(_)) => self.record("a response", "nothing was asked").map(drop),
             Err(MessageFault::Json(error)) => {
                 let reason = error.to_string();
                 self.refuse(None, code::PARSE_ERROR, "a message", &reason).await
@@ -220,6 +229,7 @@ impl<O: Open> Client<O> {
             self.send(error_line(Some(&id), &error)).await;
             return Ok(());
         }
+        self.is_enveloped.store(self.era == Era::Enveloped, Ordering::Relaxed);
         match kind {
             Method::Initialize => self.initialize(&id, &params).await,
             Method::Discover => {
@@ -272,7 +282,7 @@ impl<O: Open> Client<O> {
         let broker = self.session(None)?;
         let (outbox, era) = (self.outbox.clone(), self.era);
         let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/list").await };
-        let flights = self.flights.clone();
+        let (flights, end_all) = (self.flights.clone(), self.end_all.clone());
         self.calls.spawn(async move {
             let listed = cancel.run_until_cancelled(broker.list_tools()).await;
             flights.land(&id);
@@ -280,7 +290,10 @@ impl<O: Open> Client<O> {
                 let mut result = Object::new();
                 result.insert("tools", tools);
                 era.complete_list(&mut result);
-                outbox.send(result_line(Some(&id), |out| Json::write_object(out, &result))).await.ok();
+                let line = result_line(Some(&id), |out| Json::write_object(out, &result));
+                // What servers say of their tools is text of strangers, like any result.
+                let line = broker.redactor().mask_own_keys(line);
+                deliver(&outbox, line, &end_all).await;
             }
         });
         Ok(())
@@ -295,9 +308,13 @@ impl<O: Open> Client<O> {
             }
         };
         let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/call").await };
-        let progress = token.map(|token| Progress { token, outbox: self.outbox.clone() });
+        let progress = token.map(|token| {
+            let (outbox, redactor) = (self.outbox.clone(), broker.redactor());
+            Progress { token, outbox, redactor }
+        });
         let flight = Flight { cancel, progress, turn: broker.turn(&asked.name) };
         let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
+        let end_all = self.end_all.clone();
         self.calls.spawn(async move {
             let reply = broker.call(asked, flight).await;
             flights.land(&id);
@@ -306,28 +323,22 @@ impl<O: Open> Client<O> {
                 Reply::Error(error) => error_line(Some(&id), &error),
                 Reply::Nothing => return,
             };
-            outbox.send(line).await.ok();
+            deliver(&outbox, line, &end_all).await;
         });
         Ok(())
     }
 
     async fn set_level(&mut self, id: &Id, params: &Object) -> Result<(), O::Error> {
-        let asked = params.get("level").and_then(Json::as_str);
-        let level = asked.and_then(|asked| LEVELS.iter().position(|level| *level == asked));
-        match level {
-            Some(level) => {
-                *locked(&self.log_level) = Level(level);
-                self.answer(id, &Object::new()).await;
-                Ok(())
-            }
-            None => {
-                let reason = "`level` is not one of those that the protocol knows";
-                self.refuse(Some(id), code::INVALID_PARAMS, "logging/setLevel", reason).await
-            }
-        }
+        let Some(level) = params.get("level").and_then(Json::as_str).and_then(Level::of) else {
+            let reason = "`level` is not one of those that the protocol knows";
+            return self.refuse(Some(id), code::INVALID_PARAMS, "logging/setLevel", reason).await;
+        };
+        *locked(&self.log_level) = level;
+        self.answer(id, &Object::new()).await;
+        Ok(())
     }
 
-    async fn notification(&mut self, notification: Notification) -> Result<(), O::Error> {
+    fn notification(&mut self, notification: Notification) -> Result<(), O::Error> {
         let Notification { method, mut params } = notification;
         match method.as_str() {
             "notifications/cancelled" => {
@@ -358,6 +369,7 @@ impl<O: Open> Client<O> {
             announcements: broker.announcements(),
             outbox: self.outbox.clone(),
             level: Arc::clone(&self.log_level),
+            is_enveloped: Arc::clone(&self.is_enveloped),
         };
         let end_all = self.end_all.clone();
         // No call: nobody waits for it to end by itself.
@@ -391,7 +403,11 @@ impl<O: Open> Client<O> {
     }
 
     fn fly(&self, id: &Id) -> Option<CancellationToken> {
-        self.flights.take_off(id.clone(), &self.end_all)
+        match self.calls.len() < CALLS_MAX {
+            true => self.flights.take_off(id.clone(), &self.end_all),
+            // A client that does not read what it is answered is answered no more.
+            false => None,
+        }
     }
 
     async fn answer(&self, id: &Id, result: &Object) {
@@ -404,42 +420,16 @@ impl<O: Open> Client<O> {
     }
 }
 
+/// Sends an answer; if the client does not read, until everything ends.
+async fn deliver(outbox: &mpsc::Sender<String>, line: String, end_all: &CancellationToken) {
+    // At the end there may be room for it all the same.
+    if let Err(mpsc::error::TrySendError::Full(line)) = outbox.try_send(line) {
+        end_all.run_until_cancelled(outbox.send(line)).await;
+    }
+}
+
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
-}
-
-/// Passes on what the session announces.
-struct Listener {
-    announcements: broadcast::Receiver<Announcement>,
-    outbox: mpsc::Sender<String>,
-    level: Arc<Mutex<Level>>,
-}
-
-impl Listener {
-    async fn pass_on(mut self) {
-        loop {
-            let line = match self.announcements.recv().await {
-                Ok(Announcement::ToolsChanged) => {
-                    notification_line("notifications/tools/list_changed", &Object::new())
-                }
-                Ok(Announcement::Log(params)) => {
-                    let level = params.get("level").and_then(Json::as_str);
-                    let level = level.and_then(|it| LEVELS.iter().position(|known| *known == it));
-                    match level {
-                        Some(level) if *locked(&self.level) <= Level(level) => {
-                            notification_line("notifications/message", &params)
-                        }
-                        _ => continue,
-                    }
-                }
-                // A client that is slow misses some of it.
-                Err(broadcast::error::RecvError::Lagged(_)) => continue,
-                Err(broadcast::error::RecvError::Closed) => return,
-            };
-            // Announcements never hold up answers.
-            self.outbox.try_send(line).ok();
-        }
-    }
 }
 
 // === impl Flights ===

@@ -15,6 +15,8 @@ use crate::tool::{self, Tool};
 
 /// The largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
+/// What the file may cost; a tool is deeper in it than in the message that it came in.
+const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 80 };
 
 /// How a server is started, in the form in which it is compared and shown.
 #[derive(Clone, Debug)]
@@ -127,10 +129,12 @@ impl PinsFile {
     /// Reads what was trusted; nothing if there is no file.
     pub fn read(&self) -> Result<Pins, PinsError> {
         let Some(bytes) = file::read(&self.path, BYTES_MAX)? else { return Ok(Pins::default()) };
-        let json = Json::parse(&bytes, JsonLimits::ARTIFACT)
+        let json = Json::parse(&bytes, LIMITS)
             .map_err(|source| PinsError::Json { path: self.path.clone(), source })?;
-        Pins::of_json(json)
-            .map_err(|reason| PinsError::Shape { path: self.path.clone(), reason: reason.to_owned() })
+        Pins::of_json(json).map_err(|reason| PinsError::Shape {
+            path: self.path.clone(),
+            reason: reason.to_owned(),
+        })
     }
 
     /// Records that `server` is trusted as it is now; other processes may record others meanwhile.
@@ -255,7 +259,11 @@ impl Pins {
             let at = pin.get("trustedAt").and_then(Json::as_str).unwrap_or_default().to_owned();
             Ok(Pin { start, tools: tools?, at })
         };
-        servers.into_entries().map(|(name, it)| Ok((name, pin(it)?))).collect::<Result<_, _>>().map(Self)
+        servers
+            .into_entries()
+            .map(|(name, it)| Ok((name, pin(it)?)))
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     fn to_json(&self) -> Json {

@@ -66,8 +66,7 @@ pub async fn probe(
     let roots = roots_result(std::iter::once(ground.lent.sandbox.as_path()));
     let host = process::Host { name, launcher: ground.launcher, roots: &roots, tasks: &tasks };
     let since = Instant::now();
-    let (running, connection) =
-        process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
+    let (running, connection) = process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
     let confinement = running.confinement();
     let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
     let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);

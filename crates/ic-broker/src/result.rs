@@ -243,7 +243,7 @@ mod tests {
         result
     }
 
-    fn reread(limited: Limited) -> Object {
+    fn reread(limited: &Limited) -> Object {
         match Json::parse(limited.text.as_bytes(), ic_types::JsonLimits::ARTIFACT) {
             Ok(Json::Object(result)) => result,
             other => panic!("{other:?}"),
@@ -252,7 +252,7 @@ mod tests {
 
     /// Returns the texts of a result's parts after limiting.
     fn texts(result: Object) -> Vec<String> {
-        let limited = reread(limited(Json::Object(result)).unwrap());
+        let limited = reread(&limited(Json::Object(result)).unwrap());
         let Some(Json::Array(blocks)) = limited.get("content") else { panic!("no content") };
         let text = |block: &Json| match block {
             Json::Object(block) => block.get("text").and_then(Json::as_str).map(str::to_owned),
@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn what_is_small_stays_as_it_is_with_unknown_fields() {
-        let line = r#"{"content":[{"type":"new","x":1.50}],"structuredContent":{"a":[]},"x-y":null}"#;
+        let line =
+            r#"{"content":[{"type":"new","x":1.50}],"structuredContent":{"a":[]},"x-y":null}"#;
         let json = Json::parse(line.as_bytes(), ic_types::JsonLimits::CALL).unwrap();
         assert_eq!(limited(json).unwrap().text, line);
     }
@@ -271,7 +272,9 @@ mod tests {
     #[test]
     fn long_text_keeps_its_head_and_its_tail() {
         let long = format!("HEAD{}TAIL", "ä".repeat(TEXT_BYTES_MAX));
-        let [text] = &texts(result(vec![block("text", "text", long.clone())]))[..] else { panic!() };
+        let [text] = &texts(result(vec![block("text", "text", long.clone())]))[..] else {
+            panic!()
+        };
         assert!(text.starts_with("HEADä") && text.ends_with("äTAIL"));
         assert!(text.len() < TEXT_BYTES_MAX + 100);
         assert!(text.contains(&format!("of {} bytes left out]", long.len())));
@@ -324,7 +327,7 @@ mod tests {
         let mut structured = Object::new();
         structured.insert("x", "A".repeat(TEXT_BYTES_MAX));
         large.insert("structuredContent", structured);
-        let limited = reread(limited(Json::Object(large)).unwrap());
+        let limited = reread(&limited(Json::Object(large)).unwrap());
         assert!(limited.get("structuredContent").is_none());
         assert_eq!(limited.get("isError"), Some(&Json::Bool(true)));
         assert!(Json::Object(limited).to_string().contains("`structuredContent` was left out"));

@@ -35,11 +35,11 @@ use crate::servers_file::{ServerConfig, Start};
 use crate::tool::{Tool, UnusableTool};
 
 /// How long a server may take to start and to list its tools.
-pub(crate) const START_MAX: Duration = Duration::from_secs(60);
+pub(crate) const START_MAX: Duration = Duration::from_mins(1);
 /// How long we wait before a server that died is started again, at first and at most.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 /// A server that ran for so long has recovered from earlier failures.
-const HEALTHY_AFTER: Duration = Duration::from_secs(60);
+const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 
 /// A server, whether it runs or not.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct Server {
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// What the last call of a server that takes them one by one signals when it is done.
-    last_turn: Mutex<Option<oneshot::Receiver<()>>>,
+    last_turn: Mutex<Option<Before>>,
 }
 
 /// What the servers of a session share.
@@ -65,6 +65,8 @@ pub(crate) struct Yard {
     pub(crate) roots: Json,
     /// Where a server's news go.
     pub(crate) news: mpsc::Sender<(ServerName, ServerNews)>,
+    /// Where its own words go: apart, so that one that talks too much drowns nobody's news.
+    pub(crate) words: mpsc::Sender<(ServerName, ServerNews)>,
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the session ends.
     pub(crate) stop: CancellationToken,
@@ -111,7 +113,19 @@ pub(crate) struct Live {
     pub(crate) introduction: Introduction,
     pub(crate) confinement: Confinement,
     tools: Mutex<Arc<ToolTable>>,
+    listing: Mutex<Listing>,
     since: Instant,
+    /// Cancelled when nothing is left of the process, and the server counts as down.
+    gone: CancellationToken,
+}
+
+/// Whether the tools of a running server are being listed again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Listing {
+    Rests,
+    Runs,
+    /// They changed once more meanwhile.
+    RunsTwice,
 }
 
 /// A server that cannot be used now.
@@ -122,12 +136,16 @@ pub(crate) struct Unavailable {
     why: Arc<str>,
 }
 
-/// A place in the order of calls; dropped when the call is done.
+/// A place in the order of calls; dropped when the call is done, or is taken back.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    before: Option<oneshot::Receiver<()>>,
-    _done: oneshot::Sender<()>,
+    before: Option<Before>,
+    done: Option<oneshot::Sender<Option<Before>>>,
 }
+
+/// The call before: resolves when it is done; if it was taken back, to the one that it waited for.
+#[derive(Debug)]
+struct Before(oneshot::Receiver<Option<Before>>);
 
 impl Server {
     pub(crate) fn new(
@@ -157,26 +175,29 @@ impl Server {
     pub(crate) fn turn(&self) -> Option<Turn> {
         self.is_serial.then(|| {
             let (done, after) = oneshot::channel();
-            Turn { before: locked(&self.last_turn).replace(after), _done: done }
+            Turn { before: locked(&self.last_turn).replace(Before(after)), done: Some(done) }
         })
     }
 
     /// Returns the running server, and starts it if need be.
     pub(crate) async fn live(self: &Arc<Self>) -> Started {
-        let mut starting = {
-            let mut phase = locked(&self.phase);
-            match &*phase {
-                Phase::Up(live) if !live.connection.over().is_cancelled() => {
-                    return Ok(Arc::clone(live));
+        let mut starting = loop {
+            let ending = {
+                let mut phase = locked(&self.phase);
+                match &*phase {
+                    Phase::Up(live) if live.connection.over().is_cancelled() => live.gone.clone(),
+                    Phase::Up(live) => return Ok(Arc::clone(live)),
+                    Phase::Down(down) if Instant::now() < down.retry_at => {
+                        let wait = down.retry_at - Instant::now();
+                        let why = format!("{}; next try in {} ms", down.why, wait.as_millis());
+                        return Err(self.unavailable(&why));
+                    }
+                    Phase::Starting(starting) => break starting.clone(),
+                    Phase::Idle | Phase::Down(_) => break self.begin(&mut phase),
                 }
-                Phase::Down(down) if Instant::now() < down.retry_at => {
-                    let wait = down.retry_at - Instant::now();
-                    let why = format!("{}; next try in {} ms", down.why, wait.as_millis());
-                    return Err(self.unavailable(&why));
-                }
-                Phase::Starting(starting) => starting.clone(),
-                Phase::Idle | Phase::Up(_) | Phase::Down(_) => self.begin(&mut phase),
-            }
+            };
+            // There is no second process before the first one is gone, and then there is a reason.
+            ending.cancelled().await;
         };
         let started = starting.wait_for(Option::is_some).await;
         match started.ok().and_then(|started| started.clone()) {
@@ -219,11 +240,17 @@ impl Server {
         *phase = Phase::Starting(starting.clone());
         let server = Arc::clone(self);
         self.yard.tasks.spawn(async move {
-            let started = server.start(failures).await.map_err(|why| server.down(&why, failures));
-            if let Ok(live) = &started {
-                *locked(&server.phase) = Phase::Up(Arc::clone(live));
-                server.news(ServerNews::Up(Arc::clone(live)));
-            }
+            let started = match server.start().await {
+                Ok((live, running)) => {
+                    *locked(&server.phase) = Phase::Up(Arc::clone(&live));
+                    server.news(ServerNews::Up(Arc::clone(&live)));
+                    // Not before, or it could be down before it is up, and stay so.
+                    let watching = Arc::clone(&server).watch(Arc::clone(&live), running, failures);
+                    server.yard.tasks.spawn(watching);
+                    Ok(live)
+                }
+                Err(why) => Err(server.down(&why, failures)),
+            };
             // Nobody may be waiting any more.
             tell.send(Some(started)).ok();
         });
@@ -231,7 +258,7 @@ impl Server {
     }
 
     /// Starts the server, meets it and lists its tools; says why if that cannot be.
-    async fn start(self: &Arc<Self>, failures: u32) -> Result<Arc<Live>, String> {
+    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, process::Running), String> {
         if self.yard.stop.is_cancelled() {
             return Err("the session ends".to_owned());
         }
@@ -260,10 +287,11 @@ impl Server {
             introduction,
             confinement: running.confinement(),
             tools: Mutex::new(Arc::new(table)),
+            listing: Mutex::new(Listing::Rests),
             since: Instant::now(),
+            gone: CancellationToken::new(),
         });
-        self.yard.tasks.spawn(Arc::clone(self).watch(Arc::clone(&live), running, failures));
-        Ok(live)
+        Ok((live, running))
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started.
@@ -279,11 +307,7 @@ impl Server {
     }
 
     /// Compares what the server lists with what is trusted; the first list is recorded.
-    fn table(
-        &self,
-        tools: Vec<Tool>,
-        unusable: Vec<UnusableTool>,
-    ) -> Result<ToolTable, String> {
+    fn table(&self, tools: Vec<Tool>, unusable: Vec<UnusableTool>) -> Result<ToolTable, String> {
         let mut pins = Pins::default();
         if !self.is_ours {
             // A tool with text that nobody sees is not trusted by itself.
@@ -310,6 +334,7 @@ impl Server {
         let words = running.stop().await;
         let has_recovered = HEALTHY_AFTER <= Instant::now() - live.since;
         self.down(&format!("{why}{words}"), if has_recovered { 0 } else { failures });
+        live.gone.cancel();
     }
 
     /// Notes that the server is down, and when it may be tried again.
@@ -328,7 +353,15 @@ impl Server {
     }
 
     fn news(&self, news: ServerNews) {
-        self.yard.news.try_send((self.name.clone(), news)).ok();
+        let queue = match &news {
+            ServerNews::Wrote(_) => &self.yard.words,
+            ServerNews::Up(_)
+            | ServerNews::Down(_)
+            | ServerNews::Recorded(_)
+            | ServerNews::ToolsChanged
+            | ServerNews::Said(_) => &self.yard.news,
+        };
+        queue.try_send((self.name.clone(), news)).ok();
     }
 }
 
@@ -337,14 +370,48 @@ impl Live {
     pub(crate) fn tools(&self) -> Arc<ToolTable> {
         Arc::clone(&locked(&self.tools))
     }
+
+    /// Returns whether the tools are to be listed again now; if that is under way, it is done twice.
+    pub(crate) fn begin_listing(&self) -> bool {
+        let mut listing = locked(&self.listing);
+        let is_resting = *listing == Listing::Rests;
+        *listing = if is_resting { Listing::Runs } else { Listing::RunsTwice };
+        is_resting
+    }
+
+    /// Returns whether the tools are to be listed once more.
+    pub(crate) fn end_listing(&self) -> bool {
+        let mut listing = locked(&self.listing);
+        let is_twice = *listing == Listing::RunsTwice;
+        *listing = if is_twice { Listing::Runs } else { Listing::Rests };
+        is_twice
+    }
 }
 
 impl Turn {
-    /// Waits until the call before is done.
+    /// Waits until the call before is done; may be dropped and called again.
     pub(crate) async fn come(&mut self) {
-        if let Some(before) = self.before.take() {
-            // An error is the other end being dropped, which is what we wait for.
-            before.await.ok();
+        while let Some(Before(before)) = &mut self.before {
+            // An error is the other end being dropped, which is an end too.
+            self.before = before.await.ok().flatten();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        // Calls that were taken back one after another must not make a chain without end.
+        while let Some(Before(waiting)) = &mut before {
+            match waiting.try_recv() {
+                Ok(next) => before = next,
+                Err(oneshot::error::TryRecvError::Closed) => before = None,
+                Err(oneshot::error::TryRecvError::Empty) => break,
+            }
+        }
+        // Whoever comes next waits for the one that we waited for; nobody may come.
+        if let Some(done) = self.done.take() {
+            done.send(before).ok();
         }
     }
 }

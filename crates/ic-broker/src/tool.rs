@@ -72,9 +72,11 @@ impl Tool {
     ///
     /// Text that a person does not see and a model reads is how tools are poisoned.
     pub fn hidden_text(&self) -> Option<String> {
-        let text = Json::Object(self.listed.clone()).to_string();
-        let hidden = text.chars().find(|c| is_hidden(*c))?;
-        Some(format!("what the server says of it holds the invisible character U+{:04X}", hidden as u32))
+        let hidden = hidden_in_object(&self.listed)?;
+        Some(format!(
+            "what the server says of it holds the invisible character U+{:04X}",
+            hidden as u32
+        ))
     }
 
     /// Returns the entry that is offered to clients.
@@ -83,9 +85,8 @@ impl Tool {
         offered.insert("name", offered_name);
         // Says how the tool runs as a task, which we do not offer.
         offered.remove("execution");
-        match offered.remove("outputSchema").and_then(with_refusals) {
-            Some(schema) => offered.insert("outputSchema", schema),
-            None => {}
+        if let Some(schema) = offered.remove("outputSchema").and_then(with_refusals) {
+            offered.insert("outputSchema", schema);
         }
         offered
     }
@@ -160,16 +161,37 @@ pub fn offered_name(server: &ServerName, tool: &ToolName) -> String {
     format!("{kept}_{suffix}")
 }
 
+/// Finds a character in the texts and keys of `json` that a person would not see.
+fn hidden_in(json: &Json) -> Option<char> {
+    match json {
+        Json::String(text) => text.chars().find(|c| is_hidden(*c)),
+        Json::Array(items) => items.iter().find_map(hidden_in),
+        Json::Object(object) => hidden_in_object(object),
+        Json::Null | Json::Bool(_) | Json::Number(_) => None,
+    }
+}
+
+fn hidden_in_object(object: &Object) -> Option<char> {
+    let in_key = |key: &str| key.chars().find(|c| is_hidden(*c));
+    object.iter().find_map(|(key, value)| in_key(key).or_else(|| hidden_in(value)))
+}
+
 /// Returns whether a person would not see `c`, or would see what comes after it turned around.
 fn is_hidden(c: char) -> bool {
+    if c.is_control() {
+        return !matches!(c, '\t' | '\n' | '\r');
+    }
     matches!(
         c,
-        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
-        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{180e}' | '\u{3164}' | '\u{115f}' | '\u{1160}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2028}' | '\u{2029}' | '\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{2800}' | '\u{ffa0}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}'
+        | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{3164}' | '\u{115f}' | '\u{1160}'
         | '\u{e0000}'..='\u{e0fff}' | '\u{fff9}'..='\u{fffb}'
         // Further variation selectors can carry bytes; the one that emoji use is not among them.
         | '\u{fe00}'..='\u{fe0e}'
-    ) || c.is_control()
+    )
 }
 
 #[cfg(test)]
@@ -219,7 +241,8 @@ mod tests {
     #[test]
     fn the_hash_covers_every_word_and_no_order() {
         let a = tool(r#"{"name":"a","description":"d","inputSchema":{"type":"object"}}"#).unwrap();
-        let same = tool(r#"{"inputSchema":{"type":"object"},"description":"d","name":"a"}"#).unwrap();
+        let same =
+            tool(r#"{"inputSchema":{"type":"object"},"description":"d","name":"a"}"#).unwrap();
         assert_eq!(a.hash(), same.hash());
         for other in [
             r#"{"name":"a","description":"d ","inputSchema":{"type":"object"}}"#,
@@ -238,14 +261,16 @@ mod tests {
             offered.get("outputSchema").map(ToString::to_string)
         };
         assert_eq!(
-            offered(r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{}}}"##)
-                .as_deref(),
+            offered(
+                r##"{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{}}}"##
+            )
+            .as_deref(),
             Some(
                 r##"{"type":"object","$defs":{"x":{}},"anyOf":[{"type":"object","properties":{"x":{"$ref":"#/$defs/x"}}},{"required":["ironcurtain"]}]}"##
             )
         );
         assert_eq!(offered(r##"{"properties":{"x":{"$ref":"#"}}}"##), None);
-        assert_eq!(offered(r##"{"$defs":{"x":{"$anchor":"y"}}}"##), None);
+        assert_eq!(offered(r#"{"$defs":{"x":{"$anchor":"y"}}}"#), None);
         assert!(offered(r#"{"properties":{"id":{"type":"string"}}}"#).is_some());
     }
 
@@ -255,10 +280,25 @@ mod tests {
             let line = format!(r#"{{"name":"a","description":"{text}","inputSchema":{{}}}}"#);
             tool(&line).unwrap().hidden_text().is_some()
         };
-        for hidden in ["a\u{e0041}b", "a\u{200b}b", "a\u{202e}b", "\u{feff}", "\u{2066}x", "\u{fe01}"] {
+        for hidden in [
+            "a\u{e0041}b",
+            "a\u{200b}b",
+            "a\u{202e}b",
+            "\u{feff}",
+            "\u{2066}x",
+            "\u{fe01}",
+            "a\\u001b[8mb",
+            "\\u0000",
+            "\u{7f}",
+            "\u{85}",
+            "a\u{ad}b",
+            "\u{206a}",
+            "\u{ffa0}",
+        ] {
             assert!(with(hidden), "{hidden:?}");
         }
-        for plain in ["plain", "⚠\u{fe0f} careful", "👩\u{200d}💻", "日本", "a\\nb", "naïve"] {
+        for plain in ["plain", "⚠\u{fe0f} careful", "👩\u{200d}💻", "日本", "a\\n\\r\\tb", "naïve"]
+        {
             assert!(!with(plain), "{plain:?}");
         }
     }

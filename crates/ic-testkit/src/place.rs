@@ -129,11 +129,8 @@ impl Place {
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Output {
-        let mut child = self
-            .command(arguments)
-            .current_dir(directory)
-            .spawn()
-            .expect("the binary starts");
+        let mut child =
+            self.command(arguments).current_dir(directory).spawn().expect("the binary starts");
         let mut stdin = child.stdin.take().expect("piped");
         let input = input.to_vec();
         // A thread, so that a child that prints before it has read all does not wait for us.

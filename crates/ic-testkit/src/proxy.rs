@@ -145,7 +145,9 @@ impl Proxy {
     pub fn ask(&mut self, method: &str, params: &Value) -> String {
         let id = self.next_id;
         self.next_id += 1;
-        self.send_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.send_line(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
         id.to_string()
     }
 
@@ -190,8 +192,14 @@ impl Proxy {
     /// Waits for the answer to the request `id`, which is written as in JSON.
     #[track_caller]
     pub fn answer(&mut self, id: &str) -> Message {
-        self.wait_for(&format!("an answer to {id}"), |it| {
-            it.method.is_none() && it.id.as_deref() == Some(id)
+        self.answer_to_any(&[id])
+    }
+
+    /// Waits for the next answer to one of several requests.
+    #[track_caller]
+    pub fn answer_to_any(&mut self, ids: &[&str]) -> Message {
+        self.wait_for(&format!("answer to {ids:?}"), |it| {
+            it.method.is_none() && it.id.as_deref().is_some_and(|id| ids.contains(&id))
         })
     }
 
@@ -360,7 +368,8 @@ impl Message {
     #[track_caller]
     pub fn error(&self) -> (i64, String) {
         let json = self.json();
-        let field = |name: &str| json.pointer(&format!("/error/{name}")).cloned().unwrap_or_default();
+        let field =
+            |name: &str| json.pointer(&format!("/error/{name}")).cloned().unwrap_or_default();
         match (field("code").as_i64(), field("message").as_str()) {
             (Some(code), Some(message)) => (code, message.to_owned()),
             _ => panic!("no error: {}", self.shown()),
@@ -438,7 +447,8 @@ impl Process {
         let entries = std::fs::read_dir("/proc").expect("a list of processes");
         let pids = entries.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
         pids.filter_map(|pid: i32| {
-            let held = rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+            let held =
+                rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
             let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
             let is_marked = environment.windows(text.len()).any(|it| it == text.as_bytes());
             is_marked.then(|| Self { pid: Pid::from_raw(pid).expect("a number"), held })

@@ -1,8 +1,9 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
 use crate::commands::{
-    audit::AuditCommand, completions::CompletionsArgs, config::ConfigCommand, man::ManArgs,
-    mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, servers::ServersCommand,
+    audit::AuditCommand, completions::CompletionsArgs, config::ConfigCommand, doctor::DoctorArgs,
+    man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand,
+    proxy::ProxyArgs, servers::ServersCommand,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -35,6 +36,7 @@ pub(crate) enum Command {
     /// Show the configuration and change it
     #[command(subcommand)]
     Config(ConfigCommand),
+    Doctor(DoctorArgs),
     Migrate(MigrateArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod doctor;
 pub(crate) mod man;
 pub(crate) mod mcp_server;
 pub(crate) mod migrate;
@@ -55,6 +56,7 @@ pub(crate) fn run(
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),
+        Command::Doctor(args) => doctor::run(&args, environment, screen),
         Command::Migrate(args) => migrate::run(&args, environment, screen),
         Command::Completions(args) => completions::run(&args, screen),
         Command::Man(args) => man::run(&args, screen),

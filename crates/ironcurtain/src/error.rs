@@ -253,7 +253,7 @@ impl From<MigrateError> for Failure {
 }
 
 /// Joins an error and its causes by colons.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

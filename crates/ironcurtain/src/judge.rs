@@ -204,7 +204,6 @@ impl Wanted {
                 .with_hint("name `default`, `coding` or `readonly`, or a directory with compiled-policy.json and tool-annotations.json")),
         }
     }
-
 }
 
 /// Reads the servers file that is `named`, or that of the home; the built-in servers if there is none.

@@ -108,7 +108,8 @@ impl SessionDirectory {
             meta.insert("createdAt", now.as_str());
         }
         meta.insert("lastActivityAt", now);
-        for (key, value) in [("messageCount", Json::from(0_u64)), ("firstMessage", Json::from(""))] {
+        for (key, value) in [("messageCount", Json::from(0_u64)), ("firstMessage", Json::from(""))]
+        {
             if meta.get(key).is_none() {
                 meta.insert(key, value);
             }

@@ -102,14 +102,17 @@ impl Broker {
         self.servers.iter().find(|(server, _)| is_of(server)).map(|(_, server)| Arc::clone(server))
     }
 
-    /// Returns the tool that is offered under `name`.
-    pub(super) async fn tool_of(&self, name: &str) -> Option<ToolName> {
-        if let Some((_, tool)) = self.catalog.read().await.tools.get(name) {
-            return Some(tool.clone());
-        }
-        // Its server may have come up since.
-        self.renew_catalog().await;
-        self.catalog.read().await.tools.get(name).map(|(_, tool)| tool.clone())
+    /// Returns the tool that is offered under `name`, and its server.
+    pub(super) async fn tool_of(&self, name: &str) -> Option<(Arc<Server>, ToolName)> {
+        let known = self.catalog.read().await.tools.get(name).cloned();
+        let (server, tool) = if let Some(known) = known {
+            known
+        } else {
+            // Its server may have come up since.
+            self.renew_catalog().await;
+            self.catalog.read().await.tools.get(name).cloned()?
+        };
+        Some((Arc::clone(self.servers.get(&server)?), tool))
     }
 
     pub(super) async fn renew_catalog(&self) {

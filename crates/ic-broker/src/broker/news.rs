@@ -2,13 +2,17 @@
 //!
 //! A server's own words go to the session's log and nowhere else.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-use ic_types::{Json, Object, ServerName};
+use ic_types::{Json, JsonLimits, Object, ServerName};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::Broker;
 use crate::server::{News, ServerNews};
+
+/// How many tools that cannot be used are named to a person.
+const UNUSABLE_SHOWN_MAX: usize = 5;
 
 /// Something that clients are told.
 #[derive(Clone, Debug)]
@@ -23,16 +27,45 @@ pub enum Announcement {
 pub(super) async fn deal(
     broker: Weak<Broker>,
     mut news: mpsc::Receiver<(ServerName, ServerNews)>,
-    stop: tokio_util::sync::CancellationToken,
+    mut words: mpsc::Receiver<(ServerName, ServerNews)>,
+    stop: CancellationToken,
 ) {
     loop {
         let next = tokio::select! {
-            next = news.recv() => next,
+            biased;
             // What servers say while they are being ended is of no use to anybody.
             () = stop.cancelled() => return,
+            next = news.recv() => next,
+            next = words.recv() => next,
         };
         let (Some((server, news)), Some(broker)) = (next, broker.upgrade()) else { return };
-        broker.hear(&server, news).await;
+        match news {
+            // A server that takes its time must not hold up the news of others.
+            ServerNews::ToolsChanged => {
+                let tasks = broker.tasks.clone();
+                tasks.spawn(list_again(broker, server));
+            }
+            other => broker.hear(&server, other).await,
+        }
+    }
+}
+
+/// Looks at the tools of a server again, and once more if they change meanwhile.
+async fn list_again(broker: Arc<Broker>, name: ServerName) {
+    let Some(server) = broker.servers.get(&name) else { return };
+    let Some(live) = server.running() else { return };
+    if !live.begin_listing() {
+        return;
+    }
+    loop {
+        if let Err(error) = server.list_again(&live).await {
+            live.connection.end(&format!("its tools cannot be listed again: {error}"));
+            return;
+        }
+        broker.announce_list().await;
+        if !live.end_listing() {
+            return;
+        }
     }
 }
 
@@ -40,7 +73,7 @@ impl Broker {
     async fn hear(&self, server: &ServerName, news: ServerNews) {
         match news {
             ServerNews::Up(live) => {
-                let mut event = self.event("server-up", server);
+                let mut event = event("server-up", server);
                 event.insert("name", live.introduction.name.as_str());
                 event.insert("version", live.introduction.version.as_str());
                 event.insert("protocol", live.introduction.protocol.as_str());
@@ -57,15 +90,18 @@ impl Broker {
                     ));
                     event.insert("withheld", withheld);
                 }
-                for unusable in &table.unusable {
-                    self.witness.notice(&format!("server `{server}`: {unusable}"));
+                for unusable in table.unusable.iter().take(UNUSABLE_SHOWN_MAX) {
+                    self.notice(&format!("server `{server}`: {unusable}"));
+                }
+                if let Some(n_more @ 1..) = table.unusable.len().checked_sub(UNUSABLE_SHOWN_MAX) {
+                    self.notice(&format!("server `{server}`: {n_more} more tools cannot be used"));
                 }
                 self.keep(event);
                 self.announce_list().await;
             }
             ServerNews::Down(why) => {
-                self.witness.notice(&format!("server `{server}`: {why}"));
-                let mut event = self.event("server-down", server);
+                self.notice(&format!("server `{server}`: {why}"));
+                let mut event = event("server-down", server);
                 event.insert("reason", why);
                 self.keep(event);
             }
@@ -74,32 +110,32 @@ impl Broker {
                     "server `{server}` is new: its identity and its {n_tools} tools were recorded; \
                      what changes later is withheld until `ironcurtain servers trust {server}`"
                 ));
-                let mut event = self.event("server-recorded", server);
+                let mut event = event("server-recorded", server);
                 event.insert("tools", n_tools as u64);
                 self.keep(event);
             }
-            ServerNews::ToolsChanged => self.list_again(server).await,
             ServerNews::Said(News::Log(params)) => {
-                // Nobody may be listening.
-                self.announcements.send(Announcement::Log(params)).ok();
+                let text = self.redactor.mask_own_keys(Json::Object(params).to_string());
+                if let Ok(Json::Object(params)) = Json::parse(text.as_bytes(), JsonLimits::CALL) {
+                    // Nobody may be listening.
+                    self.announcements.send(Announcement::Log(params)).ok();
+                }
             }
             ServerNews::Said(News::Refused(method)) => {
                 let reason = format!("the server `{server}` asked for something it may not have");
                 self.record_refused_request(&method, &reason);
             }
-            ServerNews::Said(News::ToolsChanged) => {}
-            ServerNews::Wrote(line) => self.witness.server_wrote(server, &line),
+            // Dealt with in a task of its own.
+            ServerNews::ToolsChanged | ServerNews::Said(News::ToolsChanged) => {}
+            ServerNews::Wrote(line) => {
+                self.witness.server_wrote(server, &self.redactor.mask_own_keys(line));
+            }
         }
     }
 
-    async fn list_again(&self, name: &ServerName) {
-        let Some(server) = self.servers.get(name) else { return };
-        let Some(live) = server.running() else { return };
-        if let Err(error) = server.list_again(&live).await {
-            live.connection.end(&format!("its tools cannot be listed again: {error}"));
-            return;
-        }
-        self.announce_list().await;
+    /// Tells a person something that may hold a server's own words.
+    fn notice(&self, text: &str) {
+        self.witness.notice(&self.redactor.mask_own_keys(text.to_owned()));
     }
 
     /// Tells clients if the list of tools is not what they were given.
@@ -110,16 +146,16 @@ impl Broker {
         }
     }
 
-    fn event(&self, what: &str, server: &ServerName) -> Object {
-        let mut event = Object::new();
-        event.insert("event", what);
-        event.insert("server", server.as_str());
-        event
-    }
-
     fn keep(&self, event: Object) {
         if let Err(error) = self.record_event(event) {
             self.witness.notice(&crate::chain(&error));
         }
     }
+}
+
+fn event(what: &str, server: &ServerName) -> Object {
+    let mut event = Object::new();
+    event.insert("event", what);
+    event.insert("server", server.as_str());
+    event
 }

@@ -68,6 +68,7 @@ impl Setup {
     pub fn build(self) -> Result<Arc<Broker>, FileError> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (news, heard) = mpsc::channel(NEWS_MAX);
+        let (words, written) = mpsc::channel(NEWS_MAX);
         let roots = roots(&self.judge, &self.servers);
         let yard = Arc::new(Yard {
             launcher: self.launcher,
@@ -75,6 +76,7 @@ impl Setup {
             clock: Arc::clone(&self.clock),
             roots,
             news,
+            words,
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
@@ -104,7 +106,7 @@ impl Setup {
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
-        tasks.spawn(news::deal(Arc::downgrade(&broker), heard, stop));
+        tasks.spawn(news::deal(Arc::downgrade(&broker), heard, written, stop));
         Ok(broker)
     }
 }

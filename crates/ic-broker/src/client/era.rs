@@ -10,6 +10,8 @@ use crate::broker::Asked;
 
 /// The error of a request in a revision that is not spoken.
 const UNSUPPORTED_VERSION: i64 = -32_022;
+/// The longest text of tracing that is passed on: what its standards let everybody drop beyond.
+const TRACE_BYTES_MAX: usize = 8192;
 /// The longest name of a client that is kept.
 const NAME_CHARS_MAX: usize = 128;
 
@@ -29,8 +31,9 @@ impl Era {
     pub(super) fn admit(&mut self, method: &Method, params: &Object) -> Result<(), RpcError> {
         let version = meta::version(params);
         match (&*self, method, version) {
-            (Self::Undecided, Method::Ping, None) => Ok(()),
-            (Self::Undecided, Method::Initialize, _) => Ok(()),
+            (Self::Undecided, Method::Ping, None) | (Self::Undecided, Method::Initialize, _) => {
+                Ok(())
+            }
             (Self::Undecided, Method::Discover, None) => Err(without_envelope()),
             (_, Method::Discover, Some(version)) => spoken(version),
             (Self::Undecided, _, Some(version)) => {
@@ -123,11 +126,8 @@ fn has_capabilities(params: &Object) -> Result<(), RpcError> {
 }
 
 fn without_envelope() -> RpcError {
-    let message = format!(
-        "`_meta` lacks `{}` or `{}`",
-        meta::PROTOCOL_VERSION,
-        meta::CLIENT_CAPABILITIES
-    );
+    let message =
+        format!("`_meta` lacks `{}` or `{}`", meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES);
     RpcError::new(code::INVALID_PARAMS, message)
 }
 
@@ -159,8 +159,7 @@ pub(super) fn discovered() -> Object {
 }
 
 /// What a model should know before it calls anything.
-const INSTRUCTIONS: &str =
-    "Tools are named server__tool. Every call is judged by a policy and recorded. A result that \
+const INSTRUCTIONS: &str = "Tools are named server__tool. Every call is judged by a policy and recorded. A result that \
      begins with DENIED, ESCALATION or CIRCUIT BREAKER was not carried out: do not repeat it in \
      another spelling, go on without it, or tell the person what you need.";
 
@@ -196,8 +195,7 @@ pub(super) fn event(info: &ClientInfo) -> Object {
     let mut event = Object::new();
     event.insert("event", "client");
     let protocol = info.protocol.map(|version| version.as_str().to_owned());
-    for (key, value) in
-        [("name", &info.name), ("version", &info.version), ("protocol", &protocol)]
+    for (key, value) in [("name", &info.name), ("version", &info.version), ("protocol", &protocol)]
     {
         if let Some(value) = value {
             event.insert(key, value.as_str());
@@ -210,7 +208,8 @@ pub(super) fn event(info: &ClientInfo) -> Object {
 ///
 /// Only what is named here goes on to a server.
 pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
-    let (mut name, mut arguments, mut passed, mut token) = (None, Object::new(), Object::new(), None);
+    let (mut name, mut arguments, mut passed, mut token) =
+        (None, Object::new(), Object::new(), None);
     for (key, value) in params.into_entries() {
         match (key.as_str(), value) {
             ("name", Json::String(text)) => name = Some(text),
@@ -223,7 +222,10 @@ pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
                             let id = Id::of_json(value);
                             token = Some(id.map_err(|_| "`progressToken` is no token".to_owned())?);
                         }
-                        key if meta::TRACE.contains(&key) => passed.insert(key, value),
+                        // Nobody judges it, so it is held to what tracing needs.
+                        key if meta::TRACE.contains(&key) && is_short_text(&value) => {
+                            passed.insert(key, value);
+                        }
                         // Whatever else stands there is between the client and us.
                         _ => {}
                     }
@@ -241,6 +243,10 @@ pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
     }
     let name = name.ok_or("`name` is missing")?;
     Ok((Asked { name, arguments, meta: passed }, token))
+}
+
+fn is_short_text(value: &Json) -> bool {
+    value.as_str().is_some_and(|text| text.len() <= TRACE_BYTES_MAX)
 }
 
 #[cfg(test)]

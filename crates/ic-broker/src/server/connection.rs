@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_audit::Redactor;
 use ic_mcp::{
     Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Response, RpcError, code,
     meta, notification_line, request_line,
 };
 use ic_types::{Json, JsonLimits, Object, ServerName};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +30,8 @@ const LIMITS: JsonLimits = JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64
 pub(super) const OUTBOX_MAX: usize = 256;
 /// How many answers that nobody waits for any more are remembered, to tell them from forged ones.
 const GIVEN_UP_MAX: usize = 1024;
+/// The longest notification that is looked at; a client would have to swallow it whole.
+const NOTIFICATION_BYTES_MAX: usize = 256 << 10;
 /// How much nonsense a server may send before the connection is ended.
 const STRIKES_MAX: u32 = 100;
 /// How many requests and notifications a server may send beyond what a second gives back.
@@ -66,6 +71,8 @@ pub(crate) struct Progress {
     pub(crate) token: Id,
     /// The client.
     pub(crate) outbox: mpsc::Sender<String>,
+    /// What hides our keys.
+    pub(crate) redactor: Arc<Redactor>,
 }
 
 /// How a request is made.
@@ -210,13 +217,11 @@ impl Connection {
     ) -> Result<oneshot::Receiver<Outcome>, Unanswered> {
         let (reply, answer) = oneshot::channel();
         let mut table = locked(&self.table);
-        match &table.end {
-            Some(why) => Err(Unanswered::Over(Arc::clone(why))),
-            None => {
-                table.waiting.insert(number, Waiting { reply, progress });
-                Ok(answer)
-            }
+        if let Some(why) = &table.end {
+            return Err(Unanswered::Over(Arc::clone(why)));
         }
+        table.waiting.insert(number, Waiting { reply, progress });
+        Ok(answer)
     }
 
     /// Returns why the connection is over.
@@ -270,6 +275,19 @@ pub(crate) struct Inbox {
     chatter_since: tokio::time::Instant,
 }
 
+/// Returns the id of an answer that cannot be read, if that much of it can be.
+///
+/// Whoever waits for it is to know at once. No more than that is believed of such a line.
+fn answered_id(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Head {
+        id: u64,
+        method: Option<IgnoredAny>,
+    }
+    let head: Head = serde_json::from_slice(line).ok()?;
+    head.method.is_none().then_some(head.id)
+}
+
 /// A server that does not keep to the protocol, so that the connection has to end.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -290,7 +308,10 @@ impl Inbox {
             Ok(Message::Response(response)) => self.answer(response),
             Ok(Message::Notification(notification)) => {
                 self.count_chatter()?;
-                self.hear(notification)
+                match line.len() <= NOTIFICATION_BYTES_MAX {
+                    true => self.hear(notification),
+                    false => self.strike(),
+                }
             }
             Ok(Message::Request(request)) => {
                 self.count_chatter()?;
@@ -300,7 +321,7 @@ impl Inbox {
                 self.connection.outbox.try_send(line).ok();
                 Ok(())
             }
-            Err(fault) => self.faulty(fault),
+            Err(fault) => self.faulty(fault, line),
         }
     }
 
@@ -325,10 +346,16 @@ impl Inbox {
     }
 
     /// A line that is no message fails the call that it was meant for, if that can be told.
-    fn faulty(&mut self, fault: MessageFault) -> Result<(), Misbehaved> {
-        if let MessageFault::Shape { id: Some(id), is_response: true, reason } = fault {
-            let outcome = Err(RpcError::new(code::INVALID_REQUEST, reason));
-            return self.answer(Response { id: Some(id), outcome }).and_then(|()| self.strike());
+    fn faulty(&mut self, fault: MessageFault, line: &[u8]) -> Result<(), Misbehaved> {
+        let reason = format!("the server's answer cannot be read: {fault}");
+        let id = match fault {
+            MessageFault::Shape { id, is_response: true, .. } => id,
+            MessageFault::Json(_) => answered_id(line).map(Id::number),
+            MessageFault::Shape { .. } | MessageFault::Batch => None,
+        };
+        if let Some(id) = id {
+            let outcome = Err(RpcError::new(code::INTERNAL_ERROR, reason));
+            self.answer(Response { id: Some(id), outcome })?;
         }
         self.strike()
     }
@@ -360,13 +387,14 @@ impl Inbox {
         let table = locked(&self.connection.table);
         let progress = table.waiting.get(&number).and_then(|waiting| waiting.progress.clone());
         drop(table);
-        if let Some(Progress { token, outbox }) = progress {
+        if let Some(Progress { token, outbox, redactor }) = progress {
             let mut mapped = Object::new();
             mapped.insert(meta::PROGRESS_TOKEN, token.to_json());
             for (key, value) in params.into_entries() {
                 mapped.insert(key, value);
             }
-            outbox.try_send(notification_line("notifications/progress", &mapped)).ok();
+            let line = notification_line("notifications/progress", &mapped);
+            outbox.try_send(redactor.mask_own_keys(line)).ok();
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ use crate::tool::{Tool, UnusableTool};
 const TOOLS_MAX: usize = 1000;
 /// In how many pages it may list them.
 const PAGES_MAX: usize = 100;
+/// How much it may say of them: all of it is kept, and goes to clients in one line with the others'.
+const LIST_BYTES_MAX: usize = 1 << 20;
 
 /// What is known of a server after we have met.
 #[derive(Clone, Debug)]
@@ -53,7 +55,10 @@ pub enum HandshakeError {
     #[error("it speaks the protocol revision `{}`, which we do not know", .0.escape_debug())]
     Version(String),
     /// The server has too many tools.
-    #[error("it lists more than {TOOLS_MAX} tools, or in more than {PAGES_MAX} pages")]
+    #[error(
+        "it lists more than {TOOLS_MAX} tools, in more than {PAGES_MAX} pages, or says more than \
+         {LIST_BYTES_MAX} bytes of them"
+    )]
     TooMany,
 }
 
@@ -167,8 +172,10 @@ pub(super) async fn list_tools(
 ) -> Result<(Vec<Tool>, Vec<UnusableTool>), HandshakeError> {
     const METHOD: &str = "tools/list";
     let (mut tools, mut unusable) = (BTreeMap::new(), Vec::new());
-    let mut cursor: Option<Json> = None;
+    let (mut cursor, mut n_bytes): (Option<Json>, usize) = (None, 0);
+    let deadline = Instant::now() + limit;
     for _ in 0..PAGES_MAX {
+        let limit = deadline.saturating_duration_since(Instant::now());
         let asking = Asking { progress: None, cancel, limit };
         let page = cursor.take();
         let written = |out: &mut String, meta: Object| {
@@ -190,6 +197,10 @@ pub(super) async fn list_tools(
                         return Err(HandshakeError::TooMany);
                     }
                     for entry in listed {
+                        n_bytes += entry.to_string().len();
+                        if LIST_BYTES_MAX < n_bytes {
+                            return Err(HandshakeError::TooMany);
+                        }
                         match Tool::read(entry) {
                             // Of two tools with one name the first counts.
                             Ok(tool) => {

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ic_confine::{Child, ChildHandle, ChildSpec, Confinement, Launcher};
 use ic_mcp::{Line, Lines};
@@ -24,6 +25,8 @@ const WORDS_MAX: usize = 5;
 const WORD_BYTES_MAX: usize = 512;
 /// How many messages are put together into one write.
 const TOGETHER_MAX: usize = 64;
+/// How long a server that does not listen any more may still answer.
+const DEAF_MAX: Duration = Duration::from_secs(1);
 /// How many news of one server wait to be heard.
 const NEWS_MAX: usize = 64;
 
@@ -93,8 +96,14 @@ async fn send(
     };
     tokio::select! {
         () = connection.over().cancelled() => {}
-        // Reading finds out why the server is gone, and ends the connection.
-        () = sending => connection.over().cancelled().await,
+        () = sending => {
+            // Reading finds out why the server is gone. One that has only closed its ears is of no
+            // use either, and whoever waits for it would wait in vain.
+            let over = connection.over().cancelled();
+            if tokio::time::timeout(DEAF_MAX, over).await.is_err() {
+                connection.end("the server closed its standard input");
+            }
+        }
     }
 }
 
@@ -181,15 +190,13 @@ impl Running {
             Err(error) => format!(" (and cannot be ended: {error})"),
         };
         // The process is gone, and with it the other end of its standard error.
-        let patience = std::time::Duration::from_millis(200);
+        let patience = Duration::from_millis(200);
         tokio::time::timeout(patience, self.hearing).await.ok();
         let words = locked(&self.words);
-        match words.is_empty() {
-            true => ended,
-            false => {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                format!("{ended}; it wrote: {}", words.join(" / "))
-            }
+        if words.is_empty() {
+            return ended;
         }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        format!("{ended}; it wrote: {}", words.join(" / "))
     }
 }

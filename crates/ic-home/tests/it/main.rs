@@ -16,6 +16,7 @@ mod locks;
 mod migrations;
 mod mistakes;
 mod schemas;
+mod scratches;
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;

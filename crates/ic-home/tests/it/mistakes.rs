@@ -203,7 +203,7 @@ fn a_file_with_mistakes_is_changed_only_by_taking_them_away() {
     home.prepare().unwrap();
     let broken = r#"{"version":1,"colour":"red","a.b":1,"budget":{"maxSteps":-1}}"#;
     fs::write(home.config(), broken).unwrap();
-    let steps = || vec![(KeyName::parse("budget.maxSteps").unwrap(), Json::from(1))];
+    let steps = || vec![(KeyName::parse("budget.maxSteps").unwrap(), Json::from(1_u64))];
     assert!(update::set(&home, &environment(&[]), steps()).is_err());
     assert_eq!(fs::read_to_string(home.config()).unwrap(), broken);
     for key in ["colour", "a.b"] {
@@ -257,7 +257,7 @@ proptest! {
         let home = home(&place.path().join("home"));
         let name = || KeyName::parse("budget.maxSteps").unwrap();
         let timeout = KeyName::parse("escalationTimeoutSeconds").unwrap();
-        update::set(&home, &environment(&[]), vec![(timeout, Json::from(9))]).unwrap();
+        update::set(&home, &environment(&[]), vec![(timeout, Json::from(9_u64))]).unwrap();
         let before = fs::read(home.config()).unwrap();
         update::set(&home, &environment(&[]), vec![(name(), Json::from(steps))]).unwrap();
         let text = fs::read_to_string(home.config()).unwrap();

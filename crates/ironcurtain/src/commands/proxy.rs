@@ -69,13 +69,17 @@ pub(crate) fn run(
     };
     // A mistake in the policy or the servers file is to show now, and not with the first call.
     Loaded::load(&wanted, NoSandbox::Fresh, environment, screen)?;
+    // One thread: what takes time is done by servers, and handing a call from thread to thread costs
+    // more than judging it.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| Failure::environment("cannot start").with_source(source))?;
     runtime.block_on(async {
         let (reader, writer) = (stdio::reader(), stdio::writer());
-        let stream = |source| Failure::environment("cannot use standard input and output").with_source(source);
+        let stream = |source| {
+            Failure::environment("cannot use standard input and output").with_source(source)
+        };
         let (reader, writer) = (reader.map_err(stream)?, writer.map_err(stream)?);
         let stop = stop_on_signals()?;
         let opener = Opener { wanted, name, environment, screen };
@@ -94,8 +98,9 @@ pub(crate) fn run(
 fn stop_on_signals() -> Result<CancellationToken, Failure> {
     let stop = CancellationToken::new();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signal = signal(kind)
-            .map_err(|source| Failure::environment("cannot wait for signals").with_source(source))?;
+        let mut signal = signal(kind).map_err(|source| {
+            Failure::environment("cannot wait for signals").with_source(source)
+        })?;
         let stop = stop.clone();
         tokio::spawn(async move {
             signal.recv().await;

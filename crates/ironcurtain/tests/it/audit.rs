@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::place;
 
-const SESSION: &str = "2026-11-15-10-00-00-000-abcd";
+pub(crate) const SESSION: &str = "2026-11-15-10-00-00-000-abcd";
 
 fn directory(place: &Place, session: &str) -> PathBuf {
     place.dir(format!("home/.ironcurtain/sessions/{session}"))
@@ -54,7 +54,7 @@ fn call(verdict: Effect, tool: &str, argument: &str) -> Entry {
 }
 
 /// Writes a log with a few calls and closes it; returns its path.
-fn write(place: &Place, session: &str) -> PathBuf {
+pub(crate) fn write(place: &Place, session: &str) -> PathBuf {
     let log = open(place, session);
     log.note(call(Effect::Allow, "read_file", "a")).unwrap();
     log.note(call(Effect::Deny, "write_file", "=HYPERLINK(\"x\")\u{1b}[31m\u{202e}")).unwrap();

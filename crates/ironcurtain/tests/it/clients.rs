@@ -93,7 +93,12 @@ fn place_with_servers(packages: &Packages) -> Place {
 fn proxy_arguments(place: &Place) -> Vec<String> {
     let path = |name: &str| place.path(name).display().to_string();
     [
-        "proxy", "--policy", &path("policy"), "--sandbox", &path("sandbox"), "--servers",
+        "proxy",
+        "--policy",
+        &path("policy"),
+        "--sandbox",
+        &path("sandbox"),
+        "--servers",
         &path("servers.json"),
     ]
     .map(str::to_owned)
@@ -136,8 +141,8 @@ fn check(place: &Place, host: &str, report: &Value) {
     }
     let text = |at: usize| step(at)["result"]["content"][0]["text"].as_str().map(str::to_owned);
     let texts: Vec<Option<String>> = (1..=4).map(text).collect();
-    let expected =
-        ["a note\n", "a note\n", "Echo: grüße 😀", "The sum of 2 and 3 is 5."].map(|text| Some(text.to_owned()));
+    let expected = ["a note\n", "a note\n", "Echo: grüße 😀", "The sum of 2 and 3 is 5."]
+        .map(|text| Some(text.to_owned()));
     assert_eq!(texts, expected, "{host}: {report}");
     assert!(step(5)["result"]["structuredContent"]["temperature"].is_number(), "{host}: {report}");
 
@@ -163,7 +168,8 @@ fn run(host: &str, command: &mut Command) -> Value {
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{host}: {} {stderr}", output.status);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{host}: {error}: {stderr}"))
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{host}: {error}: {stderr}"))
 }
 
 fn script(name: &str) -> PathBuf {

@@ -273,11 +273,11 @@ fn a_process_that_is_killed_leaves_a_whole_file() {
 // === disks ===
 
 /// A small file system of its own, unmounted when dropped.
-struct Disk(PathBuf);
+pub(crate) struct Disk(PathBuf);
 
 impl Disk {
     /// Mounts one, if that is possible here.
-    fn mount(at: PathBuf, options: &str) -> Option<Self> {
+    pub(crate) fn mount(at: PathBuf, options: &str) -> Option<Self> {
         let done = is_root()
             && Command::new("mount")
                 .args(["-t", "tmpfs", "-o", options, "tmpfs"])

@@ -21,10 +21,12 @@ mod config;
 mod config_attacks;
 mod conformance;
 mod corpora;
+mod doctor;
 mod links;
 mod mcp_server;
 mod migrate;
 mod proxy;
+mod servers;
 
 use ic_testkit::{Output, Place};
 

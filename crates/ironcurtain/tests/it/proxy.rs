@@ -47,6 +47,15 @@ const TOOLS: [(&str, &[(&str, &str)]); 18] = [
     ("escaped", &[]),
 ];
 
+/// All that a server is ever sent, besides answers.
+const SENT: [&str; 5] = [
+    "initialize",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "tools/list",
+    "tools/call",
+];
+
 /// A place with servers, and a policy that knows their tools.
 struct Rig {
     place: Place,
@@ -98,9 +107,7 @@ impl Rig {
 
     /// Writes the policy and the servers file, and returns the proxy's arguments.
     fn arguments(&self) -> Vec<String> {
-        let rule = |name: &str, condition: Value, then: &str| {
-            json!({"name": name, "if": condition, "then": then, "reason": format!("rule {name}")})
-        };
+        let rule = |name: &str, condition: Value, then: &str| json!({"name": name, "if": condition, "then": then, "reason": format!("rule {name}")});
         let allowed = self.place.dir("allowed");
         let free: Vec<&str> = TOOLS
             .iter()
@@ -116,8 +123,10 @@ impl Rig {
         let tools: Vec<Value> = TOOLS
             .iter()
             .map(|(tool, arguments)| {
-                let roles: Map<String, Value> =
-                    arguments.iter().map(|(name, role)| ((*name).to_owned(), json!([role]))).collect();
+                let roles: Map<String, Value> = arguments
+                    .iter()
+                    .map(|(name, role)| ((*name).to_owned(), json!([role])))
+                    .collect();
                 json!({"toolName": tool, "args": roles})
             })
             .collect();
@@ -157,7 +166,10 @@ impl Rig {
     fn received(&self) -> Vec<Value> {
         let lines = self.lines("rec", "received");
         let messages = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        messages.filter(|it| it["method"] == "tools/call").map(|mut it| it["params"].take()).collect()
+        messages
+            .filter(|it| it["method"] == "tools/call")
+            .map(|mut it| it["params"].take())
+            .collect()
     }
 
     /// Returns what each call of a hostile server was about.
@@ -185,17 +197,18 @@ impl Rig {
     /// was not recorded as allowed.
     #[track_caller]
     fn check_unharmed(&self, proxy: &mut Proxy, after: &str) {
-        assert_eq!(proxy.request("ping", &json!({})).result(), json!({}), "after {after}");
-        let text = proxy.call("rec__echo", &json!({"value": after})).good();
-        assert_eq!(text, json!({"value": after}).to_string());
+        check_serves(proxy, after);
         self.check_received();
     }
 
     /// Checks that the recorder received the calls that are recorded as allowed, and no others.
     #[track_caller]
     fn check_received(&self) {
-        let mut received: Vec<(Value, Value)> =
-            self.received().into_iter().map(|mut it| (it["name"].take(), it["arguments"].take())).collect();
+        let mut received: Vec<(Value, Value)> = self
+            .received()
+            .into_iter()
+            .map(|mut it| (it["name"].take(), it["arguments"].take()))
+            .collect();
         let of_rec = self.intents("allow").into_iter().filter(|it| it["server"] == "rec");
         let mut recorded: Vec<(Value, Value)> =
             of_rec.map(|mut it| (it["tool"].take(), it["arguments"].take())).collect();
@@ -206,8 +219,19 @@ impl Rig {
         assert_eq!(received, recorded, "what was received is not what is recorded as allowed");
         for line in self.lines("rec", "received") {
             assert!(line.starts_with("{\"jsonrpc\":\"2.0\","), "not our own serialisation: {line}");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let method = message["method"].as_str().unwrap();
+            assert!(SENT.contains(&method), "no server is sent this: {line}");
         }
     }
+}
+
+/// Checks that the proxy serves as if nothing had happened.
+#[track_caller]
+fn check_serves(proxy: &mut Proxy, after: &str) {
+    assert_eq!(proxy.request("ping", &json!({})).result(), json!({}), "after {after}");
+    let text = proxy.call("rec__echo", &json!({"value": after})).good();
+    assert_eq!(text, json!({"value": after}).to_string());
 }
 
 /// Returns an interpreter that servers can be started with; they have no `PATH` of the user's.

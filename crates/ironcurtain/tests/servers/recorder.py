@@ -22,6 +22,7 @@ class Recorder(Server):
         self.logs = logs
         self.n_calls = 0
         self.waiting = {}
+        self.released = set()
         self.received = open(self.path("received"), "ab", buffering=0)
         echo = {"name": "echo", "description": "Gives back.", "inputSchema": ANYTHING}
         summed = {"type": "object", "properties": {"sum": {}}, "required": ["sum"]}
@@ -51,6 +52,9 @@ class Recorder(Server):
     def release(self, name):
         with self.lock:
             number = self.waiting.pop(name, None)
+            if number is None:
+                # It may come before what it is for.
+                self.released.add(name)
         if number is not None:
             self.answer(number, text_result("released " + name))
 
@@ -76,9 +80,12 @@ class Recorder(Server):
             summed = arguments["a"] + arguments["b"]
             self.answer(number, text_result(str(summed), structuredContent={"sum": summed}))
         elif name == "slow":
+            self.log("began %s." % arguments["name"])
             with self.lock:
                 self.waiting[arguments["name"]] = number
-            self.log("began %s." % arguments["name"])
+                is_released = arguments["name"] in self.released
+            if is_released:
+                self.release(arguments["name"])
         elif name == "release":
             self.release(arguments["name"])
             self.answer(number, text_result("done"))

@@ -12,8 +12,7 @@ fn object(text: &str) -> Object {
 
 const PLAIN: &str = "{}";
 const NEWEST: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#;
-const INCOMPLETE: &str =
-    r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+const INCOMPLETE: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
 const UNKNOWN: &str = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2031-01-01","io.modelcontextprotocol/clientCapabilities":{}}}"#;
 
 /// Makes one request after another and returns the codes of the errors, 0 where there is none.
@@ -77,7 +76,10 @@ fn of_a_call_only_what_is_known_goes_on() {
         (r#"{"name":"a","arguments":"{}"}"#, "`arguments` has the wrong type"),
         (r#"{"name":"a","_meta":7}"#, "`_meta` has the wrong type"),
         (r#"{"name":"a","task":{}}"#, "tasks are not offered"),
-        (r#"{"name":"a","inputResponses":{}}"#, "`inputResponses` is not a parameter that is passed on"),
+        (
+            r#"{"name":"a","inputResponses":{}}"#,
+            "`inputResponses` is not a parameter that is passed on",
+        ),
         (r#"{"name":"a","_meta":{"progressToken":[]}}"#, "`progressToken` is no token"),
     ] {
         assert_eq!(taken(text).unwrap_err(), reason, "{text}");

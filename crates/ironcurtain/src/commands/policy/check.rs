@@ -53,14 +53,24 @@ pub(crate) fn run(
     match (&args.requests, &args.server, &args.tool, &args.arguments) {
         (Some(requests), _, _, _) => {
             let lines = files::open_lines(requests)?;
-            let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+            let loaded = Loaded::load(
+                &args.judge.wanted(environment)?,
+                NoSandbox::None,
+                environment,
+                screen,
+            )?;
             let flushing =
                 if requests == Path::new("-") { Flushing::Each } else { Flushing::AtEnd };
             check_batch(&loaded, lines, flushing, screen)
         }
         (None, Some(server), Some(tool), Some(arguments)) => {
             let arguments = Request::parse_arguments(arguments).map_err(Failure::usage)?;
-            let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+            let loaded = Loaded::load(
+                &args.judge.wanted(environment)?,
+                NoSandbox::None,
+                environment,
+                screen,
+            )?;
             let request = Request { server: server.clone(), tool: tool.clone(), arguments };
             let name = format!("{server}.{tool}");
             check_one(&name, &request.judge(&loaded), args.json, screen)

@@ -79,7 +79,8 @@ pub(crate) fn run(
     let arguments = Request::parse_arguments(&args.arguments).map_err(Failure::usage)?;
     let request = Request { server: args.server.clone(), tool: args.tool.clone(), arguments };
     let call = request.into_call().map_err(Failure::usage)?;
-    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+    let loaded =
+        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
     let (call, findings) = loaded.judge.explain(call);
     let explanation = Explanation::of(&loaded, &call, &findings);
     if args.json {

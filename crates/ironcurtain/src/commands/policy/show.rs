@@ -67,7 +67,8 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+    let loaded =
+        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
     if args.constitution {
         let Some(constitution) = &loaded.constitution else {
             return Err(Failure::config(format!(

@@ -43,8 +43,9 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let loaded = Loaded::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
-    let Some(outcomes) = outcomes(&loaded)? else {
+    let loaded =
+        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
+    let Some(outcomes) = outcomes(&loaded, |_| true)? else {
         return Err(Failure::config(format!(
             "the policy {} has no test-scenarios.json",
             loaded.origin
@@ -59,12 +60,15 @@ pub(crate) fn run(
     Ok(if all_passed { Exit::Success } else { Exit::Failed })
 }
 
-/// Judges the policy's scenarios, if it has any.
-pub(crate) fn outcomes(loaded: &Loaded) -> Result<Option<Vec<Outcome>>, Failure> {
+/// Judges those of the policy's scenarios that are wanted, if it has any.
+pub(crate) fn outcomes(
+    loaded: &Loaded,
+    is_wanted: impl Fn(&Scenario) -> bool,
+) -> Result<Option<Vec<Outcome>>, Failure> {
     let Some(file) = &loaded.scenarios else { return Ok(None) };
     let scenarios: Scenarios = artifact::read(file.source())?;
     let outcome = |scenario| Outcome::of(scenario, loaded);
-    Ok(Some(scenarios.scenarios.into_iter().map(outcome).collect()))
+    Ok(Some(scenarios.scenarios.into_iter().filter(is_wanted).map(outcome).collect()))
 }
 
 fn report(outcomes: &[Outcome], loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {

@@ -46,7 +46,11 @@ impl Open for Opener<'_> {
             self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
         }
         let loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, self.screen)?;
-        directory.describe(&Description { kind: KIND, agent, workspace: workspace(&self.wanted) })?;
+        directory.describe(&Description {
+            kind: KIND,
+            agent,
+            workspace: workspace(&self.wanted),
+        })?;
 
         let keys = config.api_keys;
         let keys = [keys.anthropic, keys.openai, keys.google].into_iter().flatten();
@@ -62,9 +66,11 @@ impl Open for Opener<'_> {
                 AuditSync::Each => SyncMode::Each,
             },
         };
-        let log = AuditLog::open(directory.audit(), options, opening).map_err(in_use(&directory))?;
+        let log =
+            AuditLog::open(directory.audit(), options, opening).map_err(in_use(&directory))?;
         self.say_hello(&directory, &loaded);
-        let asked = loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
+        let asked =
+            loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let setup = Setup {
             variables: environment.server_variables(asked),
             judge: loaded.judge,
@@ -119,8 +125,11 @@ pub(super) fn check_directory(
         })
     };
     let refuse = |reason: &str| {
-        Err(Failure::usage(format!("`{}` cannot be the {what}: {reason}", path.as_path().display()))
-            .with_hint("name a directory that holds what the agent is to work on, and nothing else"))
+        Err(Failure::usage(format!(
+            "`{}` cannot be the {what}: {reason}",
+            path.as_path().display()
+        ))
+        .with_hint("name a directory that holds what the agent is to work on, and nothing else"))
     };
     let found = follow(path)?;
     match &found.entry {
@@ -133,7 +142,9 @@ pub(super) fn check_directory(
     let is_top = found.path.as_path().parent().is_none();
     // Homes of others lie beside the user's own.
     let is_home = user.is_within(&found.path)
-        || user.as_path().parent() == found.path.as_path().parent() && user != found.path && is_home_like(&user);
+        || user.as_path().parent() == found.path.as_path().parent()
+            && user != found.path
+            && is_home_like(&user);
     match () {
         () if is_top => refuse("it is everything"),
         () if is_home => refuse("it is a home directory, or holds one"),
@@ -190,5 +201,5 @@ fn in_use(directory: &SessionDirectory) -> impl Fn(ic_audit::AuditError) -> Fail
 fn run_id() -> Result<String, Failure> {
     let chance = ic_home::random::bytes::<4>()
         .map_err(|source| Failure::environment("cannot start").with_source(source))?;
-    Ok(chance.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:08x}", u32::from_be_bytes(chance)))
 }

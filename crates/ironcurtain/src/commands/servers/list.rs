@@ -197,7 +197,7 @@ impl Trust {
             Self::Trusted { since, n_tools } => {
                 format!("trusted since {} ({})", visible(since), tools(*n_tools))
             }
-            Self::Changed { since } => format!("changed since {}", visible(since)),
+            Self::Changed { since } => format!("changed (trusted {})", visible(since)),
         }
     }
 

@@ -122,9 +122,7 @@ pub(crate) fn run(
         let is_named = args.names.iter().any(|it| it == name.as_str());
         let probed = match is_withheld(name, config, &pins) {
             true => Err(ProbeError::Server(withheld_start(name))),
-            false => {
-                trial.probe((name, config), loaded.judge.view(name), environment, screen)?
-            }
+            false => trial.probe((name, config), loaded.judge.view(name), environment, screen)?,
         };
         let outcome = match probed {
             Ok(probed) => {
@@ -180,17 +178,19 @@ fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
             list::tools(outcome.tools.len())
         ))?;
     }
+    for (known, meaning) in [
+        (Known::Unknown, "policy: unknown, every call will be denied"),
+        (Known::Draft, "policy: draft, every call needs a person at least"),
+    ] {
+        let tools = outcome.tools.iter().filter(|tool| tool.policy == known);
+        let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
+        if !names.is_empty() {
+            screen.line(&format!("  {meaning}: {}", names.join(", ")))?;
+        }
+    }
     for tool in &outcome.tools {
-        let policy = match tool.policy {
-            Known::Annotated => None,
-            Known::Draft => Some("policy: draft, every call needs a person at least"),
-            Known::Unknown => Some("policy: unknown, every call will be denied"),
-        };
         if let Some(why) = &tool.withheld {
             screen.line(&format!("  {}: withheld: {}", tool.name, visible(why)))?;
-        }
-        if let Some(policy) = policy {
-            screen.line(&format!("  {}: {policy}", tool.name))?;
         }
         for note in &tool.notes {
             screen.line(&format!("  {}: schema: {}", tool.name, visible(note)))?;

@@ -86,7 +86,10 @@ pub(crate) fn run(
         return denied(name, screen);
     }
     file.trust(name, &identity, &probed.tools, SystemClock.now())?;
-    screen.line(&format!("{name} is trusted as it is now, with {}", list::tools(probed.tools.len())))?;
+    screen.line(&format!(
+        "{name} is trusted as it is now, with {}",
+        list::tools(probed.tools.len())
+    ))?;
     Ok(Exit::Success)
 }
 

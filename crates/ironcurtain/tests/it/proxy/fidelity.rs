@@ -18,9 +18,25 @@ fn numbers_keys_and_texts_travel_as_they_were_written() {
     let rig = rig();
     let mut proxy = rig.start();
     let values = [
-        "1.0", "1e2", "1E+2", "9007199254740993", "-0", "-0.0", "0.1000", "1E400", "-1E400", "1e-400",
-        "123456789012345678901234567890", "0.30000000000000004", "5e-324",
-        "null", "true", "[]", "{}", "\"\"", "[[],{},null]",
+        "1.0",
+        "1e2",
+        "1E+2",
+        "9007199254740993",
+        "-0",
+        "-0.0",
+        "0.1000",
+        "1E400",
+        "-1E400",
+        "1e-400",
+        "123456789012345678901234567890",
+        "0.30000000000000004",
+        "5e-324",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "\"\"",
+        "[[],{},null]",
         // The order of keys, keys that look like numbers, empty keys.
         r#"{"z":1,"a":2,"10":3,"2":4,"":5,"constructor":6,"__proto__":7}"#,
         r#"{" ":{"\t":{"\n":0}}}"#,
@@ -32,10 +48,10 @@ fn numbers_keys_and_texts_travel_as_they_were_written() {
     ];
     for value in values {
         let answer = echo_of(&mut proxy, value);
-        let sent = format!(r#""arguments":{{"value":{}}}"#, value.replace("\\/", "/"));
+        let sent = format!(r#""arguments":{{"value":{value}}}"#);
         let received = rig.lines("rec", "received").pop().unwrap();
         assert!(received.contains(&sent), "{value} was sent as {received}");
-        let back = format!(r#""structuredContent":{{"value":{}}}"#, value.replace("\\/", "/"));
+        let back = format!(r#""structuredContent":{{"value":{value}}}"#);
         assert!(answer.line.contains(&back), "{value} came back as {}", answer.line);
     }
     // Spaces and escapes are no part of the meaning, and what is sent is our own serialisation.
@@ -45,7 +61,9 @@ fn numbers_keys_and_texts_travel_as_they_were_written() {
     let id: Value = serde_json::from_str::<Value>(&received).unwrap()["id"].take();
     assert_eq!(
         received,
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"value":{{"a":[1,"😀"]}}}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"value":{{"a":[1,"😀"]}}}}}}}}"#
+        )
     );
     proxy.finish();
 }
@@ -83,9 +101,22 @@ fn ids_are_given_back_as_they_were_written() {
     let mut proxy = rig.start();
     let longest = format!("\"{}\"", "i".repeat(256));
     for id in [
-        "0", "-0", "-1", "7", "9007199254740993", "-9223372036854775809",
-        "123456789012345678901234567890", "\"0\"", "\"\"", "\" \"", "\"null\"", "\"\\u0000\"",
-        "\"\\\"},{\\\"\"", "\"\\n\"", "\"ä😀\u{202e}\"", &longest,
+        "0",
+        "-0",
+        "-1",
+        "7",
+        "9007199254740993",
+        "-9223372036854775809",
+        "123456789012345678901234567890",
+        "\"0\"",
+        "\"\"",
+        "\" \"",
+        "\"null\"",
+        "\"\\u0000\"",
+        "\"\\\"},{\\\"\"",
+        "\"\\n\"",
+        "\"ä😀\u{202e}\"",
+        &longest,
     ] {
         for method in ["ping", "tools/call", "made/up"] {
             proxy.send_line(&format!(
@@ -107,10 +138,13 @@ fn ids_are_given_back_as_they_were_written() {
 fn progress_comes_under_the_clients_token_and_the_backend_never_sees_it() {
     let rig = rig();
     let mut proxy = rig.start();
-    for token in [json!(0), json!(7), json!("7"), json!("secret-token"), json!(u64::MAX), json!("")] {
-        let params = json!({"name": "rec__steps", "arguments": {"n": 3}, "_meta": {"progressToken": token}});
+    for token in [json!(0), json!(7), json!("7"), json!("secret-token"), json!(u64::MAX), json!("")]
+    {
+        let params =
+            json!({"name": "rec__steps", "arguments": {"n": 3}, "_meta": {"progressToken": token}});
         assert_eq!(proxy.request("tools/call", &params).good(), "done");
-        let notes: Vec<Value> = proxy.unread().iter().map(|it| it.json()["params"].take()).collect();
+        let notes: Vec<Value> =
+            proxy.unread().iter().map(|it| it.json()["params"].take()).collect();
         let expected: Vec<Value> = (0..3)
             .map(|n| json!({"progressToken": token, "progress": n, "total": 3, "message": "step"}))
             .collect();
@@ -134,9 +168,15 @@ fn results_keep_what_we_do_not_know() {
         proxy.call("rec__rich", &json!({})).result().to_string(),
         r#"{"content":[{"type":"new-kind","x":{"y":[]},"annotations":{"priority":1}}],"structuredContent":{"z":1,"a":2},"x-new":{"a":[1,null]},"_meta":{"their.own/key":1}}"#
     );
-    assert_eq!(proxy.call("rec__add", &json!({"a": 1, "b": 2})).result()["structuredContent"], json!({"sum": 3}));
+    assert_eq!(
+        proxy.call("rec__add", &json!({"a": 1, "b": 2})).result()["structuredContent"],
+        json!({"sum": 3})
+    );
     let failed = proxy.call("rec__fail", &json!({})).json();
-    assert_eq!(failed["error"], json!({"code": -32050, "message": "failed on purpose", "data": {"why": [1]}}));
+    assert_eq!(
+        failed["error"],
+        json!({"code": -32050, "message": "failed on purpose", "data": {"why": [1]}})
+    );
     proxy.finish();
 }
 
@@ -148,7 +188,8 @@ fn tools_are_listed_under_their_servers_name_with_all_that_was_said_of_them() {
     assert_eq!(names.len(), 22);
     assert!(names.is_sorted(), "{names:?}");
     let result = proxy.request("tools/list", &json!({})).result();
-    let add = result["tools"].as_array().unwrap().iter().find(|it| it["name"] == "rec__add").unwrap();
+    let add =
+        result["tools"].as_array().unwrap().iter().find(|it| it["name"] == "rec__add").unwrap();
     assert_eq!(
         *add,
         json!({"name": "rec__add", "description": "The tool add.",
@@ -164,6 +205,30 @@ fn tools_are_listed_under_their_servers_name_with_all_that_was_said_of_them() {
     proxy.finish();
 }
 
+/// `a` and `a_` can both have a tool that is offered as `a___echo`; a call never goes to the other.
+#[test]
+fn names_that_fit_two_servers_reach_the_one_that_has_the_tool() {
+    let rig = rig().recorder("a").recorder("a_");
+    let mut proxy = rig.start();
+    let names = listed(&mut proxy);
+    assert!(names.contains(&"a__echo".to_owned()) && names.contains(&"a___echo".to_owned()));
+    for n in 0..20 {
+        for (name, server) in [("a__echo", "a"), ("a___echo", "a_")] {
+            let value = json!({"value": format!("{server} {n}")});
+            // Others make a new catalog meanwhile.
+            let list = proxy.ask("tools/list", &json!({}));
+            assert_eq!(proxy.call(name, &value).good(), value.to_string());
+            proxy.answer(&list).result();
+        }
+    }
+    for (server, other) in [("a", "a_ "), ("a_", "a ")] {
+        let received = rig.lines(server, "received");
+        assert_eq!(received.iter().filter(|it| it.contains("tools/call")).count(), 20);
+        assert!(!received.iter().any(|it| it.contains(&format!("\"{other}"))), "{server}");
+    }
+    proxy.finish();
+}
+
 /// A relative path is judged in the sandbox, and the judged path is the one that is sent.
 #[test]
 fn a_path_is_sent_as_it_was_judged() {
@@ -175,7 +240,10 @@ fn a_path_is_sent_as_it_was_judged() {
     let mut proxy = rig.start();
     let allowed = rig.place.path("allowed");
     let allowed = allowed.to_str().unwrap();
-    assert_eq!(proxy.call("rec__read", &json!({"path": format!("{allowed}/./link")})).good(), "did read");
+    assert_eq!(
+        proxy.call("rec__read", &json!({"path": format!("{allowed}/./link")})).good(),
+        "did read"
+    );
     assert_eq!(rig.received()[0]["arguments"], json!({"path": format!("{allowed}/file")}));
     for path in [
         format!("{allowed}/../secret"),

@@ -82,7 +82,8 @@ fn notifications_are_never_calls() {
     let rig = rig();
     let mut proxy = rig.start();
     rig.check_unharmed(&mut proxy, "nothing");
-    for method in NOT_OFFERED.into_iter().chain(["tools/call", "tools/list", "initialize", "ping"]) {
+    for method in NOT_OFFERED.into_iter().chain(["tools/call", "tools/list", "initialize", "ping"])
+    {
         proxy.notify(method, &json!({"name": "rec__echo", "arguments": {"value": "unasked"}}));
     }
     rig.check_unharmed(&mut proxy, "notifications");
@@ -116,12 +117,21 @@ fn nothing_is_served_before_the_conversation_has_begun() {
     let mut proxy = rig.start_silent(Reads::Everything);
     assert_eq!(proxy.request("ping", &json!({})).result(), json!({}), "but a ping is answered");
     for method in ["tools/call", "tools/list", "logging/setLevel", "resources/list", "made/up"] {
-        let params = json!({"name": "rec__echo", "arguments": {"value": "early"}, "level": "debug"});
+        let params =
+            json!({"name": "rec__echo", "arguments": {"value": "early"}, "level": "debug"});
         let (code, message) = proxy.request(method, &params).error();
-        assert_eq!((code, &*message), (INVALID_REQUEST, "the session is not initialized"), "{method}");
+        assert_eq!(
+            (code, &*message),
+            (INVALID_REQUEST, "the session is not initialized"),
+            "{method}"
+        );
     }
     proxy.notify("notifications/initialized", &json!({}));
-    assert_eq!(proxy.call("rec__echo", &json!({})).error().0, INVALID_REQUEST, "that is no beginning");
+    assert_eq!(
+        proxy.call("rec__echo", &json!({})).error().0,
+        INVALID_REQUEST,
+        "that is no beginning"
+    );
     assert_eq!(rig.n_starts("rec"), 0);
     proxy.initialize();
     rig.check_unharmed(&mut proxy, "the beginning");
@@ -133,8 +143,14 @@ fn a_conversation_begins_once() {
     let rig = rig();
     let mut proxy = rig.start();
     for version in ["2025-11-25", "2024-11-05", "", "junk"] {
-        let again = proxy.request("initialize", &json!({"protocolVersion": version, "clientInfo": {"name": "other"}}));
-        assert_eq!(again.error(), (INVALID_REQUEST, "the session is initialized already".to_owned()));
+        let again = proxy.request(
+            "initialize",
+            &json!({"protocolVersion": version, "clientInfo": {"name": "other"}}),
+        );
+        assert_eq!(
+            again.error(),
+            (INVALID_REQUEST, "the session is initialized already".to_owned())
+        );
     }
     rig.check_unharmed(&mut proxy, "the second beginning");
     proxy.finish();
@@ -187,9 +203,18 @@ fn parameters_that_are_not_on_the_list_reach_no_backend() {
         (json!({"name": "rec__echo", "Arguments": {}}), "`Arguments` is not a parameter"),
         (json!({"name": "rec__echo", "server": "other"}), "`server` is not a parameter"),
         (json!({"name": "rec__echo", "_meta": 7}), "`_meta` has the wrong type"),
-        (json!({"name": "rec__echo", "_meta": {"progressToken": {}}}), "`progressToken` is no token"),
-        (json!({"name": "rec__echo", "_meta": {"progressToken": 1.5}}), "`progressToken` is no token"),
-        (json!({"name": "rec__echo", "_meta": {"progressToken": null}}), "`progressToken` is no token"),
+        (
+            json!({"name": "rec__echo", "_meta": {"progressToken": {}}}),
+            "`progressToken` is no token",
+        ),
+        (
+            json!({"name": "rec__echo", "_meta": {"progressToken": 1.5}}),
+            "`progressToken` is no token",
+        ),
+        (
+            json!({"name": "rec__echo", "_meta": {"progressToken": null}}),
+            "`progressToken` is no token",
+        ),
     ] {
         let (code, message) = proxy.request("tools/call", &params).error();
         assert_eq!(code, INVALID_PARAMS, "{params}: {message}");
@@ -225,9 +250,26 @@ fn unknown_tools_are_denied_and_recorded() {
     let mut proxy = rig.start();
     let long = "rec__".to_owned() + &"x".repeat(100_000);
     let names = [
-        "", "echo", "rec", "rec__", "rec_echo", "rec___echo", "rec__Echo", "REC__echo", "rec__echo ",
-        " rec__echo", "rec__echo\0", "rec__rec__echo", "nobody__echo", "__echo", "../rec__echo",
-        "other__nothing", "rec.echo", "rec__echo__", "rec__tools/call", &long,
+        "",
+        "echo",
+        "rec",
+        "rec__",
+        "rec_echo",
+        "rec___echo",
+        "rec__Echo",
+        "REC__echo",
+        "rec__echo ",
+        " rec__echo",
+        "rec__echo\0",
+        "rec__rec__echo",
+        "nobody__echo",
+        "__echo",
+        "../rec__echo",
+        "other__nothing",
+        "rec.echo",
+        "rec__echo__",
+        "rec__tools/call",
+        &long,
     ];
     for name in names {
         let answer = proxy.call(name, &json!({"value": "unknown"}));
@@ -269,7 +311,9 @@ fn arguments_that_do_not_fit_the_schema_reach_no_backend() {
 fn pages_that_were_never_given_out_do_not_exist() {
     let rig = rig();
     let mut proxy = rig.start();
-    for cursor in [json!("x"), json!(""), json!(0), json!(null), json!({}), json!("x".repeat(100_000))] {
+    for cursor in
+        [json!("x"), json!(""), json!(0), json!(null), json!({}), json!("x".repeat(100_000))]
+    {
         let (code, message) = proxy.request("tools/list", &json!({"cursor": cursor})).error();
         assert_eq!((code, &*message), (INVALID_PARAMS, "there is no such page"));
     }
@@ -282,7 +326,8 @@ fn pages_that_were_never_given_out_do_not_exist() {
 fn the_level_of_the_log_is_one_that_the_protocol_knows() {
     let rig = rig();
     let mut proxy = rig.start();
-    for level in [json!("loud"), json!(""), json!("DEBUG"), json!(0), json!(null), json!(["info"])] {
+    for level in [json!("loud"), json!(""), json!("DEBUG"), json!(0), json!(null), json!(["info"])]
+    {
         let (code, _) = proxy.request("logging/setLevel", &json!({"level": level})).error();
         assert_eq!(code, INVALID_PARAMS, "{level}");
     }

@@ -16,7 +16,10 @@ fn results_are_held_to_limits_and_what_is_missing_is_said() {
     assert!(text.contains("[IronCurtain: ") && text.contains("bytes left out]"));
 
     let text = provoke(&mut proxy, "large-image").text();
-    assert_eq!(text, "[IronCurtain: image refused: 9437184 bytes, and one result may hold 8388608]");
+    assert_eq!(
+        text,
+        "[IronCurtain: image refused: 9437184 bytes, and one result may hold 8388608]"
+    );
 
     let result = provoke(&mut proxy, "large-structure").result();
     assert_eq!(result["structuredContent"], Value::Null);
@@ -38,7 +41,8 @@ fn no_server_makes_us_write_a_line_that_clients_choke_on() {
     let rig = rig().hostile("bad", &["plain"]);
     let mut proxy = rig.start();
     for what in ["huge-progress", "huge-log", "long-text", "large-image", "long-error"] {
-        let params = json!({"name": "bad__do", "arguments": {"what": what}, "_meta": {"progressToken": 1}});
+        let params =
+            json!({"name": "bad__do", "arguments": {"what": what}, "_meta": {"progressToken": 1}});
         let answer = proxy.request("tools/call", &params);
         assert!(answer.line.len() < 10_000_000, "{what}");
         rig.check_unharmed(&mut proxy, what);
@@ -71,9 +75,9 @@ fn a_question_in_place_of_a_result_is_not_passed_on() {
 fn an_answer_that_cannot_be_read_fails_the_call_at_once() {
     let rig = rig().hostile("bad", &["plain"]);
     let mut proxy = rig.start();
-    for what in [
-        "same-key-twice", "half-a-character", "no-utf8", "deep", "no-object", "null", "odd-error",
-    ] {
+    for what in
+        ["same-key-twice", "half-a-character", "no-utf8", "deep", "no-object", "null", "odd-error"]
+    {
         let answer = provoke(&mut proxy, what);
         let is_error = answer.json().get("error").is_some();
         assert!(is_error || answer.result()["isError"] == true, "{what}: {}", answer.line);
@@ -82,7 +86,8 @@ fn an_answer_that_cannot_be_read_fails_the_call_at_once() {
         rig.check_unharmed(&mut proxy, what);
     }
     proxy.finish();
-    let outcomes = rig.records().into_iter().filter(|it| it["kind"] == "outcome" && it["server"] == "bad");
+    let outcomes =
+        rig.records().into_iter().filter(|it| it["kind"] == "outcome" && it["server"] == "bad");
     assert_eq!(outcomes.count(), 14, "each has its outcome");
 }
 
@@ -92,7 +97,10 @@ fn control_sequences_stay_text_on_one_line() {
     let rig = rig().hostile("bad", &["plain"]);
     let mut proxy = rig.start();
     let answer = provoke(&mut proxy, "terminal");
-    assert_eq!(answer.good(), "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}\u{2028} done\r\n{\"jsonrpc\":\"2.0\"}\n");
+    assert_eq!(
+        answer.good(),
+        "\u{1b}]0;owned\u{7}\u{1b}[2J\u{202e}\u{2028} done\r\n{\"jsonrpc\":\"2.0\"}\n"
+    );
     assert!(!answer.line.contains('\u{1b}') && !answer.line.contains('\u{7}'), "{}", answer.line);
     rig.check_unharmed(&mut proxy, "control sequences");
     proxy.finish();

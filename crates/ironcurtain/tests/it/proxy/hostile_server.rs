@@ -7,7 +7,7 @@ use ic_testkit::proxy::{DEADLINE, Process, Reads};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Rig, listed, provoke, rig, rule_of};
+use super::{Rig, check_serves, listed, provoke, rig, rule_of};
 
 /// A rig with the server `rec`, which behaves, and `bad`, which does not.
 fn with_bad(mode: &str) -> Rig {
@@ -37,7 +37,7 @@ fn a_server_that_never_answers_holds_up_nobody_else() {
     for n in 0..10 {
         rig.check_unharmed(&mut proxy, &format!("silence {n}"));
     }
-    assert_eq!(rig.n_starts("bad"), 1, "it was started once, for both");
+    assert!(rig.n_starts("bad") <= 1, "it was started once, for both");
     assert!(proxy.unread().is_empty(), "{list} and {call} wait");
     proxy.signal(Signal::TERM);
     assert_eq!(proxy.end_within(Duration::from_secs(5)), 0);
@@ -85,13 +85,12 @@ fn a_server_that_crashes_again_and_again_is_not_started_in_a_hurry() {
     let mut n_crashes = 0;
     while n_crashes < 3 {
         let text = provoke(&mut proxy, "crash").bad();
+        assert!(text.contains("not known") || text.contains("next try in"), "{text}");
         n_crashes += usize::from(text.contains("not known"));
         assert!(begun.elapsed() < DEADLINE);
     }
     // 250 ms, then 500 ms.
     assert!(Duration::from_millis(700) < begun.elapsed(), "{:?}", begun.elapsed());
-    let text = provoke(&mut proxy, "x").bad();
-    assert!(text.contains("next try in"), "{text}");
     assert_eq!(rig.n_starts("bad"), 3);
     rig.check_unharmed(&mut proxy, "crashes");
     proxy.finish();
@@ -102,6 +101,8 @@ fn a_server_that_crashes_again_and_again_is_not_started_in_a_hurry() {
 fn a_server_that_will_not_go_is_not_started_twice() {
     let rig = with_bad("closes-stdout");
     let mut proxy = rig.start();
+    assert_eq!(provoke(&mut proxy, "x").good(), "fine");
+    let first = Process::hold(rig.lines("bad", "starts")[0].parse().unwrap());
     assert!(provoke(&mut proxy, "close").bad().contains("the server ended"));
     let ids: Vec<String> =
         (0..20).map(|n| proxy.ask_call("bad__do", &json!({"what": format!("n{n}")}))).collect();
@@ -110,11 +111,24 @@ fn a_server_that_will_not_go_is_not_started_twice() {
         assert!(text == "fine" || text.contains("is not available"), "{text}");
     }
     recovers(&mut proxy);
+    assert!(first.is_gone_within(DEADLINE));
     // The second one runs and is known to run; nobody starts a third.
-    for n in 0..5 {
+    for n in 0..20 {
         assert_eq!(provoke(&mut proxy, &format!("m{n}")).good(), "fine");
     }
     assert_eq!(rig.n_starts("bad"), 2);
+    proxy.finish();
+}
+
+#[test]
+fn a_server_that_closes_its_ears_is_not_waited_for() {
+    let rig = with_bad("plain");
+    let mut proxy = rig.start();
+    assert_eq!(provoke(&mut proxy, "close-ears").good(), "fine");
+    let text = provoke(&mut proxy, "x").bad();
+    assert!(text.contains("closed its standard input") && text.contains("not known"), "{text}");
+    rig.check_unharmed(&mut proxy, "deafness");
+    recovers(&mut proxy);
     proxy.finish();
 }
 
@@ -123,9 +137,9 @@ fn a_server_that_will_not_go_is_not_started_twice() {
 fn noise_and_forged_answers_change_nothing() {
     let rig = with_bad("garbage");
     let mut proxy = rig.start();
-    for what in [
-        "garbage", "wrong-id", "text-id", "twice", "early", "batch", "progress-nobody-asked-for",
-    ] {
+    for what in
+        ["garbage", "wrong-id", "text-id", "twice", "early", "batch", "progress-nobody-asked-for"]
+    {
         assert_eq!(provoke(&mut proxy, what).good(), "fine", "{what}");
         for n in 0..3 {
             assert_eq!(provoke(&mut proxy, &format!("{what}-{n}")).good(), "fine", "after {what}");
@@ -174,11 +188,18 @@ fn a_server_may_ask_for_the_roots_and_for_nothing_else() {
         assert_eq!(told["error"]["code"], -32601, "{method}: {told}");
         rig.check_unharmed(&mut proxy, what);
         let denied = rig.intents("deny");
-        assert!(denied.iter().any(|it| it["arguments"]["request"] == method), "{method}: {denied:?}");
+        assert!(
+            denied.iter().any(|it| it["arguments"]["request"] == method),
+            "{method}: {denied:?}"
+        );
     }
     let told: Value = serde_json::from_str(&provoke(&mut proxy, "ask-roots").good()).unwrap();
-    let roots: Vec<&str> =
-        told["result"]["roots"].as_array().unwrap().iter().map(|it| it["uri"].as_str().unwrap()).collect();
+    let roots: Vec<&str> = told["result"]["roots"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["uri"].as_str().unwrap())
+        .collect();
     let [sandbox, allowed] = roots[..] else { panic!("{roots:?}") };
     assert!(sandbox.starts_with("file:///") && sandbox.ends_with("/sandbox"), "{sandbox}");
     assert_eq!(allowed, format!("file://{}", rig.place.path("allowed").display()));
@@ -216,9 +237,10 @@ fn odd_tools_are_left_out_and_the_others_are_served() {
     let names = listed(&mut proxy);
     let of_bad: Vec<&str> =
         names.iter().filter(|it| it.starts_with("bad__")).map(String::as_str).collect();
-    let [up, backtracking, done, exploding] = of_bad[..] else { panic!("{of_bad:?}") };
-    assert!(up.starts_with("bad_____up_") || up.starts_with("bad__"), "{up}");
-    assert_eq!((backtracking, done, exploding), ("bad__backtracking", "bad__do", "bad__exploding"));
+    let [up, backtracking, done, exploding, pattern] = of_bad[..] else { panic!("{of_bad:?}") };
+    assert!(up.starts_with("bad_____up_"), "{up}");
+    let expected = ["bad__backtracking", "bad__do", "bad__exploding", "bad__pattern"];
+    assert_eq!([backtracking, done, exploding, pattern], expected);
     assert_eq!(provoke(&mut proxy, "x").good(), "fine");
     // A schema that doubles sixty times, and a pattern that takes for ever in other engines.
     for tool in [exploding, backtracking] {
@@ -227,7 +249,11 @@ fn odd_tools_are_left_out_and_the_others_are_served() {
         assert!(text.starts_with("INVALID ARGUMENTS: "), "{tool}: {text}");
     }
     for name in ["bad__loop", "bad__far", "bad__two", "bad__text", "bad__array", "bad__has space"] {
-        assert_eq!(rule_of(&proxy.call(name, &json!({"what": "x"}))), "structural-unknown-tool", "{name}");
+        assert_eq!(
+            rule_of(&proxy.call(name, &json!({"what": "x"}))),
+            "structural-unknown-tool",
+            "{name}"
+        );
     }
     let result = proxy.request("tools/list", &json!({})).result();
     assert!(!result.to_string().contains("the second of that name"));
@@ -268,16 +294,18 @@ fn notices_that_nobody_reads_hold_up_nobody() {
 fn a_server_that_does_not_read_holds_up_nobody_else() {
     let rig = with_bad("deaf");
     let mut proxy = rig.start();
-    let value = "x".repeat(1 << 20);
-    let ids: Vec<String> =
-        (0..64).map(|n| proxy.ask_call("bad__do", &json!({"what": format!("{n}{value}")}))).collect();
+    // A hundred times what a pipe holds.
+    let value = "x".repeat(100 << 10);
+    let ids: Vec<String> = (0..64)
+        .map(|n| proxy.ask_call("bad__do", &json!({"what": format!("{n}{value}")})))
+        .collect();
     for n in 0..10 {
-        rig.check_unharmed(&mut proxy, &format!("deafness {n}"));
+        check_serves(&mut proxy, &format!("deafness {n}"));
     }
     for id in ids {
         proxy.notify("notifications/cancelled", &json!({"requestId": id.parse::<u64>().unwrap()}));
     }
-    rig.check_unharmed(&mut proxy, "cancelling");
+    check_serves(&mut proxy, "cancelling");
     assert!(rig.calls("bad").is_empty());
     proxy.signal(Signal::TERM);
     assert_eq!(proxy.end_within(Duration::from_secs(5)), 0);

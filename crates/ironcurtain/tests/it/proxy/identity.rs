@@ -65,13 +65,19 @@ fn a_tool_that_is_described_otherwise_after_a_restart_is_withheld() {
         say(&rig, &json!([changed, tool("later", "Later.")]));
         let mut proxy = rig.start();
         check_withheld(&rig, &mut proxy, "bad__do", 1);
-        assert!(listed(&mut proxy).contains(&"bad__later".to_owned()), "{what}: the other is as it was");
+        assert!(
+            listed(&mut proxy).contains(&"bad__later".to_owned()),
+            "{what}: the other is as it was"
+        );
         assert!(proxy.stderr().contains("servers trust bad"), "{what}: {}", proxy.stderr());
         proxy.finish();
     }
     // As it was, but for the order of its words.
-    say(&rig, &json!([{"inputSchema": {"properties": {"what": {"type": "string"}}, "type": "object"},
-        "name": "do", "description": "Does."}, tool("later", "Later.")]));
+    say(
+        &rig,
+        &json!([{"inputSchema": {"properties": {"what": {"type": "string"}}, "type": "object"},
+        "name": "do", "description": "Does."}, tool("later", "Later.")]),
+    );
     let mut proxy = rig.start();
     assert_eq!(provoke(&mut proxy, "second").good(), "fine");
     proxy.finish();
@@ -179,7 +185,14 @@ fn a_tool_with_hidden_text_is_never_trusted_by_itself() {
 
 #[test]
 fn identities_that_cannot_be_read_start_nothing() {
-    for bytes in ["{", "[]", "{}", r#"{"version":2,"servers":{}}"#, r#"{"version":1,"servers":{"bad":7}}"#, ""] {
+    for bytes in [
+        "{",
+        "[]",
+        "{}",
+        r#"{"version":2,"servers":{}}"#,
+        r#"{"version":1,"servers":{"bad":7}}"#,
+        "",
+    ] {
         let rig = rig().hostile("bad", &["plain"]);
         rig.place.write("home/.ironcurtain/servers.lock.json", bytes);
         let mut proxy = rig.start();

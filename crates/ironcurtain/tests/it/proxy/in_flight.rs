@@ -29,8 +29,10 @@ fn cancel(proxy: &mut Proxy, id: &Value) {
 impl Rig {
     /// Lets slow calls be answered, without a call.
     pub(super) fn release(&self, server: &str, names: &[&str]) {
-        let mut fifo =
-            std::fs::OpenOptions::new().write(true).open(self.place.path(server).join("release")).unwrap();
+        let mut fifo = std::fs::OpenOptions::new()
+            .write(true)
+            .open(self.place.path(server).join("release"))
+            .unwrap();
         for name in names {
             writeln!(fifo, "{name}").unwrap();
         }
@@ -43,7 +45,9 @@ fn an_id_in_flight_cannot_be_used_again() {
     let rig = rig();
     let mut proxy = rig.start();
     let slow = |id: &str| {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"rec__slow","arguments":{{"name":{id:?}}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"rec__slow","arguments":{{"name":{id:?}}}}}}}"#
+        )
     };
     proxy.send_line(&slow("77"));
     proxy.notification("notifications/message", "began 77.");
@@ -52,7 +56,10 @@ fn an_id_in_flight_cannot_be_used_again() {
             r#"{{"jsonrpc":"2.0","id":77,"method":"{method}","params":{{"name":"rec__echo"}}}}"#
         ));
         let (code, message) = proxy.answer("null").error();
-        assert_eq!((code, &*message), (INVALID_REQUEST, "the id 77 belongs to a request that still runs"));
+        assert_eq!(
+            (code, &*message),
+            (INVALID_REQUEST, "the id 77 belongs to a request that still runs")
+        );
     }
     // The text is another id.
     proxy.send_line(r#"{"jsonrpc":"2.0","id":"77","method":"ping"}"#);
@@ -61,7 +68,9 @@ fn an_id_in_flight_cannot_be_used_again() {
     assert_eq!(proxy.answer("77").good(), "released 77");
     // Once it is answered, the id is free.
     for _ in 0..3 {
-        proxy.send_line(r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"rec__rich"}}"#);
+        proxy.send_line(
+            r#"{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"rec__rich"}}"#,
+        );
         proxy.answer("77").result();
     }
     rig.check_unharmed(&mut proxy, "ids");
@@ -101,7 +110,8 @@ fn a_cancelled_call_ends_at_the_backend_and_is_not_answered() {
     let rig = rig();
     let mut proxy = rig.start();
     let id = begin(&mut proxy, "rec", "x");
-    let received: Value = serde_json::from_str(rig.lines("rec", "received").last().unwrap()).unwrap();
+    let received: Value =
+        serde_json::from_str(rig.lines("rec", "received").last().unwrap()).unwrap();
     cancel(&mut proxy, &json!(id.parse::<u64>().unwrap()));
     // Under the id that the backend knows, and that is none of the client's.
     let expected = format!("cancelled {} x", received["id"]);
@@ -109,7 +119,8 @@ fn a_cancelled_call_ends_at_the_backend_and_is_not_answered() {
     rig.check_unharmed(&mut proxy, "cancelling");
     assert!(proxy.unread().iter().all(|it| it.method().is_some()), "it was answered");
     let records = rig.records();
-    let outcome = records.iter().find(|it| it["kind"] == "outcome" && it["tool"] == "slow").unwrap();
+    let outcome =
+        records.iter().find(|it| it["kind"] == "outcome" && it["tool"] == "slow").unwrap();
     assert_eq!(outcome["reason"], "cancelled by the client");
     proxy.finish();
 }
@@ -125,9 +136,9 @@ fn cancelling_what_does_not_run_changes_nothing() {
     let finished: u64 = finished.parse().unwrap();
     let running_number: u64 = running.parse().unwrap();
     for id in [
-        json!(1),                        // `initialize`
-        json!(finished),                 // has been answered
-        json!(12345),                    // never was
+        json!(1),                          // `initialize`
+        json!(finished),                   // has been answered
+        json!(12345),                      // never was
         json!(running_number.to_string()), // another type than the one that runs
         json!(null),
         json!({}),
@@ -149,7 +160,8 @@ fn cancelling_what_does_not_run_changes_nothing() {
     }
     proxy.notification("notifications/message", "cancelled");
     rig.check_unharmed(&mut proxy, "cancelling twice");
-    let cancelled = rig.lines("rec", "received").iter().filter(|it| it.contains("cancelled")).count();
+    let cancelled =
+        rig.lines("rec", "received").iter().filter(|it| it.contains("cancelled")).count();
     assert_eq!(cancelled, 1, "the backend was told once, and of nothing else");
     proxy.finish();
 }
@@ -159,13 +171,16 @@ fn a_serial_server_gets_calls_in_order_and_one_at_a_time() {
     let rig = rig().recorder("one").with("one", "serial", json!(true));
     let mut proxy = rig.start();
     let first = begin(&mut proxy, "one", "a");
-    let others: Vec<String> =
-        ["b", "c", "d"].iter().map(|name| proxy.ask_call("one__slow", &json!({"name": name}))).collect();
+    let others: Vec<String> = ["b", "c", "d"]
+        .iter()
+        .map(|name| proxy.ask_call("one__slow", &json!({"name": name})))
+        .collect();
     // Others do not wait for it.
     for n in 0..20 {
         rig.check_unharmed(&mut proxy, &format!("waiting {n}"));
     }
-    let n_slow = || rig.lines("one", "received").iter().filter(|it| it.contains("\"slow\"")).count();
+    let n_slow =
+        || rig.lines("one", "received").iter().filter(|it| it.contains("\"slow\"")).count();
     assert_eq!(n_slow(), 1, "the second one was sent before the first was answered");
     rig.release("one", &["a"]);
     assert_eq!(proxy.answer(&first).good(), "released a");

@@ -31,7 +31,8 @@ fn each_older_revision_is_agreed_on_and_any_other_is_answered_with_the_newest() 
     ] {
         let rig = rig();
         let mut proxy = rig.start_silent(Reads::Everything);
-        let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "c"}});
+        let params =
+            json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "c"}});
         let result = proxy.request("initialize", &params).result();
         assert_eq!(result["protocolVersion"], agreed);
         assert_eq!(result["serverInfo"]["name"], "ironcurtain");
@@ -46,7 +47,9 @@ fn the_newest_revision_is_served_without_a_beginning() {
     let mut proxy = rig.start_silent(Reads::Everything);
     let list = modern(&mut proxy, "tools/list", json!({})).result();
     assert_eq!(list["tools"].as_array().unwrap().len(), 11);
-    for (key, value) in [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))] {
+    for (key, value) in
+        [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))]
+    {
         assert_eq!(list[key], value);
     }
     let call = |tool: &str| json!({"name": tool, "arguments": {}});
@@ -56,7 +59,9 @@ fn the_newest_revision_is_served_without_a_beginning() {
     }
     // The backend speaks an older one, and sees nothing of this.
     assert_eq!(rig.received(), [json!({"name": "echo", "arguments": {}})]);
-    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "subscriptions/listen"] {
+    for method in
+        ["initialize", "ping", "logging/setLevel", "resources/subscribe", "subscriptions/listen"]
+    {
         let (code, _) = modern(&mut proxy, method, json!({"level": "debug"})).error();
         assert_eq!(code, -32601, "{method}");
     }
@@ -72,7 +77,10 @@ fn the_newest_revision_is_served_without_a_beginning() {
     other["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2030-01-01");
     let answer = proxy.request("tools/call", &other);
     assert_eq!(answer.error().0, -32022);
-    assert_eq!(answer.json()["error"]["data"], json!({"supported": ["2026-07-28"], "requested": "2030-01-01"}));
+    assert_eq!(
+        answer.json()["error"]["data"],
+        json!({"supported": ["2026-07-28"], "requested": "2030-01-01"})
+    );
     assert_eq!(rig.received().len(), 1);
     proxy.finish();
     rig.check_received();
@@ -83,7 +91,12 @@ fn the_newest_revision_is_served_without_a_beginning() {
 fn the_answers_of_a_person_cannot_be_slipped_into_a_call() {
     let rig = rig().hostile("bad", &["plain"]);
     let mut proxy = rig.start_silent(Reads::Everything);
-    let result = modern(&mut proxy, "tools/call", json!({"name": "bad__do", "arguments": {"what": "input-required"}})).result();
+    let result = modern(
+        &mut proxy,
+        "tools/call",
+        json!({"name": "bad__do", "arguments": {"what": "input-required"}}),
+    )
+    .result();
     assert_eq!((&result["resultType"], &result["isError"]), (&json!("complete"), &json!(true)));
     for key in ["inputResponses", "requestState", "task"] {
         let mut params = json!({"name": "rec__echo", "arguments": {}});
@@ -97,11 +110,11 @@ fn the_answers_of_a_person_cannot_be_slipped_into_a_call() {
 /// A client of the newest revision hears nothing that it did not ask for.
 #[test]
 fn the_newest_revision_is_told_nothing_unasked() {
-    let rig = rig().hostile("bad", &["plain"]);
+    let rig = rig().hostile("bad", &["plain", "words"]);
     let mut proxy = rig.start_silent(Reads::Everything);
     modern(&mut proxy, "tools/list", json!({})).result();
     let call = |what: &str| json!({"name": "bad__do", "arguments": {"what": what}});
-    modern(&mut proxy, "tools/call", call("tell-words")).result();
+    assert_eq!(modern(&mut proxy, "tools/call", call("tell-words")).good(), "it is words");
     modern(&mut proxy, "tools/call", call("crash")).result();
     for n in 0..20 {
         let params = json!({"name": "rec__echo", "arguments": {"value": n}});
@@ -118,7 +131,9 @@ fn servers_of_the_oldest_and_of_the_newest_revision_are_served() {
         let rig = rig().hostile("bad", &[mode]);
         let mut proxy = rig.start();
         assert_eq!(provoke(&mut proxy, "x").good(), "fine", "{mode}");
-        let up = rig.records().into_iter().find(|it| it["arguments"]["server"] == "bad" && it["arguments"]["event"] == "server-up");
+        let up = rig.records().into_iter().find(|it| {
+            it["arguments"]["server"] == "bad" && it["arguments"]["event"] == "server-up"
+        });
         assert_eq!(up.unwrap()["arguments"]["protocol"], protocol);
         rig.check_unharmed(&mut proxy, mode);
         proxy.finish();

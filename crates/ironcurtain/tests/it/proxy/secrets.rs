@@ -4,7 +4,7 @@ use ic_testkit::Place;
 use ic_testkit::proxy::Process;
 use serde_json::{Value, json};
 
-use super::{Rig, audit_log, place, provoke, rig};
+use super::{Rig, audit_log, check_serves, place, provoke, rig};
 
 /// A key of ours, by the variable that it comes in.
 const KEY: &str = "sk-test-0123456789abcdefghijklmnopqrstuv";
@@ -83,7 +83,7 @@ fn our_own_key_is_masked_wherever_a_server_says_it() {
         let answer = provoke(&mut proxy, what);
         assert!(!answer.line.contains(KEY), "{}", answer.line);
     }
-    rig.check_unharmed(&mut proxy, "keys");
+    check_serves(&mut proxy, "keys");
     let heard = proxy.unread();
     assert!(heard.iter().any(|it| it.method() == Some("notifications/progress")), "{heard:?}");
     assert!(heard.iter().any(|it| it.method() == Some("notifications/message")), "{heard:?}");
@@ -92,6 +92,17 @@ fn our_own_key_is_masked_wherever_a_server_says_it() {
     }
     proxy.finish();
     assert!(!proxy.stderr().contains(KEY), "{}", proxy.stderr());
+    check_no_file_holds_the_key(&rig);
+}
+
+#[test]
+fn our_own_key_is_masked_in_what_a_server_says_of_its_tools() {
+    let rig = Rig::at(with_key()).hostile("bad", &["boastful", KEY]);
+    let mut proxy = rig.start();
+    let list = proxy.request("tools/list", &json!({}));
+    assert!(list.line.contains("Knows <redacted:"), "{}", list.line);
+    assert!(!list.line.contains(KEY), "{}", list.line);
+    proxy.finish();
     check_no_file_holds_the_key(&rig);
 }
 
@@ -120,7 +131,9 @@ fn our_own_key_reaches_no_process() {
 /// A key that the servers file asks for by name is not handed out either.
 #[test]
 fn a_servers_file_cannot_ask_for_our_key() {
-    let rig = Rig::at(with_key().with_variable("FOR_THE_SERVER", "yours")).recorder("rec").recorder("asks");
+    let rig = Rig::at(with_key().with_variable("FOR_THE_SERVER", "yours"))
+        .recorder("rec")
+        .recorder("asks");
     let rig = rig.with("asks", "env", json!({"KEY": "${ENV:OPENAI_API_KEY}"}));
     let rig = rig.with("rec", "env", json!({"GIVEN": "${ENV:FOR_THE_SERVER}"}));
     let mut proxy = rig.start();

@@ -191,8 +191,13 @@ fn indent(json: &Json, depth: usize, out: &mut String) {
             new_line(out, depth);
             out.push(']');
         }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.write(out),
-        Json::Array(_) | Json::Object(_) => json.write(out),
+        // Empty ones too: there is nothing in them to put on a line.
+        Json::Null
+        | Json::Bool(_)
+        | Json::Number(_)
+        | Json::String(_)
+        | Json::Array(_)
+        | Json::Object(_) => json.write(out),
     }
 }
 

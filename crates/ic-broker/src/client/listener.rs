@@ -1,0 +1,64 @@
+//! Passes on what the session announces, as far as a client wants to hear it.
+//!
+//! Announcements are dropped where a client is slow; answers to what it asked never come this way.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ic_mcp::notification_line;
+use ic_types::{Json, Object};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::broker::Announcement;
+use crate::locked;
+
+/// The least severe message that the client wants to hear of, as a place in [`LEVELS`].
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Level(usize);
+
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// One client that listens.
+pub(super) struct Listener {
+    pub(super) announcements: broadcast::Receiver<Announcement>,
+    pub(super) outbox: mpsc::Sender<String>,
+    pub(super) level: Arc<Mutex<Level>>,
+    /// A client of the newest revision is told nothing that it did not ask for.
+    pub(super) is_enveloped: Arc<AtomicBool>,
+}
+
+impl Level {
+    /// Returns the level that the protocol calls `name`.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        LEVELS.iter().position(|level| *level == name).map(Self)
+    }
+}
+
+impl Listener {
+    /// Passes on announcements until there are no more.
+    pub(super) async fn pass_on(mut self) {
+        loop {
+            let line = match self.announcements.recv().await {
+                Ok(_) if self.is_enveloped.load(Ordering::Relaxed) => continue,
+                Ok(Announcement::ToolsChanged) => {
+                    notification_line("notifications/tools/list_changed", &Object::new())
+                }
+                Ok(Announcement::Log(params)) => {
+                    let level = params.get("level").and_then(Json::as_str).and_then(Level::of);
+                    match level {
+                        Some(level) if *locked(&self.level) <= level => {
+                            notification_line("notifications/message", &params)
+                        }
+                        _ => continue,
+                    }
+                }
+                // A client that is slow misses some of it.
+                Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                Err(broadcast::error::RecvError::Closed) => return,
+            };
+            // Announcements never hold up answers.
+            self.outbox.try_send(line).ok();
+        }
+    }
+}

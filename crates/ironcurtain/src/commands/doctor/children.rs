@@ -1,0 +1,211 @@
+//! Can servers be started and ended, and are those that are configured to be found?
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use ic_broker::launch::{self, LaunchFault};
+use ic_broker::pins::{Identity, Pins, Standing};
+use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_confine::{Child, ChildSpec, find_program};
+use ic_types::ServerName;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::process::{Pid, test_kill_process};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+
+use super::settings::Settings;
+use super::{Check, Patient};
+use crate::error::{Failure, chain};
+use crate::screen::Screen;
+use crate::trial::Trial;
+
+const LAUNCHER: &str = "launcher";
+const FILESYSTEM: &str = "filesystem server";
+/// Where the programs are that are tried here.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// How long something that ends at once may take.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How much of what a child says is read.
+const WORDS_BYTES_MAX: u64 = 4 << 10;
+
+pub(super) fn check(
+    patient: &Patient<'_>,
+    settings: &Settings,
+    checks: &mut Vec<Check>,
+    screen: &mut Screen,
+) {
+    let Some(trial) = &patient.trial else {
+        let why = "there is no directory to try it in";
+        checks.extend([LAUNCHER, FILESYSTEM].map(|name| Check::not_tried(name, why)));
+        return;
+    };
+    checks.push(match launch(trial) {
+        Ok(()) => Check::ok(
+            LAUNCHER,
+            "started a child and saw it end; started another and ended it with the child it had",
+        ),
+        Err(reason) => Check::failed(
+            LAUNCHER,
+            reason,
+            "make sure that `/proc` is mounted and that this program may start others",
+        ),
+    });
+    checks.push(filesystem(patient, trial, settings, screen));
+    for (name, config) in settings.servers.iter().flat_map(ServersFile::iter) {
+        match &config.start {
+            // The one that exists was tried.
+            Start::Builtin(_) => {}
+            Start::Url(_) => checks.push(Check::info(label(name), LaunchFault::Remote.to_string())),
+            Start::Command(_) => {
+                checks.push(server(patient, trial, (name, config), settings.pins.as_ref()));
+            }
+        }
+    }
+}
+
+/// Starts a child that ends, and one that does not and has a child of its own.
+fn launch(trial: &Trial) -> Result<(), String> {
+    let (code, said) = run(trial, "true", &[])?;
+    if code != Some(0) {
+        return Err(format!("`true` ended with {code:?}: {said}"));
+    }
+    // A fixed script: nothing from outside is in it.
+    let child_of_child = spec(trial, "sh", &["-c", "sleep 600 & echo $!; wait"]);
+    trial.block_on(async {
+        let Child { stdin: _stdin, stdout, stderr: _stderr, mut process } =
+            trial.launcher().start(&child_of_child).map_err(|error| chain(&error))?;
+        let mut line = String::new();
+        let mut stdout = BufReader::new(stdout.take(WORDS_BYTES_MAX));
+        let read = tokio::time::timeout(WAIT_MAX, stdout.read_line(&mut line)).await;
+        let pid: Option<Pid> = line.trim().parse().ok().and_then(Pid::from_raw);
+        process.stop().await.map_err(|error| format!("a child cannot be ended: {error}"))?;
+        match (read, pid) {
+            (Ok(Ok(_)), Some(pid)) if test_kill_process(pid).is_err() => Ok(()),
+            (Ok(Ok(_)), Some(_)) => {
+                Err("the child of a child that was ended still runs".to_owned())
+            }
+            (Ok(_), _) => Err("a child that was started says nothing".to_owned()),
+            (Err(_), _) => Err("a child that was started does not get anywhere".to_owned()),
+        }
+    })
+}
+
+/// Runs a program to its end; returns its exit code and what it said on standard error.
+pub(super) fn run(
+    trial: &Trial,
+    program: &str,
+    arguments: &[&str],
+) -> Result<(Option<i32>, String), String> {
+    let spec = spec(trial, program, arguments);
+    trial.block_on(async {
+        let Child { stdin: _, stdout: _stdout, stderr, mut process } =
+            trial.launcher().start(&spec).map_err(|error| chain(&error))?;
+        let mut said = Vec::new();
+        let ending = async {
+            stderr.take(WORDS_BYTES_MAX).read_to_end(&mut said).await?;
+            process.wait().await
+        };
+        let status = tokio::time::timeout(WAIT_MAX, ending)
+            .await
+            .map_err(|_| format!("`{program}` does not end"))?
+            .map_err(|error| error.to_string())?;
+        Ok((status.code(), String::from_utf8_lossy(&said).trim().to_owned()))
+    })
+}
+
+fn spec(trial: &Trial, program: &str, arguments: &[&str]) -> ChildSpec {
+    ChildSpec {
+        program: program.into(),
+        arguments: arguments.iter().map(OsString::from).collect(),
+        environment: vec![("PATH".into(), PATH.into())],
+        directory: trial.sandbox(),
+        grace: Duration::from_secs(1),
+    }
+}
+
+/// Starts our own server with the view that the policy in force gives it.
+fn filesystem(
+    patient: &Patient<'_>,
+    trial: &Trial,
+    settings: &Settings,
+    screen: &mut Screen,
+) -> Check {
+    let remedy = "try `ironcurtain mcp-server filesystem .` by hand";
+    let servers = ServersFile::builtin();
+    let Some(server) = servers.get("filesystem") else {
+        return Check::failed(FILESYSTEM, "it is not part of this program", remedy);
+    };
+    let view = settings
+        .loaded
+        .as_ref()
+        .map_or_else(|| launch::view(&[], &[]), |loaded| loaded.judge.view(server.0));
+    match trial.probe(server, view, patient.environment, screen) {
+        Ok(Ok(probed)) if !probed.tools.is_empty() => Check::ok(
+            FILESYSTEM,
+            format!("started in {} ms, and lists {} tools", probed.start_ms, probed.tools.len()),
+        ),
+        Ok(Ok(_)) => Check::failed(FILESYSTEM, "it lists no tools", remedy),
+        Ok(Err(error)) => Check::failed(FILESYSTEM, error.to_string(), remedy),
+        Err(failure) => Check::of_failure(FILESYSTEM, &failure, remedy),
+    }
+}
+
+/// Looks for a server that is not ours, without starting it.
+fn server(
+    patient: &Patient<'_>,
+    trial: &Trial,
+    (name, config): (&ServerName, &ServerConfig),
+    pins: Option<&Pins>,
+) -> Check {
+    let program = match found(patient, trial, name, config) {
+        Ok(program) => program,
+        Err((detail, remedy)) => return Check::failed(label(name), detail, remedy),
+    };
+    let standing = pins.map(|pins| pins.of_start(name, &Identity::of(config)));
+    match standing {
+        Some(Standing::New) => Check::ok(
+            label(name),
+            format!("`{program}` is there; it was never started, and its first start is recorded"),
+        ),
+        Some(Standing::Trusted) => {
+            Check::ok(label(name), format!("`{program}` is there, started as it was trusted to be"))
+        }
+        Some(Standing::Changed) => Check::warning(
+            label(name),
+            "it is started in another way than it was when it was trusted, so it is withheld",
+            format!("look at the difference with `ironcurtain servers trust {name}`"),
+        ),
+        None => Check::not_tried(label(name), "nobody can tell what was trusted"),
+    }
+}
+
+/// Returns the program of a server; or what is wrong, and what to do about it.
+fn found(
+    patient: &Patient<'_>,
+    trial: &Trial,
+    name: &ServerName,
+    config: &ServerConfig,
+) -> Result<String, (String, String)> {
+    let entry = format!("correct the entry `{name}` of the servers file");
+    let failed = |failure: Failure| (failure.to_string(), entry.clone());
+    let lent = trial.lent(name, config, patient.environment).map_err(failed)?;
+    let view = launch::view(&[], &[]);
+    let spec = launch::spec(config, &lent, &view)
+        .map_err(|fault| (fault.to_string(), format!("{entry}, or set the variable")))?;
+    is_directory(&spec.directory).map_err(|error| {
+        let detail = format!("`{}` cannot be its directory: {error}", spec.directory.display());
+        (detail, entry.clone())
+    })?;
+    find_program(&spec.program, &spec.directory, &spec.environment)
+        .map(|program| program.display().to_string())
+        .map_err(|error| (error.to_string(), error.remedy()))
+}
+
+fn is_directory(path: &Path) -> Result<(), rustix::io::Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty()).map(drop)
+}
+
+fn label(name: &ServerName) -> String {
+    format!("server {name}")
+}

@@ -1,0 +1,192 @@
+//! Are configuration, policy and servers what they should be?
+
+use std::io;
+
+use ic_broker::pins::{Pins, PinsFile};
+use ic_broker::servers_file::ServersFile;
+use ic_home::config::{Config, ConfigError, ConfigFile, Layers, Origin};
+use ic_policy::{SandboxKind, Scenario};
+
+use super::{Check, Patient};
+use crate::commands::policy::test;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted, servers_file};
+use crate::screen::Screen;
+
+/// What could be loaded.
+pub(super) struct Settings {
+    /// The policy in force.
+    pub(super) loaded: Option<Loaded>,
+    /// The configured servers.
+    pub(super) servers: Option<ServersFile>,
+    /// What was trusted.
+    pub(super) pins: Option<Pins>,
+}
+
+const CONFIGURATION: &str = "configuration";
+const POLICY: &str = "policy";
+const SCENARIOS: &str = "scenarios";
+const SERVERS: &str = "servers file";
+const PINS: &str = "trusted identities";
+
+/// Loads everything, each by itself as far as that goes.
+pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Settings {
+    let is_configured = configuration(patient, checks);
+    let servers = match servers_file(None, patient.environment) {
+        Ok((servers, path)) => {
+            let n_servers = servers.iter().count();
+            let detail = match path {
+                Some(path) => format!("`{}` names {n_servers}", path.as_path().display()),
+                None => format!("there is none, so the {n_servers} built-in servers serve"),
+            };
+            checks.push(Check::ok(SERVERS, detail));
+            Some(servers)
+        }
+        Err(failure) => {
+            checks.push(Check::of_failure(SERVERS, &failure, "correct the file"));
+            None
+        }
+    };
+    let pins = pins(patient, checks);
+    let loaded = match (is_configured, &servers) {
+        (true, Some(_)) => policy(patient, checks),
+        (false, _) => {
+            checks.push(Check::not_tried(POLICY, "the configuration is wrong"));
+            None
+        }
+        (true, None) => {
+            checks.push(Check::not_tried(POLICY, "the servers file is wrong"));
+            None
+        }
+    };
+    if let Some(loaded) = &loaded {
+        checks.push(scenarios(loaded));
+    }
+    Settings { loaded, servers, pins }
+}
+
+/// Returns whether the policy can be loaded beside the configuration.
+fn configuration(patient: &Patient<'_>, checks: &mut Vec<Check>) -> bool {
+    let environment = patient.environment;
+    let config = ConfigFile::read(&patient.home)
+        .and_then(|file| Config::load(&Layers { flags: &[], environment, file: &file }));
+    match config {
+        Ok(config) => {
+            let of_file = |it: &&ic_home::config::Setting| it.origin() == Origin::File;
+            let n_set = config.settings().iter().filter(of_file).count();
+            let path = patient.home.config();
+            let detail = match n_set {
+                0 => "nothing is set, so the defaults hold".to_owned(),
+                1 => format!("`{}` sets 1 key, to a value that is allowed", path.display()),
+                n => format!("`{}` sets {n} keys, to values that are allowed", path.display()),
+            };
+            checks.push(Check::ok(CONFIGURATION, detail));
+            true
+        }
+        // Said about the home already; a policy beside it is loaded all the same.
+        Err(ConfigError::Foreign { .. }) => {
+            checks.push(Check::not_tried(CONFIGURATION, "it is that of another program"));
+            true
+        }
+        Err(error) => {
+            let remedy = "correct the file";
+            checks.push(Check::of_failure(CONFIGURATION, &Failure::from(error), remedy));
+            false
+        }
+    }
+}
+
+fn pins(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Pins> {
+    match PinsFile::of(&patient.home).read() {
+        Ok(pins) => {
+            let detail = match pins.len() {
+                0 => "no server is trusted yet; the first start records it".to_owned(),
+                n => format!("`{}` holds {n}", patient.home.servers_lock().display()),
+            };
+            checks.push(Check::ok(PINS, detail));
+            Some(pins)
+        }
+        Err(error) => {
+            checks.push(Check::of_failure(PINS, &Failure::from(error), ""));
+            None
+        }
+    }
+}
+
+fn policy(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Loaded> {
+    // What would be warned of is part of what we say.
+    let mut quiet = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
+    let loaded = wanted(patient)
+        .and_then(|it| Loaded::load(&it, NoSandbox::Fresh, patient.environment, &mut quiet));
+    match loaded {
+        Ok(loaded) => {
+            checks.push(of_policy(&loaded));
+            Some(loaded)
+        }
+        Err(failure) => {
+            let remedy =
+                "correct the file, or move `generated` away and the built-in policy serves";
+            checks.push(Check::of_failure(POLICY, &failure, remedy));
+            None
+        }
+    }
+}
+
+fn wanted(patient: &Patient<'_>) -> Result<Wanted, Failure> {
+    let sandbox = match &patient.trial {
+        Some(trial) => {
+            Some((patient.environment.absolute(&trial.sandbox())?, SandboxKind::Session))
+        }
+        None => None,
+    };
+    Ok(Wanted { policy: None, sandbox, protected: Vec::new(), servers: None })
+}
+
+fn of_policy(loaded: &Loaded) -> Check {
+    let policy = &loaded.judge.policy;
+    let detail = format!(
+        "{}: {} rules, {} annotated tools, hash {}",
+        loaded.origin,
+        policy.rules().len(),
+        policy.annotations().count(),
+        policy.hash()
+    );
+    match policy.warnings() {
+        [] => Check::ok(POLICY, detail),
+        warnings => Check::warning(
+            POLICY,
+            format!("{detail}; {}", warnings.join("; ")),
+            "`ironcurtain policy show` shows the rules",
+        ),
+    }
+}
+
+fn scenarios(loaded: &Loaded) -> Check {
+    // A scenario about a server that is not there says nothing about this machine.
+    let is_there = |it: &Scenario| loaded.servers.get(&it.request.server_name).is_some();
+    match test::outcomes(loaded, is_there) {
+        Ok(None) => Check::warning(
+            SCENARIOS,
+            "the policy has no test-scenarios.json, so nobody knows whether it says what is meant",
+            "write down some calls with the decision that you expect",
+        ),
+        Ok(Some(outcomes)) => {
+            let failed: Vec<&str> = outcomes
+                .iter()
+                .filter(|outcome| !outcome.passed)
+                .map(|outcome| outcome.description.as_str())
+                .collect();
+            let n_passed = outcomes.len() - failed.len();
+            let detail = format!("{n_passed} of {} about configured servers pass", outcomes.len());
+            match failed.first() {
+                None => Check::ok(SCENARIOS, detail),
+                Some(first) => Check::failed(
+                    SCENARIOS,
+                    format!("{detail}; the first that does not: {first}"),
+                    "`ironcurtain policy test` shows what was expected; correct rules or scenarios",
+                ),
+            }
+        }
+        Err(failure) => Check::of_failure(SCENARIOS, &failure, "correct the file"),
+    }
+}

@@ -1,0 +1,519 @@
+//! `ironcurtain servers`: what people see, what is started, and what is trusted.
+//!
+//! The server is `tests/servers/plain.py`, which says what a file tells it to say; the terminal is that
+//! of `tests/terminal/answers.py`.
+
+mod attacks;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use ic_testkit::{Output, Place};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::place;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
+
+/// A place with servers in its home.
+struct Rig {
+    place: Place,
+}
+
+impl Rig {
+    /// A place with one server, `plain`, that has two tools.
+    fn new() -> Self {
+        let rig = Self { place: place() };
+        rig.place.write("plain.py", std::fs::read(script("servers/plain.py")).unwrap());
+        rig.says("plain", &json!({"tools": [echo("Gives back."), sum()]}));
+        rig.configure(&json!({"plain": rig.entry("plain")}));
+        rig
+    }
+
+    /// Lets the server `name` say `what` about itself, and leave a mark when it is started.
+    fn says(&self, name: &str, what: &Value) {
+        let mut said = json!({"name": name, "version": "1.0", "marker": self.marker(name)});
+        said.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        self.place.write(format!("{name}.json"), said.to_string());
+    }
+
+    /// Returns an entry of the servers file for the server `name`.
+    fn entry(&self, name: &str) -> Value {
+        let said = self.place.path(format!("{name}.json"));
+        json!({"command": "python3", "args": [self.place.path("plain.py"), said]})
+    }
+
+    fn configure(&self, servers: &Value) {
+        self.place.write("home/.ironcurtain/mcp-servers.json", servers.to_string());
+    }
+
+    /// Lets scripts answer.
+    fn scripted(self) -> Self {
+        let set = self.place.run(["config", "set", "approvals.scripted", "true"]);
+        assert_eq!(set.code, 0, "{set:?}");
+        self
+    }
+
+    fn marker(&self, name: &str) -> PathBuf {
+        self.place.path(format!("{name}.started"))
+    }
+
+    fn was_started(&self, name: &str) -> bool {
+        self.marker(name).exists()
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.place.run([&["servers"], words].concat())
+    }
+
+    /// Runs the command at a terminal, where somebody gives `answers`.
+    fn at_terminal(&self, answers: &[&str], words: &[&str]) -> Output {
+        self.in_terminal(answers, &[&[BINARY, "servers"], words].concat())
+    }
+
+    fn in_terminal(&self, answers: &[&str], command: &[&str]) -> Output {
+        let output = Command::new("python3")
+            .arg(script("terminal/answers.py"))
+            .args(answers)
+            .arg("--")
+            .args(command)
+            .env_clear()
+            .env("HOME", self.place.path("home"))
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(self.place.root())
+            .output()
+            .unwrap();
+        Output {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// What is known of how `name` is started, as the list says.
+    fn identity(&self, name: &str) -> String {
+        let rows: Vec<Value> = serde_json::from_str(&self.run(&["list", "--json"]).stdout).unwrap();
+        let row = rows.into_iter().find(|row| row["name"] == name).unwrap();
+        row["identity"].as_str().unwrap().to_owned()
+    }
+
+    fn pins(&self) -> Option<String> {
+        std::fs::read_to_string(self.place.path("home/.ironcurtain/servers.lock.json")).ok()
+    }
+
+    /// Names whatever was made for the moment and is still in the home.
+    fn left_behind(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.place.path("home/.ironcurtain")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".ironcurtain-tmp")).collect()
+    }
+
+    /// Prints an output and how it ended, with paths and times made neutral.
+    fn seen(&self, output: &Output) -> String {
+        let text = |text: &str| neutral(&self.place, text);
+        let stderr = match text(&output.stderr) {
+            text if text.is_empty() => text,
+            text => format!("--- stderr\n{text}"),
+        };
+        format!("{}{stderr}--- exit {}", text(&output.stdout), output.code)
+    }
+}
+
+fn script(name: &str) -> String {
+    format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn echo(description: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    json!({"name": "echo", "description": description, "inputSchema": schema})
+}
+
+fn sum() -> Value {
+    json!({"name": "sum", "title": "Sum", "inputSchema": {"type": "object"}})
+}
+
+/// Makes paths, times and durations neutral; times stay as long as they are.
+fn neutral(place: &Place, text: &str) -> String {
+    const TIME: &str = "2026-01-01T00:00:00.000Z";
+    let is_time = |text: &str| {
+        let shape: String =
+            text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        shape == "0000-00-00T00:00:00.000Z"
+    };
+    let text = text.replace(place.root().to_str().unwrap(), "[ROOT]");
+    let mut neutral = String::new();
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        let (shown, n_bytes) = match rest.get(..TIME.len()) {
+            Some(time) if is_time(time) => (TIME.to_owned(), TIME.len()),
+            _ => (c.to_string(), c.len_utf8()),
+        };
+        neutral.push_str(&shown);
+        rest = rest.get(n_bytes..).unwrap_or_default();
+    }
+    let words: Vec<&str> = neutral.split(' ').collect();
+    let is_ms = |at: usize| words.get(at + 1).is_some_and(|next| next.starts_with("ms"));
+    let words = words.iter().enumerate().map(|(at, word)| if is_ms(at) { "[N]" } else { word });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_list_says_what_each_server_is_and_starts_none() {
+    let rig = Rig::new().scripted();
+    assert_snapshot!(rig.seen(&rig.run(&["list"])), @"
+    plain  new  not contained  confined: none  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
+
+    confined: none, whatever `sandbox` in the servers file and `confinement` say: there are no cages yet,
+    and MCP servers run with all of your rights.
+    --- exit 0
+    ");
+    assert!(!rig.was_started("plain"));
+    assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
+    let mut changed = rig.entry("plain");
+    changed["args"] = json!(["-u", ""]);
+    changed["description"] = json!("keeps\nnotes");
+    rig.configure(&json!({
+        "changed": changed,
+        "far": {"url": "https://x.example/mcp"},
+        "filesystem": {"builtin": "filesystem", "contained": false},
+        "git": {"builtin": "git"},
+        "plain": rig.entry("plain"),
+        "tame": {"command": "/bin/tame", "contained": true, "sandbox": {"network": false}},
+    }));
+    let mut pins: Value = serde_json::from_str(&rig.pins().unwrap()).unwrap();
+    let identity = json!({"command": "python3", "args": ["-u"], "env": []});
+    pins["servers"]["changed"] =
+        json!({"identity": identity, "trustedAt": "2026-08-01T10:00:00.000Z", "tools": {}});
+    rig.place.write("home/.ironcurtain/servers.lock.json", pins.to_string());
+    assert_snapshot!(rig.seen(&rig.run(&["list"])), @r#"
+    changed     changed (trusted 2026-01-01T00:00:00.000Z)        not contained  confined: none  race: possible  python3 -u ''
+                keeps\u{a}notes
+                started in another way than it was when it was trusted, so it is withheld; `ironcurtain servers trust changed` shows the difference
+    far         new                                               not contained                                  https://x.example/mcp (not part of this version yet)
+    filesystem  ours                                              not contained  confined: none  race: none      built-in filesystem
+    git         ours                                              contained                                      built-in git (not part of this version yet)
+    plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: none  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
+    tame        new                                               contained      confined: none  race: possible  /bin/tame
+
+    confined: none, whatever `sandbox` in the servers file and `confinement` say: there are no cages yet,
+    and MCP servers run with all of your rights.
+    --- exit 0
+    "#);
+    assert_snapshot!(rig.seen(&rig.run(&["list", "--json"])), @r#"
+    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"none","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"none","race":"none"},{"name":"git","builtin":"git","description":null,"available":false,"reason":"not part of this version yet","identity":"ours","contained":true,"confinement":null,"race":null},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"none","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"none","race":"possible"}]
+    --- exit 0
+    "#);
+    rig.configure(&json!({}));
+    assert_eq!(rig.run(&["list"]).stdout, "no server is configured\n");
+    assert_eq!(rig.run(&["list", "--json"]).stdout, "[]\n");
+}
+
+#[test]
+fn a_test_starts_servers_and_says_what_they_offer() {
+    let rig = Rig::new();
+    assert_snapshot!(rig.seen(&rig.run(&["test"])), @"
+    plain: works: `plain` 1.0, protocol 2025-11-25, 2 tools in [N] ms
+      policy: unknown, every call will be denied: echo, sum
+    --- exit 0
+    ");
+    assert!(rig.was_started("plain"));
+    assert_eq!(rig.pins(), None, "trying is not trusting");
+
+    // A policy that knows one tool, and one that is a draft.
+    rig.place.write("policy/compiled-policy.json", r#"{"rules":[]}"#);
+    rig.place.write(
+        "policy/tool-annotations.json",
+        json!({"servers": {"plain": {"tools": [
+            {"toolName": "echo", "args": {"text": ["none"]}},
+            {"toolName": "sum", "args": {}, "draft": true},
+        ]}}})
+        .to_string(),
+    );
+    let looks_ahead = json!({"type": "object", "properties": {"a": {"pattern": "(?=x)y"}}});
+    let tools = json!([
+        echo("Gives back."),
+        sum(),
+        {"name": "no schema"},
+        {"name": "away", "inputSchema": {"$ref": "https://x.example"}},
+        {"name": "hidden", "description": "a\u{e0041}b", "inputSchema": looks_ahead},
+    ]);
+    rig.says("plain", &json!({"tools": tools}));
+    rig.says("dies", &json!({"stderr": "first\nlast words", "exit": 3}));
+    rig.configure(&json!({
+        "dies": rig.entry("dies"),
+        "far": {"url": "https://x.example/mcp"},
+        "git": {"builtin": "git"},
+        "lost": {"command": "no-such-program"},
+        "nowhere": {"command": "true", "cwd": "/no/such/directory"},
+        "plain": rig.entry("plain"),
+        "unset": {"command": "true", "args": ["${ENV:NOT_SET}"]},
+    }));
+    assert_snapshot!(rig.seen(&rig.run(&["test", "--policy", "policy"])), @"
+    dies: failed: the server ended (exit status: 3); it wrote: first / last words
+    far: skipped: servers by `url` are not part of this version yet
+    git: skipped: the built-in `git` server is not part of this version yet
+    lost: failed: there is no program `no-such-program` in `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`; install it, write its whole path, or add its directory to the `PATH` in its environment
+    nowhere: failed: cannot use the working directory `/no/such/directory`: No such file or directory (os error 2); make the directory, or name one that you may enter
+    plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms
+      policy: unknown, every call will be denied: hidden
+      policy: draft, every call needs a person at least: sum
+      hidden: withheld: what the server says of it holds the invisible character U+E0041
+      hidden: schema: `pattern` with `(?=x)y` at `/properties/a`: it is not checked: look-around cannot be checked
+      the tool `no schema` cannot be used: `no schema` is no tool name: only `A-Z`, `a-z`, `0-9`, `_`, `-`, `.`, `/` and `:` may appear
+      the tool `away` cannot be used: its input schema: at the root: `$ref` leads out of this schema: `https://x.example`
+    unset: failed: `args`: `${ENV:NOT_SET}` is not set in our environment, or is a key that we took out of it
+    --- exit 1
+    ");
+    assert_snapshot!(rig.seen(&rig.run(&["test", "git", "nope"])), @"
+    --- stderr
+    error: there is no server `nope`
+
+    hint: there are dies, far, git, lost, nowhere, plain, unset
+    --- exit 1
+    ");
+    assert_snapshot!(rig.seen(&rig.run(&["test", "git"])), @"
+    git: failed: the built-in `git` server is not part of this version yet
+    --- exit 1
+    ");
+    assert_eq!(rig.run(&["test", "plain"]).code, 0);
+    assert_eq!(rig.run(&["test", "plain", "--policy", "nope"]).code, 1);
+    assert_eq!(rig.pins(), None);
+    assert_eq!(rig.left_behind(), [] as [String; 0]);
+}
+
+#[test]
+fn a_test_in_json_holds_every_tool() {
+    let rig = Rig::new();
+    rig.configure(&json!({"lost": {"command": "no-such-program"}, "plain": rig.entry("plain")}));
+    let output = rig.run(&["test", "--json"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let mut rows: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert!(rows[0]["problem"].as_str().unwrap().starts_with("there is no program"), "{rows}");
+    assert_eq!((&rows[0]["result"], &rows[0]["tools"]), (&json!("failed"), &json!([])));
+    assert!(rows[1]["server"]["startMs"].take().is_u64());
+    assert_eq!(
+        rows[1],
+        json!({
+            "name": "plain",
+            "result": "works",
+            "server": {"name": "plain", "version": "1.0", "protocol": "2025-11-25", "startMs": null},
+            "tools": [
+                {"name": "echo", "withheld": null, "policy": "unknown", "notes": []},
+                {"name": "sum", "withheld": null, "policy": "unknown", "notes": []},
+            ],
+            "unusable": [],
+        })
+    );
+    let ours = place().run(["servers", "test", "--json"]);
+    assert_eq!(ours.code, 0, "what is not there yet is not missed: {ours:?}");
+    let rows: Value = serde_json::from_str(&ours.stdout).unwrap();
+    let results: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["result"].as_str().unwrap()).collect();
+    assert_eq!(results, ["skipped", "works", "skipped"]);
+    let tools = rows[1]["tools"].as_array().unwrap();
+    assert!(10 < tools.len() && tools.iter().all(|tool| tool["policy"] == "annotated"), "{rows}");
+}
+
+#[test]
+fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
+    let rig = Rig::new();
+    let go = rig.place.path("go");
+    rig.says("plain", &json!({"tools": [], "wait": go}));
+    let mut child = Command::new(BINARY)
+        .args(["servers", "test"])
+        .env_clear()
+        .env("HOME", rig.place.path("home"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    assert_eq!(told, "ironcurtain: starting plain …\n");
+    rig.place.write("go", "");
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && stdout.starts_with("plain: works:"), "{stdout}");
+}
+
+#[test]
+fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
+    let rig = Rig::new();
+    let mut entry = rig.entry("plain");
+    entry["env"] = json!({"TOKEN": "secret-value"});
+    entry["cwd"] = json!("${SANDBOX}");
+    rig.configure(&json!({"plain": entry}));
+    let said = rig.at_terminal(&["y\\n", "yes\\n"], &["trust", "plain"]);
+    assert_snapshot!(rig.seen(&said), @r#"
+    plain: nothing is known of it yet; it is started in this way:
+          + command: python3
+          + args: [ROOT]/plain.py
+          + args: [ROOT]/plain.json
+          + env: TOKEN
+          + cwd: ${SANDBOX}
+    Start it in this way, to look at its tools? [y/N] y
+    plain: it calls itself `plain` 1.0, and lists 2 tools
+      new: echo
+        description:
+          + Gives back.
+        inputSchema:
+          + {
+          +   "properties": {
+          +     "text": {
+          +       "type": "string"
+          +     }
+          +   },
+          +   "type": "object"
+          + }
+      new: sum
+        title:
+          + Sum
+        inputSchema:
+          + {
+          +   "type": "object"
+          + }
+    plain: tools: 2 new, 0 changed, 0 gone
+    Trust this? [y/N] yes
+    plain is trusted as it is now, with 2 tools
+    --- exit 0
+    "#);
+    assert!(!rig.pins().unwrap().contains("secret-value"));
+    assert_eq!(rig.identity("plain"), "trusted");
+    assert_snapshot!(rig.seen(&rig.at_terminal(&[], &["trust", "plain"])), @"
+    plain: nothing has changed since 2026-01-01T00:00:00.000Z: it is started in the same way, and its 2 tools are as trusted
+    --- exit 0
+    ");
+}
+
+#[test]
+fn a_person_is_shown_what_changed() {
+    let rig = Rig::new().scripted();
+    let old = json!({"name": "old", "inputSchema": {}});
+    rig.says("plain", &json!({"tools": [echo("One.\nTwo.\nThree."), sum(), old]}));
+    assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
+    let before = rig.pins();
+    let mut sum = sum();
+    sum["title"] = json!("Total");
+    sum["inputSchema"]["properties"] = json!({"a": {"type": "number"}});
+    sum["annotations"] = json!({"readOnlyHint": true});
+    let new = json!({"name": "new", "description": "New.", "inputSchema": {}});
+    rig.says("plain", &json!({"tools": [echo("One.\nTwo and a half.\nThree."), sum, new]}));
+    assert_snapshot!(rig.seen(&rig.at_terminal(&["n\\n"], &["trust", "plain"])), @r#"
+    plain: it calls itself `plain` 1.0, and lists 3 tools
+      changed: echo
+        description:
+            One.
+          - Two.
+          + Two and a half.
+            Three.
+      new: new
+        description:
+          + New.
+        inputSchema:
+          + {}
+      changed: sum
+        title:
+          - Sum
+          + Total
+        inputSchema:
+            {
+          +   "properties": {
+          +     "a": {
+          +       "type": "number"
+          +     }
+          +   },
+              "type": "object"
+            }
+        annotations:
+          + {
+          +   "readOnlyHint": true
+          + }
+      gone: old
+    plain: tools: 1 new, 2 changed, 1 gone
+    Trust this? [y/N] n
+    plain is not trusted; nothing was recorded
+    --- exit 1
+    "#);
+    assert_eq!(rig.pins(), before);
+    assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
+    assert_ne!(rig.pins(), before);
+    let test = rig.run(&["test"]);
+    assert!(!test.stdout.contains("withheld"), "{test:?}");
+}
+
+#[test]
+fn what_cannot_be_trusted_is_said_to_be() {
+    let rig = Rig::new().scripted();
+    rig.says("dies", &json!({"stderr": "last words", "exit": 3}));
+    rig.configure(&json!({
+        "dies": rig.entry("dies"),
+        "far": {"url": "https://x.example/mcp"},
+        "filesystem": {"builtin": "filesystem"},
+    }));
+    assert_snapshot!(rig.seen(&rig.run(&["trust", "filesystem", "--yes"])), @"
+    --- stderr
+    error: `filesystem` is part of this program, and trusted as far as the program is
+    --- exit 2
+    ");
+    assert_snapshot!(rig.seen(&rig.run(&["trust", "far", "--yes"])), @"
+    --- stderr
+    error: `far`: servers by `url` are not part of this version yet
+    --- exit 1
+    ");
+    assert_snapshot!(rig.seen(&rig.run(&["trust", "plain", "--yes"])), @"
+    --- stderr
+    error: there is no server `plain`
+
+    hint: there are dies, far, filesystem
+    --- exit 1
+    ");
+    assert_snapshot!(rig.seen(&rig.run(&["trust", "dies", "--yes"])), @"
+    dies: nothing is known of it yet; it is started in this way:
+          + command: python3
+          + args: [ROOT]/plain.py
+          + args: [ROOT]/dies.json
+    --- stderr
+    error: the server `dies` cannot be looked at: the server ended (exit status: 3); it wrote: last words
+
+    hint: nothing was recorded
+    --- exit 1
+    ");
+    assert_eq!(rig.pins(), None);
+}
+
+#[test]
+fn the_help_is_complete() {
+    let place = place();
+    for words in [
+        &["servers"][..],
+        &["servers", "list"],
+        &["servers", "test"],
+        &["servers", "trust"],
+        &["doctor"],
+    ] {
+        let output = place.run([words, &["--help"]].concat());
+        assert!(output.code == 0 && output.stdout.contains("Usage: ironcurtain"), "{output:?}");
+        let page = place.run([&["man"], words].concat());
+        assert!(page.code == 0 && page.stdout.contains(".TH"), "{page:?}");
+    }
+    let usage = |words: &[&str]| place.run(words).code;
+    assert_eq!(usage(&["servers", "trust"]), 2);
+    assert_eq!(usage(&["servers", "list", "--nope"]), 2);
+    assert_eq!(usage(&["doctor", "extra"]), 2);
+    assert_snapshot!(place.run(["servers", "--help"]).stdout, @"
+    Show the MCP servers, try them, trust them
+
+    Usage: ironcurtain servers <COMMAND>
+
+    Commands:
+      list   Show the configured servers
+      test   Start servers, list their tools, and end them again
+      trust  Look at what has changed about a server since it was trusted, and trust it as it is now
+      help   Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+    ");
+}

@@ -1,0 +1,50 @@
+"""Runs a command at a terminal of its own, and answers its questions.
+
+usage: answers.py [--early TEXT FILE] [ANSWER ...] -- COMMAND ...
+
+A question is whatever ends in `[y/N] `; each is answered with the next ANSWER, in which `\\n`, `\\x03` and
+the like mean what they mean in Python. With `--early`, TEXT is typed at once, and then FILE is made.
+Prints what the command wrote to the terminal, and ends as the command ended: with its exit code, or with
+128 and the number of the signal.
+"""
+
+import os
+import pty
+import sys
+
+
+def typed(text):
+    return text.encode().decode("unicode_escape").encode()
+
+
+def main():
+    words = sys.argv[1:]
+    split = words.index("--")
+    answers, command = words[:split], words[split + 1 :]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp(command[0], command)
+    if answers[:1] == ["--early"]:
+        os.write(terminal, typed(answers[1]))
+        open(answers[2], "w", encoding="utf-8").close()
+        answers = answers[3:]
+    seen = b""
+    answered = 0
+    while True:
+        try:
+            some = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not some:
+            break
+        seen += some
+        if seen[answered:].endswith(b"[y/N] ") and answers:
+            answered = len(seen)
+            os.write(terminal, typed(answers.pop(0)))
+    sys.stdout.buffer.write(seen.replace(b"\r\n", b"\n"))
+    sys.stdout.flush()
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    sys.exit(ended if ended >= 0 else 128 - ended)
+
+
+main()
