@@ -79,6 +79,11 @@ impl Samples {
     }
 }
 
+/// Returns how many a second `n` in `elapsed` are.
+pub(crate) fn per_second(n: usize, elapsed: Duration) -> f64 {
+    f64::from(u32::try_from(n).unwrap_or(u32::MAX)) / elapsed.as_secs_f64()
+}
+
 /// Prints a time in the unit that suits it.
 fn shown(time: Duration) -> String {
     let us = time.as_secs_f64() * 1e6;

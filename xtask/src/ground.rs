@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A temporary place.
 #[derive(Debug)]
@@ -20,7 +20,8 @@ impl Ground {
         for name in ["home", "policy", "sandbox"] {
             std::fs::create_dir(ground.path(name))?;
         }
-        let write = |name: &str, value: &Value| std::fs::write(ground.path(name), value.to_string());
+        let write =
+            |name: &str, value: &Value| std::fs::write(ground.path(name), value.to_string());
         write("servers.json", servers)?;
         write("policy/tool-annotations.json", annotations)?;
         let within = ground.path("sandbox");
@@ -59,16 +60,11 @@ impl Ground {
 }
 
 /// Annotates tools whose `path` is read; all other arguments mean nothing.
-pub fn reading(server: &str, tools: &[(&str, &[&str])]) -> Value {
-    let tools: Vec<Value> = tools
-        .iter()
-        .map(|(tool, others)| {
-            let mut args = json!({"path": ["read-path"]});
-            for other in *others {
-                args[other] = json!(["none"]);
-            }
-            json!({"toolName": tool, "args": args})
-        })
-        .collect();
-    json!({"servers": {server: {"tools": tools}}})
+pub fn reading(tools: &[(&str, &[&str])]) -> Vec<Value> {
+    let annotation = |(tool, others): &(&str, &[&str])| {
+        let mut args = Map::from_iter([("path".to_owned(), json!(["read-path"]))]);
+        args.extend(others.iter().map(|other| ((*other).to_owned(), json!(["none"]))));
+        json!({"toolName": tool, "args": args})
+    };
+    tools.iter().map(annotation).collect()
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::ensure;
 use serde_json::{Value, json};
 
-use crate::bench::{build_binary, run_optimised};
+use crate::bench::{build_binary, per_second, run_optimised};
 use crate::ground::{Ground, reading};
 use crate::peer::{Peer, descriptors, memory_kib};
 
@@ -26,12 +26,14 @@ pub fn run(n_calls: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     let binary = build_binary()?;
     let this = std::env::current_exe()?;
-    let mut annotations = reading("s", &[("read", &["count"])]);
     let file = |tool: &str, args: Value| json!({"toolName": tool, "args": args});
-    annotations["servers"]["filesystem"] = json!({"tools": [
-        file("read_file", json!({"path": ["read-path"], "head": ["none"], "tail": ["none"]})),
-        file("write_file", json!({"path": ["write-path"], "content": ["none"]})),
-    ]});
+    let annotations = json!({"servers": {
+        "s": {"tools": reading(&[("read", &["count"])])},
+        "filesystem": {"tools": [
+            file("read_file", json!({"path": ["read-path"], "head": ["none"], "tail": ["none"]})),
+            file("write_file", json!({"path": ["write-path"], "content": ["none"]})),
+        ]},
+    }});
     let servers = json!({
         "s": {"command": this, "args": ["echo-server"]},
         "filesystem": {"builtin": "filesystem"},
@@ -45,8 +47,12 @@ pub fn run(n_calls: usize, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut call = || {
         count += 1;
         match count % 10 {
-            0 => json!({"name": "filesystem__write_file", "arguments": {"path": scratch, "content": count.to_string()}}),
-            1..=3 => json!({"name": "filesystem__read_file", "arguments": {"path": path, "head": count}}),
+            0 => {
+                json!({"name": "filesystem__write_file", "arguments": {"path": scratch, "content": count.to_string()}})
+            }
+            1..=3 => {
+                json!({"name": "filesystem__read_file", "arguments": {"path": path, "head": count}})
+            }
             _ => json!({"name": "s__read", "arguments": {"path": path, "count": count}}),
         }
     };
@@ -58,7 +64,7 @@ pub fn run(n_calls: usize, out: &mut dyn Write) -> anyhow::Result<()> {
         proxy.fly(leg, FLYING, &mut call)?;
         n_done += leg;
         let now = (memory_kib(proxy.pid(), "VmRSS")?, descriptors(proxy.pid())?);
-        let per_second = leg as f64 / leg_start.elapsed().as_secs_f64();
+        let per_second = per_second(leg, leg_start.elapsed());
         writeln!(out, "| {n_done} | {per_second:.0} | {} KiB | {} |", now.0, now.1)?;
         out.flush()?;
         let (rss, open) = *settled.get_or_insert(now);

@@ -110,11 +110,11 @@ impl Broker {
         let request_id = self.request_id();
         // A call that is taken back before it was judged has left no trace that a record could name.
         let found = async {
-            let found = self.find(&asked.name).await;
+            // What is offered may change while the call waits for its turn.
             if let Some(turn) = &mut flight.turn {
                 turn.come().await;
             }
-            found
+            self.find(&asked.name).await
         };
         match flight.cancel.clone().run_until_cancelled(found).await {
             None => Reply::Nothing,

@@ -123,7 +123,8 @@ fn command(line: &CommandLine, lent: &Lent) -> Result<ChildSpec, LaunchFault> {
         environment,
         directory: match &line.directory {
             Some(directory) => PathBuf::from(fill("cwd", directory)?),
-            None => lent.sandbox.as_path().to_owned(),
+            // SECURITY: many programs load code from where they run, and the sandbox is the agent's.
+            None => lent.private.clone(),
         },
         grace: GRACE,
     })
@@ -251,7 +252,7 @@ mod tests {
         };
         let spec = command(&line, &lent()).unwrap();
         assert_eq!(spec.arguments, ["a b", "; rm -rf /"]);
-        assert_eq!(spec.directory, PathBuf::from("/s a"));
+        assert_eq!(spec.directory, PathBuf::from("/private"), "not where the agent writes");
         let environment: Vec<String> = spec
             .environment
             .iter()

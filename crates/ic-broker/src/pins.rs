@@ -16,7 +16,7 @@ use crate::tool::{self, Tool};
 /// The largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
 /// What the file may cost; a tool is deeper in it than in the message that it came in.
-const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 80 };
+const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 80, values_max: 8 << 20 };
 
 /// How a server is started, in the form in which it is compared and shown.
 #[derive(Clone, Debug)]

@@ -71,7 +71,7 @@ pub async fn probe(
     let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
     let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     connection.end("it was looked at");
-    let words = running.stop().await;
+    let words = running.stop().await.in_full();
     let (introduction, tools, unusable) =
         met.map_err(|error| ProbeError::Server(format!("{error}{words}")))?;
     Ok(Probed { introduction, tools, unusable, start_ms, confinement })

@@ -136,6 +136,31 @@ pub(crate) struct Unavailable {
     why: Arc<str>,
 }
 
+/// Why a server is down.
+///
+/// What a server says of its own end was never looked at by anybody, so a model hears it in our
+/// words alone.
+#[derive(Debug)]
+struct Trouble {
+    /// In our words.
+    why: String,
+    /// With the server's own, for a person and for the log.
+    in_full: String,
+}
+
+impl Trouble {
+    fn ours(why: String) -> Self {
+        Self { in_full: why.clone(), why }
+    }
+
+    fn ended(why: &str, in_full: &str, ending: &process::Ending) -> Self {
+        Self {
+            why: format!("{why}{}", ending.status),
+            in_full: format!("{in_full}{}", ending.in_full()),
+        }
+    }
+}
+
 /// A place in the order of calls; dropped when the call is done, or is taken back.
 #[derive(Debug)]
 pub(crate) struct Turn {
@@ -249,7 +274,7 @@ impl Server {
                     server.yard.tasks.spawn(watching);
                     Ok(live)
                 }
-                Err(why) => Err(server.down(&why, failures)),
+                Err(trouble) => Err(server.down(&trouble, failures)),
             };
             // Nobody may be waiting any more.
             tell.send(Some(started)).ok();
@@ -258,28 +283,29 @@ impl Server {
     }
 
     /// Starts the server, meets it and lists its tools; says why if that cannot be.
-    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, process::Running), String> {
+    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, process::Running), Trouble> {
         if self.yard.stop.is_cancelled() {
-            return Err("the session ends".to_owned());
+            return Err(Trouble::ours("the session ends".to_owned()));
         }
-        let spec = self.spec.as_ref().map_err(ToString::to_string)?;
-        self.refuse_if_changed()?;
+        let spec = self.spec.as_ref().map_err(|fault| Trouble::ours(fault.to_string()))?;
+        self.refuse_if_changed().map_err(Trouble::ours)?;
         let Yard { launcher, roots, tasks, .. } = &*self.yard;
         let host = process::Host { name: &self.name, launcher, roots, tasks };
         let server = Arc::clone(self);
-        let (running, connection) = process::start(&host, spec, move |news| server.news(news))?;
+        let (running, connection) =
+            process::start(&host, spec, move |news| server.news(news)).map_err(Trouble::ours)?;
         let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
             Ok((introduction, tools, unusable)) => {
-                self.table(tools, unusable).map(|table| (introduction, table))
+                let table = self.table(tools, unusable).map_err(Trouble::ours);
+                table.map(|table| (introduction, table))
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(Trouble { why: error.in_our_words(), in_full: error.to_string() }),
         };
         let (introduction, table) = match met {
             Ok(met) => met,
-            Err(why) => {
+            Err(Trouble { why, in_full }) => {
                 connection.end(&why);
-                let words = running.stop().await;
-                return Err(format!("{why}{words}"));
+                return Err(Trouble::ended(&why, &in_full, &running.stop().await));
             }
         };
         let live = Arc::new(Live {
@@ -331,20 +357,22 @@ impl Server {
         }
         live.connection.end("the session ends");
         let why = live.connection.why_over_text();
-        let words = running.stop().await;
+        let trouble = Trouble::ended(&why, &why, &running.stop().await);
         let has_recovered = HEALTHY_AFTER <= Instant::now() - live.since;
-        self.down(&format!("{why}{words}"), if has_recovered { 0 } else { failures });
+        self.down(&trouble, if has_recovered { 0 } else { failures });
         live.gone.cancel();
     }
 
     /// Notes that the server is down, and when it may be tried again.
-    fn down(&self, why: &str, failures: u32) -> Unavailable {
+    fn down(&self, trouble: &Trouble, failures: u32) -> Unavailable {
+        let Trouble { why, in_full } = trouble;
         let [first, longest] = BACK_OFF;
         let wait = first.saturating_mul(2_u32.saturating_pow(failures)).min(longest);
         let retry_at = Instant::now() + wait;
-        let down = Down { why: Arc::from(why), failures: failures.saturating_add(1), retry_at };
+        let down =
+            Down { why: Arc::from(why.as_str()), failures: failures.saturating_add(1), retry_at };
         *locked(&self.phase) = Phase::Down(down);
-        self.news(ServerNews::Down(why.to_owned()));
+        self.news(ServerNews::Down(in_full.clone()));
         self.unavailable(why)
     }
 

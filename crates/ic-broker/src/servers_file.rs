@@ -52,7 +52,7 @@ pub struct CommandLine {
     pub arguments: Vec<String>,
     /// What is written for it in its environment.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs; the sandbox if that is not said.
+    /// Where it runs; a directory of its own if that is not said.
     pub directory: Option<String>,
 }
 
@@ -73,7 +73,22 @@ impl ServersFile {
                 Ok((name, config))
             })
             .collect::<Result<_, _>>()
-            .map(Self)
+            .map(Self)?
+            .without_twins(source.file)
+    }
+
+    /// Refuses names under which tools of two servers could be offered alike: `x` and `x_`.
+    fn without_twins(self, file: &str) -> Result<Self, ArtifactError> {
+        let twin = self.0.keys().find(|name| {
+            name.as_str().strip_suffix('_').is_some_and(|other| self.0.contains_key(other))
+        });
+        match twin {
+            Some(name) => {
+                let reason = "another server has this name without the `_` at its end";
+                Err(ArtifactError::new(file, name.as_str(), reason))
+            }
+            None => Ok(self),
+        }
     }
 
     /// Returns the built-in servers, which are there when no file says otherwise.

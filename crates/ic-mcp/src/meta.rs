@@ -19,8 +19,8 @@ pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Who answers.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// What distributed tracing passes along.
-pub const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+/// The number of a distributed trace.
+pub const TRACE_PARENT: &str = "traceparent";
 
 /// Returns the `_meta` of a message's parameters.
 pub fn meta(params: &Object) -> Option<&Object> {

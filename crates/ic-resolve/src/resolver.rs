@@ -3,6 +3,7 @@
 //! Decides nothing. A value that cannot be resolved becomes an [`InvalidValue`], which the policy
 //! denies; so a mistake here makes a call impossible, not possible.
 
+mod carried;
 mod remotes;
 mod texts;
 
@@ -109,6 +110,7 @@ impl Resolver<'_> {
             let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
             replace(argument.place(), sent, &mut parts.sent);
         }
+        self.note_carried(&mut outcome.roles);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();

@@ -31,7 +31,8 @@ use streams::{Output, Ready};
 /// The longest line that is taken; what a file is replaced with has to fit.
 pub const LINE_BYTES_MAX: usize = 64 << 20;
 
-const JSON_LIMITS: JsonLimits = JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64 };
+const JSON_LIMITS: JsonLimits =
+    JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64, values_max: 200_000 };
 const QUEUE_LIMITS: Limits = Limits { workers: 8, jobs: 256, bytes: 128 << 20 };
 
 /// Why serving ended.

@@ -54,6 +54,8 @@ pub struct JsonLimits {
     pub bytes_max: usize,
     /// How deep arrays and objects may nest.
     pub depth_max: usize,
+    /// How many values there may be; each takes many times the memory that it takes in the text.
+    pub values_max: usize,
 }
 
 /// A document that was refused, and where.
@@ -74,6 +76,9 @@ pub enum JsonFault {
     /// Arrays and objects nest deeper than the limit.
     #[error("arrays and objects nest deeper than {0}")]
     TooDeep(usize),
+    /// There are more values than the limit.
+    #[error("there are more than {0} values")]
+    TooMany(usize),
     /// The document ends too early.
     #[error("unexpected end")]
     End,
@@ -81,7 +86,7 @@ pub enum JsonFault {
     #[error("expected {0}")]
     Expected(&'static str),
     /// A key occurs twice in one object.
-    #[error("duplicate key `{}`", .0.escape_debug())]
+    #[error("duplicate key `{}`", shortened(.0))]
     DuplicateKey(String),
     /// The bytes are no UTF-8.
     #[error("invalid UTF-8")]
@@ -91,11 +96,17 @@ pub enum JsonFault {
     LoneSurrogate,
 }
 
+/// Keeps the beginning of a key, in a form that can be shown.
+fn shortened(key: &str) -> String {
+    const CHARS_MAX: usize = 64;
+    key.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect()
+}
+
 impl JsonLimits {
     /// The limits of one call.
-    pub const CALL: Self = Self { bytes_max: 16 << 20, depth_max: 64 };
+    pub const CALL: Self = Self { bytes_max: 16 << 20, depth_max: 64, values_max: 200_000 };
     /// The limits of a policy file.
-    pub const ARTIFACT: Self = Self { bytes_max: 64 << 20, depth_max: 64 };
+    pub const ARTIFACT: Self = Self { bytes_max: 64 << 20, depth_max: 64, values_max: 8 << 20 };
 }
 
 impl Json {

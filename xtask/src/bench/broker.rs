@@ -77,8 +77,8 @@ fn compare(
         ground.path("servers.json"),
         json!({"s": {"command": program, "args": arguments}}).to_string(),
     )?;
-    let annotations = reading("s", &[(tool, others)]).to_string();
-    std::fs::write(ground.path("policy/tool-annotations.json"), annotations)?;
+    let annotations = json!({"servers": {"s": {"tools": reading(&[(tool, others)])}}});
+    std::fs::write(ground.path("policy/tool-annotations.json"), annotations.to_string())?;
 
     let mut direct = Peer::start(Command::new(&program).args(&arguments))?;
     let mut proxied = Peer::start(&mut ground.proxy(binary))?;
@@ -124,10 +124,7 @@ struct Timed {
 }
 
 impl Timed {
-    fn add(
-        &mut self,
-        fly: impl FnOnce() -> anyhow::Result<Vec<Duration>>,
-    ) -> anyhow::Result<()> {
+    fn add(&mut self, fly: impl FnOnce() -> anyhow::Result<Vec<Duration>>) -> anyhow::Result<()> {
         let start = Instant::now();
         let times = fly()?;
         self.elapsed += start.elapsed();
@@ -136,7 +133,7 @@ impl Timed {
     }
 
     fn per_second(&self) -> f64 {
-        self.samples.0.len() as f64 / self.elapsed.as_secs_f64()
+        super::per_second(self.samples.0.len(), self.elapsed)
     }
 
     fn row(&mut self, out: &mut dyn Write, what: &str, n_flying: usize) -> anyhow::Result<()> {
@@ -149,10 +146,8 @@ impl Timed {
 
 /// Times the start of a proxy until it has answered `initialize`.
 fn start_up(out: &mut dyn Write, binary: &Path) -> anyhow::Result<()> {
-    let ground = Ground::new(
-        &json!({"filesystem": {"builtin": "filesystem"}}),
-        &json!({"servers": {}}),
-    )?;
+    let ground =
+        Ground::new(&json!({"filesystem": {"builtin": "filesystem"}}), &json!({"servers": {}}))?;
     let mut starts = Samples::default();
     for _ in 0..STARTS {
         let peer = Peer::start(&mut ground.proxy(binary))?;

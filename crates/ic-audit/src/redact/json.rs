@@ -129,7 +129,8 @@ fn collect(entries: Vec<(String, Json)>) -> Object {
         let texts =
             entries.iter().map(|(key, value)| format!("{}:{value}", Json::from(key.as_str())));
         let text = format!("{{{}}}", texts.collect::<Vec<_>>().join(","));
-        let limits = JsonLimits { bytes_max: usize::MAX, depth_max: usize::MAX };
+        let limits =
+            JsonLimits { bytes_max: usize::MAX, depth_max: usize::MAX, values_max: usize::MAX };
         if let Ok(Json::Object(object)) = Json::parse(text.as_bytes(), limits) {
             return object;
         }

@@ -18,6 +18,8 @@ use crate::tool::offered_name;
 
 /// How long a list of tools waits for servers that start.
 const LIST_WAIT: Duration = Duration::from_secs(20);
+/// How long any later list waits.
+const LIST_WAIT_AGAIN: Duration = Duration::from_secs(2);
 
 /// The tools of all running servers, by the names under which they are offered.
 #[derive(Debug, Default)]
@@ -59,7 +61,12 @@ impl Broker {
             });
         }
         let all = async { while starting.join_next().await.is_some() {} };
-        tokio::time::timeout(LIST_WAIT, all).await.ok();
+        let wait = match locked(&self.last_list).is_some() {
+            // Whoever was given a list hears of it when another server is there.
+            true => LIST_WAIT_AGAIN,
+            false => LIST_WAIT,
+        };
+        tokio::time::timeout(wait, all).await.ok();
         // Starting goes on in tasks of its own; only our waiting ends here.
         let tools = self.offered_tools().await;
         *locked(&self.last_list) = Some(digest(&tools));

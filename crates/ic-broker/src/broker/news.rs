@@ -114,6 +114,8 @@ impl Broker {
                 event.insert("tools", n_tools as u64);
                 self.keep(event);
             }
+            // SECURITY: a server whose tools are all withheld has no other way to speak either.
+            ServerNews::Said(News::Log(_)) if !self.has_trusted_tool(server) => {}
             ServerNews::Said(News::Log(params)) => {
                 let text = self.redactor.mask_own_keys(Json::Object(params).to_string());
                 if let Ok(Json::Object(params)) = Json::parse(text.as_bytes(), JsonLimits::CALL) {
@@ -144,6 +146,11 @@ impl Broker {
             // Nobody may be listening.
             self.announcements.send(Announcement::ToolsChanged).ok();
         }
+    }
+
+    fn has_trusted_tool(&self, server: &ServerName) -> bool {
+        let live = self.servers.get(server).and_then(|server| server.running());
+        live.is_some_and(|live| live.tools().iter().any(|offer| offer.withheld.is_none()))
     }
 
     fn keep(&self, event: Object) {

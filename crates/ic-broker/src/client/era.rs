@@ -10,8 +10,6 @@ use crate::broker::Asked;
 
 /// The error of a request in a revision that is not spoken.
 const UNSUPPORTED_VERSION: i64 = -32_022;
-/// The longest text of tracing that is passed on: what its standards let everybody drop beyond.
-const TRACE_BYTES_MAX: usize = 8192;
 /// The longest name of a client that is kept.
 const NAME_CHARS_MAX: usize = 128;
 
@@ -222,8 +220,8 @@ pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
                             let id = Id::of_json(value);
                             token = Some(id.map_err(|_| "`progressToken` is no token".to_owned())?);
                         }
-                        // Nobody judges it, so it is held to what tracing needs.
-                        key if meta::TRACE.contains(&key) && is_short_text(&value) => {
+                        // Nobody judges it, so it is nothing but the number of a trace.
+                        meta::TRACE_PARENT if value.as_str().is_some_and(is_trace) => {
                             passed.insert(key, value);
                         }
                         // Whatever else stands there is between the client and us.
@@ -245,8 +243,12 @@ pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
     Ok((Asked { name, arguments, meta: passed }, token))
 }
 
-fn is_short_text(value: &Json) -> bool {
-    value.as_str().is_some_and(|text| text.len() <= TRACE_BYTES_MAX)
+/// Returns whether `text` is `VERSION-TRACE-PARENT-FLAGS`, in hexadecimal digits.
+fn is_trace(text: &str) -> bool {
+    let is_hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let parts: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    lengths == [2, 32, 16, 2] && parts.iter().all(|part| is_hex(part))
 }
 
 #[cfg(test)]

@@ -13,8 +13,15 @@ use crate::broker::Announcement;
 use crate::locked;
 
 /// The least severe message that the client wants to hear of, as a place in [`LEVELS`].
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Level(usize);
+
+/// Warnings and worse, until the client says otherwise: what servers say is text of strangers.
+impl Default for Level {
+    fn default() -> Self {
+        Self(3)
+    }
+}
 
 const LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];

@@ -25,7 +25,8 @@ use crate::locked;
 /// The longest line that a server may send.
 pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
 /// What one message of a server may cost.
-const LIMITS: JsonLimits = JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64 };
+const LIMITS: JsonLimits =
+    JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64, values_max: 200_000 };
 /// How many messages of ours may wait for a server that does not read.
 pub(super) const OUTBOX_MAX: usize = 256;
 /// How many answers that nobody waits for any more are remembered, to tell them from forged ones.
@@ -34,6 +35,8 @@ const GIVEN_UP_MAX: usize = 1024;
 const NOTIFICATION_BYTES_MAX: usize = 256 << 10;
 /// How much nonsense a server may send before the connection is ended.
 const STRIKES_MAX: u32 = 100;
+/// How many bytes of them within a second.
+const CHATTER_BYTES_MAX: usize = 4 << 20;
 /// How many requests and notifications a server may send beyond what a second gives back.
 const CHATTER_MAX: u32 = 1000;
 
@@ -269,9 +272,13 @@ pub(crate) struct Inbox {
     connection: Arc<Connection>,
     /// The answer to `roots/list`.
     roots: Json,
+    /// What must not be missed.
     news: mpsc::Sender<News>,
+    /// What may be.
+    logs: mpsc::Sender<News>,
     strikes: u32,
     chatter: u32,
+    chatter_bytes: usize,
     chatter_since: tokio::time::Instant,
 }
 
@@ -294,9 +301,23 @@ fn answered_id(line: &[u8]) -> Option<u64> {
 pub(super) struct Misbehaved(pub(super) &'static str);
 
 impl Inbox {
-    pub(super) fn new(connection: Arc<Connection>, roots: Json, news: mpsc::Sender<News>) -> Self {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        roots: Json,
+        news: mpsc::Sender<News>,
+        logs: mpsc::Sender<News>,
+    ) -> Self {
         let chatter_since = tokio::time::Instant::now();
-        Self { connection, roots, news, strikes: 0, chatter: 0, chatter_since }
+        Self {
+            connection,
+            roots,
+            news,
+            logs,
+            strikes: 0,
+            chatter: 0,
+            chatter_bytes: 0,
+            chatter_since,
+        }
     }
 
     /// Takes in one line.
@@ -307,14 +328,14 @@ impl Inbox {
         match Message::parse(line, LIMITS) {
             Ok(Message::Response(response)) => self.answer(response),
             Ok(Message::Notification(notification)) => {
-                self.count_chatter()?;
+                self.count_chatter(line.len())?;
                 match line.len() <= NOTIFICATION_BYTES_MAX {
                     true => self.hear(notification),
                     false => self.strike(),
                 }
             }
             Ok(Message::Request(request)) => {
-                self.count_chatter()?;
+                self.count_chatter(line.len())?;
                 let outcome = self.asked(&request.method);
                 let line = Message::from(Response { id: Some(request.id), outcome }).to_line();
                 // A server that asks and does not read gets no answer.
@@ -368,13 +389,21 @@ impl Inbox {
             "notifications/message" => {
                 let logger = params.get("logger").and_then(Json::as_str).unwrap_or_default();
                 let name = format!("{}/{logger}", self.connection.server);
-                params.insert("logger", name.trim_end_matches('/'));
-                News::Log(params)
+                let mut log = Object::new();
+                log.insert("logger", name.trim_end_matches('/'));
+                for key in ["level", "data"] {
+                    if let Some(value) = params.remove(key) {
+                        log.insert(key, value);
+                    }
+                }
+                // A log that nobody has time for is dropped.
+                self.logs.try_send(News::Log(log)).ok();
+                return Ok(());
             }
             // Whatever else a server may say is about things that we do not offer.
             _ => return Ok(()),
         };
-        // News that nobody has time for is dropped; a changed list is looked at again anyway.
+        // There is room for all that a server may say in a second.
         self.news.try_send(news).ok();
         Ok(())
     }
@@ -421,13 +450,14 @@ impl Inbox {
         }
     }
 
-    fn count_chatter(&mut self) -> Result<(), Misbehaved> {
+    fn count_chatter(&mut self, n_bytes: usize) -> Result<(), Misbehaved> {
         let now = tokio::time::Instant::now();
         if Duration::from_secs(1) <= now - self.chatter_since {
-            (self.chatter, self.chatter_since) = (0, now);
+            (self.chatter, self.chatter_bytes, self.chatter_since) = (0, 0, now);
         }
         self.chatter += 1;
-        match self.chatter <= CHATTER_MAX {
+        self.chatter_bytes = self.chatter_bytes.saturating_add(n_bytes);
+        match self.chatter <= CHATTER_MAX && self.chatter_bytes <= CHATTER_BYTES_MAX {
             true => Ok(()),
             false => Err(Misbehaved("the server flooded us with messages that nobody asked for")),
         }

@@ -20,6 +20,8 @@ const TOOLS_MAX: usize = 1000;
 const PAGES_MAX: usize = 100;
 /// How much it may say of them: all of it is kept, and goes to clients in one line with the others'.
 const LIST_BYTES_MAX: usize = 1 << 20;
+/// How long reading all of them may take; nobody else is served meanwhile.
+const READ_MAX: Duration = Duration::from_secs(1);
 
 /// What is known of a server after we have met.
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ pub enum HandshakeError {
     #[error("{0}")]
     Unanswered(String),
     /// The server refused.
-    #[error("it answered `{method}` with an error: {error}")]
+    #[error("it answered `{method}` with an error: {}", shortened(&.error.message))]
     Refused {
         /// What we asked.
         method: &'static str,
@@ -54,12 +56,33 @@ pub enum HandshakeError {
     /// The server speaks a revision that we do not know.
     #[error("it speaks the protocol revision `{}`, which we do not know", .0.escape_debug())]
     Version(String),
+    /// The schemas of its tools are meant to keep us busy.
+    #[error("reading the schemas of its tools takes too long")]
+    TooMuch,
     /// The server has too many tools.
     #[error(
         "it lists more than {TOOLS_MAX} tools, in more than {PAGES_MAX} pages, or says more than \
          {LIST_BYTES_MAX} bytes of them"
     )]
     TooMany,
+}
+
+impl HandshakeError {
+    /// Says what went wrong without a word of the server's.
+    pub(crate) fn in_our_words(&self) -> String {
+        match self {
+            Self::Refused { method, .. } => format!("it answered `{method}` with an error"),
+            Self::Version(_) => "it speaks a protocol revision that we do not know".to_owned(),
+            Self::Unanswered(_) | Self::Shape(_) | Self::TooMuch | Self::TooMany => {
+                self.to_string()
+            }
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 300;
+    text.chars().take(CHARS_MAX).collect()
 }
 
 impl From<Unanswered> for HandshakeError {
@@ -173,7 +196,7 @@ pub(super) async fn list_tools(
     const METHOD: &str = "tools/list";
     let (mut tools, mut unusable) = (BTreeMap::new(), Vec::new());
     let (mut cursor, mut n_bytes): (Option<Json>, usize) = (None, 0);
-    let deadline = Instant::now() + limit;
+    let (deadline, mut spent) = (Instant::now() + limit, Duration::ZERO);
     for _ in 0..PAGES_MAX {
         let limit = deadline.saturating_duration_since(Instant::now());
         let asking = Asking { progress: None, cancel, limit };
@@ -201,7 +224,13 @@ pub(super) async fn list_tools(
                         if LIST_BYTES_MAX < n_bytes {
                             return Err(HandshakeError::TooMany);
                         }
-                        match Tool::read(entry) {
+                        let began = Instant::now();
+                        let read = Tool::read(entry);
+                        spent += began.elapsed();
+                        if READ_MAX < spent {
+                            return Err(HandshakeError::TooMuch);
+                        }
+                        match read {
                             // Of two tools with one name the first counts.
                             Ok(tool) => {
                                 tools.entry(tool.name.clone()).or_insert(tool);

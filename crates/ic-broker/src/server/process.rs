@@ -27,8 +27,10 @@ const WORD_BYTES_MAX: usize = 512;
 const TOGETHER_MAX: usize = 64;
 /// How long a server that does not listen any more may still answer.
 const DEAF_MAX: Duration = Duration::from_secs(1);
-/// How many news of one server wait to be heard.
-const NEWS_MAX: usize = 64;
+/// How many news of one server wait to be heard: more than it may send in a second.
+const NEWS_MAX: usize = 2048;
+/// How many messages for the log wait; what comes on top is dropped.
+const LOGS_MAX: usize = 64;
 
 /// What a process is started with, besides what is written out for it.
 #[derive(Debug)]
@@ -51,6 +53,25 @@ pub(crate) struct Running {
     hearing: tokio::task::JoinHandle<()>,
 }
 
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    /// Its status, in our words.
+    pub(crate) status: String,
+    /// What it wrote last: words of a stranger, for a person and for the log, never for a model.
+    words: String,
+}
+
+impl Ending {
+    /// Returns both, for a person.
+    pub(crate) fn in_full(&self) -> String {
+        match self.words.as_str() {
+            "" => self.status.clone(),
+            words => format!("{}; it wrote: {words}", self.status),
+        }
+    }
+}
+
 /// Starts the process and everything that carries messages from and to it.
 ///
 /// What the server says of its own accord, on either stream, is told to `tell`.
@@ -66,11 +87,13 @@ pub(crate) fn start(
     let Child { stdin, stdout, stderr, process } = child;
     let (connection, outgoing) = Connection::new(host.name.clone());
     let (news, heard) = mpsc::channel(NEWS_MAX);
-    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news);
+    let (logs, logged) = mpsc::channel(LOGS_MAX);
+    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs);
     let words = Arc::new(Mutex::new(VecDeque::new()));
     host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
     host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));
     host.tasks.spawn(pass_on(heard, tell.clone()));
+    host.tasks.spawn(pass_on(logged, tell.clone()));
     let hearing = host.tasks.spawn(hear(stderr, Arc::clone(&words), tell));
     Ok((Running { process, words, hearing }, connection))
 }
@@ -183,20 +206,20 @@ impl Running {
         self.process.confinement()
     }
 
-    /// Ends the process and returns how it ended and what it wrote last, in words.
-    pub(crate) async fn stop(mut self) -> String {
-        let ended = match self.process.stop().await {
+    /// Ends the process and returns how it ended.
+    pub(crate) async fn stop(mut self) -> Ending {
+        let status = match self.process.stop().await {
             Ok(status) => format!(" ({status})"),
             Err(error) => format!(" (and cannot be ended: {error})"),
         };
         // The process is gone, and with it the other end of its standard error.
         let patience = Duration::from_millis(200);
-        tokio::time::timeout(patience, self.hearing).await.ok();
-        let words = locked(&self.words);
-        if words.is_empty() {
-            return ended;
+        if tokio::time::timeout(patience, &mut self.hearing).await.is_err() {
+            // Somebody else holds it, and may do so for ever.
+            self.hearing.abort();
         }
+        let words = locked(&self.words);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        format!("{ended}; it wrote: {}", words.join(" / "))
+        Ending { status, words: words.join(" / ") }
     }
 }

@@ -18,7 +18,8 @@ use crate::prepare::is_foreign_config;
 /// The largest configuration file.
 pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// The same, and how deep it may nest.
-pub(crate) const LIMITS: JsonLimits = JsonLimits { bytes_max: 1 << 20, depth_max: 16 };
+pub(crate) const LIMITS: JsonLimits =
+    JsonLimits { bytes_max: 1 << 20, depth_max: 16, values_max: 1 << 16 };
 /// The version of the format that this program reads and writes.
 const VERSION: &str = "1";
 

@@ -4,7 +4,7 @@ use ic_schema::{Schema, SchemaFault};
 use ic_types::{Json, JsonLimits, Object};
 
 pub(crate) fn json(text: &str) -> Json {
-    match Json::parse(text.as_bytes(), JsonLimits::CALL) {
+    match Json::parse(text.as_bytes(), JsonLimits::ARTIFACT) {
         Ok(json) => json,
         Err(error) => panic!("{error}: {text}"),
     }

@@ -19,6 +19,8 @@ use super::view::Rights;
 use super::walk::ENTRIES_MAX;
 use crate::tools::{Cancel, ToolResult};
 
+/// The longest listing; even if each of its bytes is escaped, a client can take the line.
+const LISTING_BYTES_MAX: usize = 4 << 20;
 /// How wide names are made in a listing with sizes.
 const NAME_WIDTH: usize = 30;
 const SIZE_WIDTH: usize = 12;
@@ -29,6 +31,10 @@ pub(super) fn list(reach: &Reach, arguments: Arguments<'_>) -> Result<ToolResult
     let entries = std::mem::take(&mut listing.entries);
     let mut text = String::new();
     for entry in &entries {
+        if LISTING_BYTES_MAX < text.len() {
+            text.push_str("[cut: the listing is too long]\n");
+            break;
+        }
         // Writing to a string cannot fail.
         writeln!(text, "{} {}", label(entry.kind), show::name(&entry.name)).ok();
     }
@@ -68,6 +74,10 @@ pub(super) fn list_with_sizes(
     }
     let mut text = String::new();
     for (entry, n_bytes) in &entries {
+        if LISTING_BYTES_MAX < text.len() {
+            text.push_str("[cut: the listing is too long]\n");
+            break;
+        }
         let (label, name) = (label(entry.kind), show::name(&entry.name));
         // Writing to a string cannot fail.
         match entry.kind {

@@ -94,7 +94,8 @@ pub enum ViewError {
 const DIRECTORIES_MAX: usize = 512;
 /// The most paths that are left out.
 const LEAVE_OUT_MAX: usize = 4096;
-const JSON_LIMITS: JsonLimits = JsonLimits { bytes_max: 1 << 20, depth_max: 8 };
+const JSON_LIMITS: JsonLimits =
+    JsonLimits { bytes_max: 1 << 20, depth_max: 8, values_max: 1 << 16 };
 
 impl View {
     /// Reads a view, such as

@@ -9,7 +9,13 @@ const KEYS_SCANNED_MAX: usize = 16;
 
 /// Parses a whole document.
 pub(super) fn document(bytes: &[u8], limits: JsonLimits) -> Result<Json, JsonError> {
-    let mut parser = Parser { bytes, at: 0, depth_left: limits.depth_max, limits };
+    let mut parser = Parser {
+        bytes,
+        at: 0,
+        depth_left: limits.depth_max,
+        values_left: limits.values_max,
+        limits,
+    };
     if limits.bytes_max < bytes.len() {
         return Err(parser.error(JsonFault::TooLong(limits.bytes_max)));
     }
@@ -25,11 +31,16 @@ struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     depth_left: usize,
+    values_left: usize,
     limits: JsonLimits,
 }
 
 impl Parser<'_> {
     fn value(&mut self) -> Result<Json, JsonError> {
+        self.values_left = match self.values_left.checked_sub(1) {
+            Some(left) => left,
+            None => return Err(self.error(JsonFault::TooMany(self.limits.values_max))),
+        };
         self.skip_space();
         match self.peek() {
             Some(b'{') => self.nested(Self::object),

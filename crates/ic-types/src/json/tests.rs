@@ -11,7 +11,8 @@ fn parse(text: &str) -> Json {
 
 #[track_caller]
 fn refuses(bytes: &[u8], expected: &str) {
-    let error = Json::parse(bytes, JsonLimits { bytes_max: 1000, depth_max: 4 }).unwrap_err();
+    let error = Json::parse(bytes, JsonLimits { bytes_max: 1000, depth_max: 4, values_max: 100 })
+        .unwrap_err();
     assert_eq!(error.to_string(), expected, "{}", String::from_utf8_lossy(bytes));
 }
 
@@ -142,7 +143,10 @@ fn other_deserializers_can_bring_json_too_and_duplicate_keys_are_refused() {
 #[test]
 fn an_object_with_very_many_keys_is_copied_and_compared() {
     let keys: Vec<String> = (0..200_000).map(|n| format!("\"k{n}\":{n}")).collect();
-    let object = parse(&format!("{{{}}}", keys.join(",")));
+    let text = format!("{{{}}}", keys.join(","));
+    let refused = Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap_err();
+    assert!(refused.to_string().starts_with("there are more than 200000 values"), "{refused}");
+    let object = Json::parse(text.as_bytes(), JsonLimits::ARTIFACT).unwrap();
     let copy = <Json as serde::Deserialize>::deserialize(&object).unwrap();
     assert_eq!(copy, object);
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(
         .enable_all()
         .build()
         .map_err(|source| Failure::environment("cannot start").with_source(source))?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let (reader, writer) = (stdio::reader(), stdio::writer());
         let stream = |source| {
             Failure::environment("cannot use standard input and output").with_source(source)
@@ -91,7 +91,10 @@ pub(crate) fn run(
             }
             Ended::NotOpened(failure) => Err(failure),
         }
-    })
+    });
+    // A thread that waits for a terminal's next line must not keep us.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Returns a token that is cancelled when somebody asks us to end.

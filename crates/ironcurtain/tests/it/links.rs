@@ -379,3 +379,22 @@ fn the_policy_and_servers_in_use_are_protected() {
     let other = json!({"path": place.path("other.json")});
     assert_eq!(check_with(&place, &flags, "s", "t", &other).1, "all");
 }
+
+#[test]
+fn a_directory_takes_along_what_the_host_executes() {
+    let place = place();
+    place.write("sandbox/fixtures/app/.envrc", "x");
+    place.write("sandbox/plain/file.txt", "x");
+    place.write("home/Downloads/repo/sub/.vscode/tasks.json", "x");
+    let flags = ["--workspace", "--policy", "coding"];
+    let moved = |source: &str, destination: &str| {
+        let arguments =
+            json!({"source": place.path(source), "destination": place.path(destination)});
+        check_with(&place, &flags, "filesystem", "move_file", &arguments).1
+    };
+    assert_eq!(moved("sandbox/plain", "sandbox/other"), SANDBOX_ALLOW, "nothing is taken along");
+    let listed = "structural-host-executes";
+    assert_eq!(moved("sandbox/fixtures/app", "sandbox/app"), listed, "here and there");
+    assert_eq!(moved("sandbox/fixtures", "sandbox/x"), listed, "at any depth");
+    assert_eq!(moved("home/Downloads/repo", "sandbox/repo"), listed, "from elsewhere");
+}

@@ -132,9 +132,15 @@ impl Rig {
             .collect();
         let servers: Map<String, Value> =
             self.servers.keys().map(|name| (name.clone(), json!({"tools": tools}))).collect();
-        self.place.write("policy/compiled-policy.json", compiled.to_string());
-        self.place.write("policy/tool-annotations.json", json!({"servers": servers}).to_string());
-        let file = self.place.write("servers.json", Value::from(self.servers.clone()).to_string());
+        // Another proxy of the same place may be reading them, so what stands is left alone.
+        let write = |name: &str, text: String| match std::fs::read_to_string(self.place.path(name))
+        {
+            Ok(known) if known == text => self.place.path(name),
+            _ => self.place.write(name, text),
+        };
+        write("policy/compiled-policy.json", compiled.to_string());
+        write("policy/tool-annotations.json", json!({"servers": servers}).to_string());
+        let file = write("servers.json", Value::from(self.servers.clone()).to_string());
         let policy = self.place.path("policy");
         ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()]
             .map(str::to_owned)

@@ -80,7 +80,7 @@ class Server:
         self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
     def log(self, text):
-        self.notify("notifications/message", {"level": "info", "logger": "test", "data": text})
+        self.notify("notifications/message", {"level": "warning", "logger": "test", "data": text})
 
     def send(self, message):
         self.write(json.dumps(message).encode() + b"\n")

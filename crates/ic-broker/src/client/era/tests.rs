@@ -63,11 +63,14 @@ fn asking_who_we_are_decides_nothing() {
 #[test]
 fn of_a_call_only_what_is_known_goes_on() {
     let taken = |text: &str| asked(object(text)).map(|(asked, token)| (asked.meta, token));
-    let (meta, token) = taken(
-        r#"{"name":"a","arguments":{},"_meta":{"progressToken":7,"traceparent":"t","evil":"x"}}"#,
-    )
+    let trace = format!("00-{}-{}-01", "a".repeat(32), "b".repeat(16));
+    let (meta, token) = taken(&format!(
+        r#"{{"name":"a","arguments":{{}},"_meta":{{"progressToken":7,"traceparent":"{trace}","evil":"x","baggage":"y"}}}}"#,
+    ))
     .unwrap();
-    assert_eq!(Json::Object(meta).to_string(), r#"{"traceparent":"t"}"#);
+    assert_eq!(Json::Object(meta).to_string(), format!(r#"{{"traceparent":"{trace}"}}"#));
+    let (meta, _) = taken(r#"{"name":"a","_meta":{"traceparent":"data-to-leak"}}"#).unwrap();
+    assert!(meta.is_empty(), "no room for anything but a trace");
     assert_eq!(token, Some(Id::number(7)));
     for (text, reason) in [
         ("{}", "`name` is missing"),

@@ -90,7 +90,10 @@ pub(crate) fn run_unset(
 
 /// Reads a value as it is typed.
 fn parse(key: &Key, text: &str) -> Result<Json, Failure> {
-    let parsed = Json::parse(text.as_bytes(), JsonLimits { bytes_max: 1 << 20, depth_max: 16 });
+    let parsed = Json::parse(
+        text.as_bytes(),
+        JsonLimits { bytes_max: 1 << 20, depth_max: 16, values_max: 1 << 16 },
+    );
     match (parsed, key.kind.is_text()) {
         // A key of a provider may look like anything.
         (_, true) if key.kind == Kind::Secret => Ok(Json::from(text)),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ic_audit::{AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Open};
 use ic_broker::pins::PinsFile;
+use ic_broker::servers_file::Start;
 use ic_broker::{Broker, Setup, launch};
 use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, SystemClock};
-use ic_policy::SandboxKind;
+use ic_policy::{Containment, SandboxKind};
 use ic_resolve::path::Last;
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{AbsolutePath, Json, Object, SessionName};
@@ -45,7 +46,8 @@ impl Open for Opener<'_> {
             let sandbox = environment.absolute(&directory.sandbox())?;
             self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
         }
-        let loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, self.screen)?;
+        let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, self.screen)?;
+        hold_loosely(&mut loaded);
         directory.describe(&Description {
             kind: KIND,
             agent,
@@ -109,6 +111,18 @@ impl Opener<'_> {
         self.screen.notice(&format!("session {} ({})", directory.id, directory.name));
         self.screen.notice(&format!("policy {}, sandbox {sandbox}", loaded.origin));
         self.screen.notice("confinement none: MCP servers run with all of your rights");
+    }
+}
+
+/// Takes nobody's word for being contained: there are no cages yet, and only our own servers keep to
+/// what they are asked.
+fn hold_loosely(loaded: &mut Loaded) {
+    for (name, config) in loaded.servers.iter() {
+        if let (Start::Command(_) | Start::Url(_), Some(traits)) =
+            (&config.start, loaded.judge.bounds.servers.get_mut(name))
+        {
+            traits.containment = Containment::Loose;
+        }
     }
 }
 

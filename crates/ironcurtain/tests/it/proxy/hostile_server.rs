@@ -44,18 +44,21 @@ fn a_server_that_never_answers_holds_up_nobody_else() {
 }
 
 #[test]
-fn a_server_that_ends_at_once_is_explained_in_its_own_words() {
+fn a_server_that_ends_at_once_is_explained_to_the_model_in_our_words_and_to_a_person_in_its_own() {
     let rig = with_bad("exit");
     let mut proxy = rig.start();
     let text = provoke(&mut proxy, "x").bad();
-    for part in ["the server `bad` is not available", "exit status: 3", "flux capacitor"] {
+    for part in ["the server `bad` is not available", "exit status: 3"] {
         assert!(text.contains(part), "{text}");
     }
+    assert!(!text.contains("flux capacitor"), "a stranger spoke to the model: {text}");
     assert_eq!(listed(&mut proxy).len(), 11, "the others are listed");
     assert!(!proxy.stderr().contains('\u{1b}'), "a terminal was told something");
     rig.check_unharmed(&mut proxy, "its end");
     proxy.finish();
-    assert!(rig.records().iter().any(|it| it["arguments"]["event"] == "server-down"));
+    let is_end = |it: &&Value| it["arguments"]["event"] == "server-down";
+    let down = rig.records().iter().find(is_end).map(ToString::to_string).unwrap();
+    assert!(down.contains("flux capacitor"), "{down}");
 }
 
 #[test]
@@ -212,10 +215,10 @@ fn a_server_may_ask_for_the_roots_and_for_nothing_else() {
 #[test]
 fn a_list_of_tools_without_end_is_no_list() {
     for (mode, why) in [
-        ("many-tools", "it lists more than"),
+        ("many-tools", "it answered `tools/list` with an error"),
         ("endless-pages", "it lists more than"),
         ("fat-tools", "it lists more than"),
-        ("unknown-version", "protocol revision `1999-01-01`, which we do not know"),
+        ("unknown-version", "protocol revision that we do not know"),
     ] {
         let rig = with_bad(mode);
         let mut proxy = rig.start();

@@ -274,7 +274,8 @@ fn several_proxies_share_one_home() {
         proxy.finish();
     }
     rig.check_received();
-    let recorded = rig.records().into_iter().filter(|it| it["arguments"]["event"] == "server-recorded");
+    let recorded =
+        rig.records().into_iter().filter(|it| it["arguments"]["event"] == "server-recorded");
     assert_eq!(recorded.count(), 1);
 }
 

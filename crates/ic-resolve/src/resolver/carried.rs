@@ -1,0 +1,105 @@
+//! What a directory takes along when it is moved, copied or removed: names that the host runs later.
+//!
+//! A directory is judged by its own name. If it holds a hook or an editor's task, these change with
+//! it, where it was and where it goes; so they count as further names of what is judged. Nothing is
+//! decided here.
+
+use ic_policy::host_executes::WORKSPACE_NAMES;
+use ic_policy::{PathValue, RoleValues, SandboxKind, Value};
+use ic_types::{CanonicalPath, Role};
+
+use super::Resolver;
+use crate::disk::Kind;
+
+/// How many entries beneath a directory are looked at.
+const ENTRIES_MAX: usize = 20_000;
+/// How many names are noted.
+const NAMES_MAX: usize = 64;
+
+impl Resolver<'_> {
+    /// Notes what directories among the values take along, if that is about a workspace.
+    pub(super) fn note_carried(&self, roles: &mut [RoleValues]) {
+        let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
+            return;
+        };
+        let places = paths_of(roles, Role::WritePath);
+        let mut leaving = paths_of(roles, Role::DeletePath);
+        if !places.is_empty() {
+            leaving.extend(paths_of(roles, Role::ReadPath));
+        }
+        let is_there = |path: &&CanonicalPath| path.is_within(&workspace.path);
+        if !leaving.iter().chain(&places).any(|path| is_there(&path)) {
+            return;
+        }
+        leaving.dedup();
+        for from in leaving {
+            let carried = self.carried(&from);
+            add(roles, Role::DeletePath, |value| match value.path == from {
+                true => carried.clone(),
+                false => Vec::new(),
+            });
+            let depth = from.components().count();
+            add(roles, Role::WritePath, |value| {
+                let under = |path: &CanonicalPath| {
+                    path.components()
+                        .skip(depth)
+                        .try_fold(value.path.clone(), |at, name| at.join(name).ok())
+                };
+                match value.path == from {
+                    true => Vec::new(),
+                    false => carried.iter().filter_map(under).collect(),
+                }
+            });
+        }
+    }
+
+    /// Returns what lies beneath `directory` under a listed name.
+    ///
+    /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
+    fn carried(&self, directory: &CanonicalPath) -> Vec<CanonicalPath> {
+        let is_directory = match self.disk.look(directory.as_path()) {
+            Ok(entry) => entry.is_some_and(|entry| entry.kind == Kind::Directory),
+            Err(_) => false,
+        };
+        let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
+        let mut directories = if is_directory { vec![directory.clone()] } else { Vec::new() };
+        while let Some(at) = directories.pop() {
+            let entries = self.disk.list(at.as_path(), left).unwrap_or_default();
+            left = left.saturating_sub(entries.len().max(1));
+            for (name, kind) in entries {
+                let Ok(path) = at.join(&name) else { continue };
+                let mut listed = WORKSPACE_NAMES.iter().filter_map(|it| it.components.first());
+                if listed.any(|first| name == **first) {
+                    found.push(path);
+                } else if kind == Kind::Directory {
+                    directories.push(path);
+                }
+            }
+            if left == 0 || NAMES_MAX <= found.len() {
+                found.extend(directory.join(std::ffi::OsStr::new(".git")).ok());
+                break;
+            }
+        }
+        found
+    }
+}
+
+fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {
+    let values = roles.iter().filter(|it| it.role == role).flat_map(|it| &it.values);
+    values
+        .filter_map(|value| match value {
+            Value::Path(value) => Some(value.path.clone()),
+            Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
+        })
+        .collect()
+}
+
+/// Adds further names to each path of `role`.
+fn add(roles: &mut [RoleValues], role: Role, names: impl Fn(&PathValue) -> Vec<CanonicalPath>) {
+    for value in roles.iter_mut().filter(|it| it.role == role).flat_map(|it| &mut it.values) {
+        if let Value::Path(value) = value {
+            let names = names(value);
+            value.also.extend(names);
+        }
+    }
+}
