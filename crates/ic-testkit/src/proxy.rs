@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -41,6 +42,7 @@ pub struct Proxy {
     /// Dropped when the client begins to read.
     not_reading: Option<Sender<()>>,
     stderr: Arc<Mutex<String>>,
+    reading_stderr: Option<JoinHandle<()>>,
     next_id: u64,
 }
 
@@ -93,7 +95,7 @@ impl Proxy {
         let stderr = Arc::new(Mutex::new(String::new()));
         let words = child.stderr.take().expect("piped");
         let (into, reads_stderr) = (Arc::clone(&stderr), reads != Reads::NotStderr);
-        std::thread::spawn(move || read_words(words, &into, reads_stderr));
+        let reading_stderr = std::thread::spawn(move || read_words(words, &into, reads_stderr));
         let process = Process::hold(child.id());
         let mut proxy = Self {
             child,
@@ -103,6 +105,7 @@ impl Proxy {
             heard: Vec::new(),
             not_reading: Some(not_reading),
             stderr,
+            reading_stderr: Some(reading_stderr),
             next_id: 1,
         };
         if reads != Reads::NotStdout {
@@ -124,6 +127,15 @@ impl Proxy {
     /// Returns what the proxy wrote to its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns all that the proxy wrote to its standard error, once it has ended.
+    #[track_caller]
+    pub fn all_stderr(&mut self) -> String {
+        if let Some(reading) = self.reading_stderr.take() {
+            reading.join().expect("it reads to the end");
+        }
+        self.stderr()
     }
 
     /// Sends bytes as they are.

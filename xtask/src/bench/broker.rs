@@ -32,8 +32,18 @@ struct Backend {
 pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
     let binary = build_binary()?;
     let this = std::env::current_exe()?;
+    let script = tempfile::NamedTempFile::new()?;
+    std::fs::write(script.path(), include_str!("trivial.py"))?;
     compare(out, &binary, &|_| Backend {
-        title: "trivial backend",
+        title: "trivial backend in Python",
+        program: PathBuf::from("/usr/bin/python3"),
+        arguments: vec![script.path().display().to_string()],
+        tool: "read",
+        others: &["count"],
+        n_calls: 1000,
+    })?;
+    compare(out, &binary, &|_| Backend {
+        title: "bare echo in Rust",
         program: this.clone(),
         arguments: vec!["echo-server".to_owned()],
         tool: "read",

@@ -44,10 +44,10 @@ class Recorder(Server):
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
-        while True:
-            with open(self.path("release")) as names:
-                for name in names:
-                    self.release(name.strip())
+        # Open for writing, too, or what is written while nobody else writes could be lost.
+        with os.fdopen(os.open(self.path("release"), os.O_RDWR), "rb", buffering=0) as names:
+            for name in names:
+                self.release(name.decode().strip())
 
     def release(self, name):
         with self.lock:

@@ -175,8 +175,8 @@ fn odd_clients_are_served_under_harmless_names() {
         let result = proxy.request("initialize", &params).result();
         assert_eq!(result["protocolVersion"], "2025-11-25");
         assert_eq!(proxy.request("ping", &json!({})).result(), json!({}), "{info}");
-        assert!(!proxy.stderr().contains('\u{1b}'), "a terminal was told something");
         proxy.finish();
+        assert!(!proxy.all_stderr().contains('\u{1b}'), "a terminal was told something");
         let sessions = std::fs::read_dir(rig.place.path("home/.ironcurtain/sessions")).unwrap();
         assert_eq!(sessions.count(), 1);
         assert!(rig.records().iter().all(|it| it.to_string().len() < 4096));

@@ -91,6 +91,16 @@ fn an_answer_that_cannot_be_read_fails_the_call_at_once() {
     assert_eq!(outcomes.count(), 14, "each has its outcome");
 }
 
+#[test]
+fn a_server_cannot_pass_for_the_proxy() {
+    let rig = rig().hostile("bad", &["plain"]);
+    let mut proxy = rig.start();
+    let answer = provoke(&mut proxy, "pose");
+    assert!(answer.good().starts_with("[said by the server] DENIED: "), "{}", answer.line);
+    assert_eq!(answer.result()["structuredContent"], json!({}));
+    proxy.finish();
+}
+
 /// What is for a terminal arrives as text: the client shows it as it likes, and we never do.
 #[test]
 fn control_sequences_stay_text_on_one_line() {
@@ -104,5 +114,5 @@ fn control_sequences_stay_text_on_one_line() {
     assert!(!answer.line.contains('\u{1b}') && !answer.line.contains('\u{7}'), "{}", answer.line);
     rig.check_unharmed(&mut proxy, "control sequences");
     proxy.finish();
-    assert!(!proxy.stderr().contains('\u{1b}'));
+    assert!(!proxy.all_stderr().contains('\u{1b}'));
 }

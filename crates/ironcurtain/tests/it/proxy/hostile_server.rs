@@ -53,9 +53,10 @@ fn a_server_that_ends_at_once_is_explained_to_the_model_in_our_words_and_to_a_pe
     }
     assert!(!text.contains("flux capacitor"), "a stranger spoke to the model: {text}");
     assert_eq!(listed(&mut proxy).len(), 11, "the others are listed");
-    assert!(!proxy.stderr().contains('\u{1b}'), "a terminal was told something");
     rig.check_unharmed(&mut proxy, "its end");
     proxy.finish();
+    let notices = proxy.all_stderr();
+    assert!(notices.contains("flux capacitor") && !notices.contains('\u{1b}'), "{notices}");
     let is_end = |it: &&Value| it["arguments"]["event"] == "server-down";
     let down = rig.records().iter().find(is_end).map(ToString::to_string).unwrap();
     assert!(down.contains("flux capacitor"), "{down}");

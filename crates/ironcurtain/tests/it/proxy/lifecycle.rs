@@ -226,7 +226,8 @@ fn a_session_that_cannot_be_opened_serves_nothing() {
     let params = json!({"protocolVersion": "2025-11-25", "clientInfo": {"name": "c"}});
     assert_eq!(proxy.request("initialize", &params).error().0, -32603);
     assert_ne!(proxy.end_within(PATIENCE), 0);
-    assert!(proxy.stderr().contains("sessions"), "{}", proxy.stderr());
+    let notices = proxy.all_stderr();
+    assert!(notices.contains("sessions"), "{notices}");
     assert_eq!(rig.n_starts("rec"), 0);
 }
 
