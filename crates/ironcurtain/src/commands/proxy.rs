@@ -6,6 +6,7 @@
 mod open;
 mod witness;
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use ic_broker::client::{Ended, serve};
@@ -69,6 +70,9 @@ pub(crate) fn run(
     };
     // A mistake in the policy or the servers file is to show now, and not with the first call.
     Loaded::load(&wanted, NoSandbox::Fresh, environment, screen)?;
+    if std::io::stdin().is_terminal() {
+        screen.notice("waiting for an MCP client on standard input; Ctrl-D ends it");
+    }
     // One thread: what takes time is done by servers, and handing a call from thread to thread costs
     // more than judging it.
     let runtime = tokio::runtime::Builder::new_current_thread()
