@@ -33,9 +33,10 @@ pub(super) async fn deal(
     loop {
         let next = tokio::select! {
             biased;
-            // What servers say while they are being ended is of no use to anybody.
-            () = stop.cancelled() => return,
             next = news.recv() => next,
+            // What has happened by then is dealt with; what servers say while they are being ended
+            // is of no use to anybody.
+            () = stop.cancelled() => return,
             next = words.recv() => next,
         };
         let (Some((server, news)), Some(broker)) = (next, broker.upgrade()) else { return };

@@ -18,8 +18,9 @@ mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use ic_testkit::proxy::{Message, Reads, audit_log, records};
+use ic_testkit::proxy::{DEADLINE, Message, Reads, audit_log, records};
 use ic_testkit::{Place, Proxy};
 use serde_json::{Map, Value, json};
 
@@ -178,6 +179,15 @@ impl Rig {
             .collect()
     }
 
+    /// Waits until a recorder has received so many calls.
+    #[track_caller]
+    fn wait_for_calls(&self, server: &str, n_calls: usize) {
+        let is_call = |line: &&String| line.contains("\"tools/call\"");
+        until("the calls arrive", || {
+            self.lines(server, "received").iter().filter(is_call).count() == n_calls
+        });
+    }
+
     /// Returns what each call of a hostile server was about.
     fn calls(&self, server: &str) -> Vec<String> {
         self.lines(server, "calls")
@@ -238,6 +248,16 @@ fn check_serves(proxy: &mut Proxy, after: &str) {
     assert_eq!(proxy.request("ping", &json!({})).result(), json!({}), "after {after}");
     let text = proxy.call("rec__echo", &json!({"value": after})).good();
     assert_eq!(text, json!({"value": after}).to_string());
+}
+
+/// Waits until something has happened that nobody tells us.
+#[track_caller]
+fn until(what: &str, has_happened: impl Fn() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !has_happened() {
+        assert!(Instant::now() < deadline, "in vain: {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
 }
 
 /// Returns an interpreter that servers can be started with; they have no `PATH` of the user's.

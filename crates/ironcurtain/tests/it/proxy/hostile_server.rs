@@ -7,7 +7,7 @@ use ic_testkit::proxy::{DEADLINE, Process, Reads};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Rig, check_serves, listed, provoke, rig, rule_of};
+use super::{Rig, check_serves, listed, provoke, rig, rule_of, until};
 
 /// A rig with the server `rec`, which behaves, and `bad`, which does not.
 fn with_bad(mode: &str) -> Rig {
@@ -325,16 +325,8 @@ fn a_server_that_stops_listing_holds_up_nobodys_news() {
     assert_eq!(proxy.call("other__do", &json!({"what": "add-tool"})).good(), "fine");
     let told = proxy.call("other__do", &json!({"what": "ask-sampling"})).good();
     assert!(told.contains("-32601"), "{told}");
-    // The new tool is withheld, which is an event like any other.
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
-        let denied = rig.intents("deny");
-        if denied.iter().any(|it| it["arguments"]["request"] == "sampling/createMessage") {
-            break;
-        }
-        assert!(Instant::now() < deadline, "its request was not recorded: {denied:?}");
-        std::thread::yield_now();
-    }
+    let is_sampling = |it: &Value| it["arguments"]["request"] == "sampling/createMessage";
+    until("its request is recorded", || rig.intents("deny").iter().any(is_sampling));
     rig.check_unharmed(&mut proxy, "the list");
     proxy.finish();
 }
@@ -345,16 +337,17 @@ fn a_flood_of_words_drowns_nobody_elses_news() {
     let rig = with_bad("flood-stderr").hostile("other", &["plain"]);
     let mut proxy = rig.start();
     assert_eq!(provoke(&mut proxy, "x").good(), "fine");
-    for n in 0..10 {
-        let told = proxy.call("other__do", &json!({"what": "ask-sampling"})).good();
-        assert!(told.contains("-32601"), "{told}");
-        rig.check_unharmed(&mut proxy, &format!("flood {n}"));
+    for _ in 0..15 {
+        for what in ["ask-sampling", "ask-elicitation", "ask-tool"] {
+            let told = proxy.call("other__do", &json!({"what": what})).good();
+            assert!(told.contains("-32601"), "{told}");
+        }
     }
+    rig.check_unharmed(&mut proxy, "the flood");
+    until("each request of the other server is recorded", || rig.intents("deny").len() == 45);
+    let is_up = |it: &Value| it["arguments"]["event"] == "server-up";
+    until("all of them are up", || rig.records().into_iter().filter(is_up).count() == 3);
     proxy.finish();
-    let denied = rig.intents("deny");
-    assert_eq!(denied.len(), 10, "each request of the other server is recorded");
-    let up = rig.records().into_iter().filter(|it| it["arguments"]["event"] == "server-up");
-    assert_eq!(up.count(), 3);
     let log = std::fs::read_dir(rig.place.path("home/.ironcurtain/sessions")).unwrap();
     let log = log.last().unwrap().unwrap().path().join("session.log");
     assert!(std::fs::metadata(log).unwrap().len() <= 16 << 20);

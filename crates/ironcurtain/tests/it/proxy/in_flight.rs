@@ -84,9 +84,7 @@ fn more_calls_than_the_limit_are_refused_and_never_passed_on() {
     let names: Vec<String> = (0..256).map(|n| format!("n{n}")).collect();
     let ids: Vec<String> =
         names.iter().map(|name| proxy.ask_call("rec__slow", &json!({"name": name}))).collect();
-    for name in &names {
-        began(&mut proxy, name);
-    }
+    rig.wait_for_calls("rec", 256);
     for tool in ["rec__echo", "rec__slow", "rec__forbidden", "nobody__x"] {
         let (code, message) = proxy.call(tool, &json!({"name": "beyond"})).error();
         assert_eq!((code, &*message), (INVALID_REQUEST, "more than 256 requests run at once"));
@@ -227,9 +225,7 @@ fn answers_out_of_order_reach_their_own_requests() {
     let names: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
     let ids: Vec<String> =
         names.iter().map(|name| proxy.ask_call("rec__slow", &json!({"name": name}))).collect();
-    for name in &names {
-        began(&mut proxy, name);
-    }
+    rig.wait_for_calls("rec", 40);
     for (id, name) in ids.iter().zip(&names).rev() {
         rig.release("rec", &[name]);
         assert_eq!(proxy.answer(id).good(), format!("released {name}"));

@@ -190,10 +190,8 @@ fn a_slow_server_does_not_delay_another() {
         // And not even the same one.
         proxy.call("rec__echo", &json!({"value": n})).good();
     }
+    rig.wait_for_calls("rec", 100);
     let names: Vec<String> = (0..50).map(|n| format!("n{n}")).collect();
-    for name in &names {
-        proxy.notification("notifications/message", &format!("began {name}."));
-    }
     rig.release("rec", &names.iter().map(String::as_str).collect::<Vec<_>>());
     for id in slow {
         proxy.answer(&id).good();
