@@ -82,6 +82,12 @@ class Hostile(Server):
     def start_fat_tools(self):
         self.tools = [tool("t%d" % n, description="x" * 30_000) for n in range(900)]
 
+    def start_slow_schemas(self):
+        # Few bytes that take long to compile.
+        patterns = {"p%d" % n: {"type": "string", "pattern": "[^a]{560}"} for n in range(20)}
+        self.tools = [dict(tool("t%d" % n), inputSchema={"type": "object", "properties": patterns})
+                      for n in range(700)]
+
     def start_deep_tool(self):
         # As deep as a message may be.
         self.tools.append(tool("deep", _meta=nested(60)))
@@ -262,6 +268,24 @@ class Hostile(Server):
         line = b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}\n'
         for _ in range(100):
             self.write(line * 1000)
+
+    def do_fat_requests(self, number):
+        line = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * MIB + b'"}}\n'
+        for _ in range(20):
+            self.write(line)
+
+    def do_fat_notifications(self, number):
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message",
+                           "params": {"level": "debug", "data": "x" * 200_000}}).encode() + b"\n"
+        for _ in range(60):
+            self.write(line)
+
+    def do_drowned_question(self, number):
+        # Much talk and a question in one breath.
+        self.asked["q"] = number
+        talk = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":"x"}}\n'
+        question = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {}}
+        self.write(talk * 200 + json.dumps(question).encode() + b"\n")
 
     def do_ask_sampling(self, number):
         self.asked["q"] = number

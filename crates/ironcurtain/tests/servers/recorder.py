@@ -39,8 +39,11 @@ class Recorder(Server):
             tool("forbidden"),
             tool("ask"),
         ]
-        if not os.path.exists(self.path("release")):
+        try:
             os.mkfifo(self.path("release"))
+        except FileExistsError:
+            # It was started before, or is running twice.
+            pass
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):

@@ -205,18 +205,6 @@ fn tools_are_listed_under_their_servers_name_with_all_that_was_said_of_them() {
     proxy.finish();
 }
 
-/// There are no cages yet, so what a servers file says of a program's containment opens nothing.
-#[test]
-fn nobody_is_contained_by_saying_so() {
-    let rig = rig().with("rec", "sandbox", json!({})).with("rec", "contained", json!(true));
-    let mut proxy = rig.start();
-    let answer = proxy.call("rec__read", &json!({"path": "in-the-sandbox"}));
-    assert!(answer.bad().starts_with("DENIED: "), "{}", answer.line);
-    assert_eq!(rule_of(&answer), "default-deny");
-    assert!(rig.received().is_empty());
-    proxy.finish();
-}
-
 /// `a` and `a_` can both have a tool that is offered as `a___echo`; a call never goes to the other.
 #[test]
 fn names_under_which_two_servers_could_be_meant_are_refused() {

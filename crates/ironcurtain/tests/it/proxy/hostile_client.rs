@@ -343,3 +343,15 @@ fn the_level_of_the_log_is_one_that_the_protocol_knows() {
     }
     proxy.finish();
 }
+
+/// There are no cages yet, so a server that says it is contained is not believed.
+#[test]
+fn being_in_the_sandbox_frees_no_call_of_a_server_that_nothing_contains() {
+    let cage = json!({"filesystem": {}});
+    let rig = rig().with("rec", "sandbox", cage).with("rec", "contained", json!(true));
+    let mut proxy = rig.start();
+    let text = proxy.call("rec__read", &json!({"path": "in-the-sandbox"})).bad();
+    assert!(text.starts_with("DENIED: "), "{text}");
+    assert!(rig.received().is_empty());
+    proxy.finish();
+}
