@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use crate::doors::DoorsToCome;
 use crate::launch::SWEEP_MAX;
+use crate::rung::Rung;
 use crate::table;
 
 /// What a guard may take beyond the grace before it is killed itself.
@@ -33,6 +35,8 @@ pub struct Child {
     pub stderr: ChildStderr,
     /// The hold on its processes.
     pub process: ChildHandle,
+    /// The doors of its cage, if it has any.
+    pub doors: Option<DoorsToCome>,
 }
 
 /// The hold on a child and all that it starts.
@@ -46,6 +50,7 @@ pub struct ChildHandle {
     held: OwnedFd,
     pid: Pid,
     grace: Duration,
+    confinement: Confinement,
     end: End,
 }
 
@@ -61,23 +66,30 @@ enum End {
 pub enum Confinement {
     /// Nothing: the child may do whatever the user may do.
     None,
+    /// A cage.
+    Cage(Rung),
 }
 
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "none",
+            Self::Cage(rung) => rung.as_str(),
         })
     }
 }
 
 impl ChildHandle {
-    pub(crate) fn hold(guard: tokio::process::Child, grace: Duration) -> io::Result<Self> {
+    pub(crate) fn hold(
+        guard: tokio::process::Child,
+        grace: Duration,
+        confinement: Confinement,
+    ) -> io::Result<Self> {
         let pid = guard.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the guard has no number"))?;
         // Nobody has waited for the guard, so the number is its own.
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(held) => Ok(Self { guard, held, pid, grace, end: End::Ahead }),
+            Ok(held) => Ok(Self { guard, held, pid, grace, confinement, end: End::Ahead }),
             Err(errno) => {
                 rustix::process::kill_process(pid, Signal::TERM).ok();
                 Err(errno.into())
@@ -92,7 +104,7 @@ impl ChildHandle {
 
     /// Returns what keeps the child from doing harm.
     pub fn confinement(&self) -> Confinement {
-        Confinement::None
+        self.confinement
     }
 
     /// Waits until the child has ended and nothing of it is left.

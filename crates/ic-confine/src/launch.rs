@@ -4,6 +4,8 @@
 //! What goes wrong is written to the standard error that the server would have had.
 
 mod become_server;
+pub(crate) mod cage;
+pub(crate) mod check;
 mod descriptors;
 mod guard;
 mod signals;
@@ -15,6 +17,7 @@ use std::process::ExitCode;
 
 use rustix::process::Pid;
 
+use crate::chain;
 use crate::orders::Order;
 use crate::program::FindError;
 
@@ -34,16 +37,23 @@ pub const EXIT_NO_PROGRAM: u8 = 127;
 ///
 /// [`LAUNCH`]: crate::LAUNCH
 pub fn run_launcher(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut words = words.peekable();
+    if words.next_if(|word| word == check::CHECK).is_some() {
+        return ExitCode::from(check::run(words));
+    }
     let ended = match Order::read(words) {
         Some(Order::Guard(order)) => guard::run(&order),
         Some(Order::Become(order)) => Err(become_server::run(&order)),
         None => Err(LaunchError::Order),
     };
-    ended.unwrap_or_else(|error| {
-        // There may be nobody left who reads this.
-        writeln!(io::stderr(), "ironcurtain: {}", chain(&error)).ok();
-        error.exit_code()
-    })
+    ended.unwrap_or_else(|error| ExitCode::from(report(&error)))
+}
+
+/// Says what went wrong, and returns the code to end with.
+fn report(error: &LaunchError) -> u8 {
+    // There may be nobody left who reads this.
+    writeln!(io::stderr(), "ironcurtain: {}", chain(error)).ok();
+    error.exit_code()
 }
 
 /// Why a launcher could not do its work.
@@ -61,7 +71,7 @@ enum LaunchError {
     TooManyDescriptors,
     #[error(
         "cannot run `{}`: the file is there, but the interpreter that its first line names is not, \
-         or its loader", program.display()
+         or its loader, or its cage does not show them", program.display()
     )]
     NoInterpreter { program: PathBuf },
     #[error("cannot run `{}`", program.display())]
@@ -70,20 +80,41 @@ enum LaunchError {
     Program(#[from] FindError),
     #[error("some of what the server started is still running")]
     Leftovers,
+    #[error("cannot make the cage: cannot {doing} `{}`", path.display())]
+    Cage { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("`{}` cannot be in the cage", path.display())]
+    NotInView { path: PathBuf, source: io::Error },
+    #[error("cannot make the cage: the capabilities cannot be dropped")]
+    Privileged,
+    #[error("cannot make the cage: it takes Landlock {needed}, and this kernel has {version}")]
+    Landlock { version: i32, needed: i32 },
+    #[error("cannot make the cage: Landlock refuses the rules")]
+    Ruleset(#[source] landlock::RulesetError),
+    #[error("cannot make the cage: seccomp refuses the filter")]
+    Filter(#[source] seccompiler::Error),
+    #[error("there is no `bwrap`")]
+    NoBubblewrap,
 }
 
 impl LaunchError {
-    fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    fn exit_code(&self) -> u8 {
+        match self {
             Self::Order
             | Self::Orphaned
             | Self::System { .. }
             | Self::Descriptor { .. }
             | Self::TooManyDescriptors
-            | Self::Leftovers => EXIT_LAUNCHER,
+            | Self::Leftovers
+            | Self::Cage { .. }
+            | Self::NotInView { .. }
+            | Self::Privileged
+            | Self::Landlock { .. }
+            | Self::Ruleset(_)
+            | Self::Filter(_)
+            | Self::NoBubblewrap => EXIT_LAUNCHER,
             Self::NoInterpreter { .. } | Self::Program(FindError::Absent { .. }) => EXIT_NO_PROGRAM,
             Self::Run { .. } | Self::Program(_) => EXIT_CANNOT_RUN,
-        })
+        }
     }
 }
 
@@ -98,15 +129,4 @@ fn check_parent(parent: Pid) -> Result<(), LaunchError> {
         Some(pid) if pid == parent => Ok(()),
         Some(_) | None => Err(LaunchError::Orphaned),
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

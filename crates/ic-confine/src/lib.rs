@@ -21,32 +21,54 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use ic_confine::{Child, ChildSpec, Launcher};
+//! use ic_confine::{Child, ChildSpec, Hold, Launcher};
 //!
 //! let spec = ChildSpec {
 //!     program: "cat".into(),
 //!     arguments: vec!["-u".into()],
 //!     environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-//!     directory: "/".into(),
+//!     directory: None,
 //!     grace: std::time::Duration::from_secs(2),
+//!     hold: Hold::Free,
 //! };
-//! let Child { stdin, stdout, stderr, mut process } = Launcher::this_program()?.start(&spec)?;
+//! let Child { stdin, stdout, stderr, mut process, .. } = Launcher::this_program()?.start(&spec)?;
 //! # drop((stdin, stdout, stderr));
 //! process.stop().await?;
 //! # Ok(())
 //! # }
 //! ```
 
+mod cage;
 mod child;
+mod doors;
 mod launch;
 mod orders;
+mod probe;
 mod proc;
 mod program;
+mod rung;
 mod start;
+mod sys;
 mod table;
 
+pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
+pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use launch::{EXIT_CANNOT_RUN, EXIT_LAUNCHER, EXIT_NO_PROGRAM, run_launcher};
 pub use orders::LAUNCH;
+pub use probe::RungFault;
 pub use program::{FindError, find_program};
-pub use start::{ChildSpec, Launcher, StartError};
+pub use rung::Rung;
+pub use start::{ChildSpec, Hold, Launcher, StartError};
+
+/// Joins an error and its causes by colons.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

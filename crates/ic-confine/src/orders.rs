@@ -2,8 +2,9 @@
 //! the environment in disguise.
 //!
 //! ```text
-//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <name> <program> <argument>…
-//! guard ─▶ server-to-be     __launch become <pid of the guard>            <name> <program> <argument>…
+//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <hold> <name> <program> <argument>…
+//! guard ─▶ server-to-be     __launch become <pid of the guard>            <hold> <name> <program> <argument>…
+//! hold:    free  |  <rung> <descriptor for the doors, or -> <directory> <cage>
 //! ```
 //!
 //! The environment of the server passes through two processes that are this program. So that none
@@ -11,11 +12,15 @@
 //! mark until the last moment. Nothing here starts, reads or waits.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::Pid;
+
+use crate::cage::CageSpec;
+use crate::rung::Rung;
 
 /// The first argument of a launcher; a program that meets it calls [`run_launcher`].
 ///
@@ -27,6 +32,9 @@ pub(crate) const GRACE_MAX: Duration = Duration::from_mins(1);
 
 const GUARD: &str = "guard";
 const BECOME: &str = "become";
+const FREE: &str = "free";
+/// Stands for a number that there is none of.
+const NOTHING: &str = "-";
 
 /// No name that any library looks for begins with it.
 const MARK: u8 = b'+';
@@ -47,15 +55,38 @@ pub(crate) struct GuardOrder {
     pub(crate) host: Pid,
     /// How long the server may take to end when it is asked to, at most [`GRACE_MAX`].
     pub(crate) grace: Duration,
+    pub(crate) hold: HoldOrder,
     pub(crate) invocation: Invocation,
 }
 
 /// The order for the process that becomes the server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct BecomeOrder {
-    /// The process that the server must not outlive.
-    pub(crate) guard: Pid,
+    /// The process that the server must not outlive; `None` where it has another number than the
+    /// guard knows itself by, and somebody else sees to it.
+    pub(crate) guard: Option<Pid>,
+    pub(crate) hold: HoldOrder,
     pub(crate) invocation: Invocation,
+}
+
+/// How the server is held.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum HoldOrder {
+    /// Not at all.
+    Free,
+    /// In a cage.
+    Caged(Box<CageOrder>),
+}
+
+/// The order for a cage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct CageOrder {
+    pub(crate) rung: Rung,
+    /// The descriptor over which doors are sent, if there are to be any.
+    pub(crate) doors: Option<RawFd>,
+    /// Where the server runs, as it will see it.
+    pub(crate) directory: PathBuf,
+    pub(crate) spec: CageSpec,
 }
 
 /// A program and its arguments.
@@ -73,15 +104,45 @@ impl GuardOrder {
     pub(crate) fn words(&self) -> Vec<OsString> {
         let grace_ms = self.grace.as_millis().to_string();
         let head = [LAUNCH.into(), GUARD.into(), number(self.host), grace_ms.into()];
-        head.into_iter().chain(self.invocation.words()).collect()
+        head.into_iter().chain(self.hold.words()).chain(self.invocation.words()).collect()
     }
 }
 
 impl BecomeOrder {
     /// Returns the command line that says this, without the name of our program.
     pub(crate) fn words(&self) -> Vec<OsString> {
-        let head = [LAUNCH.into(), BECOME.into(), number(self.guard)];
-        head.into_iter().chain(self.invocation.words()).collect()
+        let guard = self.guard.map_or_else(|| NOTHING.into(), number);
+        let head = [LAUNCH.into(), BECOME.into(), guard];
+        head.into_iter().chain(self.hold.words()).chain(self.invocation.words()).collect()
+    }
+}
+
+impl HoldOrder {
+    fn words(&self) -> Vec<OsString> {
+        match self {
+            Self::Free => vec![FREE.into()],
+            Self::Caged(order) => {
+                let doors = order.doors.map_or_else(|| NOTHING.to_owned(), |fd| fd.to_string());
+                let directory = order.directory.clone().into_os_string();
+                let head = [order.rung.as_str().into(), doors.into(), directory];
+                head.into_iter().chain(order.spec.words()).collect()
+            }
+        }
+    }
+
+    fn read(words: &mut impl Iterator<Item = OsString>) -> Option<Self> {
+        let kind = words.next()?;
+        if kind == FREE {
+            return Some(Self::Free);
+        }
+        let rung = Rung::by_name(kind.to_str()?)?;
+        let doors = match words.next()? {
+            word if word == NOTHING => None,
+            word => Some(read_number(&word)?),
+        };
+        let directory = words.next()?.into();
+        let spec = CageSpec::read(words)?;
+        Some(Self::Caged(Box::new(CageOrder { rung, doors, directory, spec })))
     }
 }
 
@@ -102,14 +163,19 @@ impl Order {
     /// Reads the words behind [`LAUNCH`]; `None` if they are nothing that we say.
     pub(crate) fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
         let kind = words.next()?;
-        let parent = Pid::from_raw(read_number(&words.next()?)?)?;
+        let parent = match words.next()? {
+            word if word == NOTHING => None,
+            word => Some(Pid::from_raw(read_number(&word)?)?),
+        };
         if kind == GUARD {
             let grace = Duration::from_millis(read_number(&words.next()?)?).min(GRACE_MAX);
+            let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
-            Some(Self::Guard(GuardOrder { host: parent, grace, invocation }))
+            Some(Self::Guard(GuardOrder { host: parent?, grace, hold, invocation }))
         } else if kind == BECOME {
+            let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
-            Some(Self::Become(BecomeOrder { guard: parent, invocation }))
+            Some(Self::Become(BecomeOrder { guard: parent, hold, invocation }))
         } else {
             None
         }
@@ -149,6 +215,7 @@ pub(crate) fn unmarked(block: &[u8]) -> Vec<(OsString, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cage::{Limits, Network};
 
     fn invocation() -> Invocation {
         let arguments = ["", "a b", "--", "__launch", "\n\"'$(x)"].map(OsString::from);
@@ -158,6 +225,21 @@ mod tests {
             program: "/usr/bin/tool".into(),
             arguments: arguments.into_iter().chain([odd]).collect(),
         }
+    }
+
+    fn caged(doors: Option<RawFd>) -> HoldOrder {
+        let spec = CageSpec {
+            seen: Vec::new(),
+            hidden: Vec::new(),
+            links: Vec::new(),
+            home: "/home".into(),
+            scratch: "/scratch".into(),
+            network: Network::None,
+            unix_sockets: false,
+            limits: Limits::SERVER,
+        };
+        let directory = "/home/x".into();
+        HoldOrder::Caged(Box::new(CageOrder { rung: Rung::Bubblewrap, doors, directory, spec }))
     }
 
     #[track_caller]
@@ -171,10 +253,16 @@ mod tests {
     fn orders_are_read_as_they_were_given() {
         let pid = Pid::from_raw(4711).expect("not zero");
         let grace = Duration::from_millis(1500);
-        let guard = GuardOrder { host: pid, grace, invocation: invocation() };
-        check(guard.words(), Order::Guard(guard));
-        let become_server = BecomeOrder { guard: pid, invocation: invocation() };
-        check(become_server.words(), Order::Become(become_server));
+        for hold in [HoldOrder::Free, caged(None), caged(Some(7))] {
+            let guard =
+                GuardOrder { host: pid, grace, hold: hold.clone(), invocation: invocation() };
+            check(guard.words(), Order::Guard(guard));
+            for guard in [Some(pid), None] {
+                let hold = hold.clone();
+                let become_server = BecomeOrder { guard, hold, invocation: invocation() };
+                check(become_server.words(), Order::Become(become_server));
+            }
+        }
     }
 
     #[test]
@@ -183,16 +271,20 @@ mod tests {
             "",
             "guard",
             "guard 1",
-            "guard 1 10 name",
-            "guard 0 10 name /bin/true",
-            "guard -1x 10 name /bin/true",
-            "guard 1 -10 name /bin/true",
-            "guard 1 1.5 name /bin/true",
+            "guard 1 10 free name",
+            "guard 0 10 free name /bin/true",
+            "guard - 10 free name /bin/true",
+            "guard -1x 10 free name /bin/true",
+            "guard 1 -10 free name /bin/true",
+            "guard 1 1.5 free name /bin/true",
+            "guard 1 10 loose name /bin/true",
+            "guard 1 10 namespaces - / name /bin/true",
             "become",
-            "become x name /bin/true",
-            "become 1 name",
-            "Guard 1 10 name /bin/true",
-            "__launch guard 1 10 name /bin/true",
+            "become x free name /bin/true",
+            "become 1 free name",
+            "become 1 name /bin/true",
+            "Guard 1 10 free name /bin/true",
+            "__launch guard 1 10 free name /bin/true",
         ] {
             let order = Order::read(words.split(' ').map(OsString::from));
             assert_eq!(order, None, "{words}");

@@ -2,9 +2,13 @@
 //!
 //! It does not wait for the server, and does not decide whether there should be one.
 
+mod caged;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -13,12 +17,18 @@ use rustix::fs::{Access, AtFlags, CWD, FileType};
 use tokio::runtime::TryCurrentError;
 use tokio::signal::unix::SignalKind;
 
-use crate::child::{Child, ChildHandle};
-use crate::orders::{GRACE_MAX, GuardOrder, Invocation, marked};
+use crate::cage::CageSpec;
+use crate::child::{Child, ChildHandle, Confinement};
+use crate::doors::DoorsToCome;
+use crate::orders::{GRACE_MAX, GuardOrder, HoldOrder, Invocation, marked};
 use crate::program::{FindError, find_program};
+use crate::rung::Rung;
+use crate::sys;
 
 /// This program, whatever became of the file that it was started from.
-const OURSELVES: &str = "/proc/self/exe";
+///
+/// As the program of a child it means the same.
+pub(crate) const OURSELVES: &str = "/proc/self/exe";
 
 /// Starts children by way of a program that calls [`run_launcher`](crate::run_launcher).
 #[derive(Clone, Debug)]
@@ -37,10 +47,25 @@ pub struct ChildSpec {
     pub arguments: Vec<OsString>,
     /// All of its environment; if a name comes twice, the last one counts.
     pub environment: Vec<(OsString, OsString)>,
-    /// Its working directory, an absolute path.
-    pub directory: PathBuf,
+    /// Its working directory, an absolute path; of a caged child, as the child sees it.
+    ///
+    /// Without one a caged child starts in its home, and another one in `/`.
+    pub directory: Option<PathBuf>,
     /// How long it may take to end when it is asked to, at most a minute.
     pub grace: Duration,
+    /// What keeps it from doing harm.
+    pub hold: Hold,
+}
+
+/// What keeps a child from doing harm.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are few of them, and none for long")]
+pub enum Hold {
+    /// Nothing: it may do whatever the user may do.
+    Free,
+    /// A cage, which also says where the child's home is: `HOME` and `TMPDIR` are the cage's, unless
+    /// they are written out.
+    Caged(Rung, CageSpec),
 }
 
 /// Why a child could not be started.
@@ -74,6 +99,14 @@ pub enum StartError {
     Variable {
         /// Its name; the value may be a secret.
         name: OsString,
+    },
+    /// The rung cannot make such a cage.
+    #[error("a cage of the rung `{rung}` cannot {what}")]
+    Rung {
+        /// The rung.
+        rung: Rung,
+        /// What it cannot do.
+        what: String,
     },
     /// The caller is not in an asynchronous context.
     #[error("cannot start `{}` without an asynchronous runtime", program.display())]
@@ -109,6 +142,10 @@ impl StartError {
                 "a name is not empty and has no `=`, and neither name nor value has a NUL byte"
                     .to_owned(),
             ),
+            Self::Rung { .. } => Some(
+                "let this machine use user namespaces, or bubblewrap; `ironcurtain doctor` says how"
+                    .to_owned(),
+            ),
             Self::NoRuntime { .. } | Self::System { .. } => None,
         }
     }
@@ -135,47 +172,104 @@ impl Launcher {
     /// so, and it ends with [`EXIT_CANNOT_RUN`](crate::EXIT_CANNOT_RUN) or
     /// [`EXIT_NO_PROGRAM`](crate::EXIT_NO_PROGRAM).
     pub fn start(&self, spec: &ChildSpec) -> Result<Child, StartError> {
-        check_directory(&spec.directory)?;
-        let program = find_program(&spec.program, &spec.directory, &spec.environment)?;
-        check_arguments(&spec.arguments)?;
-        check_variables(&spec.environment)?;
+        let ready = Ready::new(spec)?;
+        let program = &ready.invocation.program;
         tokio::runtime::Handle::try_current()
             .map_err(|source| StartError::NoRuntime { program: program.clone(), source })?;
         let failed = |source| StartError::System { program: program.clone(), source };
         // Whoever started us may have ignored this signal, and then nobody learns how a child ended.
         // Once somebody listens to it, the system no longer ignores it.
         drop(tokio::signal::unix::signal(SignalKind::child()).map_err(failed)?);
-        self.start_guard(&program, spec).map_err(failed)
+        self.start_guard(&ready).map_err(failed)
     }
 
-    fn start_guard(&self, program: &Path, spec: &ChildSpec) -> io::Result<Child> {
-        let grace = spec.grace.min(GRACE_MAX);
-        let invocation = Invocation {
-            name: spec.program.clone().into_os_string(),
-            program: program.to_owned(),
-            arguments: spec.arguments.clone(),
+    fn start_guard(&self, ready: &Ready) -> io::Result<Child> {
+        let mut order = GuardOrder {
+            host: rustix::process::getpid(),
+            grace: ready.grace,
+            hold: ready.hold.clone(),
+            invocation: ready.invocation.clone(),
         };
-        let order = GuardOrder { host: rustix::process::getpid(), grace, invocation };
+        let channel = match &mut order.hold {
+            HoldOrder::Caged(cage) if cage.spec.network.has_doors() => {
+                let (ours, theirs) = UnixStream::pair()?;
+                cage.doors = Some(theirs.as_raw_fd());
+                Some((ours, theirs))
+            }
+            HoldOrder::Caged(_) | HoldOrder::Free => None,
+        };
         #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
-        let guard = std::process::Command::new(&self.executable);
+        let mut guard = std::process::Command::new(&self.executable);
+        if let Some((_, theirs)) = &channel {
+            sys::let_child_inherit(&mut guard, theirs);
+        }
         let mut guard = tokio::process::Command::from(guard);
         guard
             .arg0("ironcurtain")
             .args(order.words())
             .env_clear()
-            .envs(spec.environment.iter().map(|(name, value)| (marked(name), value)))
-            .current_dir(&spec.directory)
+            .envs(ready.environment.iter().map(|(name, value)| (marked(name), value)))
+            .current_dir(&ready.directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut guard = guard.spawn()?;
         let streams = (guard.stdin.take(), guard.stdout.take(), guard.stderr.take());
-        let process = ChildHandle::hold(guard, grace)?;
+        let process = ChildHandle::hold(guard, ready.grace, ready.confinement())?;
+        let doors = channel.map(|(ours, _)| DoorsToCome::new(ours)).transpose()?;
         match streams {
             (Some(stdin), Some(stdout), Some(stderr)) => {
-                Ok(Child { stdin, stdout, stderr, process })
+                Ok(Child { stdin, stdout, stderr, process, doors })
             }
             _ => Err(io::Error::other("a pipe is missing")),
+        }
+    }
+}
+
+/// A child that can be started as far as we can tell.
+struct Ready {
+    invocation: Invocation,
+    environment: Vec<(OsString, OsString)>,
+    /// Where the guard runs.
+    directory: PathBuf,
+    grace: Duration,
+    hold: HoldOrder,
+}
+
+impl Ready {
+    fn new(spec: &ChildSpec) -> Result<Self, StartError> {
+        check_arguments(&spec.arguments)?;
+        check_variables(&spec.environment)?;
+        let mut environment = spec.environment.clone();
+        let (program, directory, hold) = match &spec.hold {
+            Hold::Free => {
+                let directory = spec.directory.clone().unwrap_or_else(|| PathBuf::from("/"));
+                check_directory(&directory)?;
+                let program = find_program(&spec.program, &directory, &environment)?;
+                (program, directory, HoldOrder::Free)
+            }
+            Hold::Caged(rung, cage) => {
+                let caged = caged::Caged::new(*rung, cage, spec)?;
+                for (name, value) in caged.variables {
+                    if environment.iter().all(|(known, _)| known != name) {
+                        environment.push((name.into(), value));
+                    }
+                }
+                (caged.program, PathBuf::from("/"), HoldOrder::Caged(Box::new(caged.order)))
+            }
+        };
+        let invocation = Invocation {
+            name: spec.program.clone().into_os_string(),
+            program,
+            arguments: spec.arguments.clone(),
+        };
+        Ok(Self { invocation, environment, directory, grace: spec.grace.min(GRACE_MAX), hold })
+    }
+
+    fn confinement(&self) -> Confinement {
+        match &self.hold {
+            HoldOrder::Free => Confinement::None,
+            HoldOrder::Caged(order) => Confinement::Cage(order.rung),
         }
     }
 }

@@ -1,17 +1,21 @@
 //! The last step: a process of ours takes on what the server is to have, and becomes it.
 //!
-//! Here, between the guard and the program, is where a server will be confined. Today it only makes
-//! sure that the server dies with its guard, and gets the environment that was written out for it.
+//! It makes sure that the server dies with its guard, is caged if that is wanted, and gets the
+//! environment that was written out for it. How a cage is made is not known here.
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{LaunchError, cannot, check_parent};
-use crate::orders::{BecomeOrder, Invocation, unmarked};
+use super::{LaunchError, cage, cannot, check_parent};
+use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
+use crate::start::OURSELVES;
 use crate::{proc, program};
 
 /// More than the system lets a program be started with.
@@ -20,29 +24,63 @@ const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
 /// Becomes the server; returns only if that failed.
 pub(super) fn run(order: &BecomeOrder) -> LaunchError {
     match prepare(order) {
-        Ok(environment) => exec(&order.invocation, environment),
+        Ok((environment, ourselves)) => exec(&order.invocation, environment, ourselves.as_ref()),
         Err(error) => error,
     }
 }
 
-fn prepare(order: &BecomeOrder) -> Result<Vec<(OsString, OsString)>, LaunchError> {
+type Prepared = (Vec<(OsString, OsString)>, Option<OwnedFd>);
+
+fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     // SECURITY: without this a server would live on when somebody kills its guard with `kill -9`.
     // The signal comes when the thread that forked us ends, and the guard has only one.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(cannot("die with the guard"))?;
-    check_parent(order.guard)?;
-    program::check(&order.invocation.program)?;
+    if let Some(guard) = order.guard {
+        check_parent(guard)?;
+    }
+    let environment = environment()?;
+    let HoldOrder::Caged(cage) = &order.hold else {
+        program::check(&order.invocation.program)?;
+        return Ok((environment, None));
+    };
+    let ourselves = ourselves()?;
+    cage::open_doors(cage)?;
+    cage::restrict(cage, Some(&ourselves))?;
+    Ok((environment, Some(ourselves)))
+}
+
+/// Returns the environment that was written out for the server.
+pub(super) fn environment() -> Result<Vec<(OsString, OsString)>, LaunchError> {
     let block = proc::read(Path::new("/proc/self/environ"), ENVIRONMENT_BYTES_MAX)
         .map_err(cannot("read the environment of the server"))?;
     Ok(unmarked(&block))
 }
 
-fn exec(invocation: &Invocation, environment: Vec<(OsString, OsString)>) -> LaunchError {
+/// Holds this program, to which no name in a cage may lead.
+pub(super) fn ourselves() -> Result<OwnedFd, LaunchError> {
+    rustix::fs::openat(CWD, OURSELVES, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(cannot("find this program"))
+}
+
+/// Runs the server in our place; returns only if that failed. If the server is this program, it is
+/// the one that is held as `ourselves`.
+pub(super) fn exec(
+    invocation: &Invocation,
+    environment: Vec<(OsString, OsString)>,
+    ourselves: Option<&OwnedFd>,
+) -> LaunchError {
+    let program = invocation.program.clone();
+    let path = match ourselves {
+        Some(held) if program == Path::new(OURSELVES) => {
+            PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
+        }
+        Some(_) | None => program.clone(),
+    };
     #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
-    let mut server = std::process::Command::new(&invocation.program);
+    let mut server = std::process::Command::new(path);
     server.arg0(&invocation.name).args(&invocation.arguments).env_clear().envs(environment);
     let source = server.exec();
-    let program = invocation.program.clone();
     // The file itself was there a moment ago.
     match source.kind() {
         io::ErrorKind::NotFound => LaunchError::NoInterpreter { program },

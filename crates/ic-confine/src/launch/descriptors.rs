@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{LaunchError, cannot};
-use crate::proc;
+use crate::{proc, sys};
 
 /// The first that a server does not get.
 const FIRST: i32 = 3;
@@ -21,9 +21,8 @@ const INFO_BYTES_MAX: usize = 4096;
 
 /// Sees to it that no descriptor but 0, 1 and 2 reaches a program that we run.
 pub(super) fn keep_from_children() -> Result<(), LaunchError> {
-    // It takes `unsafe` to touch a descriptor that is known by its number alone; this crate does.
-    close_fds::set_fds_cloexec(FIRST, &[]);
-    // SECURITY: it does not say whether it worked, so we look.
+    sys::close_when_run(FIRST.cast_unsigned()).map_err(cannot("keep descriptors to ourselves"))?;
+    // SECURITY: nothing else keeps them from the server, so we look.
     let numbers = proc::numbers_in(Path::new("/proc/self/fd"), DESCRIPTORS_MAX)
         .map_err(cannot("list the open descriptors"))?;
     if numbers.len() == DESCRIPTORS_MAX {

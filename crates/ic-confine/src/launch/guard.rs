@@ -20,13 +20,14 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
+use super::cage::namespaces::Inmate;
 use super::signals::Signals;
-use super::{EXIT_LAUNCHER, LaunchError, cannot, check_parent, descriptors};
-use crate::orders::{BecomeOrder, GuardOrder};
+use super::{EXIT_LAUNCHER, LaunchError, become_server, cage, cannot, check_parent, descriptors};
+use crate::orders::{BecomeOrder, GuardOrder, HoldOrder};
+use crate::rung::Rung;
+use crate::start::OURSELVES;
 use crate::table::{self, Kinship};
 
-/// This program, whatever became of the file that it was started from.
-const OURSELVES: &str = "/proc/self/exe";
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
 /// we can kill, must not keep us for ever.
 pub(crate) const SWEEP_MAX: Duration = Duration::from_secs(2);
@@ -47,8 +48,7 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(cannot("open /dev/null"))?;
 
-    let invocation = order.invocation.clone();
-    let server = start(&BecomeOrder { guard: own, invocation })?;
+    let server = start(order, own, &nothing)?;
     let mut guard = Guard { server, status: None, signals, host };
     let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace));
     // Whatever happened, nothing stays.
@@ -68,7 +68,24 @@ fn hold_parent(host: Pid) -> Result<OwnedFd, LaunchError> {
     Ok(held)
 }
 
-fn start(order: &BecomeOrder) -> Result<Pid, LaunchError> {
+fn start(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+    let GuardOrder { hold, invocation, .. } = order;
+    match hold {
+        HoldOrder::Caged(cage) if cage.rung == Rung::Namespaces => {
+            let environment = become_server::environment()?;
+            cage::namespaces::start(Inmate { order: cage, invocation, environment }, nothing)
+        }
+        HoldOrder::Caged(cage) if cage.rung == Rung::Bubblewrap => {
+            cage::bubblewrap::start(cage, invocation)
+        }
+        HoldOrder::Free | HoldOrder::Caged(_) => {
+            let (hold, invocation) = (hold.clone(), invocation.clone());
+            start_becoming(&BecomeOrder { guard: Some(own), hold, invocation })
+        }
+    }
+}
+
+fn start_becoming(order: &BecomeOrder) -> Result<Pid, LaunchError> {
     #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
     let mut server = std::process::Command::new(OURSELVES);
     let server = server
@@ -82,7 +99,7 @@ fn start(order: &BecomeOrder) -> Result<Pid, LaunchError> {
 }
 
 /// Gives up the standard streams, so that they end when the server closes its own.
-fn let_go(nothing: &OwnedFd) -> Result<(), Errno> {
+pub(super) fn let_go(nothing: &OwnedFd) -> Result<(), Errno> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     rustix::stdio::dup2_stderr(nothing)
@@ -166,13 +183,17 @@ impl Guard {
     }
 
     fn exit_code(&self) -> ExitCode {
-        /// What a shell adds to the number of the signal that killed a program.
-        const SIGNALLED: i32 = 128;
-        let code = self.status.and_then(|status| {
-            status.exit_status().or(status.terminating_signal().map(|signal| SIGNALLED + signal))
-        });
-        ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_LAUNCHER))
+        ExitCode::from(self.status.map_or(EXIT_LAUNCHER, exit_code))
     }
+}
+
+/// Returns the code with which to end if a process of ours ended with `status`.
+pub(super) fn exit_code(status: WaitStatus) -> u8 {
+    /// What a shell adds to the number of the signal that killed a program.
+    const SIGNALLED: i32 = 128;
+    let signal = status.terminating_signal().map(|signal| SIGNALLED + signal);
+    let code = status.exit_status().or(signal);
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_LAUNCHER)
 }
 
 /// Waits for one of `events`, at most for `limit`; an interruption is a reason to look.

@@ -1,0 +1,111 @@
+//! What a caged child sees and may do: plain data, the same for every rung.
+//!
+//! A cage begins with the system's programs and libraries, a few harmless files of `/etc`, some
+//! devices, an empty home and an empty `/tmp`; the spec says what is there besides. Nothing is opened
+//! here, and how a rung keeps the promise is not known here.
+
+mod words;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// What a caged child sees and may do.
+///
+/// There is no `Default`: what is not written out is not there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CageSpec {
+    /// What it sees of the host's files besides the system's own; of those that contain a path, the
+    /// deepest decides.
+    pub seen: Vec<Seen>,
+    /// What it does not see although it lies in what is seen: neither read nor written.
+    pub hidden: Vec<PathBuf>,
+    /// Further names for what is seen, since a person may have written a path with links in it.
+    pub links: Vec<Link>,
+    /// Where its home is: an empty directory, whatever the host has there.
+    pub home: PathBuf,
+    /// An empty directory of this child alone, on the host. It is the child's home and its place for
+    /// temporary files where a rung cannot make such places.
+    pub scratch: PathBuf,
+    /// How it reaches other machines.
+    pub network: Network,
+    /// Whether it may make and connect to Unix sockets in what it sees.
+    pub unix_sockets: bool,
+    /// How much it may use.
+    pub limits: Limits,
+}
+
+/// A file or directory of the host that is in a cage, at the same place.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Seen {
+    /// Where it is: absolute, without links. If a link is on the way after all, the child is not
+    /// started.
+    pub path: PathBuf,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// What may be done with a file, or with a directory and all that is in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Access {
+    /// It is read, and programs in it are run.
+    Read,
+    /// It is read and written, and no program in it is run.
+    Write,
+}
+
+/// A symbolic link that is made for a cage.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Link {
+    /// Where it is.
+    pub at: PathBuf,
+    /// Where it leads.
+    pub to: PathBuf,
+}
+
+/// How a cage reaches other machines.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Network {
+    /// Not at all; not even sockets can be made.
+    None,
+    /// By the host, which listens on sockets in the cage's own network.
+    Doors {
+        /// The ports on which connections are taken; at most [`Network::PORTS_MAX`].
+        ports: Vec<u16>,
+        /// Addresses that the cage's network has as its own, so that connections to them arrive; at
+        /// most [`Network::ADDRESSES_MAX`].
+        addresses: Vec<IpAddr>,
+    },
+}
+
+/// How much a child and all that it starts may use.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// Processes and threads at once.
+    pub tasks_max: u32,
+    /// Bytes of memory of each process; all of them together are held to twice as much.
+    pub memory_bytes_max: u64,
+    /// Bytes in the home and in `/tmp` together, which are memory too.
+    pub scratch_bytes_max: u64,
+    /// Bytes of one file.
+    pub file_bytes_max: u64,
+    /// Open descriptors of each process.
+    pub descriptors_max: u32,
+}
+
+impl Network {
+    /// The most ports.
+    pub const PORTS_MAX: usize = 64;
+    /// The most addresses.
+    pub const ADDRESSES_MAX: usize = 64;
+}
+
+impl Limits {
+    /// What an MCP server gets: enough for the hungriest that we know, too little to hurt.
+    pub const SERVER: Self = Self {
+        tasks_max: 512,
+        memory_bytes_max: 4 << 30,
+        scratch_bytes_max: 512 << 20,
+        file_bytes_max: 4 << 30,
+        descriptors_max: 1024,
+    };
+}

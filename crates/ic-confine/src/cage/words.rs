@@ -1,0 +1,177 @@
+//! A cage in words, so that it can be handed over on a command line.
+//!
+//! Each part is a word that says what follows, and the words that follow; `end` comes last. Words that
+//! we do not write are no cage: a part that one side does not know must not be passed over.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use super::{Access, CageSpec, Limits, Link, Network, Seen};
+
+const READ: &str = "read";
+const WRITE: &str = "write";
+const HIDE: &str = "hide";
+const LINK: &str = "link";
+const HOME: &str = "home";
+const SCRATCH: &str = "scratch";
+const DOORS: &str = "doors";
+const PORT: &str = "port";
+const ADDRESS: &str = "address";
+const UNIX: &str = "unix";
+const LIMITS: &str = "limits";
+const END: &str = "end";
+
+impl CageSpec {
+    /// Returns the words for this cage.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let mut say = |name: &str, values: &[&OsStr]| {
+            words.push(name.into());
+            words.extend(values.iter().map(|value| (*value).to_owned()));
+        };
+        say(HOME, &[self.home.as_os_str()]);
+        say(SCRATCH, &[self.scratch.as_os_str()]);
+        for Seen { path, access } in &self.seen {
+            match access {
+                Access::Read => say(READ, &[path.as_os_str()]),
+                Access::Write => say(WRITE, &[path.as_os_str()]),
+            }
+        }
+        for path in &self.hidden {
+            say(HIDE, &[path.as_os_str()]);
+        }
+        for Link { at, to } in &self.links {
+            say(LINK, &[at.as_os_str(), to.as_os_str()]);
+        }
+        if let Network::Doors { ports, addresses } = &self.network {
+            say(DOORS, &[]);
+            for port in ports {
+                say(PORT, &[OsStr::new(&port.to_string())]);
+            }
+            for address in addresses {
+                say(ADDRESS, &[OsStr::new(&address.to_string())]);
+            }
+        }
+        if self.unix_sockets {
+            say(UNIX, &[]);
+        }
+        let limits = self.limits.numbers().map(|number| OsString::from(number.to_string()));
+        say(LIMITS, &limits.each_ref().map(OsString::as_os_str));
+        say(END, &[]);
+        words
+    }
+
+    /// Takes a cage off the beginning of `words`; `None` if there is none.
+    pub(crate) fn read(words: &mut impl Iterator<Item = OsString>) -> Option<Self> {
+        let (mut home, mut scratch, mut limits) = (None, None, None);
+        let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut network, mut unix_sockets) = (Network::None, false);
+        loop {
+            let name = words.next()?;
+            let mut path = || words.next().map(PathBuf::from);
+            match name.to_str()? {
+                READ => seen.push(Seen { path: path()?, access: Access::Read }),
+                WRITE => seen.push(Seen { path: path()?, access: Access::Write }),
+                HIDE => hidden.push(path()?),
+                LINK => links.push(Link { at: path()?, to: path()? }),
+                HOME => home = Some(path()?),
+                SCRATCH => scratch = Some(path()?),
+                DOORS => network = Network::Doors { ports: Vec::new(), addresses: Vec::new() },
+                PORT => match &mut network {
+                    Network::Doors { ports, .. } => ports.push(number(&words.next()?)?),
+                    Network::None => return None,
+                },
+                ADDRESS => match &mut network {
+                    Network::Doors { addresses, .. } => addresses.push(number(&words.next()?)?),
+                    Network::None => return None,
+                },
+                UNIX => unix_sockets = true,
+                LIMITS => limits = Some(Limits::read(words)?),
+                END => break,
+                _ => return None,
+            }
+        }
+        let (home, scratch, limits) = (home?, scratch?, limits?);
+        Some(Self { seen, hidden, links, home, scratch, network, unix_sockets, limits })
+    }
+}
+
+impl Limits {
+    fn numbers(self) -> [u64; 5] {
+        let Self {
+            tasks_max,
+            memory_bytes_max,
+            scratch_bytes_max,
+            file_bytes_max,
+            descriptors_max,
+        } = self;
+        let (tasks, descriptors) = (u64::from(tasks_max), u64::from(descriptors_max));
+        [tasks, memory_bytes_max, scratch_bytes_max, file_bytes_max, descriptors]
+    }
+
+    fn read(words: &mut impl Iterator<Item = OsString>) -> Option<Self> {
+        Some(Self {
+            tasks_max: number(&words.next()?)?,
+            memory_bytes_max: number(&words.next()?)?,
+            scratch_bytes_max: number(&words.next()?)?,
+            file_bytes_max: number(&words.next()?)?,
+            descriptors_max: number(&words.next()?)?,
+        })
+    }
+}
+
+fn number<N: std::str::FromStr>(word: &OsStr) -> Option<N> {
+    word.to_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> CageSpec {
+        let seen = |path: &str, access| Seen { path: path.into(), access };
+        CageSpec {
+            seen: vec![seen("/opt/a b", Access::Read), seen("/work/end", Access::Write)],
+            hidden: vec!["/work/end/.env".into()],
+            links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
+            home: "/home/ada".into(),
+            scratch: "/s".into(),
+            network: Network::Doors {
+                ports: vec![80, 443],
+                addresses: vec!["127.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
+            },
+            unix_sockets: true,
+            limits: Limits::SERVER,
+        }
+    }
+
+    #[track_caller]
+    fn check(spec: &CageSpec) {
+        let mut words = spec.words();
+        words.push("rest".into());
+        let mut words = words.into_iter();
+        assert_eq!(CageSpec::read(&mut words).as_ref(), Some(spec));
+        assert_eq!(words.next(), Some("rest".into()));
+    }
+
+    #[test]
+    fn a_cage_is_read_as_it_was_written() {
+        check(&spec());
+        check(&CageSpec { network: Network::None, unix_sockets: false, ..spec() });
+        check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
+    }
+
+    #[test]
+    fn a_cage_that_lacks_something_is_none() {
+        let words = spec().words();
+        for end in 0..words.len() {
+            let mut words = words.iter().take(end).cloned();
+            assert_eq!(CageSpec::read(&mut words), None, "cut after {end} words");
+        }
+        for text in ["end", "home /h end", "home /h scratch /s end", "port 80 end", "wrote /x end"]
+        {
+            let mut words = text.split(' ').map(OsString::from);
+            assert_eq!(CageSpec::read(&mut words), None, "{text}");
+        }
+    }
+}

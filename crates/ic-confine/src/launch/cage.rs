@@ -1,0 +1,66 @@
+//! Cages: what is done between the guard and the program, so that the program can do little.
+//!
+//! ```text
+//! namespaces   guard ─▶ first process of new namespaces ─▶ restrict ─▶ the server
+//! bubblewrap   guard ─▶ bwrap ──────▶ this program again ─▶ restrict ─▶ the server
+//! landlock     guard ───────────────▶ this program again ─▶ restrict ─▶ the server
+//! ```
+//!
+//! Everything that can fail is an error, and then nothing is run. Which rung is used was decided
+//! before; nothing here falls back to a weaker one.
+
+pub(super) mod bubblewrap;
+mod doors;
+mod first;
+mod landlock;
+mod limits;
+pub(super) mod namespaces;
+mod privileges;
+mod root;
+mod seccomp;
+pub(crate) mod system;
+
+use std::path::Path;
+
+use super::{LaunchError, cannot};
+use crate::orders::CageOrder;
+use crate::rung::Rung;
+
+/// Gives up, for this process and all that it will start, whatever the cage does not have.
+///
+/// What can be seen was arranged before, where the rung can arrange that. `program` is the file that
+/// is going to be run, if no name in the cage leads to it.
+pub(super) fn restrict(
+    order: &CageOrder,
+    program: Option<&rustix::fd::OwnedFd>,
+) -> Result<(), LaunchError> {
+    rustix::process::chdir(&order.directory).map_err(|errno| LaunchError::NotInView {
+        path: order.directory.clone(),
+        source: errno.into(),
+    })?;
+    limits::set(&order.spec.limits)?;
+    privileges::drop_all()?;
+    landlock::restrict(order, program)?;
+    // Last of all: what comes before needs calls that are refused from here on.
+    seccomp::restrict(&order.spec)
+}
+
+/// Makes a socket of the cage's network and sends them to the host, if there are to be any.
+pub(super) fn open_doors(order: &CageOrder) -> Result<(), LaunchError> {
+    let Some(number) = order.doors else { return Ok(()) };
+    let channel = crate::sys::inherited(number).map_err(cannot("reach the host"))?;
+    doors::open(&order.spec.network, &channel)
+}
+
+/// Returns whether the rung gives the child a home of its own making.
+fn has_own_places(rung: Rung) -> bool {
+    match rung {
+        Rung::Namespaces | Rung::Bubblewrap => true,
+        Rung::Landlock => false,
+    }
+}
+
+/// Returns the path as the rest of a way that starts at the root.
+fn below_root(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
+}

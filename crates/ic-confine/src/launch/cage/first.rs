@@ -1,0 +1,123 @@
+//! The first process of a cage: arranges it, starts the server, and is the end of it all.
+//!
+//! ```text
+//! the guard is still there ─▶ who we are ─▶ doors ─▶ root ─▶ start the server ─▶ give up everything
+//!      ─▶ collect the dead, pass on the wish that the server may end ─▶ end as the server ended
+//! ```
+//!
+//! When the first process of a PID namespace ends, the kernel kills all others. It cannot be signalled
+//! from inside, and is no use to anybody there: it has no capabilities and no descriptors left.
+
+use std::os::fd::AsFd as _;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Gid, Pid, Signal, Uid, WaitOptions, WaitStatus, set_dumpable_behavior,
+};
+use rustix::thread::UnshareFlags;
+
+use super::super::{LaunchError, become_server, cannot, guard, report};
+use super::namespaces::Inmate;
+use super::{open_doors, privileges, restrict, root, system};
+use crate::sys::{self, Awaited};
+
+/// Who the processes of a cage are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum User {
+    /// The user, in a user namespace that knows nobody else.
+    Mapped(Uid, Gid),
+    /// The user, without such a namespace.
+    Ours,
+}
+
+/// Runs the cage until the server has ended; returns how it ended.
+pub(super) fn run(
+    inmate: Inmate<'_>,
+    user: User,
+    go: OwnedFd,
+    nothing: &OwnedFd,
+) -> Result<u8, LaunchError> {
+    // SECURITY: everything in the cage dies with the guard, and so with the host.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(cannot("die with the guard"))?;
+    match rustix::io::retry_on_intr(|| rustix::io::read(&go, &mut [0_u8])) {
+        Ok(1) => drop(go),
+        Ok(_) | Err(_) => return Err(LaunchError::Orphaned),
+    }
+    sys::forget_signals();
+    settle(user)?;
+    open_doors(inmate.order)?;
+    rustix::system::sethostname(system::HOST_NAME.as_bytes()).map_err(cannot("name the cage"))?;
+    let ourselves = become_server::ourselves()?;
+    root::assemble(&inmate.order.spec)?;
+
+    let ending = [Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP];
+    let awaited = Awaited::hold_back(&ending).map_err(cannot("wait for signals"))?;
+    let none = UnshareFlags::empty();
+    let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
+        let error = serve(inmate, &ourselves);
+        sys::leave(report(&error));
+    };
+    drop(ourselves);
+    guard::let_go(nothing).map_err(cannot("let go of the streams"))?;
+    privileges::drop_all()?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(cannot("hide"))?;
+    wait(server, &awaited).map_err(cannot("wait for the server"))
+}
+
+/// Makes the user namespace know the one user that we are.
+fn settle(user: User) -> Result<(), LaunchError> {
+    let User::Mapped(uid, gid) = user else { return Ok(()) };
+    let (uid, gid) = (uid.as_raw(), gid.as_raw());
+    for (name, text) in [
+        // The kernel wants this first.
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{uid} {uid} 1")),
+        ("gid_map", format!("{gid} {gid} 1")),
+    ] {
+        let path = format!("/proc/self/{name}");
+        let file = rustix::fs::openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        file.and_then(|file| rustix::io::write(file.as_fd(), text.as_bytes()))
+            .map_err(cannot("settle who the server is"))?;
+    }
+    Ok(())
+}
+
+/// Becomes the server; returns only if that failed.
+fn serve(inmate: Inmate<'_>, ourselves: &OwnedFd) -> LaunchError {
+    sys::forget_signals();
+    let prepare = || -> Result<(), LaunchError> {
+        // A group of its own, so that it can be asked to end with all that it started.
+        rustix::process::setsid().map_err(cannot("begin a session"))?;
+        restrict(inmate.order, Some(ourselves))
+    };
+    match prepare() {
+        Ok(()) => become_server::exec(inmate.invocation, inmate.environment, Some(ourselves)),
+        Err(error) => error,
+    }
+}
+
+/// Waits for the end of the server; returns how it ended.
+fn wait(server: Pid, awaited: &Awaited) -> Result<u8, std::io::Error> {
+    loop {
+        let signal = awaited.next();
+        while let Some((pid, status)) = next_dead()? {
+            if pid == server {
+                return Ok(guard::exit_code(status));
+            }
+        }
+        match signal {
+            Ok(number) if number == Signal::CHILD.as_raw() => {}
+            // The guard was asked to end the server; what it does not end, the guard will.
+            Ok(_) => drop(rustix::process::kill_process_group(server, Signal::TERM)),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn next_dead() -> Result<Option<(Pid, WaitStatus)>, Errno> {
+    rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG))
+}

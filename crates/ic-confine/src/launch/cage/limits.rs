@@ -1,0 +1,28 @@
+//! How much a caged process may use, as far as the system counts it for each process or user.
+//!
+//! What all processes of a cage use together is counted by the guard.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use super::super::{LaunchError, cannot};
+use crate::cage::Limits;
+
+/// Sets the limits for this process and all that it will start.
+pub(super) fn set(limits: &Limits) -> Result<(), LaunchError> {
+    for (resource, most) in [
+        (Resource::Core, 0),
+        (Resource::Data, limits.memory_bytes_max),
+        (Resource::Fsize, limits.file_bytes_max),
+        (Resource::Nofile, limits.descriptors_max.into()),
+        (Resource::Nproc, limits.tasks_max.into()),
+        (Resource::Msgqueue, 0),
+        (Resource::Rtprio, 0),
+        (Resource::Memlock, 64 << 20),
+    ] {
+        // Where less is allowed already, it stays at that.
+        let most = rustix::process::getrlimit(resource).maximum.map_or(most, |now| now.min(most));
+        let limit = Rlimit { current: Some(most), maximum: Some(most) };
+        setrlimit(resource, limit).map_err(cannot("limit what the server may use"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The first rung: namespaces of our own making.
+//!
+//! The guard stays outside and is the parent of the first process inside; when either dies, so does
+//! everything in the cage. What the first process does is in `first`.
+
+use std::ffi::OsString;
+use std::io;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
+use rustix::thread::UnshareFlags;
+
+use super::super::{LaunchError, cannot, report};
+use super::first::{self, User};
+use crate::orders::{CageOrder, Invocation};
+use crate::sys;
+
+/// What every cage has for itself.
+const NAMESPACES: UnshareFlags = UnshareFlags::NEWNS
+    .union(UnshareFlags::NEWPID)
+    .union(UnshareFlags::NEWNET)
+    .union(UnshareFlags::NEWIPC)
+    .union(UnshareFlags::NEWUTS)
+    .union(UnshareFlags::NEWCGROUP);
+
+/// What becomes of the server in the cage.
+pub(in super::super) struct Inmate<'a> {
+    pub(in super::super) order: &'a CageOrder,
+    pub(in super::super) invocation: &'a Invocation,
+    pub(in super::super) environment: Vec<(OsString, OsString)>,
+}
+
+/// Starts the server in new namespaces; returns the first process there.
+pub(in super::super) fn start(inmate: Inmate<'_>, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+    let (go, say_go) = pipe_with(PipeFlags::CLOEXEC).map_err(cannot("make a pipe"))?;
+    let (user, first) = fork().map_err(cannot("make namespaces"))?;
+    let Some(first) = first else {
+        drop(say_go);
+        let code = first::run(inmate, user, go, nothing).unwrap_or_else(|error| report(&error));
+        sys::leave(code)
+    };
+    // It waits for this, so that it cannot miss our death: if we die before it can tell, it reads
+    // the end of the pipe.
+    rustix::io::write(&say_go, b"g").map_err(cannot("start the cage"))?;
+    Ok(first)
+}
+
+fn fork() -> io::Result<(User, Option<Pid>)> {
+    let identity = (rustix::process::geteuid(), rustix::process::getegid());
+    match sys::fork_into(NAMESPACES | UnshareFlags::NEWUSER) {
+        Ok(first) => Ok((User::Mapped(identity.0, identity.1), first)),
+        // Root may make the others without one of users, where nobody may have those.
+        Err(error) if identity.0.is_root() && is_refusal(&error) => {
+            Ok((User::Ours, sys::fork_into(NAMESPACES)?))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    let refusals = [Errno::PERM, Errno::NOSPC, Errno::USERS, Errno::INVAL, Errno::ACCESS];
+    refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}

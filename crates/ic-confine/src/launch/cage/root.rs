@@ -1,0 +1,389 @@
+//! The root of a cage: an empty directory into which what is seen is put, and nothing else.
+//!
+//! ```text
+//! open    each tree that is to be seen, as a mount that is nowhere yet
+//! build   an empty root, a place for what is written and goes with the cage, /proc, /dev, /etc
+//! put     each tree to its place, those above before those below, and covers over what is hidden
+//! move    in, and let go of the old root
+//! ```
+//!
+//! SECURITY: the root of the host is never a part of it, so what nobody thought of is not there. It
+//! knows nothing of policy: what is to be seen was decided before.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    mount_change, move_mount, open_tree, unmount,
+};
+
+use super::super::LaunchError;
+use super::{below_root, system};
+use crate::cage::{Access, CageSpec, Limits};
+use crate::sys;
+
+/// Where the new root is put for a moment. It hides what is there, and nobody looks at that any more.
+const SCAFFOLD: &str = "/usr";
+const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
+/// More files and directories than any server has in its home.
+const SCRATCH_FILES_MAX: u64 = 1 << 16;
+/// What is made for the root itself: a few directories, links and files.
+const ROOT_FILES_MAX: u64 = 1 << 14;
+
+/// No devices, and no program that gains rights.
+const HARMLESS: MountAttrFlags =
+    MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
+
+/// Makes the root of the cage, and moves this process into it.
+pub(super) fn assemble(spec: &CageSpec) -> Result<(), LaunchError> {
+    // Whatever is mounted from here on is for this process and those that it starts.
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(at("part from the mounts of", "/"))?;
+
+    let trees = trees(spec)?;
+    let proc = make_proc()?;
+    let devices = devices()?;
+    limit_tasks(&spec.limits)?;
+    let root = Root::new(spec)?;
+    root.make_system()?;
+    root.put(&proc, Path::new("proc"), FileType::Directory)?;
+    root.make_places(spec)?;
+    root.make_etc(&spec.home)?;
+    for tree in trees.iter().chain(&devices) {
+        root.put(&tree.mount, below_root(&tree.at), tree.kind)?;
+    }
+    for link in &spec.links {
+        root.link(&link.at, &link.to)?;
+    }
+    for path in &spec.hidden {
+        root.cover(below_root(path))?;
+    }
+    root.enter()
+}
+
+/// A part of the host's files, on its way into the cage.
+struct Tree {
+    mount: OwnedFd,
+    at: PathBuf,
+    kind: FileType,
+}
+
+impl Tree {
+    /// Takes the part at `path`, to which no link may lead.
+    fn open(path: &Path, attributes: MountAttrFlags) -> Result<Self, LaunchError> {
+        // SECURITY: what was judged had no links on the way; one that is there now was put there
+        // since, and leads somewhere else.
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let held = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)
+            .map_err(not_in_view(path))?;
+        let stat = rustix::fs::fstat(&held).map_err(not_in_view(path))?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match kind {
+            FileType::RegularFile | FileType::Directory => {}
+            // A socket leads to whoever listens, and a device to the machine.
+            _ => return Err(not_in_view(path)(Errno::NOTSUP)),
+        }
+        Self::of(&held, "", path, attributes, kind)
+    }
+
+    fn of(
+        directory: impl AsFd,
+        name: &str,
+        at_path: &Path,
+        attributes: MountAttrFlags,
+        kind: FileType,
+    ) -> Result<Self, LaunchError> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_EMPTY_PATH;
+        let mount = open_tree(directory, name, flags).map_err(at("show", at_path))?;
+        sys::set_mount_attributes(&mount, attributes).map_err(at("hold", at_path))?;
+        Ok(Self { mount, at: at_path.to_owned(), kind })
+    }
+}
+
+/// Takes all that is seen, those above before those below.
+fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
+    let read_only = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let mut trees = Vec::new();
+    for path in system::DIRECTORIES.into_iter().chain(system::OPTIONAL_DIRECTORIES).map(Path::new) {
+        // A link is made anew; what is missing is missing.
+        if file_type(path) == Some(FileType::Directory) {
+            trees.push(Tree::open(path, read_only)?);
+        }
+    }
+    for path in system::ETC.into_iter().map(|name| Path::new("/etc").join(name)) {
+        if matches!(file_type(&path), Some(FileType::Directory | FileType::RegularFile)) {
+            trees.push(Tree::open(&path, read_only | MountAttrFlags::MOUNT_ATTR_NOEXEC)?);
+        }
+    }
+    let mut seen: Vec<_> = spec.seen.iter().collect();
+    seen.sort_by_key(|seen| seen.path.components().count());
+    for seen in seen {
+        let attributes = match seen.access {
+            Access::Read => read_only,
+            // SECURITY: what can be written is not run.
+            Access::Write => HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+        };
+        trees.push(Tree::open(&seen.path, attributes)?);
+    }
+    Ok(trees)
+}
+
+/// Takes the devices that every cage has.
+fn devices() -> Result<Vec<Tree>, LaunchError> {
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let device = |name| {
+        let path = Path::new("/dev").join(name);
+        let held = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(at("show", &path))?;
+        Tree::of(&held, "", &path, attributes, FileType::CharacterDevice)
+    };
+    system::DEVICES.into_iter().map(device).collect()
+}
+
+/// Makes a `/proc` that tells of the processes of the cage, and of nothing else.
+fn make_proc() -> Result<OwnedFd, LaunchError> {
+    let failed = || at("make", "/proc");
+    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
+    // SECURITY: without this root would find the settings of the host there, and could write them.
+    fsconfig_set_string(context.as_fd(), "subset", "pid").map_err(failed())?;
+    fsconfig_create(context.as_fd()).map_err(failed())?;
+    let attributes =
+        HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
+}
+
+/// Limits the number of processes where the limit of the user does not count, which is for root.
+fn limit_tasks(limits: &Limits) -> Result<(), LaunchError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let failed = || at("limit the processes of", "the cage");
+    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
+    fsconfig_create(context.as_fd()).map_err(failed())?;
+    let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let proc =
+        fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())?;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let written = rustix::fs::openat(&proc, "sys/kernel/pid_max", flags, Mode::empty())
+        .and_then(|file| rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()));
+    match written {
+        // Kernels before 6.14 have one number for the whole machine, which is not ours to write in
+        // a namespace; there the guard counts.
+        Ok(_) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(()),
+        Err(errno) => Err(failed()(errno)),
+    }
+}
+
+/// The root while it is being made.
+struct Root {
+    mount: OwnedFd,
+    /// What is written and goes with the cage: the home, `/tmp` and `/dev/shm` are parts of it.
+    scratch: OwnedFd,
+}
+
+impl Root {
+    fn new(spec: &CageSpec) -> Result<Self, LaunchError> {
+        let size = spec.limits.scratch_bytes_max;
+        let noexec = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let root = memory(1 << 20, ROOT_FILES_MAX, HARMLESS)?;
+        move_mount(&root, "", CWD, SCAFFOLD, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            .map_err(at("put the root at", SCAFFOLD))?;
+        Ok(Self { mount: root, scratch: memory(size, SCRATCH_FILES_MAX, noexec)? })
+    }
+
+    /// Makes the links that stand for directories of the system, and the files of `/etc` that are
+    /// links.
+    fn make_system(&self) -> Result<(), LaunchError> {
+        let etc = system::ETC.into_iter().map(|name| Path::new("/etc").join(name));
+        for path in system::DIRECTORIES.into_iter().map(PathBuf::from).chain(etc) {
+            if file_type(&path) == Some(FileType::Symlink) {
+                let target = rustix::fs::readlinkat(CWD, &path, Vec::new())
+                    .map_err(at("read the link", &path))?;
+                self.link(&path, Path::new(OsStr::from_bytes(target.as_bytes())))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the home, `/tmp` and the rest that is the cage's own.
+    fn make_places(&self, spec: &CageSpec) -> Result<(), LaunchError> {
+        let places = [
+            ("tmp", Path::new("/tmp")),
+            ("shm", Path::new("/dev/shm")),
+            ("home", spec.home.as_path()),
+        ];
+        for (name, path) in places {
+            rustix::fs::mkdirat(&self.scratch, name, Mode::RWXU).map_err(at("make", path))?;
+            let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+            let tree = Tree::of(&self.scratch, name, path, attributes, FileType::Directory)?;
+            self.put(&tree.mount, below_root(path), FileType::Directory)?;
+        }
+        for (name, target) in system::DEVICE_LINKS {
+            self.link(&Path::new("/dev").join(name), Path::new(target))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the files of `/etc` that are made for a cage.
+    fn make_etc(&self, home: &Path) -> Result<(), LaunchError> {
+        for name in system::MADE_ETC {
+            let path = Path::new("/etc").join(name);
+            let directory = self.directory(Path::new("etc"))?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o644))
+                .map_err(at("make", &path))?;
+            rustix::io::write(&file, system::made_etc(name, home).as_bytes())
+                .map_err(at("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// Puts a mount to its place.
+    fn put(&self, mount: impl AsFd, place: &Path, kind: FileType) -> Result<(), LaunchError> {
+        let place = self.place(place, kind)?;
+        move_to(mount, &place.0).map_err(at("show", &place.1))
+    }
+
+    /// Covers what is at `place`, if anything is, with something empty that cannot be read.
+    fn cover(&self, place: &Path) -> Result<(), LaunchError> {
+        let found = match self.find(place) {
+            Ok(found) => found,
+            // What is not there needs no cover; what hides behind a link is found where it is.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(at("hide", place)(errno)),
+        };
+        let stat = rustix::fs::fstat(&found).map_err(at("hide", place))?;
+        let nothing = memory(4096, 2, HARMLESS)?;
+        let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            rustix::fs::fchmod(&nothing, Mode::empty()).map_err(at("hide", place))?;
+            sys::set_mount_attributes(&nothing, attributes).map_err(at("hide", place))?;
+            return move_to(&nothing, &found).map_err(at("hide", place));
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
+        drop(rustix::fs::openat(&nothing, "x", flags, Mode::empty()).map_err(at("hide", place))?);
+        let file = Tree::of(&nothing, "x", place, attributes, FileType::RegularFile)?;
+        move_to(&file.mount, &found).map_err(at("hide", place))
+    }
+
+    /// Makes a link, unless something is there.
+    fn link(&self, path: &Path, target: &Path) -> Result<(), LaunchError> {
+        let place = below_root(path);
+        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else { return Ok(()) };
+        match self.find(place) {
+            Err(Errno::NOENT) => {}
+            Ok(_) | Err(_) => return Ok(()),
+        }
+        let parent = self.directory(parent)?;
+        rustix::fs::symlinkat(target, &parent, name).map_err(at("make the link", path))
+    }
+
+    /// Finds or makes the place for a mount.
+    fn place(&self, place: &Path, kind: FileType) -> Result<(OwnedFd, PathBuf), LaunchError> {
+        if kind == FileType::Directory {
+            return Ok((self.directory(place)?, place.to_owned()));
+        }
+        if let Some(parent) = place.parent() {
+            let (parent, name) = (self.directory(parent)?, place.file_name().unwrap_or_default());
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            match rustix::fs::openat(&parent, name, flags, Mode::RUSR) {
+                // It is there, in a tree that was put there before.
+                Ok(_) | Err(Errno::EXIST | Errno::ROFS) => {}
+                Err(errno) => return Err(at("make a place for", place)(errno)),
+            }
+        }
+        let found = self.find(place).map_err(at("make a place for", place))?;
+        Ok((found, place.to_owned()))
+    }
+
+    /// Finds or makes a directory and all above it.
+    fn directory(&self, place: &Path) -> Result<OwnedFd, LaunchError> {
+        let mut directory = self.find(Path::new(".")).map_err(at("find", place))?;
+        for name in place {
+            directory = match step(&directory, Path::new(name)) {
+                Err(Errno::NOENT) => {
+                    rustix::fs::mkdirat(&directory, name, DIRECTORY).map_err(at("make", place))?;
+                    step(&directory, Path::new(name)).map_err(at("make", place))?
+                }
+                found => found.map_err(at("find", place))?,
+            };
+        }
+        Ok(directory)
+    }
+
+    fn find(&self, place: &Path) -> Result<OwnedFd, Errno> {
+        step(&self.mount, place)
+    }
+
+    /// Makes this the root of our process, and lets go of the old one.
+    fn enter(self) -> Result<(), LaunchError> {
+        let failed = || at("move into", "the cage");
+        rustix::process::fchdir(&self.mount).map_err(failed())?;
+        rustix::process::pivot_root(".", ".").map_err(failed())?;
+        // The old root lies over the new one now.
+        unmount(".", UnmountFlags::DETACH).map_err(failed())?;
+        rustix::process::chdir("/").map_err(failed())?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(CWD, "/", flags, Mode::empty()).map_err(failed())?;
+        lock(root.as_fd()).map_err(at("lock", "the root of the cage"))
+    }
+}
+
+/// Lets nothing be made in the root itself any more; what is mounted there stays as it is.
+fn lock(root: BorrowedFd<'_>) -> std::io::Result<()> {
+    sys::set_one_mount_attributes(root, HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY)
+}
+
+/// Makes an empty directory in memory.
+fn memory(size: u64, n_files: u64, attributes: MountAttrFlags) -> Result<OwnedFd, LaunchError> {
+    let failed = || at("make", "an empty directory");
+    let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
+    for (key, value) in [("size", size), ("nr_inodes", n_files)] {
+        fsconfig_set_string(context.as_fd(), key, value.to_string()).map_err(failed())?;
+    }
+    fsconfig_set_string(context.as_fd(), "mode", "0755").map_err(failed())?;
+    fsconfig_create(context.as_fd()).map_err(failed())?;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
+}
+
+fn move_to(mount: impl AsFd, place: impl AsFd) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(mount, "", place, "", flags)
+}
+
+/// Goes from a directory to what is below it, through no link.
+fn step(directory: impl AsFd, name: &Path) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve)
+}
+
+/// Returns what is at `path`, a link being a link.
+fn file_type(path: &Path) -> Option<FileType> {
+    let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(stat.st_mode))
+}
+
+fn not_in_view(path: &Path) -> impl FnOnce(Errno) -> LaunchError {
+    let path = path.to_owned();
+    move |errno| LaunchError::NotInView { path, source: errno.into() }
+}
+
+/// Names what was being done, and with what, when the system said no.
+fn at<E: Into<std::io::Error>>(
+    doing: &'static str,
+    path: impl AsRef<Path>,
+) -> impl FnOnce(E) -> LaunchError {
+    let path = path.as_ref().to_owned();
+    move |error| LaunchError::Cage { doing, path, source: error.into() }
+}

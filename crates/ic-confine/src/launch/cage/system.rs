@@ -1,0 +1,84 @@
+//! What every cage shows of the system: programs, libraries, harmless settings, devices.
+//!
+//! Lists of names, and the text of the few files that are made for a cage; how they get there is the
+//! business of the rung. Nothing here is the user's.
+
+use std::path::Path;
+
+/// Returns whether every cage shows what is at `path`, as far as it is there.
+pub(crate) fn is_shown(path: &Path) -> bool {
+    DIRECTORIES.into_iter().chain(OPTIONAL_DIRECTORIES).any(|directory| path.starts_with(directory))
+}
+
+/// Directories that programs and libraries are in, where they are.
+pub(super) const DIRECTORIES: [&str; 7] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// The same for systems that keep their programs elsewhere.
+pub(super) const OPTIONAL_DIRECTORIES: [&str; 2] = ["/nix/store", "/gnu/store"];
+
+/// What is shown of `/etc`: how programs are linked, which certificates are believed, how things are
+/// called. No names of people, no keys, no settings of services.
+pub(super) const ETC: [&str; 21] = [
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "host.conf",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "mime.types",
+    "os-release",
+    "pki/ca-trust",
+    "pki/tls/certs",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
+];
+
+/// What is made for a cage in `/etc`.
+pub(super) const MADE_ETC: [&str; 6] =
+    ["group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf"];
+
+/// What is shown of `/dev`.
+pub(super) const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
+
+/// Links in `/dev`, and where they lead.
+pub(super) const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stderr", "/proc/self/fd/2"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+];
+
+/// The name of the machine, as the cage knows it.
+pub(super) const HOST_NAME: &str = "cage";
+
+/// Returns the text of a file that is made for a cage.
+pub(super) fn made_etc(name: &str, home: &Path) -> String {
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    let (user, group) = (user.as_raw(), group.as_raw());
+    // A name that would break the line is no loss: nobody else reads it.
+    let home = home.to_str().filter(|home| !home.contains([':', '\n'])).unwrap_or("/");
+    match name {
+        "passwd" => {
+            format!("agent:x:{user}:{group}::{home}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n")
+        }
+        "group" => format!("agent:x:{group}:\nnogroup:x:65534:\n"),
+        "hosts" => format!("127.0.0.1 localhost {HOST_NAME}\n::1 localhost\n"),
+        "hostname" => format!("{HOST_NAME}\n"),
+        "nsswitch.conf" => {
+            "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned()
+        }
+        // The doors of the cage answer there, if it has any.
+        "resolv.conf" => "nameserver 127.0.0.1\noptions timeout:3 attempts:2\n".to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,105 @@
+//! A caged child before it is started: what the cage must show so that the program runs at all.
+//!
+//! It looks at the program's file, and at what the rung can and cannot do; it makes nothing.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{ChildSpec, OURSELVES, StartError};
+use crate::cage::{Access, CageSpec, Link, Network, Seen};
+use crate::launch::cage::system::is_shown;
+use crate::orders::CageOrder;
+use crate::program::{FindError, find_program};
+use crate::rung::Rung;
+
+/// A child that is to be caged.
+pub(super) struct Caged {
+    pub(super) program: PathBuf,
+    /// What the cage adds to the environment.
+    pub(super) variables: Vec<(&'static str, OsString)>,
+    pub(super) order: CageOrder,
+}
+
+impl Caged {
+    pub(super) fn new(rung: Rung, cage: &CageSpec, spec: &ChildSpec) -> Result<Self, StartError> {
+        check_rung(rung, cage)?;
+        let mut cage = cage.clone();
+        let (home, temporary) = match rung {
+            Rung::Namespaces | Rung::Bubblewrap => (cage.home.clone(), PathBuf::from("/tmp")),
+            Rung::Landlock => (cage.scratch.clone(), cage.scratch.clone()),
+        };
+        let directory = spec.directory.clone().unwrap_or_else(|| home.clone());
+        if !directory.is_absolute() {
+            return Err(StartError::RelativeDirectory { directory });
+        }
+        let program = find_program(&spec.program, &directory, &spec.environment)?;
+        if program != Path::new(OURSELVES) {
+            show_program(&mut cage, &program)?;
+        }
+        Ok(Self {
+            program,
+            variables: vec![("HOME", home.into()), ("TMPDIR", temporary.into())],
+            order: CageOrder { rung, doors: None, directory, spec: cage },
+        })
+    }
+}
+
+/// Refuses what the rung cannot do, so that nothing is believed to be held that is not.
+fn check_rung(rung: Rung, cage: &CageSpec) -> Result<(), StartError> {
+    let cannot = |what: String| Err(StartError::Rung { rung, what });
+    let Network::Doors { ports, addresses } = &cage.network else {
+        return check_hiding(rung, cage);
+    };
+    if !rung.has_network() {
+        return cannot("reach other machines".to_owned());
+    }
+    if Network::PORTS_MAX < ports.len() || Network::ADDRESSES_MAX < addresses.len() {
+        return cannot(format!(
+            "have more than {} ports or {} addresses",
+            Network::PORTS_MAX,
+            Network::ADDRESSES_MAX
+        ));
+    }
+    check_hiding(rung, cage)
+}
+
+fn check_hiding(rung: Rung, cage: &CageSpec) -> Result<(), StartError> {
+    let cannot = |what: String| Err(StartError::Rung { rung, what });
+    if rung.can_hide() {
+        return Ok(());
+    }
+    if cage.unix_sockets {
+        // SECURITY: nothing but the missing sockets keeps it from those of the host.
+        return cannot("have Unix sockets".to_owned());
+    }
+    let contains = |path: &Path| cage.seen.iter().find(|seen| path.starts_with(&seen.path));
+    if let Some(hidden) = cage.hidden.iter().find(|path| contains(path).is_some()) {
+        return cannot(format!("hide `{}`", hidden.display()));
+    }
+    // What may be written above may be written below.
+    let is_within_written = |path: &Path| {
+        let is_above = |it: &Seen| it.path != *path && path.starts_with(&it.path);
+        cage.seen.iter().any(|it| it.access == Access::Write && is_above(it))
+    };
+    let read = cage.seen.iter().filter(|seen| seen.access == Access::Read);
+    match read.map(|seen| &seen.path).find(|path| is_within_written(path)) {
+        Some(path) => cannot(format!("keep `{}` from being written", path.display())),
+        None => Ok(()),
+    }
+}
+
+/// Puts the file of the program into the cage, with the name that it is known by.
+fn show_program(cage: &mut CageSpec, program: &Path) -> Result<(), StartError> {
+    #[expect(clippy::disallowed_methods, reason = "a file that the user has named as a program")]
+    let file = std::fs::canonicalize(program)
+        .map_err(|_| FindError::Absent { file: program.to_owned() })?;
+    if file != program {
+        cage.links.push(Link { at: program.to_owned(), to: file.clone() });
+    }
+    // Where the directory is seen, so is the file, with the rights that were written out for it.
+    let is_seen = |seen: &Seen| file.starts_with(&seen.path);
+    if !cage.seen.iter().any(is_seen) && !is_shown(&file) {
+        cage.seen.push(Seen { path: file, access: Access::Read });
+    }
+    Ok(())
+}
