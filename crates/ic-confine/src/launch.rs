@@ -9,6 +9,7 @@ pub(crate) mod check;
 mod descriptors;
 mod guard;
 mod signals;
+mod weight;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -23,6 +24,9 @@ use crate::program::FindError;
 
 pub(crate) use guard::SWEEP_MAX;
 
+/// The exit code of a launcher that ended its program because the cage used too much memory or had
+/// too many processes.
+pub const EXIT_EXCESS: u8 = 124;
 /// The exit code of a launcher that failed itself, or left something running.
 pub const EXIT_LAUNCHER: u8 = 125;
 /// The exit code of a launcher whose program could not be run.
@@ -33,7 +37,8 @@ pub const EXIT_NO_PROGRAM: u8 = 127;
 /// Runs a launcher with the `words` that follow [`LAUNCH`] on the command line.
 ///
 /// It ends as the server ended, with 128 and the signal's number if a signal killed it; the codes of
-/// a launcher's own troubles are [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and [`EXIT_NO_PROGRAM`].
+/// a launcher's own troubles are [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
+/// [`EXIT_NO_PROGRAM`].
 ///
 /// [`LAUNCH`]: crate::LAUNCH
 pub fn run_launcher(words: impl Iterator<Item = OsString>) -> ExitCode {

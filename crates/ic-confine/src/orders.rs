@@ -4,7 +4,7 @@
 //! ```text
 //! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <hold> <name> <program> <argument>…
 //! guard ─▶ server-to-be     __launch become <pid of the guard>            <hold> <name> <program> <argument>…
-//! hold:    free  |  <rung> <descriptor for the doors, or -> <directory> <cage>
+//! hold:    free  |  <rung> <descriptor for the doors, or -> <directory> <identities> <cage>
 //! ```
 //!
 //! The environment of the server passes through two processes that are this program. So that none
@@ -87,6 +87,15 @@ pub(crate) struct CageOrder {
     /// Where the server runs, as it will see it.
     pub(crate) directory: PathBuf,
     pub(crate) spec: CageSpec,
+    /// What is to be at each path that is seen, for a rung that cannot be sure of it.
+    pub(crate) identities: Vec<Identity>,
+}
+
+/// What tells a file from all others of the machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) file: u64,
 }
 
 /// A program and its arguments.
@@ -124,8 +133,12 @@ impl HoldOrder {
             Self::Caged(order) => {
                 let doors = order.doors.map_or_else(|| NOTHING.to_owned(), |fd| fd.to_string());
                 let directory = order.directory.clone().into_os_string();
-                let head = [order.rung.as_str().into(), doors.into(), directory];
-                head.into_iter().chain(order.spec.words()).collect()
+                let n_identities = order.identities.len().to_string();
+                let head =
+                    [order.rung.as_str().into(), doors.into(), directory, n_identities.into()];
+                let identities = order.identities.iter().flat_map(|it| [it.device, it.file]);
+                let identities = identities.map(|number| OsString::from(number.to_string()));
+                head.into_iter().chain(identities).chain(order.spec.words()).collect()
             }
         }
     }
@@ -141,8 +154,13 @@ impl HoldOrder {
             word => Some(read_number(&word)?),
         };
         let directory = words.next()?.into();
+        let mut identities = Vec::new();
+        for _ in 0..read_number::<usize>(&words.next()?)? {
+            let (device, file) = (read_number(&words.next()?)?, read_number(&words.next()?)?);
+            identities.push(Identity { device, file });
+        }
         let spec = CageSpec::read(words)?;
-        Some(Self::Caged(Box::new(CageOrder { rung, doors, directory, spec })))
+        Some(Self::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities })))
     }
 }
 
@@ -239,7 +257,9 @@ mod tests {
             limits: Limits::SERVER,
         };
         let directory = "/home/x".into();
-        HoldOrder::Caged(Box::new(CageOrder { rung: Rung::Bubblewrap, doors, directory, spec }))
+        let identities = vec![Identity { device: 1, file: u64::MAX }];
+        let rung = Rung::Bubblewrap;
+        HoldOrder::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities }))
     }
 
     #[track_caller]
@@ -278,7 +298,7 @@ mod tests {
             "guard 1 -10 free name /bin/true",
             "guard 1 1.5 free name /bin/true",
             "guard 1 10 loose name /bin/true",
-            "guard 1 10 namespaces - / name /bin/true",
+            "guard 1 10 namespaces - / 0 name /bin/true",
             "become",
             "become x free name /bin/true",
             "become 1 free name",

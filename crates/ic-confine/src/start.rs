@@ -100,6 +100,12 @@ pub enum StartError {
         /// Its name; the value may be a secret.
         name: OsString,
     },
+    /// No cage shows that.
+    #[error("`{}` cannot be in a cage", path.display())]
+    Seen {
+        /// The path.
+        path: PathBuf,
+    },
     /// The rung cannot make such a cage.
     #[error("a cage of the rung `{rung}` cannot {what}")]
     Rung {
@@ -140,6 +146,10 @@ impl StartError {
             Self::Argument { .. } => Some("take the NUL byte out".to_owned()),
             Self::Variable { .. } => Some(
                 "a name is not empty and has no `=`, and neither name nor value has a NUL byte"
+                    .to_owned(),
+            ),
+            Self::Seen { .. } => Some(
+                "name the files and directories that the server needs, and nothing above them"
                     .to_owned(),
             ),
             Self::Rung { .. } => Some(

@@ -17,7 +17,11 @@ use rustix::thread::UnshareFlags;
 
 /// Lets the child that `command` starts have `descriptor` under the number that it has here.
 pub(crate) fn let_child_inherit(command: &mut Command, descriptor: impl AsFd) {
-    let number = descriptor.as_fd().as_raw_fd();
+    let_child_inherit_number(command, descriptor.as_fd().as_raw_fd());
+}
+
+/// The same for a descriptor that is known by its number; if it is not open, nothing is started.
+pub(crate) fn let_child_inherit_number(command: &mut Command, number: RawFd) {
     let inherit = move || {
         // The child is a copy of us that has closed nothing, so the number means the same.
         // SAFETY: `fcntl` touches no memory, and may be called between fork and exec.
@@ -25,6 +29,19 @@ pub(crate) fn let_child_inherit(command: &mut Command, descriptor: impl AsFd) {
     };
     // SAFETY: `inherit` allocates nothing and takes no lock.
     unsafe { command.pre_exec(inherit) };
+}
+
+/// Lets the child that `command` starts, and whatever that runs, ignore `signal`.
+pub(crate) fn let_child_ignore(command: &mut Command, signal: Signal) {
+    let ignore = move || {
+        // SAFETY: no handler is installed, and `signal` may be called between fork and exec.
+        match unsafe { libc::signal(signal.as_raw(), libc::SIG_IGN) } {
+            libc::SIG_ERR => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: `ignore` allocates nothing and takes no lock.
+    unsafe { command.pre_exec(ignore) };
 }
 
 /// Takes the descriptor that our parent left open for us under `number`.

@@ -75,6 +75,29 @@ pub(crate) fn kill_below(root: Pid, kinship: &Kinship) {
     }
 }
 
+/// Returns what is below `root`, as it was a moment ago.
+pub(crate) fn below(root: Pid, kinship: &Kinship) -> Vec<Pid> {
+    let mut family = HashSet::from([root]);
+    let mut queue = VecDeque::from(kinship.children(root));
+    let mut found = Vec::new();
+    while let Some(pid) = queue.pop_front() {
+        if found.len() < PROCESSES_MAX && family.insert(pid) {
+            found.push(pid);
+            queue.extend(kinship.children(pid));
+        }
+    }
+    found
+}
+
+/// Returns the bytes of memory that `pid` has at hand; 0 if it has ended.
+pub(crate) fn memory(pid: Pid) -> u64 {
+    let text = proc::read(&process_directory(pid).join("statm"), STAT_BYTES_MAX);
+    let text = text.ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
+    let n_pages = text.split_ascii_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
+    let page = u64::try_from(rustix::param::page_size()).unwrap_or(0);
+    n_pages.unwrap_or(0).saturating_mul(page)
+}
+
 /// Kills everything in the session that `leader` began, once; returns how many it killed.
 ///
 /// `leader` has ended. As long as its session has members, the system gives its number to nobody

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use super::{LaunchError, cage, cannot, check_parent};
 use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
 use crate::start::OURSELVES;
-use crate::{proc, program};
+use crate::{proc, program, sys};
 
 /// More than the system lets a program be started with.
 const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
@@ -44,6 +44,8 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
         program::check(&order.invocation.program)?;
         return Ok((environment, None));
     };
+    // Whoever started us may have kept signals from us that the server should hear.
+    sys::forget_signals();
     let ourselves = ourselves()?;
     cage::open_doors(cage)?;
     cage::restrict(cage, Some(&ourselves))?;

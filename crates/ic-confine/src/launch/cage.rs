@@ -20,7 +20,11 @@ mod root;
 mod seccomp;
 pub(crate) mod system;
 
-use std::path::Path;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use super::{LaunchError, cannot};
 use crate::orders::CageOrder;
@@ -38,6 +42,9 @@ pub(super) fn restrict(
         path: order.directory.clone(),
         source: errno.into(),
     })?;
+    if order.rung == Rung::Bubblewrap {
+        bubblewrap::check_shown(order)?;
+    }
     limits::set(&order.spec.limits)?;
     privileges::drop_all()?;
     landlock::restrict(order, program)?;
@@ -58,6 +65,16 @@ fn has_own_places(rung: Rung) -> bool {
         Rung::Namespaces | Rung::Bubblewrap => true,
         Rung::Landlock => false,
     }
+}
+
+fn not_in_view(path: &Path) -> impl FnOnce(Errno) -> LaunchError {
+    let path = path.to_owned();
+    move |errno| LaunchError::NotInView { path, source: errno.into() }
+}
+
+/// Returns what a link leads to.
+fn path_of(target: &CStr) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(target.to_bytes()))
 }
 
 /// Returns the path as the rest of a way that starts at the root.

@@ -3,7 +3,8 @@
 //! ```text
 //!              ┌─ the server ended ─────────────────────────────┐
 //! start, watch ├─ the host is gone ─────────────────────────────┤─▶ sweep: SIGKILL for all that is
-//!              └─ SIGTERM ─▶ SIGTERM for the server ─▶ grace ───┘   left, until nothing is
+//!              ├─ the cage uses too much ───────────────────────┤   left, until nothing is
+//!              └─ SIGTERM ─▶ SIGTERM for the server ─▶ grace ───┘
 //! ```
 //!
 //! As a subreaper the guard becomes the parent of whatever loses its own, so it has no children
@@ -22,8 +23,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::cage::namespaces::Inmate;
 use super::signals::Signals;
-use super::{EXIT_LAUNCHER, LaunchError, become_server, cage, cannot, check_parent, descriptors};
-use crate::orders::{BecomeOrder, GuardOrder, HoldOrder};
+use super::{
+    EXIT_EXCESS, EXIT_LAUNCHER, LaunchError, become_server, cage, cannot, check_parent,
+    descriptors, weight,
+};
+use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::rung::Rung;
 use crate::start::OURSELVES;
 use crate::table::{self, Kinship};
@@ -31,6 +35,8 @@ use crate::table::{self, Kinship};
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
 /// we can kill, must not keep us for ever.
 pub(crate) const SWEEP_MAX: Duration = Duration::from_secs(2);
+/// How often a guard looks at what a cage uses.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a sweep waits for the killed to die before it looks again.
 const ROUND: Duration = Duration::from_millis(5);
 
@@ -49,8 +55,12 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
             .map_err(cannot("open /dev/null"))?;
 
     let server = start(order, own, &nothing)?;
-    let mut guard = Guard { server, status: None, signals, host };
-    let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace));
+    let cage = match &order.hold {
+        HoldOrder::Caged(cage) => Some(&**cage),
+        HoldOrder::Free => None,
+    };
+    let mut guard = Guard { server, status: None, signals, host, cage, excess: Excess::None };
+    let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace, own));
     // Whatever happened, nothing stays.
     let swept = guard.sweep(own);
     watched.map_err(cannot("watch over the server"))?;
@@ -105,12 +115,22 @@ pub(super) fn let_go(nothing: &OwnedFd) -> Result<(), Errno> {
     rustix::stdio::dup2_stderr(nothing)
 }
 
-struct Guard {
+struct Guard<'a> {
     server: Pid,
     /// How the server ended, once it has.
     status: Option<WaitStatus>,
     signals: Signals,
     host: OwnedFd,
+    /// The cage, if the server is in one.
+    cage: Option<&'a CageOrder>,
+    excess: Excess,
+}
+
+/// Whether a cage used more than it may.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Excess {
+    None,
+    Found,
 }
 
 /// What is left of a guard's children.
@@ -120,14 +140,27 @@ enum Children {
     Some,
 }
 
-impl Guard {
+impl Guard<'_> {
     /// Waits until it is time to sweep.
-    fn watch(&mut self, grace: Duration) -> Result<(), Errno> {
+    fn watch(&mut self, grace: Duration, own: Pid) -> Result<(), Errno> {
         let mut deadline = None;
+        let mut look_at = now() + LOOK_EVERY;
         while self.status.is_none() {
-            let left = deadline.map(|deadline: Instant| deadline.saturating_duration_since(now()));
+            let mut left =
+                deadline.map(|deadline: Instant| deadline.saturating_duration_since(now()));
             if left == Some(Duration::ZERO) {
                 return Ok(());
+            }
+            if let Some(cage) = self.cage {
+                if look_at <= now() {
+                    if is_too_much(own, cage) {
+                        self.excess = Excess::Found;
+                        return Ok(());
+                    }
+                    look_at = now() + LOOK_EVERY;
+                }
+                let wait = look_at.saturating_duration_since(now());
+                left = Some(left.map_or(wait, |left| left.min(wait)));
             }
             let mut events = [
                 PollFd::from_borrowed_fd(self.host.as_fd(), PollFlags::IN),
@@ -183,8 +216,29 @@ impl Guard {
     }
 
     fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.status.map_or(EXIT_LAUNCHER, exit_code))
+        match self.excess {
+            Excess::Found => ExitCode::from(EXIT_EXCESS),
+            Excess::None => ExitCode::from(self.status.map_or(EXIT_LAUNCHER, exit_code)),
+        }
     }
+}
+
+/// Returns whether everything below us together uses more than a cage may.
+///
+/// The kernel limits each process, and counts processes for each user but root.
+fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
+    /// The first process of a cage and bubblewrap.
+    const OURS: usize = 3;
+    let family = table::below(own, &Kinship::now());
+    let memory = family.iter().map(|pid| table::memory(*pid)).fold(0, u64::saturating_add);
+    let limits = cage.spec.limits;
+    let n_max = usize::try_from(limits.tasks_max).unwrap_or(usize::MAX).saturating_add(OURS);
+    let is_heavy = || match cage.rung {
+        Rung::Namespaces | Rung::Bubblewrap => false,
+        // What is the cage's own is on the host's disk.
+        Rung::Landlock => weight::exceeds(&cage.spec.scratch, limits.scratch_bytes_max),
+    };
+    n_max < family.len() || limits.memory_bytes_max.saturating_mul(2) < memory || is_heavy()
 }
 
 /// Returns the code with which to end if a process of ours ended with `status`.

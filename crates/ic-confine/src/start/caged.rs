@@ -22,6 +22,7 @@ pub(super) struct Caged {
 
 impl Caged {
     pub(super) fn new(rung: Rung, cage: &CageSpec, spec: &ChildSpec) -> Result<Self, StartError> {
+        check_seen(cage)?;
         check_rung(rung, cage)?;
         let mut cage = cage.clone();
         let (home, temporary) = match rung {
@@ -39,9 +40,24 @@ impl Caged {
         Ok(Self {
             program,
             variables: vec![("HOME", home.into()), ("TMPDIR", temporary.into())],
-            order: CageOrder { rung, doors: None, directory, spec: cage },
+            order: CageOrder { rung, doors: None, directory, spec: cage, identities: Vec::new() },
         })
     }
+}
+
+/// Refuses to show what would be a door: everything, the kernel, devices, other people's sockets.
+fn check_seen(cage: &CageSpec) -> Result<(), StartError> {
+    for Seen { path, .. } in &cage.seen {
+        let is_door = path.parent().is_none()
+            || ["/proc", "/sys", "/dev"].iter().any(|door| path.starts_with(door))
+            || ["/run", "/run/user", "/var", "/var/run", "/etc", "/home"]
+                .iter()
+                .any(|door| path == Path::new(door));
+        if is_door || !path.is_absolute() {
+            return Err(StartError::Seen { path: path.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what the rung cannot do, so that nothing is believed to be held that is not.

@@ -90,8 +90,9 @@ impl Rules {
             }
             // Of the assembled root nothing is a secret but what is in it.
             self = self.allow(Path::new("/"), AccessFs::ReadDir.into())?;
-            let listing = AccessFs::ReadDir | AccessFs::ReadFile;
-            self = self.allow(Path::new("/proc"), listing)?;
+            // SECURITY: what bubblewrap shows there also tells of the host.
+            let proc = if order.rung == Rung::Bubblewrap { "/proc/self" } else { "/proc" };
+            self = self.allow(Path::new(proc), AccessFs::ReadDir | AccessFs::ReadFile)?;
             for path in [Path::new("/tmp"), Path::new("/dev/shm"), &order.spec.home] {
                 self = self.allow(path, writing(abi, order.spec.unix_sockets))?;
             }

@@ -10,8 +10,6 @@
 //! SECURITY: the root of the host is never a part of it, so what nobody thought of is not there. It
 //! knows nothing of policy: what is to be seen was decided before.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,7 +22,7 @@ use rustix::mount::{
 };
 
 use super::super::LaunchError;
-use super::{below_root, system};
+use super::{below_root, not_in_view, path_of, system};
 use crate::cage::{Access, CageSpec, Limits};
 use crate::sys;
 
@@ -209,7 +207,7 @@ impl Root {
             if file_type(&path) == Some(FileType::Symlink) {
                 let target = rustix::fs::readlinkat(CWD, &path, Vec::new())
                     .map_err(at("read the link", &path))?;
-                self.link(&path, Path::new(OsStr::from_bytes(target.as_bytes())))?;
+                self.link(&path, &path_of(&target))?;
             }
         }
         Ok(())
@@ -372,11 +370,6 @@ fn step(directory: impl AsFd, name: &Path) -> Result<OwnedFd, Errno> {
 fn file_type(path: &Path) -> Option<FileType> {
     let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(FileType::from_raw_mode(stat.st_mode))
-}
-
-fn not_in_view(path: &Path) -> impl FnOnce(Errno) -> LaunchError {
-    let path = path.to_owned();
-    move |errno| LaunchError::NotInView { path, source: errno.into() }
 }
 
 /// Names what was being done, and with what, when the system said no.
