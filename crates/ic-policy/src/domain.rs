@@ -4,8 +4,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 
 use ic_types::Host;
+use ic_types::host::DnsName;
 
 /// Where a call would connect to.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -179,6 +181,80 @@ impl DomainSet {
         }
     }
 
+    /// Returns whether a pattern admits a connection to `host` at `port`, whatever is spoken on it.
+    ///
+    /// A connection is judged before anything is said on it, so other than in [`Self::contains`] a
+    /// scheme stands for its port: a pattern admits the port that it writes, else the port of its
+    /// scheme, else 80 and 443. A pattern for one repository admits nothing, as a repository cannot
+    /// be seen from outside a connection.
+    pub fn admits(&self, host: &Host, port: u16) -> bool {
+        self.constraints(host).any(|constraint| constraint.admits(port))
+    }
+
+    /// Returns whether a pattern admits a connection to `host` at `port` on which `spoken` is spoken.
+    ///
+    /// A pattern without a scheme does not mind, not even if it is none that we know.
+    pub fn admits_speech(&self, host: &Host, port: u16, spoken: Option<Scheme>) -> bool {
+        let minds =
+            |constraint: &Constraint| constraint.scheme.is_some() && constraint.scheme != spoken;
+        self.constraints(host).any(|constraint| constraint.admits(port) && !minds(constraint))
+    }
+
+    /// Returns whether a pattern names `host` itself, and writes `port`.
+    ///
+    /// Only that opens a way to addresses that are not public; `*` and `*.x` name nobody.
+    pub fn names(&self, host: &Host, port: u16) -> bool {
+        self.exact.get(host).is_some_and(|entry| {
+            entry.any_repository.iter().any(|constraint| constraint.port == Some(port))
+        })
+    }
+
+    /// Returns whether a pattern of a list of what is denied holds for a connection.
+    ///
+    /// Here a pattern is taken for as much as it can mean: without scheme and port it holds for
+    /// every port, and with a repository for its whole host.
+    pub fn forbids(&self, host: &Host, port: u16) -> bool {
+        let names_any =
+            |constraint: &Constraint| constraint.scheme.is_none() && constraint.port.is_none();
+        self.entries(host).any(|entry| !entry.repositories.is_empty())
+            || self.constraints(host).any(|it| names_any(it) || it.admits(port))
+    }
+
+    /// Returns the ports that the patterns write or that their schemes stand for.
+    pub fn ports(&self) -> impl Iterator<Item = u16> {
+        self.patterns
+            .iter()
+            .filter(|it| !it.names_repository())
+            .filter_map(|it| it.constraint.port.or(it.constraint.scheme.map(Scheme::port)))
+    }
+
+    /// Returns the addresses that patterns name.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.patterns.iter().filter(|it| !it.names_repository()).filter_map(|it| match it.host {
+            HostPattern::Exact(Host::V4(address)) => Some(address.into()),
+            HostPattern::Exact(Host::V6(address)) => Some(address.into()),
+            HostPattern::Exact(Host::Name(_)) | HostPattern::Under(_) | HostPattern::AnyPublic => {
+                None
+            }
+        })
+    }
+
+    /// Returns what the patterns that hold for `host`, and for any repository on it, say beyond it.
+    fn constraints(&self, host: &Host) -> impl Iterator<Item = &Constraint> {
+        let any_public: &[Constraint] = if host.is_public_name() { &self.any_public } else { &[] };
+        any_public.iter().chain(self.entries(host).flat_map(|entry| &entry.any_repository))
+    }
+
+    /// Returns the entries of `host` and of the names that it lies under.
+    fn entries(&self, host: &Host) -> impl Iterator<Item = &HostEntry> {
+        let name = match host {
+            Host::Name(name) => Some(name),
+            Host::V4(_) | Host::V6(_) => None,
+        };
+        let above = name.into_iter().flat_map(DnsName::suffixes);
+        self.exact.get(host).into_iter().chain(above.filter_map(|name| self.under.get(name)))
+    }
+
     /// Returns the hosts that the patterns speak of, for the index.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &HostPattern> {
         self.patterns.iter().map(|pattern| &pattern.host)
@@ -233,6 +309,15 @@ impl HostEntry {
 }
 
 impl Constraint {
+    /// Returns whether a connection to `port` may be meant, of which no scheme is known.
+    fn admits(&self, port: u16) -> bool {
+        match (self.port, self.scheme) {
+            (Some(wanted), _) => port == wanted,
+            (None, Some(scheme)) => port == scheme.port(),
+            (None, None) => matches!(port, 80 | 443),
+        }
+    }
+
     fn holds(&self, destination: &Destination) -> bool {
         if self.scheme.is_some() && self.scheme != destination.scheme {
             return false;
@@ -438,6 +523,76 @@ mod tests {
     #[test]
     fn an_empty_set_holds_nothing() {
         assert!(!DomainSet::new(Vec::new()).contains(&destination("https", "example.com", "")));
+    }
+
+    /// Checks at which of some ports `pattern` admits, names and forbids connections to `host`.
+    #[track_caller]
+    fn check_ports(pattern: &str, host: &str, admits: &[u16], names: &[u16], forbids: &[u16]) {
+        const PORTS: [u16; 5] = [22, 80, 443, 8080, 8443];
+        let set = DomainSet::parse([pattern]).unwrap();
+        let host = host.parse().unwrap();
+        let ports = |holds: &dyn Fn(u16) -> bool| -> Vec<u16> {
+            PORTS.into_iter().filter(|port| holds(*port)).collect()
+        };
+        assert_eq!(ports(&|port| set.admits(&host, port)), admits, "{pattern} admits {host}");
+        assert_eq!(ports(&|port| set.names(&host, port)), names, "{pattern} names {host}");
+        assert_eq!(ports(&|port| set.forbids(&host, port)), forbids, "{pattern} forbids {host}");
+    }
+
+    #[test]
+    fn a_connection_is_admitted_by_host_and_port() {
+        const ALL: &[u16] = &[22, 80, 443, 8080, 8443];
+        check_ports("a.example", "a.example", &[80, 443], &[], ALL);
+        check_ports("a.example:8080", "a.example", &[8080], &[8080], &[8080]);
+        check_ports("https://a.example", "a.example", &[443], &[], &[443]);
+        check_ports("ssh://a.example", "a.example", &[22], &[], &[22]);
+        check_ports("https://a.example:8443", "a.example", &[8443], &[8443], &[8443]);
+        check_ports("a.example", "b.a.example", &[], &[], &[]);
+        check_ports("*.a.example", "b.a.example", &[80, 443], &[], ALL);
+        check_ports("*.a.example:8080", "a.example", &[8080], &[], &[8080]);
+        check_ports("*", "a.example", &[80, 443], &[], ALL);
+        check_ports("*:8080", "a.example", &[8080], &[], &[8080]);
+        check_ports("*", "10.0.0.1", &[], &[], &[]);
+        check_ports("*", "localhost", &[], &[], &[]);
+        check_ports("10.0.0.1:8080", "10.0.0.1", &[8080], &[8080], &[8080]);
+        check_ports("10.0.0.1", "10.0.0.1", &[80, 443], &[], ALL);
+        check_ports("[::1]:22", "[::1]", &[22], &[22], &[22]);
+    }
+
+    #[test]
+    fn a_repository_admits_no_connection_and_forbids_its_host() {
+        let all = &[22, 80, 443, 8080, 8443];
+        check_ports("a.example/o/r", "a.example", &[], &[], all);
+        check_ports("a.example:22/o/r", "a.example", &[], &[], all);
+    }
+
+    #[test]
+    fn a_scheme_binds_what_is_spoken() {
+        let host = "a.example".parse().unwrap();
+        for (pattern, port, spoken, expected) in [
+            ("a.example", 443, Some(Scheme::Https), true),
+            ("a.example:22", 22, None, true),
+            ("a.example:22", 22, Some(Scheme::Http), true),
+            ("https://a.example:8443", 8443, Some(Scheme::Https), true),
+            ("https://a.example:8443", 8443, Some(Scheme::Http), false),
+            ("https://a.example:8443", 8443, None, false),
+            ("ssh://a.example", 22, Some(Scheme::Ssh), true),
+            ("ssh://a.example", 22, None, false),
+            ("ssh://a.example", 443, Some(Scheme::Ssh), false),
+        ] {
+            let set = DomainSet::parse([pattern]).unwrap();
+            assert_eq!(set.admits_speech(&host, port, spoken), expected, "{pattern} {spoken:?}");
+        }
+    }
+
+    #[test]
+    fn ports_and_addresses_are_those_that_patterns_name() {
+        let patterns =
+            ["a.example", "b.example:8080", "ssh://*", "10.0.0.1", "[::1]:9", "10.0.0.2/o/r"];
+        let set = DomainSet::parse(patterns).unwrap();
+        assert_eq!(set.ports().collect::<Vec<_>>(), [8080, 22, 9]);
+        let addresses: Vec<String> = set.addresses().map(|it| it.to_string()).collect();
+        assert_eq!(addresses, ["10.0.0.1", "::1"]);
     }
 
     #[test]
