@@ -1,0 +1,224 @@
+//! What one cage may reach, and the proofs that it was asked.
+//!
+//! ```text
+//! Target ──admit──▶ Admitted ──(resolve)──▶ check ──▶ Checked ──record──▶ Recorded ──▶ connect
+//! ```
+//!
+//! Pure: it resolves nothing and connects nowhere.
+//!
+//! A pattern without scheme and port admits ports 80 and 443 only; one with a scheme admits the
+//! port of that scheme, and only that scheme may be spoken; one with a port admits that port.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use ic_policy::{DomainSet, Scheme};
+use ic_types::Host;
+use ic_types::host::DnsName;
+
+use crate::address::{Naming, special};
+use crate::names::is_synthetic;
+use crate::refusal::Refusal;
+use crate::target::{Target, host_of};
+
+/// What one cage may reach.
+#[derive(Clone, Debug)]
+pub struct Allowed {
+    lists: Vec<DomainSet>,
+    denied: DomainSet,
+    ports: Vec<u16>,
+    addresses: Vec<IpAddr>,
+}
+
+/// More ports or addresses than a cage can have doors for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the allowed domains name {n} {what}; at most {max} can be served")]
+pub struct TooManyDoors {
+    what: &'static str,
+    n: usize,
+    max: usize,
+}
+
+/// A target that patterns admit; what it resolves to has not been looked at.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    target: Target,
+}
+
+/// A target with addresses, every one of which may be connected to.
+///
+/// Only [`Allowed::check`] makes one, and a connection is made to nothing else.
+#[derive(Debug)]
+#[must_use = "a check that is dropped connects nowhere"]
+pub(crate) struct Checked {
+    target: Target,
+    addresses: Vec<SocketAddr>,
+}
+
+/// The most ports that a cage has doors for.
+const PORTS_MAX: usize = 64;
+/// The most addresses that a cage has doors for.
+const ADDRESSES_MAX: usize = 64;
+/// How many of a host's addresses are tried; all are checked.
+const TRIED_MAX: usize = 8;
+
+// === impl Allowed ===
+
+impl Allowed {
+    /// Allows what every one of `lists` admits and `denied` does not forbid.
+    ///
+    /// No list at all allows nothing.
+    pub fn new(lists: Vec<DomainSet>, denied: DomainSet) -> Result<Self, TooManyDoors> {
+        let mut ports: BTreeSet<u16> = lists.iter().flat_map(DomainSet::ports).collect();
+        ports.extend([80, 443]);
+        ports.remove(&0);
+        let addresses: BTreeSet<IpAddr> =
+            lists.iter().flat_map(DomainSet::addresses).filter(|it| needs_door(*it)).collect();
+        let within = |what, n, max| {
+            if max < n { Err(TooManyDoors { what, n, max }) } else { Ok(()) }
+        };
+        within("ports", ports.len(), PORTS_MAX)?;
+        within("addresses", addresses.len(), ADDRESSES_MAX)?;
+        let (ports, addresses) = (ports.into_iter().collect(), addresses.into_iter().collect());
+        Ok(Self { lists, denied, ports, addresses })
+    }
+
+    /// Returns the ports that a cage needs doors for: 80, 443 and every one that a pattern names.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Returns the addresses that must lead to those doors, beside loopback ones.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// Judges whether `name` may be reached at one port at least.
+    pub(crate) fn admit_name(&self, name: &DnsName) -> Result<(), Refusal> {
+        let host = Host::Name(name.clone());
+        let mut refusal = Refusal::NotAllowed;
+        for port in &self.ports {
+            match self.judge(&host, *port) {
+                Ok(()) => return Ok(()),
+                Err(Refusal::Denied) => refusal = Refusal::Denied,
+                Err(_) => {}
+            }
+        }
+        Err(refusal)
+    }
+
+    /// Judges `target` by its host and port.
+    pub(crate) fn admit(&self, target: Target) -> Result<Admitted, Refusal> {
+        self.judge(target.host(), target.port())?;
+        Ok(Admitted { target })
+    }
+
+    fn judge(&self, host: &Host, port: u16) -> Result<(), Refusal> {
+        if self.denied.forbids(host, port) {
+            return Err(Refusal::Denied);
+        }
+        // SECURITY: no list would otherwise mean that all of none agree.
+        let is_admitted =
+            !self.lists.is_empty() && self.lists.iter().all(|list| list.admits(host, port));
+        if is_admitted { Ok(()) } else { Err(Refusal::NotAllowed) }
+    }
+
+    /// Judges what is spoken with `target`; `None` is nothing that we know.
+    pub(crate) fn admit_speech(
+        &self,
+        target: &Target,
+        spoken: Option<Scheme>,
+    ) -> Result<(), Refusal> {
+        let (host, port) = (target.host(), target.port());
+        let admits = |list: &DomainSet| list.admits_speech(host, port, spoken);
+        if self.lists.iter().all(admits) { Ok(()) } else { Err(Refusal::Speech) }
+    }
+
+    /// Checks every address that an admitted target was resolved to.
+    ///
+    /// SECURITY: one bad address refuses all of them. A name whose owner mixes public and private
+    /// addresses waits for us to try the other one.
+    pub(crate) fn check(
+        &self,
+        admitted: Admitted,
+        addresses: &[IpAddr],
+    ) -> Result<Checked, Refusal> {
+        let target = admitted.target;
+        for address in addresses {
+            self.check_address(&target, *address)?;
+        }
+        let socket = |address: &IpAddr| SocketAddr::new(address.to_canonical(), target.port());
+        let addresses = addresses.iter().take(TRIED_MAX).map(socket).collect();
+        Ok(Checked { target, addresses })
+    }
+
+    fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), Refusal> {
+        let address = address.to_canonical();
+        let (host, port) = (host_of(address), target.port());
+        if self.denied.forbids(&host, port) {
+            return Err(Refusal::DeniedAddress(address));
+        }
+        let Some(special) = special(address) else { return Ok(()) };
+        let names_address = |list: &DomainSet| list.names(&host, port);
+        let names_either =
+            |list: &DomainSet| names_address(list) || list.names(target.host(), port);
+        let is_named = match special.naming() {
+            Naming::HostOrAddress => self.lists.iter().all(names_either),
+            Naming::Address => self.lists.iter().all(names_address),
+            Naming::Never => false,
+        };
+        if is_named { Ok(()) } else { Err(Refusal::Special(address, special)) }
+    }
+}
+
+/// Returns whether connections to `address` can be made at all, and would not reach a door anyway.
+fn needs_door(address: IpAddr) -> bool {
+    let is_loopback = match address {
+        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V6(address) => address.is_loopback(),
+    };
+    let is_disguised = address.to_canonical() != address;
+    let is_never = special(address).is_some_and(|special| special.naming() == Naming::Never);
+    !is_loopback && !is_disguised && !is_never
+}
+
+// === impl Admitted ===
+
+impl Admitted {
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+// === impl Checked ===
+
+impl Checked {
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Gives up the proof for what it proved.
+    pub(crate) fn into_parts(self) -> (Target, Vec<SocketAddr>) {
+        (self.target, self.addresses)
+    }
+}
+
+/// Returns what a connection to `address` at `port`, made in the cage, may have meant.
+///
+/// A synthetic address means its name and is not asked about here.
+pub(crate) fn meant(address: IpAddr, port: u16) -> Vec<Target> {
+    let address = address.to_canonical();
+    if matches!(address, IpAddr::V4(address) if is_synthetic(address)) {
+        return Vec::new();
+    }
+    let is_localhost = match address {
+        IpAddr::V4(address) => address == Ipv4Addr::LOCALHOST,
+        IpAddr::V6(address) => address.is_loopback(),
+    };
+    let localhost = is_localhost.then(|| "localhost".parse().ok()).flatten();
+    let hosts = std::iter::once(host_of(address)).chain(localhost);
+    hosts.filter_map(|host| Target::new(host, port)).collect()
+}
+
+#[cfg(test)]
+mod tests;
