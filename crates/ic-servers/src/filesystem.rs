@@ -39,7 +39,7 @@ use fault::Fault;
 use lanes::Lanes;
 use reach::Reach;
 
-pub use view::{Links, Rights, View, ViewDirectory, ViewError};
+pub use view::{Links, Rights, View, ViewDirectory, ViewError, ViewPath};
 
 /// The filesystem server.
 #[derive(Debug)]

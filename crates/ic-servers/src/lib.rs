@@ -25,7 +25,7 @@
 //! use ic_servers::tools::{Cancel, Tools};
 //! use ic_types::Object;
 //!
-//! let view = View::parse(r#"{"directories":[],"leaveOut":[],"links":"refuse"}"#)?;
+//! let view = View::parse(r#"{"directories":[],"leaveOut":[],"only":null,"links":"refuse"}"#)?;
 //! let server = Filesystem::open(&view)?;
 //! let mut arguments = Object::new();
 //! arguments.insert("path", "/etc/passwd");

@@ -19,13 +19,14 @@ use rustix::io::Errno;
 
 use super::beneath;
 use super::fault::Fault;
-use super::view::{Links, Rights, View};
+use super::view::{Links, Rights, View, ViewPath};
 
 /// The view, with its directories opened.
 #[derive(Debug)]
 pub(super) struct Reach {
     directories: Vec<Opened>,
     leave_out: Vec<CanonicalPath>,
+    only: Option<Vec<ViewPath>>,
     links: Links,
 }
 
@@ -76,7 +77,8 @@ impl Reach {
         let mut leave_out: Vec<_> = view.leave_out.iter().cloned().chain(targets).collect();
         leave_out.sort();
         leave_out.dedup();
-        Self { directories: directories.collect(), leave_out, links: view.links }
+        let (directories, only) = (directories.collect(), view.only.clone());
+        Self { directories, leave_out, only, links: view.links }
     }
 
     /// Returns the directories, and why one cannot be used.
@@ -151,19 +153,34 @@ impl Reach {
         if self.leave_out.iter().filter(counts).any(|out| path.is_within(out)) {
             return Err(Fault::LeftOut { path });
         }
-        match opened.rights.lacks(needed) {
+        match opened.rights.lacks(needed).and(self.listed(text, &path)?.lacks(needed)) {
             Rights::NONE => {}
             lacking => return Err(Fault::NoRight { path, lacking }),
         }
-        let handle = opened.handle.as_ref().map_err(|error| Fault::Unavailable {
-            directory: opened.path.clone(),
-            reason: std::io::Error::from(*error).to_string(),
-        })?;
+        let handle = match &opened.handle {
+            Ok(handle) => handle,
+            // Made for one call, and what that is about is not there.
+            Err(Errno::NOENT | Errno::NOTDIR) if self.only.is_some() => {
+                return Err(Fault::Missing { path });
+            }
+            Err(error) => {
+                let (directory, error) = (opened.path.clone(), std::io::Error::from(*error));
+                return Err(Fault::Unavailable { directory, reason: error.to_string() });
+            }
+        };
         let relative = path.as_path().strip_prefix(opened.path.as_path());
         let Ok(relative) = relative.map(Path::to_owned) else {
             return Err(Fault::Outside { text: text.to_owned() });
         };
         Ok(Reached { handle, path, relative, links: self.links })
+    }
+
+    /// Returns the rights that the list of all that is reached gives to `path`.
+    fn listed(&self, text: &str, path: &CanonicalPath) -> Result<Rights, Fault> {
+        let Some(only) = &self.only else { return Ok(Rights::ALL) };
+        let holding = only.iter().filter(|it| path.is_within(&it.path)).map(|it| it.rights);
+        // SECURITY: without this a directory that is held for one entry opens all the others.
+        holding.reduce(Rights::and).ok_or_else(|| Fault::Outside { text: text.to_owned() })
     }
 }
 

@@ -21,6 +21,11 @@ pub struct View {
     /// A directory of the view that lies beneath one of these was named all the same, and is
     /// reached; what contains both still leaves it out.
     pub leave_out: Vec<CanonicalPath>,
+    /// If there is such a list, all that is reached: these paths and what is beneath them.
+    ///
+    /// A directory has to be held to change an entry of it; this keeps its other entries out of it.
+    /// Both the directory and a path of the list must give a right.
+    pub only: Option<Vec<ViewPath>>,
     /// What is done about symbolic links.
     pub links: Links,
 }
@@ -31,6 +36,15 @@ pub struct ViewDirectory {
     /// Where it is.
     pub path: CanonicalPath,
     /// What may be done in it.
+    pub rights: Rights,
+}
+
+/// A path of the view, with all that is beneath it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ViewPath {
+    /// Where it is.
+    pub path: CanonicalPath,
+    /// What may be done with it.
     pub rights: Rights,
 }
 
@@ -94,12 +108,14 @@ pub enum ViewError {
 const DIRECTORIES_MAX: usize = 512;
 /// The most paths that are left out.
 const LEAVE_OUT_MAX: usize = 4096;
+/// The most paths that alone are reached.
+const ONLY_MAX: usize = 4096;
 const JSON_LIMITS: JsonLimits =
     JsonLimits { bytes_max: 1 << 20, depth_max: 8, values_max: 1 << 16 };
 
 impl View {
     /// Reads a view, such as
-    /// `{"directories":[{"path":"/a","rights":["read","write","delete"]}],"leaveOut":[],"links":"refuse"}`.
+    /// `{"directories":[{"path":"/a","rights":["read","write","delete"]}],"leaveOut":[],"only":null,"links":"refuse"}`.
     ///
     /// Nothing may be left away: what is not said must not mean that more is allowed.
     pub fn parse(text: &str) -> Result<Self, ViewError> {
@@ -107,21 +123,23 @@ impl View {
         let wire = wire::View::deserialize(&json).map_err(ViewError::Shape)?;
         check_number(wire.directories.len(), DIRECTORIES_MAX)?;
         check_number(wire.leave_out.len(), LEAVE_OUT_MAX)?;
-        let mut directories: Vec<ViewDirectory> = Vec::new();
-        for wire::Directory { path, rights } in wire.directories {
-            let (path, rights) = (canonical(path)?, Rights::of(&rights));
-            // Each entry says what may be done, so two of them say that both may.
-            match directories.iter_mut().find(|directory| directory.path == path) {
-                Some(known) => known.rights = known.rights.and(rights),
-                None => directories.push(ViewDirectory { path, rights }),
+        let directories = merged(wire.directories)?;
+        let directories =
+            directories.into_iter().map(|(path, rights)| ViewDirectory { path, rights }).collect();
+        let only = match wire.only {
+            Some(paths) => {
+                check_number(paths.len(), ONLY_MAX)?;
+                let paths = merged(paths)?.into_iter();
+                Some(paths.map(|(path, rights)| ViewPath { path, rights }).collect())
             }
-        }
+            None => None,
+        };
         let leave_out = wire.leave_out.into_iter().map(canonical).collect::<Result<_, _>>()?;
         let links = match wire.links {
             wire::Links::Follow => Links::Follow,
             wire::Links::Refuse => Links::Refuse,
         };
-        Ok(Self { directories, leave_out, links })
+        Ok(Self { directories, leave_out, only, links })
     }
 
     /// Makes a view of directories that a person named: all rights, links followed within them.
@@ -138,24 +156,21 @@ impl View {
             }
         }
         check_number(directories.len(), DIRECTORIES_MAX)?;
-        Ok(Self { directories, leave_out: Vec::new(), links: Links::Follow })
+        Ok(Self { directories, leave_out: Vec::new(), only: None, links: Links::Follow })
     }
 
     /// Writes the view as [`View::parse`] reads it.
     pub fn to_json(&self) -> Result<Json, ViewError> {
-        let path = |path: &CanonicalPath| match path.to_str() {
-            Some(path) => Ok(Json::from(path)),
-            None => Err(ViewError::NotUtf8(path.clone())),
+        let directories = self.directories.iter().map(|it| entry(&it.path, it.rights));
+        let directories = directories.collect::<Result<Vec<_>, _>>()?;
+        let only = match &self.only {
+            Some(paths) => {
+                let paths = paths.iter().map(|it| entry(&it.path, it.rights));
+                Json::Array(paths.collect::<Result<_, _>>()?)
+            }
+            None => Json::Null,
         };
-        let mut directories = Vec::new();
-        for directory in &self.directories {
-            let mut object = Object::new();
-            object.insert("path", path(&directory.path)?);
-            let rights: Vec<Json> = directory.rights.names().map(Json::from).collect();
-            object.insert("rights", rights);
-            directories.push(Json::Object(object));
-        }
-        let leave_out = self.leave_out.iter().map(path).collect::<Result<Vec<_>, _>>()?;
+        let leave_out = self.leave_out.iter().map(text).collect::<Result<Vec<_>, _>>()?;
         let links = match self.links {
             Links::Follow => "follow",
             Links::Refuse => "refuse",
@@ -163,6 +178,7 @@ impl View {
         let mut view = Object::new();
         view.insert("directories", directories);
         view.insert("leaveOut", leave_out);
+        view.insert("only", only);
         view.insert("links", links);
         Ok(Json::Object(view))
     }
@@ -231,25 +247,59 @@ fn check_number(n_entries: usize, n_max: usize) -> Result<(), ViewError> {
     if n_max < n_entries { Err(ViewError::TooMany(n_max)) } else { Ok(()) }
 }
 
+/// Reads entries; each says what may be done, so two of them with one path say that both may.
+fn merged(entries: Vec<wire::Entry>) -> Result<Vec<(CanonicalPath, Rights)>, ViewError> {
+    let mut merged: Vec<(CanonicalPath, Rights)> = Vec::new();
+    for wire::Entry { path, rights } in entries {
+        let (path, rights) = (canonical(path)?, Rights::of(&rights));
+        match merged.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, known)) => *known = known.and(rights),
+            None => merged.push((path, rights)),
+        }
+    }
+    Ok(merged)
+}
+
+fn entry(path: &CanonicalPath, rights: Rights) -> Result<Json, ViewError> {
+    let mut entry = Object::new();
+    entry.insert("path", text(path)?);
+    entry.insert("rights", rights.names().map(Json::from).collect::<Vec<_>>());
+    Ok(Json::Object(entry))
+}
+
+fn text(path: &CanonicalPath) -> Result<Json, ViewError> {
+    match path.to_str() {
+        Some(path) => Ok(Json::from(path)),
+        None => Err(ViewError::NotUtf8(path.clone())),
+    }
+}
+
 fn canonical(path: String) -> Result<CanonicalPath, ViewError> {
     CanonicalPath::new(&path).map_err(|source| ViewError::Path { path, source })
 }
 
 /// The view as it is written.
 mod wire {
-    use serde::Deserialize;
+    use serde::{Deserialize, Deserializer};
 
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, rename_all = "camelCase")]
     pub(super) struct View {
-        pub(super) directories: Vec<Directory>,
+        pub(super) directories: Vec<Entry>,
         pub(super) leave_out: Vec<String>,
+        #[serde(deserialize_with = "said")]
+        pub(super) only: Option<Vec<Entry>>,
         pub(super) links: Links,
+    }
+
+    /// Reads `null` as nothing; a key that is not there stays a mistake.
+    fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Entry>>, D::Error> {
+        Option::deserialize(deserializer)
     }
 
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    pub(super) struct Directory {
+    pub(super) struct Entry {
         pub(super) path: String,
         pub(super) rights: Vec<Right>,
     }

@@ -237,7 +237,7 @@ mod tests {
         std::fs::write(root.join("f.txt"), "old").unwrap();
         let path = CanonicalPath::new(&root).unwrap();
         let directories = vec![ViewDirectory { path, rights: Rights::ALL }];
-        let view = View { directories, leave_out: Vec::new(), links: Links::Refuse };
+        let view = View { directories, leave_out: Vec::new(), only: None, links: Links::Refuse };
         let reach = Reach::open(&view);
         let place = reach.place(root.join("f.txt").to_str().unwrap(), Rights::WRITE).unwrap();
         let kept = put(&place, b"new", None, Existing::Keep);

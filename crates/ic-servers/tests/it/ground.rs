@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory};
+use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewPath};
 use ic_servers::tools::{Cancel, Content, Tools};
 use ic_types::{CanonicalPath, Json, JsonLimits, Object};
 use serde_json::Value;
@@ -102,13 +102,35 @@ impl Ground {
         leave_out: &[&str],
         links: Links,
     ) -> Filesystem {
-        let canonical = |relative: &str| CanonicalPath::new(self.path(relative)).unwrap();
+        Filesystem::open(&self.view(directories, leave_out, links)).unwrap()
+    }
+
+    /// Returns a server that sees `directories`, and of them only what lies in `only`.
+    pub(crate) fn server_of_only(
+        &self,
+        directories: &[(&str, Rights)],
+        only: &[(&str, Rights)],
+        links: Links,
+    ) -> Filesystem {
+        let only = only
+            .iter()
+            .map(|(path, rights)| ViewPath { path: self.canonical(path), rights: *rights })
+            .collect();
+        let view = self.view(directories, &[], links);
+        Filesystem::open(&View { only: Some(only), ..view }).unwrap()
+    }
+
+    fn view(&self, directories: &[(&str, Rights)], leave_out: &[&str], links: Links) -> View {
         let directories = directories
             .iter()
-            .map(|(path, rights)| ViewDirectory { path: canonical(path), rights: *rights })
+            .map(|(path, rights)| ViewDirectory { path: self.canonical(path), rights: *rights })
             .collect();
-        let leave_out = leave_out.iter().map(|path| canonical(path)).collect();
-        Filesystem::open(&View { directories, leave_out, links }).unwrap()
+        let leave_out = leave_out.iter().map(|path| self.canonical(path)).collect();
+        View { directories, leave_out, only: None, links }
+    }
+
+    fn canonical(&self, relative: &str) -> CanonicalPath {
+        CanonicalPath::new(self.path(relative)).unwrap()
     }
 }
 

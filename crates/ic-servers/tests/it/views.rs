@@ -1,6 +1,6 @@
 //! What a view is, how it is written, and how its directories decide.
 
-use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewError};
+use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewError, ViewPath};
 use ic_types::{AbsolutePath, CanonicalPath};
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::ground::{BOTH, Ground, call, done, refused};
 
 #[test]
 fn a_view_is_read_and_written_in_one_form() {
-    let text = r#"{"directories":[{"path":"/a","rights":["read","write","delete"]},{"path":"/b","rights":[]}],"leaveOut":["/home/x/.ssh"],"links":"refuse"}"#;
+    let text = r#"{"directories":[{"path":"/a","rights":["read","write","delete"]},{"path":"/b","rights":[]}],"leaveOut":["/home/x/.ssh"],"only":null,"links":"refuse"}"#;
     let view = View::parse(text).unwrap();
     let path = |path: &str| CanonicalPath::new(path).unwrap();
     let expected = View {
@@ -17,16 +17,24 @@ fn a_view_is_read_and_written_in_one_form() {
             ViewDirectory { path: path("/b"), rights: Rights::NONE },
         ],
         leave_out: vec![path("/home/x/.ssh")],
+        only: None,
         links: Links::Refuse,
     };
     assert_eq!(view, expected);
     assert_eq!(view.to_json().unwrap().to_string(), text);
-    let twice = r#"{"directories":[{"path":"/a","rights":["read"]},{"path":"/a","rights":["delete"]}],"leaveOut":[],"links":"refuse"}"#;
+    let twice = r#"{"directories":[{"path":"/a","rights":["read"]},{"path":"/a","rights":["delete"]}],"leaveOut":[],"only":null,"links":"refuse"}"#;
     let merged = View::parse(twice).unwrap().directories;
     let rights = Rights::READ.and(Rights::DELETE);
     assert_eq!(merged, [ViewDirectory { path: path("/a"), rights }]);
-    let follow = r#"{"directories":[],"leaveOut":[],"links":"follow"}"#;
+    let follow = r#"{"directories":[],"leaveOut":[],"only":null,"links":"follow"}"#;
     assert_eq!(View::parse(follow).unwrap().to_json().unwrap().to_string(), follow);
+    let only = r#"{"directories":[],"leaveOut":[],"only":[{"path":"/a/b","rights":["write"]}],"links":"refuse"}"#;
+    let view = View::parse(only).unwrap();
+    assert_eq!(view.only, Some(vec![ViewPath { path: path("/a/b"), rights: Rights::WRITE }]));
+    assert_eq!(view.to_json().unwrap().to_string(), only);
+    // An empty list is not the same as none: nothing is reached.
+    let nothing = r#"{"directories":[],"leaveOut":[],"only":[],"links":"refuse"}"#;
+    assert_eq!(View::parse(nothing).unwrap().only, Some(Vec::new()));
 }
 
 #[test]
@@ -36,29 +44,42 @@ fn what_is_no_view_is_refused() {
         ("[]", "shape"),
         ("{}", "shape"),
         (r#"{"directories":[],"leaveOut":[]}"#, "shape"),
-        (r#"{"directories":[],"links":"refuse"}"#, "shape"),
-        (r#"{"directories":[],"leaveOut":[],"links":"maybe"}"#, "shape"),
-        (r#"{"directories":[],"leaveOut":[],"links":"refuse","more":1}"#, "shape"),
-        (r#"{"directories":[],"directories":[],"leaveOut":[],"links":"refuse"}"#, "no JSON"),
-        (r#"{"directories":["/a"],"leaveOut":[],"links":"refuse"}"#, "shape"),
-        (r#"{"directories":[{"path":"/a"}],"leaveOut":[],"links":"refuse"}"#, "shape"),
+        (r#"{"directories":[],"only":null,"links":"refuse"}"#, "shape"),
+        (r#"{"directories":[],"leaveOut":[],"links":"refuse"}"#, "shape"),
+        (r#"{"directories":[],"leaveOut":[],"only":["/a"],"links":"refuse"}"#, "shape"),
+        (r#"{"directories":[],"leaveOut":[],"only":false,"links":"refuse"}"#, "shape"),
         (
-            r#"{"directories":[{"path":"/a","rights":["all"]}],"leaveOut":[],"links":"refuse"}"#,
+            r#"{"directories":[],"leaveOut":[],"only":[{"path":"a","rights":[]}],"links":"refuse"}"#,
+            "the path `a`",
+        ),
+        (r#"{"directories":[],"leaveOut":[],"only":null,"links":"maybe"}"#, "shape"),
+        (r#"{"directories":[],"leaveOut":[],"only":null,"links":"refuse","more":1}"#, "shape"),
+        (
+            r#"{"directories":[],"directories":[],"leaveOut":[],"only":null,"links":"refuse"}"#,
+            "no JSON",
+        ),
+        (r#"{"directories":["/a"],"leaveOut":[],"only":null,"links":"refuse"}"#, "shape"),
+        (r#"{"directories":[{"path":"/a"}],"leaveOut":[],"only":null,"links":"refuse"}"#, "shape"),
+        (
+            r#"{"directories":[{"path":"/a","rights":["all"]}],"leaveOut":[],"only":null,"links":"refuse"}"#,
             "shape",
         ),
         (
-            r#"{"directories":[{"path":"a","rights":[]}],"leaveOut":[],"links":"refuse"}"#,
+            r#"{"directories":[{"path":"a","rights":[]}],"leaveOut":[],"only":null,"links":"refuse"}"#,
             "the path `a`",
         ),
         (
-            r#"{"directories":[{"path":"/a/","rights":[]}],"leaveOut":[],"links":"refuse"}"#,
+            r#"{"directories":[{"path":"/a/","rights":[]}],"leaveOut":[],"only":null,"links":"refuse"}"#,
             "the path `/a/`",
         ),
         (
-            r#"{"directories":[{"path":"/a/../b","rights":[]}],"leaveOut":[],"links":"refuse"}"#,
+            r#"{"directories":[{"path":"/a/../b","rights":[]}],"leaveOut":[],"only":null,"links":"refuse"}"#,
             "the path",
         ),
-        (r#"{"directories":[],"leaveOut":["~/.ssh"],"links":"refuse"}"#, "the path `~/.ssh`"),
+        (
+            r#"{"directories":[],"leaveOut":["~/.ssh"],"only":null,"links":"refuse"}"#,
+            "the path `~/.ssh`",
+        ),
     ] {
         let error = View::parse(text).expect_err(text).to_string();
         assert!(error.contains(part), "{text}: {error}");
@@ -271,4 +292,102 @@ fn a_directory_that_was_named_within_something_left_out_is_reached() {
         let server = ground.server_of(&named, &["in"], links);
         refused(&server, "read_file", path("in/.home/key"), &["is protected"]);
     }
+}
+
+#[test]
+fn of_a_directory_that_is_held_only_the_listed_paths_are_reached() {
+    const READ_WRITE: Rights = Rights::READ.and(Rights::WRITE);
+    for links in BOTH {
+        let ground = Ground::new();
+        for path in ["in/a.txt", "in/b.txt", "in/d/x/f", "in/d/y", "in/a.txt.bak"] {
+            ground.write(path, "x");
+        }
+        let only =
+            [("in/a.txt", READ_WRITE), ("in/new/deep", Rights::WRITE), ("in/d", Rights::READ)];
+        let server = ground.server_of_only(&[("in", READ_WRITE)], &only, links);
+        for (path, reads, writes) in [
+            ("in/a.txt", true, true),
+            // A sibling, one whose name begins alike, the directory itself, what is above it.
+            ("in/b.txt", false, false),
+            ("in/a.txt.bak", false, false),
+            ("in", false, false),
+            (".", false, false),
+            ("out/secret.txt", false, false),
+            // Beneath a listed directory.
+            ("in/d/x/f", true, false),
+            ("in/d/new", false, false),
+            // Above a listed path.
+            ("in/new", false, false),
+        ] {
+            let path = ground.path(path).canonicalize().unwrap_or_else(|_| ground.path(path));
+            let read = call(&server, "read_file", json!({"path": path}));
+            assert_eq!(read.is_ok(), reads, "read {path:?}: {read:?}");
+            let written = call(&server, "write_file", json!({"path": path, "content": "x"}));
+            assert_eq!(written.is_ok(), writes, "write {path:?}: {written:?}");
+            let deleted = call(&server, "delete_file", json!({"path": path}));
+            assert!(deleted.is_err(), "deleted {path:?}");
+        }
+        refused(&server, "list_directory", json!({"path": ground.text("in")}), &["outside of"]);
+        let tree = done(&server, "directory_tree", json!({"path": ground.text("in/d")}));
+        assert!(tree.contains("\"f\"") && tree.contains("\"y\""), "{tree}");
+        done(&server, "create_directory", json!({"path": ground.text("in/new/deep/er")}));
+        refused(
+            &server,
+            "create_directory",
+            json!({"path": ground.text("in/other")}),
+            &["outside"],
+        );
+        ground.check_outside();
+    }
+}
+
+#[test]
+fn a_listed_path_gives_no_right_that_its_directory_does_not_give() {
+    let ground = Ground::new();
+    let path = ground.write("in/f.txt", "x");
+    for (directory, listed, reads, deletes) in [
+        (Rights::READ, Rights::ALL, true, false),
+        (Rights::ALL, Rights::READ, true, false),
+        (Rights::WRITE, Rights::READ, false, false),
+        (Rights::NONE, Rights::ALL, false, false),
+        (Rights::ALL, Rights::NONE, false, false),
+        (Rights::ALL, Rights::DELETE, false, true),
+    ] {
+        let server =
+            ground.server_of_only(&[("in", directory)], &[("in/f.txt", listed)], Links::Refuse);
+        let read = call(&server, "read_file", json!({"path": path}));
+        assert_eq!(read.is_ok(), reads, "{directory} {listed}: {read:?}");
+        let deleted = call(&server, "delete_file", json!({"path": path}));
+        assert_eq!(deleted.is_ok(), deletes, "{directory} {listed}: {deleted:?}");
+        ground.write("in/f.txt", "x");
+    }
+    // What is listed and lies in no directory of the view is not reached, and nothing means nothing.
+    let secret = ground.text("out/secret.txt");
+    let listed = [("out/secret.txt", Rights::ALL)];
+    let server = ground.server_of_only(&[("in", Rights::ALL)], &listed, Links::Refuse);
+    refused(&server, "read_file", json!({"path": secret}), &["outside of"]);
+    let server = ground.server_of_only(&[("in", Rights::ALL)], &[], Links::Refuse);
+    refused(&server, "read_file", json!({"path": path}), &["outside of"]);
+    // What was asked for by itself and is not there is missing.
+    let absent = ground.text("gone/f.txt");
+    let listed = [("gone/f.txt", Rights::READ)];
+    let server = ground.server_of_only(&[("gone", Rights::READ)], &listed, Links::Refuse);
+    refused(&server, "read_file", json!({"path": absent}), &["does not exist"]);
+}
+
+#[test]
+fn an_entry_is_moved_between_two_directories_that_are_held_for_it() {
+    let ground = Ground::new();
+    ground.write("in/a/f.txt", "x");
+    ground.write("in/a/g.txt", "x");
+    ground.dir("in/b");
+    let directories = [("in/a", Rights::READ.and(Rights::DELETE)), ("in/b", Rights::WRITE)];
+    let only = [("in/a/f.txt", Rights::READ.and(Rights::DELETE)), ("in/b/f.txt", Rights::WRITE)];
+    let server = ground.server_of_only(&directories, &only, Links::Refuse);
+    let moving =
+        |from: &str, to: &str| json!({"source": ground.text(from), "destination": ground.text(to)});
+    refused(&server, "move_file", moving("in/a/g.txt", "in/b/f.txt"), &["outside of"]);
+    refused(&server, "move_file", moving("in/a/f.txt", "in/b/g.txt"), &["outside of"]);
+    done(&server, "move_file", moving("in/a/f.txt", "in/b/f.txt"));
+    assert_eq!(ground.names("in/b"), ["f.txt"]);
 }

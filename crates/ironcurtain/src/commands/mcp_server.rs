@@ -39,7 +39,8 @@ pub(crate) struct FilesystemArgs {
     /// Directories with rights, what is left out of them, and what is done about links, as JSON
     ///
     /// For example `{"directories":[{"path":"/a","rights":["read","write","delete"]}],
-    /// "leaveOut":["/a/.git"],"links":"refuse"}`; `links` is `refuse` or `follow`.
+    /// "leaveOut":["/a/.git"],"only":null,"links":"refuse"}`; `only` can be a list of paths with
+    /// rights, beyond which nothing is reached, and `links` is `refuse` or `follow`.
     #[arg(long, value_name = "JSON", group = "what")]
     view: Option<String>,
 }

@@ -60,6 +60,7 @@ fn a_view_says_what_may_be_done() {
     let view = json!({
         "directories": [{"path": place.path("a"), "rights": ["read"]}],
         "leaveOut": [place.path("a/.git")],
+        "only": null,
         "links": "refuse",
     });
     let input = calls(&[
@@ -92,7 +93,7 @@ fn answers_come_whole_although_the_program_holds_the_lock_on_its_output() {
 fn what_cannot_be_served_is_said_on_standard_error() {
     let place = place();
     place.write("f.txt", "x");
-    let shape = r#"{"directories":[],"leaveOut":[]}"#;
+    let shape = r#"{"directories":[],"leaveOut":[],"only":null}"#;
     for (arguments, part) in [
         (&["filesystem"][..], "required arguments were not provided"),
         (&["filesystem", "gone"], "is no directory"),
