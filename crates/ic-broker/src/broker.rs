@@ -7,6 +7,7 @@
 
 mod catalog;
 mod news;
+mod service;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -28,11 +29,14 @@ use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::result;
-use crate::server::{Asking, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable};
+use crate::server::{
+    Asking, Connection, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable,
+};
 use crate::{chain, locked};
 
 use catalog::Catalog;
 pub use news::Announcement;
+use service::NoService;
 pub(crate) use setup::roots_result;
 pub use setup::{Setup, Witness};
 
@@ -46,7 +50,7 @@ const ERROR_DATA_BYTES_MAX: usize = 1 << 20;
 
 /// The trusted kernel of one session.
 pub struct Broker {
-    judge: Judge,
+    judge: Arc<Judge>,
     log: AuditLog,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
@@ -154,7 +158,7 @@ impl Broker {
         let repetition = repetition(&call);
         match self.judge.judge(call) {
             Verdict::Allow(permit) => {
-                let going = Going { live, meta, repetition, flight };
+                let going = Going { server, live, meta, repetition, flight };
                 self.forward(permit, going, request_id).await
             }
             Verdict::Deny(denial) => {
@@ -206,20 +210,24 @@ impl Broker {
 
     /// Records and forwards a call that may be forwarded.
     async fn forward(&self, permit: Permit, going: Going, request_id: &str) -> Reply {
-        let Going { live, meta, repetition, flight } = going;
-        let now = self.clock.now();
-        let refused = locked(&self.breaker).refuses(&repetition, now);
+        let Going { server, live, meta, repetition, flight } = going;
+        let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
-            let (server, tool) = (permit.call().server().clone(), permit.call().tool().clone());
-            let arguments = permit.call().asked().arguments.clone();
-            // The permit goes no further: it is dropped here, unrecorded.
-            drop(permit);
-            let refusal = repeated(count);
-            let entry =
-                refused_entry(&refusal, Some((&server, &tool)), Some(arguments), request_id);
-            return self.answered(self.log.note(entry), &refusal);
+            return self.not_forwarded(permit, &repeated(count), request_id);
         }
-        let confined = live.confinement.to_string();
+        let service = match self.service(&permit, (&server, live), &flight.cancel).await {
+            Ok(service) => service,
+            Err(NoService::Refused(refusal)) => {
+                return self.not_forwarded(permit, &refusal, request_id);
+            }
+            Err(NoService::Cancelled) => {
+                let reason = "cancelled by the client before it was forwarded";
+                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
+                self.not_forwarded(permit, &refusal, request_id);
+                return Reply::Nothing;
+            }
+        };
+        let confined = service.confinement().to_string();
         let recorded = match self.log.record(permit, request_id.to_owned(), &confined) {
             Ok(recorded) => recorded,
             Err(error) => return self.unrecorded(&error),
@@ -227,10 +235,21 @@ impl Broker {
         let started = Instant::now();
         let asking = Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
-        let (outcome, entry) = send(&live, recorded, meta, asking).await;
+        let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        service.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
         self.finish(outcome, entry, repetition)
+    }
+
+    /// Records and answers a call that may be made, and is not.
+    fn not_forwarded(&self, permit: Permit, refusal: &Refusal, request_id: &str) -> Reply {
+        let (server, tool) = (permit.call().server().clone(), permit.call().tool().clone());
+        let arguments = permit.call().asked().arguments.clone();
+        // The permit goes no further: it is dropped here, unrecorded.
+        drop(permit);
+        let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
+        self.answered(self.log.note(entry), refusal)
     }
 
     /// Records what became of a call, and makes the reply.
@@ -400,6 +419,7 @@ impl Broker {
 
 /// What a permitted call takes along.
 struct Going {
+    server: Arc<Server>,
     live: Arc<Live>,
     meta: Object,
     repetition: Digest,
@@ -408,7 +428,7 @@ struct Going {
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.
 async fn send(
-    live: &Live,
+    connection: &Connection,
     recorded: Recorded,
     meta: Object,
     asking: Asking<'_>,
@@ -434,7 +454,7 @@ async fn send(
         }
         out.push('}');
     };
-    (live.connection.ask("tools/call", written, asking).await, entry)
+    (connection.ask("tools/call", written, asking).await, entry)
 }
 
 /// Returns what makes two calls the same call.

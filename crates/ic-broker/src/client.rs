@@ -61,7 +61,10 @@ pub trait Open {
     type Error: std::fmt::Display;
 
     /// Opens it.
-    fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Self::Error>;
+    fn open(
+        &mut self,
+        client: &ClientInfo,
+    ) -> impl Future<Output = Result<Arc<Broker>, Self::Error>>;
 }
 
 /// How serving a client ended.
@@ -198,9 +201,9 @@ impl<O: Open> Client<O> {
     async fn take(&mut self, line: &[u8]) -> Result<(), O::Error> {
         match Message::parse(line, JsonLimits::CALL) {
             Ok(Message::Request(request)) => self.request(request).await,
-            Ok(Message::Notification(notification)) => self.notification(notification),
+            Ok(Message::Notification(notification)) => self.notification(notification).await,
             // We ask clients nothing, so no answer is expected.
-            Ok(Message::Response(_)) => self.record("a response", "nothing was asked").map(drop),
+            Ok(Message::Response(_)) => self.record("a response", "nothing was asked").await,
             Err(MessageFault::Json(error)) => {
                 let reason = error.to_string();
                 self.refuse(None, code::PARSE_ERROR, "a message", &reason).await
@@ -225,7 +228,7 @@ impl<O: Open> Client<O> {
         }
         let kind = Method::of(&method);
         if let Err(error) = self.era.admit(&kind, &params) {
-            self.record(&method, &error.message)?;
+            self.record(&method, &error.message).await?;
             self.send(error_line(Some(&id), &error)).await;
             return Ok(());
         }
@@ -255,7 +258,7 @@ impl<O: Open> Client<O> {
         let version = ProtocolVersion::answer_to(requested);
         self.era = Era::Initialized(version);
         let info = era::client_info(params.get("clientInfo"), version);
-        let broker = match self.session(Some(&info)) {
+        let broker = match self.session(Some(&info)).await {
             Ok(broker) => broker,
             Err(error) => {
                 let failure = RpcError::new(code::INTERNAL_ERROR, error.to_string());
@@ -279,7 +282,7 @@ impl<O: Open> Client<O> {
             let reason = "there is no such page";
             return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/list", reason).await;
         }
-        let broker = self.session(None)?;
+        let broker = self.session(None).await?;
         let (outbox, era) = (self.outbox.clone(), self.era);
         let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/list").await };
         let (flights, end_all) = (self.flights.clone(), self.end_all.clone());
@@ -300,7 +303,7 @@ impl<O: Open> Client<O> {
     }
 
     async fn call_tool(&mut self, id: Id, params: Object) -> Result<(), O::Error> {
-        let broker = self.session(None)?;
+        let broker = self.session(None).await?;
         let (asked, token) = match era::asked(params) {
             Ok(asked) => asked,
             Err(reason) => {
@@ -338,7 +341,7 @@ impl<O: Open> Client<O> {
         Ok(())
     }
 
-    fn notification(&mut self, notification: Notification) -> Result<(), O::Error> {
+    async fn notification(&mut self, notification: Notification) -> Result<(), O::Error> {
         let Notification { method, mut params } = notification;
         match method.as_str() {
             "notifications/cancelled" => {
@@ -353,17 +356,17 @@ impl<O: Open> Client<O> {
             "notifications/initialized"
             | "notifications/progress"
             | "notifications/roots/list_changed" => Ok(()),
-            _ => self.record(&method, "this notification is not expected").map(drop),
+            _ => self.record(&method, "this notification is not expected").await,
         }
     }
 
     /// Returns the session, and opens it if need be.
-    fn session(&mut self, info: Option<&ClientInfo>) -> Result<Arc<Broker>, O::Error> {
+    async fn session(&mut self, info: Option<&ClientInfo>) -> Result<Arc<Broker>, O::Error> {
         if let Some(broker) = &self.broker {
             return Ok(Arc::clone(broker));
         }
         let nobody = ClientInfo::default();
-        let broker = self.open.open(info.unwrap_or(&nobody))?;
+        let broker = self.open.open(info.unwrap_or(&nobody)).await?;
         self.broker = Some(Arc::clone(&broker));
         let listener = Listener {
             announcements: broker.announcements(),
@@ -387,13 +390,13 @@ impl<O: Open> Client<O> {
         what: &str,
         reason: &str,
     ) -> Result<(), O::Error> {
-        self.record(what, reason)?;
+        self.record(what, reason).await?;
         self.send(error_line(id, &RpcError::new(code, reason))).await;
         Ok(())
     }
 
-    fn record(&mut self, what: &str, reason: &str) -> Result<(), O::Error> {
-        self.session(None)?.record_refused_request(what, reason);
+    async fn record(&mut self, what: &str, reason: &str) -> Result<(), O::Error> {
+        self.session(None).await?.record_refused_request(what, reason);
         Ok(())
     }
 

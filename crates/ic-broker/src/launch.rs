@@ -5,19 +5,42 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use ic_confine::ChildSpec;
+use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
+use ic_resolve::RealDisk;
 pub use ic_servers::filesystem::View;
 use ic_servers::filesystem::{Links, Rights, ViewDirectory};
-use ic_types::{AbsolutePath, CanonicalPath, Role};
+use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName};
 
-use crate::servers_file::{BuiltinServer, CommandLine, ServerConfig, Start};
+use crate::cage;
+use crate::judge::Judge;
+use crate::one_shot::OneShot;
+use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
+use crate::sight::{self, Sight};
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a server that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// All that says how a server of a session is started.
+///
+/// What that means is worked out each time, because the disk may have changed since.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The server.
+    pub name: ServerName,
+    /// Its entry in the servers file.
+    pub config: ServerConfig,
+    /// What the session lends it.
+    pub lent: Lent,
+    /// Who judges the calls that it will get, and so knows what it has to see.
+    pub judge: Arc<Judge>,
+    /// What holds servers in this session, unless their entries say otherwise.
+    pub confinement: Confinement,
+}
 
 /// What a session lends to its servers.
 #[derive(Clone, Debug)]
@@ -30,6 +53,8 @@ pub struct Lent {
     pub home: AbsolutePath,
     /// A directory of this server alone, for what it would put in a home or in `/tmp`.
     pub private: PathBuf,
+    /// Where it is installed, if it was installed by us.
+    pub installed: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
 }
@@ -47,6 +72,23 @@ pub enum LaunchFault {
         /// Why it cannot be filled in.
         reason: &'static str,
     },
+    /// A path of the entry cannot be shown.
+    #[error("`{}`: `{}` cannot be shown: {reason}", .key.as_str(), .text.escape_debug())]
+    Path {
+        /// The key that it stands under.
+        key: PathKey,
+        /// The path, as it was written.
+        text: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The entry names more ports or addresses than a cage can have.
+    #[error(
+        "`allowedDomains`: more than {} ports or {} addresses cannot be reached",
+        Network::PORTS_MAX,
+        Network::ADDRESSES_MAX
+    )]
+    TooManyHosts,
     /// The server is not part of this version.
     #[error("the built-in `{0}` server is not part of this version yet")]
     NotYet(&'static str),
@@ -58,93 +100,178 @@ pub enum LaunchFault {
     Remote,
 }
 
+// === impl Recipe ===
+
+impl Recipe {
+    /// Returns whether the server is part of a later version.
+    pub fn is_not_there_yet(&self) -> bool {
+        matches!(self.config.start, Start::Builtin(BuiltinServer::Git | BuiltinServer::Fetch))
+    }
+
+    /// Returns what will hold the server.
+    pub fn confinement(&self) -> Confinement {
+        match self.config.is_to_be_confined {
+            true => self.confinement,
+            false => Confinement::None,
+        }
+    }
+
+    /// Writes out how the server is started.
+    pub fn child(&self) -> Result<ChildSpec, LaunchFault> {
+        self.write_out().map(|(spec, _)| spec)
+    }
+
+    /// Returns whether a link that the agent puts in place in time could lead the server elsewhere.
+    ///
+    /// Our own opens everything beneath a handle; another one that sees what the agent can write and
+    /// more besides can be led from the one to the other.
+    pub fn is_racy(&self) -> bool {
+        let Start::Command(_) = self.config.start else { return false };
+        match self.write_out() {
+            Ok((_, sight)) => {
+                let sandbox = self.judge.bounds.sandbox.as_ref().map(|sandbox| &sandbox.path);
+                sight.shows_more_than(sandbox, &self.lent.installed)
+            }
+            // It cannot be started as it is.
+            Err(_) => true,
+        }
+    }
+
+    /// Writes out how the server is started, and what it will reach then.
+    pub(crate) fn write_out(&self) -> Result<(ChildSpec, Sight), LaunchFault> {
+        match &self.config.start {
+            Start::Builtin(BuiltinServer::Filesystem) => {
+                let mut view = self.judge.view(&self.name);
+                let hold = match self.confinement() {
+                    Confinement::None => Hold::Free,
+                    Confinement::Cage(rung) => {
+                        // In a cage the root is another one.
+                        view.directories.retain(|it| cage::is_showable(&it.path));
+                        Hold::Caged(rung, cage::of_view(&view, &self.lent, rung, &RealDisk))
+                    }
+                };
+                let sight = Sight::of_view(&view, &RealDisk);
+                Ok((self.filesystem(&view, hold)?, sight))
+            }
+            Start::Builtin(builtin @ (BuiltinServer::Git | BuiltinServer::Fetch)) => {
+                Err(LaunchFault::NotYet(builtin.as_str()))
+            }
+            Start::Command(line) => match self.confinement() {
+                Confinement::None => {
+                    Ok((command(line, &self.lent, Hold::Free)?, Sight::Everything))
+                }
+                Confinement::Cage(rung) => {
+                    let cage = cage::of_entry(self, &RealDisk)?;
+                    let sight = Sight::of_cage(&cage);
+                    Ok((command(line, &self.lent, Hold::Caged(rung, cage))?, sight))
+                }
+            },
+            Start::Url(_) => Err(LaunchFault::Remote),
+        }
+    }
+
+    /// Writes out how our filesystem server is started for one call.
+    pub(crate) fn one_shot(&self, one_shot: &OneShot) -> Result<ChildSpec, LaunchFault> {
+        let hold = match self.confinement() {
+            Confinement::None => Hold::Free,
+            Confinement::Cage(rung) => Hold::Caged(rung, self.cage_of(one_shot, rung)),
+        };
+        self.filesystem(&one_shot.view, hold)
+    }
+
+    fn cage_of(&self, one_shot: &OneShot, rung: Rung) -> CageSpec {
+        let mut spec = cage::empty(&self.lent);
+        if rung.can_hide() {
+            spec.hidden = cage::hidden(&one_shot.seen, &self.judge.bounds.protected, &RealDisk);
+        }
+        spec.seen.clone_from(&one_shot.seen);
+        spec
+    }
+
+    fn filesystem(&self, view: &View, hold: Hold) -> Result<ChildSpec, LaunchFault> {
+        let view = match view.to_json() {
+            Ok(json) => json.to_string(),
+            Err(error) => return Err(LaunchFault::View(error.to_string())),
+        };
+        Ok(ChildSpec {
+            // This very program, even if the file was replaced meanwhile.
+            program: PathBuf::from("/proc/self/exe"),
+            arguments: ["mcp-server", "filesystem", "--view", &view].map(OsString::from).to_vec(),
+            environment: fixed(&self.lent, &hold),
+            directory: None,
+            grace: GRACE,
+            hold,
+        })
+    }
+}
+
 /// Returns what a built-in server sees: directories with the rights of their roles.
 pub fn view(directories: &[(CanonicalPath, Vec<Role>)], leave_out: &[CanonicalPath]) -> View {
-    // What cannot be written in JSON cannot be named in a call either.
-    let is_text = |path: &&CanonicalPath| path.to_str().is_some();
     let directories = directories.iter().filter_map(|(path, roles)| {
-        let has = |role| roles.contains(&role);
-        let rights = Rights {
-            read: has(Role::ReadPath),
-            write: has(Role::WritePath),
-            delete: has(Role::DeletePath),
-        };
-        let is_seen = rights != Rights::NONE && is_text(&path);
+        let rights = roles.iter().copied().map(sight::rights).fold(Rights::NONE, Rights::and);
+        let is_seen = rights != Rights::NONE && is_text(path);
         is_seen.then(|| ViewDirectory { path: path.clone(), rights })
     });
     View {
         directories: directories.collect(),
-        leave_out: leave_out.iter().filter(is_text).cloned().collect(),
+        leave_out: leave_out.iter().filter(|path| is_text(path)).cloned().collect(),
+        only: None,
         // SECURITY: what was judged had no links in it; one that is there now was put there since.
         links: Links::Refuse,
     }
 }
 
-/// Writes out how `config` is started.
-pub fn spec(config: &ServerConfig, lent: &Lent, view: &View) -> Result<ChildSpec, LaunchFault> {
-    match &config.start {
-        Start::Builtin(BuiltinServer::Filesystem) => Ok(ChildSpec {
-            // This very program, even if the file was replaced meanwhile.
-            program: PathBuf::from("/proc/self/exe"),
-            arguments: ["mcp-server", "filesystem", "--view", &written(view)?]
-                .map(OsString::from)
-                .to_vec(),
-            environment: fixed(lent),
-            directory: lent.private.clone(),
-            grace: GRACE,
-        }),
-        Start::Builtin(builtin @ (BuiltinServer::Git | BuiltinServer::Fetch)) => {
-            Err(LaunchFault::NotYet(builtin.as_str()))
-        }
-        Start::Command(line) => command(line, lent),
-        Start::Url(_) => Err(LaunchFault::Remote),
-    }
+/// Returns whether a path can be written in JSON; one that cannot cannot be named in a call either.
+pub(crate) fn is_text(path: &CanonicalPath) -> bool {
+    path.to_str().is_some()
 }
 
-fn written(view: &View) -> Result<String, LaunchFault> {
-    match view.to_json() {
-        Ok(json) => Ok(json.to_string()),
-        Err(error) => Err(LaunchFault::View(error.to_string())),
-    }
-}
-
-fn command(line: &CommandLine, lent: &Lent) -> Result<ChildSpec, LaunchFault> {
+fn command(line: &CommandLine, lent: &Lent, hold: Hold) -> Result<ChildSpec, LaunchFault> {
     let fill = |place, text: &str| lent.fill(place, text).map(OsString::from);
-    let mut environment = fixed(lent);
+    let mut environment = fixed(lent, &hold);
     for (name, value) in &line.environment {
         let value = fill("env", value)?;
         environment.retain(|(known, _)| *known != **name);
         environment.push((OsString::from(name), value));
     }
     let arguments: Result<_, _> = line.arguments.iter().map(|word| fill("args", word)).collect();
-    Ok(ChildSpec {
-        program: PathBuf::from(&line.program),
-        arguments: arguments?,
-        environment,
-        directory: match &line.directory {
-            Some(directory) => PathBuf::from(fill("cwd", directory)?),
-            // SECURITY: many programs load code from where they run, and the sandbox is the agent's.
-            None => lent.private.clone(),
-        },
-        grace: GRACE,
-    })
+    let directory = match (&line.directory, &hold) {
+        (Some(directory), _) => Some(PathBuf::from(fill("cwd", directory)?)),
+        // SECURITY: many programs load code from where they run, and the sandbox is the agent's.
+        (None, Hold::Free) => Some(lent.private.clone()),
+        (None, Hold::Caged(..)) => None,
+    };
+    let program = PathBuf::from(&line.program);
+    Ok(ChildSpec { program, arguments: arguments?, environment, directory, grace: GRACE, hold })
 }
 
-/// Returns the variables that every server gets.
-fn fixed(lent: &Lent) -> Vec<(OsString, OsString)> {
-    let private = lent.private.clone().into_os_string();
-    [("PATH", PATH.into()), ("HOME", private.clone()), ("TMPDIR", private)]
-        .into_iter()
-        .chain([("LANG", "C.UTF-8".into()), ("TZ", "UTC".into())])
-        .map(|(name, value)| (OsString::from(name), value))
-        .collect()
+/// Returns the variables that every server gets; a cage adds where its home is.
+fn fixed(lent: &Lent, hold: &Hold) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(&str, OsString)> = vec![("PATH", PATH.into())];
+    match hold {
+        Hold::Free => {
+            let private = lent.private.clone().into_os_string();
+            variables.extend([("HOME", private.clone()), ("TMPDIR", private)]);
+        }
+        Hold::Caged(_, CageSpec { network: Network::None, .. }) => {}
+        Hold::Caged(_, CageSpec { network: Network::Doors { .. }, .. }) => {
+            // For programs that would not look a name up; the others find the doors by themselves.
+            let proxy = OsString::from(format!("http://127.0.0.1:{PROXY_PORT}"));
+            let proxied = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+            variables.extend(proxied.map(|name| (name, proxy.clone())));
+            let direct = ["NO_PROXY", "no_proxy"];
+            variables.extend(direct.map(|name| (name, "localhost,127.0.0.1,::1".into())));
+        }
+    }
+    variables.extend([("LANG", "C.UTF-8".into()), ("TZ", "UTC".into())]);
+    variables.into_iter().map(|(name, value)| (OsString::from(name), value)).collect()
 }
 
 // === impl Lent ===
 
 impl Lent {
     /// Fills in each `${...}` of `text`.
-    fn fill(&self, place: &'static str, text: &str) -> Result<String, LaunchFault> {
+    pub(crate) fn fill(&self, place: &'static str, text: &str) -> Result<String, LaunchFault> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -190,6 +317,7 @@ pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
     let Start::Command(line) = &config.start else { return Vec::new() };
     let texts = line.arguments.iter().chain(line.environment.values()).chain(&line.directory);
     texts
+        .chain(config.cage.paths.iter().map(|path| &path.text))
         .flat_map(|text| text.split("${ENV:").skip(1))
         .filter_map(|after| after.split_once('}').map(|(name, _)| name.to_owned()))
         .collect()
@@ -206,6 +334,7 @@ mod tests {
             workspace: None,
             home: path("/home/ada"),
             private: PathBuf::from("/private"),
+            installed: PathBuf::from("/installed"),
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
         }
     }
@@ -250,18 +379,27 @@ mod tests {
                 .into(),
             directory: None,
         };
-        let spec = command(&line, &lent()).unwrap();
-        assert_eq!(spec.arguments, ["a b", "; rm -rf /"]);
-        assert_eq!(spec.directory, PathBuf::from("/private"), "not where the agent writes");
-        let environment: Vec<String> = spec
-            .environment
-            .iter()
-            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
-            .collect();
+        let written = |hold| {
+            let spec = command(&line, &lent(), hold).unwrap();
+            let shown = |(name, value): &(OsString, OsString)| {
+                format!("{}={}", name.display(), value.display())
+            };
+            let environment = spec.environment.iter().map(shown).collect::<Vec<_>>().join(" ");
+            assert_eq!(spec.arguments, ["a b", "; rm -rf /"]);
+            (spec.directory, environment)
+        };
         let path = format!("PATH={PATH}");
-        assert_eq!(
-            environment,
-            [path.as_str(), "HOME=/private", "TMPDIR=/private", "TZ=UTC", "LANG=de", "X=/s a"]
-        );
+        let free = format!("{path} HOME=/private TMPDIR=/private TZ=UTC LANG=de X=/s a");
+        // Not where the agent writes.
+        assert_eq!(written(Hold::Free), (Some(PathBuf::from("/private")), free));
+        let caged =
+            |network| Hold::Caged(Rung::Namespaces, CageSpec { network, ..cage::empty(&lent()) });
+        let without = format!("{path} TZ=UTC LANG=de X=/s a");
+        assert_eq!(written(caged(Network::None)), (None, without));
+        let doors = Network::Doors { ports: Vec::new(), addresses: Vec::new() };
+        let (_, environment) = written(caged(doors));
+        for part in ["HTTPS_PROXY=http://127.0.0.1:3128 ", "no_proxy=localhost,127.0.0.1,::1 "] {
+            assert!(environment.contains(part), "{environment}");
+        }
     }
 }

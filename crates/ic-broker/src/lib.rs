@@ -11,8 +11,8 @@
 //!
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
 //! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
-//! and [`servers_file`] (how servers come to be), [`mod@probe`] (a look at one outside a session),
-//! [`judge`].
+//! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), `one_shot` (what
+//! one that is started for one call sees), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
@@ -23,15 +23,18 @@
 
 mod breaker;
 pub mod broker;
+mod cage;
 pub mod client;
 pub mod judge;
 pub mod launch;
+mod one_shot;
 pub mod pins;
 pub mod probe;
 pub mod refusal;
 mod result;
 mod server;
 pub mod servers_file;
+mod sight;
 pub mod stdio;
 pub mod tool;
 

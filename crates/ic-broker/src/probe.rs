@@ -4,28 +4,15 @@
 //! all, because it is new or started in another way than it was trusted to, is for the caller to know.
 
 use ic_confine::{Confinement, Launcher};
-use ic_types::ServerName;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::broker::roots_result;
-use crate::launch::{self, LaunchFault, Lent, View};
+use crate::launch::{LaunchFault, Recipe};
 use crate::server::handshake::meet_and_list;
 use crate::server::{Introduction, START_MAX, process};
-use crate::servers_file::ServerConfig;
 use crate::tool::{Tool, UnusableTool};
-
-/// What a server is lent while it is looked at.
-#[derive(Debug)]
-pub struct Ground<'a> {
-    /// What starts it.
-    pub launcher: &'a Launcher,
-    /// What a session would lend it; the directories must exist.
-    pub lent: Lent,
-    /// What it may see, if it is one of ours.
-    pub view: View,
-}
 
 /// A server that was looked at.
 #[derive(Debug)]
@@ -55,16 +42,13 @@ pub enum ProbeError {
 
 /// Starts the server, meets it, lists its tools, and ends it whatever came of that.
 ///
-/// Must be called within a runtime. If the returned future is dropped, the server is ended too.
-pub async fn probe(
-    name: &ServerName,
-    config: &ServerConfig,
-    ground: &Ground<'_>,
-) -> Result<Probed, ProbeError> {
-    let spec = launch::spec(config, &ground.lent, &ground.view)?;
+/// It is held as a session would hold it, in directories that must exist. Must be called within a
+/// runtime. If the returned future is dropped, the server is ended too.
+pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, ProbeError> {
+    let spec = recipe.child()?;
     let tasks = TaskTracker::new();
-    let roots = roots_result(std::iter::once(ground.lent.sandbox.as_path()));
-    let host = process::Host { name, launcher: ground.launcher, roots: &roots, tasks: &tasks };
+    let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
+    let host = process::Host { name: &recipe.name, launcher, roots: &roots, tasks: &tasks };
     let since = Instant::now();
     let (running, connection) = process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
     let confinement = running.confinement();

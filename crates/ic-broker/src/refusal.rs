@@ -26,6 +26,8 @@ pub enum RefusalKind {
     CircuitBreaker,
     /// The arguments do not fit the tool.
     InvalidArguments,
+    /// The server that would serve it does not see what it is about.
+    Confinement,
 }
 
 impl Refusal {
@@ -69,6 +71,7 @@ impl Refusal {
             }
             RefusalKind::CircuitBreaker => format!("CIRCUIT BREAKER: {reason}"),
             RefusalKind::InvalidArguments => format!("INVALID ARGUMENTS: {reason}"),
+            RefusalKind::Confinement => format!("CONFINEMENT: {reason}"),
         }
     }
 
@@ -112,6 +115,10 @@ impl Refusal {
             RefusalKind::InvalidArguments => {
                 "Read the tool's input schema and call again with arguments that fit it."
             }
+            RefusalKind::Confinement => {
+                "No spelling of the path helps. Go on without it, use another server for it, or tell \
+                 the person what is missing."
+            }
         }
     }
 }
@@ -134,6 +141,7 @@ mod tests {
             ),
             (RefusalKind::CircuitBreaker, "CIRCUIT BREAKER: the reason"),
             (RefusalKind::InvalidArguments, "INVALID ARGUMENTS: the reason"),
+            (RefusalKind::Confinement, "CONFINEMENT: the reason"),
         ] {
             assert_eq!(refusal(kind).text(), text);
         }

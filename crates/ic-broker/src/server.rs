@@ -9,6 +9,7 @@
 //! may be asked is not decided here.
 
 mod connection;
+mod errand;
 pub(crate) mod handshake;
 pub(crate) mod process;
 mod table;
@@ -16,22 +17,24 @@ mod table;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_confine::{ChildSpec, Confinement, Launcher};
+use ic_confine::{Confinement, Launcher};
 use ic_home::Clock;
 use ic_types::{Json, ServerName};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::{Asking, Connection, News, Progress, Unanswered};
+pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub(crate) use table::{Offer, ToolTable};
 
-use crate::launch::LaunchFault;
+use crate::launch::Recipe;
 use crate::locked;
 use crate::pins::{self, Identity, Pins, PinsFile, Standing};
-use crate::servers_file::{ServerConfig, Start};
+use crate::servers_file::{BuiltinServer, Start};
+use crate::sight::Sight;
 use crate::tool::{Tool, UnusableTool};
 
 /// How long a server may take to start and to list its tools.
@@ -47,9 +50,8 @@ pub(crate) struct Server {
     pub(crate) name: ServerName,
     pub(crate) identity: Identity,
     is_ours: bool,
-    is_serial: bool,
-    /// How it is started, or why it cannot be.
-    spec: Result<ChildSpec, LaunchFault>,
+    /// How it is started.
+    recipe: Recipe,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// What the last call of a server that takes them one by one signals when it is done.
@@ -68,6 +70,8 @@ pub(crate) struct Yard {
     /// Where its own words go: apart, so that one that talks too much drowns nobody's news.
     pub(crate) words: mpsc::Sender<(ServerName, ServerNews)>,
     pub(crate) tasks: TaskTracker,
+    /// The places of servers that are started for one call.
+    pub(crate) errands: Arc<Semaphore>,
     /// Cancelled when the session ends.
     pub(crate) stop: CancellationToken,
 }
@@ -112,6 +116,8 @@ pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
     pub(crate) introduction: Introduction,
     pub(crate) confinement: Confinement,
+    /// What it reaches.
+    pub(crate) sight: Sight,
     tools: Mutex<Arc<ToolTable>>,
     listing: Mutex<Listing>,
     since: Instant,
@@ -173,18 +179,12 @@ pub(crate) struct Turn {
 struct Before(oneshot::Receiver<Option<Before>>);
 
 impl Server {
-    pub(crate) fn new(
-        name: ServerName,
-        config: &ServerConfig,
-        spec: Result<ChildSpec, LaunchFault>,
-        yard: Arc<Yard>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(recipe: Recipe, yard: Arc<Yard>) -> Arc<Self> {
         Arc::new(Self {
-            name,
-            identity: Identity::of(config),
-            is_ours: matches!(config.start, Start::Builtin(_)),
-            is_serial: config.is_serial,
-            spec,
+            name: recipe.name.clone(),
+            identity: Identity::of(&recipe.config),
+            is_ours: matches!(recipe.config.start, Start::Builtin(_)),
+            recipe,
             yard,
             phase: Mutex::new(Phase::Idle),
             last_turn: Mutex::new(None),
@@ -193,12 +193,17 @@ impl Server {
 
     /// Returns whether the server is part of a later version; then nobody misses it.
     pub(crate) fn is_not_there_yet(&self) -> bool {
-        matches!(self.spec, Err(LaunchFault::NotYet(_)))
+        self.recipe.is_not_there_yet()
+    }
+
+    /// Returns whether the server is our own for files.
+    pub(crate) fn is_filesystem(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Filesystem)
     }
 
     /// Takes a place in the order of calls, if the server wants them one by one.
     pub(crate) fn turn(&self) -> Option<Turn> {
-        self.is_serial.then(|| {
+        self.recipe.config.is_serial.then(|| {
             let (done, after) = oneshot::channel();
             Turn { before: locked(&self.last_turn).replace(Before(after)), done: Some(done) }
         })
@@ -287,13 +292,13 @@ impl Server {
         if self.yard.stop.is_cancelled() {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
-        let spec = self.spec.as_ref().map_err(|fault| Trouble::ours(fault.to_string()))?;
         self.refuse_if_changed().map_err(Trouble::ours)?;
-        let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        let host = process::Host { name: &self.name, launcher, roots, tasks };
+        let written = self.recipe.write_out();
+        let (spec, sight) = written.map_err(|fault| Trouble::ours(fault.to_string()))?;
         let server = Arc::clone(self);
         let (running, connection) =
-            process::start(&host, spec, move |news| server.news(news)).map_err(Trouble::ours)?;
+            process::start(&self.host(), &spec, move |news| server.news(news))
+                .map_err(Trouble::ours)?;
         let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
             Ok((introduction, tools, unusable)) => {
                 let table = self.table(tools, unusable).map_err(Trouble::ours);
@@ -312,12 +317,18 @@ impl Server {
             connection,
             introduction,
             confinement: running.confinement(),
+            sight,
             tools: Mutex::new(Arc::new(table)),
             listing: Mutex::new(Listing::Rests),
             since: Instant::now(),
             gone: CancellationToken::new(),
         });
         Ok((live, running))
+    }
+
+    fn host(&self) -> process::Host<'_> {
+        let Yard { launcher, roots, tasks, .. } = &*self.yard;
+        process::Host { name: &self.name, launcher, roots, tasks }
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started.

@@ -3,6 +3,8 @@
 //! The whole file is checked, so that a mistake shows at once. Nothing is started here, and no
 //! variable is looked up: a `${...}` stays as it was written until a session fills it in.
 
+mod cage;
+
 use std::collections::BTreeMap;
 
 use ic_policy::artifact::{self, ArtifactError, Source};
@@ -10,6 +12,9 @@ use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
 use ic_types::ServerName;
 use serde::Deserialize;
+
+use cage::SandboxEntry;
+pub use cage::{CageConfig, PathKey, WrittenPath};
 
 /// The configured servers.
 #[derive(Clone, Debug)]
@@ -26,10 +31,22 @@ pub struct ServerConfig {
     pub containment: Containment,
     /// The hosts that it may be asked to reach; every list must hold.
     pub allowed_domains: Vec<DomainSet>,
+    /// Whether one of these lists names nobody.
+    has_empty_list: bool,
     /// Whether the user wants it confined.
     pub is_to_be_confined: bool,
+    /// What its cage lets through besides.
+    pub cage: CageConfig,
     /// Whether its calls run one after another.
     pub is_serial: bool,
+}
+
+impl ServerConfig {
+    /// Returns whether the server may connect to any host at all.
+    pub fn reaches_hosts(&self) -> bool {
+        // Every list must hold, so one without hosts leaves none.
+        !self.allowed_domains.is_empty() && !self.has_empty_list
+    }
 }
 
 /// What a server is.
@@ -99,7 +116,9 @@ impl ServersFile {
                 description: None,
                 containment: server.containment(),
                 allowed_domains: Vec::new(),
+                has_empty_list: false,
                 is_to_be_confined: true,
+                cage: CageConfig::NOTHING_SAID,
                 is_serial: false,
             };
             Some((server.as_str().parse().ok()?, config))
@@ -143,8 +162,7 @@ struct ServerEntry {
     contained: Option<bool>,
     allowed_domains: Option<Vec<String>>,
     serial: Option<bool>,
-    #[serde(rename = "unixSockets")]
-    _unix_sockets: Option<bool>,
+    unix_sockets: Option<bool>,
     #[serde(rename = "allowSampling")]
     _allow_sampling: Option<bool>,
     #[serde(rename = "allowElicitation")]
@@ -161,49 +179,6 @@ pub enum BuiltinServer {
     Git,
     /// Web pages.
     Fetch,
-}
-
-/// `false`, or what the cage lets through.
-#[derive(Debug)]
-enum SandboxEntry {
-    Off,
-    Cage { allowed_domains: Option<Vec<String>> },
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CageEntry {
-    #[serde(rename = "filesystem")]
-    _filesystem: Option<FilesystemEntry>,
-    network: Option<NetworkEntry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct FilesystemEntry {
-    #[serde(rename = "allowRead")]
-    _allow_read: Option<Vec<String>>,
-    #[serde(rename = "allowWrite")]
-    _allow_write: Option<Vec<String>>,
-    #[serde(rename = "denyRead")]
-    _deny_read: Option<Vec<String>>,
-    #[serde(rename = "denyWrite")]
-    _deny_write: Option<Vec<String>>,
-}
-
-/// `false`, or the domains that the cage lets through.
-#[derive(Debug)]
-enum NetworkEntry {
-    Off,
-    Domains(DomainsEntry),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct DomainsEntry {
-    allowed_domains: Option<Vec<String>>,
-    #[serde(rename = "deniedDomains")]
-    _denied_domains: Option<Vec<String>>,
 }
 
 impl BuiltinServer {
@@ -236,11 +211,16 @@ impl ServerEntry {
         self.check_kind()?;
         let containment = self.containment(name)?;
         let is_to_be_confined = !matches!(self.sandbox, Some(SandboxEntry::Off));
-        let of_cage = match self.sandbox {
-            Some(SandboxEntry::Cage { allowed_domains }) => allowed_domains,
-            Some(SandboxEntry::Off) | None => None,
+        let (of_cage, cage) = match self.sandbox {
+            Some(SandboxEntry::Cage(cage)) => {
+                (cage.allowed_domains(), cage.into_config(self.unix_sockets == Some(true))?)
+            }
+            Some(SandboxEntry::Off) | None => {
+                let unix_sockets = self.unix_sockets == Some(true);
+                (None, CageConfig { unix_sockets, ..CageConfig::NOTHING_SAID })
+            }
         };
-        let mut allowed_domains = Vec::new();
+        let (mut allowed_domains, mut has_empty_list) = (Vec::new(), false);
         for (key, texts) in [
             (".allowedDomains", self.allowed_domains),
             (".sandbox.network.allowedDomains", of_cage),
@@ -249,7 +229,12 @@ impl ServerEntry {
                 let set = DomainSet::parse(texts.iter().map(String::as_str))
                     .map_err(|error| (key, error.to_string()))?;
                 allowed_domains.push(set);
+                has_empty_list |= texts.is_empty();
             }
+        }
+        if self.builtin.is_some() && !cage.paths.is_empty() {
+            let reason = "what a built-in server sees follows from the policy";
+            return Err((".sandbox.filesystem", reason.to_owned()));
         }
         let start = match (self.builtin, self.command, self.url) {
             (Some(builtin), _, _) => Start::Builtin(builtin),
@@ -266,7 +251,9 @@ impl ServerEntry {
             description: self.description,
             containment,
             allowed_domains,
+            has_empty_list,
             is_to_be_confined,
+            cage,
             is_serial: self.serial == Some(true),
         })
     }
@@ -311,66 +298,5 @@ impl ServerEntry {
             (true, true) => Containment::ContainedFilesystem,
             (true, false) => Containment::Contained,
         })
-    }
-}
-
-impl<'de> Deserialize<'de> for SandboxEntry {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match OffOr::<CageEntry>::deserialize(deserializer)? {
-            OffOr::Off => Ok(Self::Off),
-            OffOr::On(cage) => Ok(Self::Cage {
-                allowed_domains: match cage.network {
-                    Some(NetworkEntry::Domains(domains)) => domains.allowed_domains,
-                    // No network at all: no host is among the allowed ones.
-                    Some(NetworkEntry::Off) => Some(Vec::new()),
-                    None => None,
-                },
-            }),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for NetworkEntry {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match OffOr::deserialize(deserializer)? {
-            OffOr::Off => Self::Off,
-            OffOr::On(domains) => Self::Domains(domains),
-        })
-    }
-}
-
-/// `false` or an object.
-enum OffOr<T> {
-    Off,
-    On(T),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OffOr<T> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffOrVisitor<T>(std::marker::PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> serde::de::Visitor<'de> for OffOrVisitor<T> {
-            type Value = OffOr<T>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("`false` or an object")
-            }
-
-            fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Self::Value, E> {
-                match value {
-                    false => Ok(OffOr::Off),
-                    true => Err(E::custom("expected `false` or an object")),
-                }
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                map: A,
-            ) -> Result<Self::Value, A::Error> {
-                T::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(OffOr::On)
-            }
-        }
-
-        deserializer.deserialize_any(OffOrVisitor(std::marker::PhantomData))
     }
 }

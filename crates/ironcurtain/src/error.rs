@@ -72,7 +72,7 @@ impl Failure {
     }
 
     /// Adds what is wrong in particular, a line each.
-    fn with_details(self, details: Vec<String>) -> Self {
+    pub(crate) fn with_details(self, details: Vec<String>) -> Self {
         Self { details, ..self }
     }
 

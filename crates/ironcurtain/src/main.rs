@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod error;
 mod files;
+mod holding;
 mod judge;
 mod person;
 mod screen;

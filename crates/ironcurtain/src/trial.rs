@@ -4,16 +4,19 @@
 //! caller to know.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ic_broker::launch::{self, Lent, View};
-use ic_broker::probe::{Ground, ProbeError, Probed, probe};
+use ic_broker::Judge;
+use ic_broker::launch::{self, Lent, Recipe};
+use ic_broker::probe::{ProbeError, Probed, probe};
 use ic_broker::servers_file::ServerConfig;
 use ic_confine::Launcher;
-use ic_home::{Environment, Scratch, file};
+use ic_home::{Environment, Home, Scratch, file};
 use ic_types::{AbsolutePath, ServerName};
 
 use crate::error::Failure;
+use crate::holding::Holding;
 use crate::screen::Screen;
 
 /// How long nothing is said of a server that is starting.
@@ -65,47 +68,63 @@ impl Trial {
         self.runtime.block_on(future)
     }
 
-    /// Returns what a session would lend to a server.
+    /// Finds out what would hold servers in a session.
+    pub(crate) fn holding(
+        &self,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<Holding, Failure> {
+        self.block_on(Holding::find(&self.launcher, home, environment))
+    }
+
+    /// Returns how a session would start a server.
     ///
     /// The sandbox is the workspace too, so that a server that wants one can be tried.
-    pub(crate) fn lent(
+    pub(crate) fn recipe(
         &self,
-        name: &ServerName,
-        config: &ServerConfig,
+        (name, config): (&ServerName, &ServerConfig),
+        judge: &Arc<Judge>,
+        holding: &Holding,
         environment: &Environment,
-    ) -> Result<Lent, Failure> {
+    ) -> Result<Recipe, Failure> {
         let private = self.path().join(SERVERS).join(name.as_str());
         file::create_dir(&private)?;
         let sandbox: AbsolutePath = environment.absolute(&self.sandbox())?;
-        Ok(Lent {
+        let home = Home::new(environment.ironcurtain_home()?);
+        let lent = Lent {
             workspace: Some(sandbox.clone()),
             sandbox,
             home: environment.home()?,
             private,
+            installed: installed(&home).join(name.as_str()),
             variables: environment.server_variables(launch::variables_asked_for(config)),
+        };
+        Ok(Recipe {
+            name: name.clone(),
+            config: config.clone(),
+            lent,
+            judge: Arc::clone(judge),
+            confinement: holding.confinement,
         })
     }
 
     /// Starts a server, looks at it and ends it; says so if that takes a while.
-    pub(crate) fn probe(
-        &self,
-        (name, config): (&ServerName, &ServerConfig),
-        view: View,
-        environment: &Environment,
-        screen: &mut Screen,
-    ) -> Result<Result<Probed, ProbeError>, Failure> {
-        let lent = self.lent(name, config, environment)?;
-        let ground = Ground { launcher: &self.launcher, lent, view };
-        Ok(self.block_on(async {
-            let mut probing = std::pin::pin!(probe(name, config, &ground));
+    pub(crate) fn probe(&self, recipe: &Recipe, screen: &mut Screen) -> Result<Probed, ProbeError> {
+        self.block_on(async {
+            let mut probing = std::pin::pin!(probe(recipe, &self.launcher));
             tokio::select! {
                 probed = &mut probing => return probed,
                 () = tokio::time::sleep(PATIENCE) => {}
             }
-            screen.notice(&format!("starting {name} …"));
+            screen.notice(&format!("starting {} …", recipe.name));
             probing.await
-        }))
+        })
     }
+}
+
+/// Returns the directory in which each server that we installed has one of its own.
+pub(crate) fn installed(home: &Home) -> PathBuf {
+    home.root().join("servers")
 }
 
 const SANDBOX: &str = "sandbox";

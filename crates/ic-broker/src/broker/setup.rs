@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Redactor};
-use ic_confine::Launcher;
+use ic_confine::{Confinement, Launcher};
 use ic_home::{Clock, FileError, file};
 use ic_policy::SandboxKind;
 use ic_types::{AbsolutePath, CanonicalPath, Json, Object, ServerName};
-use tokio::sync::{RwLock, broadcast, mpsc};
+use tokio::sync::{RwLock, Semaphore, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +19,7 @@ use super::catalog::Catalog;
 use super::{Broker, news};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
-use crate::launch::{self, Lent};
+use crate::launch::{Lent, Recipe};
 use crate::pins::PinsFile;
 use crate::server::{Server, Yard};
 use crate::servers_file::ServersFile;
@@ -28,6 +28,8 @@ use crate::servers_file::ServersFile;
 const NEWS_MAX: usize = 1024;
 /// How many announcements a slow client may miss none of.
 const ANNOUNCEMENTS_MAX: usize = 256;
+/// How many servers run at once that were started for one call; further calls wait.
+const ERRANDS_MAX: usize = 8;
 
 /// What a broker is made of.
 pub struct Setup {
@@ -43,10 +45,14 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// What starts processes.
     pub launcher: Launcher,
+    /// What holds servers, unless their entries say otherwise.
+    pub confinement: Confinement,
     /// Where trusted identities are kept.
     pub pins: PinsFile,
     /// The directory in which each server gets one of its own; it must exist.
     pub private: PathBuf,
+    /// The directory in which each server that we installed has one of its own.
+    pub installed: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
     /// Keeps the requests of this run apart from those of earlier ones.
@@ -69,7 +75,8 @@ impl Setup {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let (words, written) = mpsc::channel(NEWS_MAX);
-        let roots = roots(&self.judge, &self.servers);
+        let judge = Arc::new(self.judge);
+        let roots = roots(&judge, &self.servers);
         let yard = Arc::new(Yard {
             launcher: self.launcher,
             pins: self.pins,
@@ -78,20 +85,26 @@ impl Setup {
             news,
             words,
             tasks: tasks.clone(),
+            errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             stop: stop.clone(),
         });
         let mut servers = std::collections::BTreeMap::new();
         for (name, config) in self.servers.iter() {
             let private = self.private.join(name.as_str());
             file::create_dir(&private)?;
-            let lent = lent(&self.judge, private, &self.variables);
-            let spec = launch::spec(config, &lent, &self.judge.view(name));
-            let server = Server::new(name.clone(), config, spec, Arc::clone(&yard));
-            servers.insert(name.clone(), server);
+            let installed = self.installed.join(name.as_str());
+            let recipe = Recipe {
+                name: name.clone(),
+                config: config.clone(),
+                lent: lent(&judge, (private, installed), &self.variables),
+                judge: Arc::clone(&judge),
+                confinement: self.confinement,
+            };
+            servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
         let broker = Arc::new(Broker {
-            judge: self.judge,
+            judge,
             log: self.log,
             clock: self.clock,
             redactor: self.redactor,
@@ -111,7 +124,11 @@ impl Setup {
     }
 }
 
-fn lent(judge: &Judge, private: PathBuf, variables: &[(String, String)]) -> Lent {
+fn lent(
+    judge: &Judge,
+    (private, installed): (PathBuf, PathBuf),
+    variables: &[(String, String)],
+) -> Lent {
     let sandbox = judge.bounds.sandbox.as_ref();
     let absolute = |path: &CanonicalPath| AbsolutePath::new(path.as_path()).ok();
     let directory = sandbox.and_then(|sandbox| absolute(&sandbox.path));
@@ -124,6 +141,7 @@ fn lent(judge: &Judge, private: PathBuf, variables: &[(String, String)]) -> Lent
             .unwrap_or_else(|| judge.home.clone()),
         home: judge.home.clone(),
         private,
+        installed,
         variables: variables.to_vec(),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) async fn meet_and_list(
 }
 
 /// Meets the server: agrees on a revision of the protocol and learns what it can do.
-async fn meet(
+pub(super) async fn meet(
     connection: &Connection,
     cancel: &CancellationToken,
     limit: Duration,

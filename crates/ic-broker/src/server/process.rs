@@ -84,7 +84,7 @@ pub(crate) fn start(
         Some(remedy) => format!("{}; {remedy}", crate::chain(&error)),
         None => crate::chain(&error),
     })?;
-    let Child { stdin, stdout, stderr, process } = child;
+    let Child { stdin, stdout, stderr, process, doors: _ } = child;
     let (connection, outgoing) = Connection::new(host.name.clone());
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);

@@ -3,6 +3,7 @@
 //! Nothing of the user's is changed: whatever is tried is tried in a directory that is made for the
 //! moment. Servers that are not ours are looked for, and not started.
 
+mod cages;
 mod children;
 mod home;
 mod kernel;
@@ -21,8 +22,8 @@ use crate::trial::Trial;
 /// Try everything that the program needs, and say what to do about what fails
 ///
 /// Writes and removes a file in the home, loads configuration, policy and servers, runs the policy's
-/// scenarios, checks the last audit log, writes one, starts and ends children, and looks at what the
-/// system can do. Nothing of yours is changed, and no server but our own is started.
+/// scenarios, checks the last audit log, writes one, cages a child that tries to get out, starts and
+/// ends others, and looks at what the system can do. Nothing of yours is changed, and no server but our own is started.
 /// Exits with 0 if nothing failed and with 1 if something did.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
@@ -102,7 +103,8 @@ fn examine(environment: &Environment, screen: &mut Screen) -> Result<Vec<Check>,
     let patient = Patient { environment, home, state, trial };
     let settings = settings::check(&patient, &mut checks);
     record::check(&patient, &mut checks);
-    children::check(&patient, &settings, &mut checks, screen);
+    let holding = cages::check(&patient, &mut checks);
+    children::check(&patient, &settings, holding.as_ref(), &mut checks, screen);
     kernel::check(&patient, &mut checks);
     Ok(checks)
 }

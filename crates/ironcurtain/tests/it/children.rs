@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ic_confine::{Child, ChildSpec, Launcher};
+use ic_confine::{Child, ChildSpec, Hold, Launcher};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -43,8 +43,9 @@ fn spec(program: impl Into<PathBuf>, arguments: &[&str]) -> ChildSpec {
         program: program.into(),
         arguments: arguments.iter().map(OsString::from).collect(),
         environment: vec![("PATH".into(), PATH.into())],
-        directory: "/".into(),
+        directory: Some("/".into()),
         grace: Duration::from_secs(10),
+        hold: Hold::Free,
     }
 }
 
@@ -60,7 +61,7 @@ fn start(spec: &ChildSpec) -> Child {
 
 /// What a server wrote to its two outputs until it closed them, and its exit code.
 async fn run(spec: &ChildSpec) -> (String, String, Option<i32>) {
-    let Child { stdin, stdout, stderr, mut process } = start(spec);
+    let Child { stdin, stdout, stderr, mut process, .. } = start(spec);
     drop(stdin);
     let (stdout, stderr) = tokio::join!(text(stdout), text(stderr));
     (stdout, stderr, soon(process.wait()).await.expect("a child of ours").code())

@@ -28,6 +28,11 @@ impl Packages {
         None
     }
 
+    /// Returns what a server from here has to see: itself, and nothing of its user's.
+    fn cage(&self) -> Value {
+        json!({"filesystem": {"allowRead": [self.0]}})
+    }
+
     fn node(&self) -> String {
         self.0.join("bin/node").display().to_string()
     }
@@ -77,9 +82,9 @@ fn place_with_servers(packages: &Packages) -> Place {
         "servers.json",
         json!({
             "filesystem": {"builtin": "filesystem"},
-            "public": {"command": packages.node(), "args": [
+            "public": {"command": packages.node(), "sandbox": packages.cage(), "args": [
                 packages.module("server-filesystem/dist/index.js"), "${SANDBOX}"]},
-            "everything": {"command": packages.node(), "args": [
+            "everything": {"command": packages.node(), "sandbox": packages.cage(), "args": [
                 packages.module("server-everything/dist/index.js"), "stdio"]},
         })
         .to_string(),

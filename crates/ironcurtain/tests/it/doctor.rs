@@ -10,6 +10,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::config_attacks::Disk;
+use crate::servers::RUNGS;
 use crate::{audit, place};
 
 const HOME: &str = "home/.ironcurtain";
@@ -71,6 +72,7 @@ fn picture(root: &Path) -> Vec<(PathBuf, u32, Option<Vec<u8>>)> {
 /// Makes what differs from machine to machine neutral, and leaves out what is only for information.
 fn neutral(place: &Place, text: &str) -> String {
     let text = text.replace(place.root().to_str().unwrap(), "[ROOT]");
+    let text = RUNGS.iter().fold(text, |text, rung| text.replace(&format!("`{rung}`"), "`[RUNG]`"));
     let lines = text.lines().filter(|line| !line.starts_with("info"));
     let mut neutral = String::new();
     for line in lines {
@@ -107,22 +109,26 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       audit key           there is none yet; the first session makes it
     ok       last audit log      there is none yet
     ok       audit log           wrote one of 2 records, found it intact, and removed it
+    ok       confinement         servers are caged by `[RUNG]`: a child in such a cage tried to get out, and could not
     ok       launcher            started a child and saw it end; started another and ended it with the child it had
     ok       filesystem server   started in [N] ms, and lists 15 tools
     ok       openat2             opened a file beneath a directory, and was refused one above it
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
 
-    15 checks: 0 failed, 0 with a warning
+    16 checks: 0 failed, 0 with a warning
     ");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(picture(&place.path("home")), []);
     let findings = Findings::of(&place);
     findings.failed(&[]);
-    for check in ["user namespaces", "landlock", "seccomp"] {
-        findings.has(check, "info", "used by cages that come later");
+    findings.has("confinement", "ok", "tried to get out, and could not");
+    for (mode, text) in [("warn", "mode warn"), ("off", "MCP servers run with all of your rights")]
+    {
+        let place = crate::place();
+        assert_eq!(place.run(["config", "set", "confinement", mode]).code, 0);
+        Findings::of(&place).has("confinement", "warning", text);
     }
-    findings.has("confinement", "info", "MCP servers run with all of your rights");
 }
 
 #[test]

@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 
 use crate::place;
 
+/// What holds servers here; another machine may have something else.
+pub(crate) const RUNGS: [&str; 3] = ["namespaces", "bubblewrap", "landlock"];
+
 const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
 
 /// A place with servers in its home.
@@ -42,7 +45,10 @@ impl Rig {
     /// Returns an entry of the servers file for the server `name`.
     fn entry(&self, name: &str) -> Value {
         let said = self.place.path(format!("{name}.json"));
-        json!({"command": "python3", "args": [self.place.path("plain.py"), said]})
+        let script = self.place.path("plain.py");
+        let marks = self.place.dir("marks");
+        json!({"command": "python3", "args": [script, said],
+            "sandbox": {"filesystem": {"allowRead": [script, said], "allowWrite": [marks]}}})
     }
 
     fn configure(&self, servers: &Value) {
@@ -57,7 +63,7 @@ impl Rig {
     }
 
     fn marker(&self, name: &str) -> PathBuf {
-        self.place.path(format!("{name}.started"))
+        self.place.path(format!("marks/{name}.started"))
     }
 
     fn was_started(&self, name: &str) -> bool {
@@ -143,6 +149,7 @@ fn neutral(place: &Place, text: &str) -> String {
         shape == "0000-00-00T00:00:00.000Z"
     };
     let text = text.replace(place.root().to_str().unwrap(), "[ROOT]");
+    let text = RUNGS.iter().fold(text, |text, rung| text.replace(rung, "[RUNG]"));
     let mut neutral = String::new();
     let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
@@ -163,10 +170,9 @@ fn neutral(place: &Place, text: &str) -> String {
 fn the_list_says_what_each_server_is_and_starts_none() {
     let rig = Rig::new().scripted();
     assert_snapshot!(rig.seen(&rig.run(&["list"])), @"
-    plain  new  not contained  confined: none  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
+    plain  new  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
 
-    confined: none, whatever `sandbox` in the servers file and `confinement` say: there are no cages yet,
-    and MCP servers run with all of your rights.
+    In a session: confinement [RUNG].
     --- exit 0
     ");
     assert!(!rig.was_started("plain"));
@@ -178,6 +184,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
         "changed": changed,
         "far": {"url": "https://x.example/mcp"},
         "filesystem": {"builtin": "filesystem", "contained": false},
+        "free": {"command": "/bin/free", "sandbox": false},
         "git": {"builtin": "git"},
         "plain": rig.entry("plain"),
         "tame": {"command": "/bin/tame", "contained": true, "sandbox": {"network": false}},
@@ -188,21 +195,21 @@ fn the_list_says_what_each_server_is_and_starts_none() {
         json!({"identity": identity, "trustedAt": "2026-08-01T10:00:00.000Z", "tools": {}});
     rig.place.write("home/.ironcurtain/servers.lock.json", pins.to_string());
     assert_snapshot!(rig.seen(&rig.run(&["list"])), @r#"
-    changed     changed (trusted 2026-01-01T00:00:00.000Z)        not contained  confined: none  race: possible  python3 -u ''
+    changed     changed (trusted 2026-01-01T00:00:00.000Z)        not contained  confined: [RUNG]  race: possible  python3 -u ''
                 keeps\u{a}notes
                 started in another way than it was when it was trusted, so it is withheld; `ironcurtain servers trust changed` shows the difference
-    far         new                                               not contained                                  https://x.example/mcp (not part of this version yet)
-    filesystem  ours                                              not contained  confined: none  race: none      built-in filesystem
-    git         ours                                              contained                                      built-in git (not part of this version yet)
-    plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: none  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
-    tame        new                                               contained      confined: none  race: possible  /bin/tame
+    far         new                                               not contained                                        https://x.example/mcp (not part of this version yet)
+    filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
+    free        new                                               not contained  confined: none        race: possible  /bin/free
+    git         ours                                              contained                                            built-in git (not part of this version yet)
+    plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
+    tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame
 
-    confined: none, whatever `sandbox` in the servers file and `confinement` say: there are no cages yet,
-    and MCP servers run with all of your rights.
+    In a session: confinement [RUNG].
     --- exit 0
     "#);
     assert_snapshot!(rig.seen(&rig.run(&["list", "--json"])), @r#"
-    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"none","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"none","race":"none"},{"name":"git","builtin":"git","description":null,"available":false,"reason":"not part of this version yet","identity":"ours","contained":true,"confinement":null,"race":null},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"none","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"none","race":"possible"}]
+    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"[RUNG]","race":"none"},{"name":"free","command":["/bin/free"],"description":null,"available":true,"identity":"new","contained":false,"confinement":"none","race":"possible"},{"name":"git","builtin":"git","description":null,"available":false,"reason":"not part of this version yet","identity":"ours","contained":true,"confinement":null,"race":null},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"[RUNG]","race":"none"}]
     --- exit 0
     "#);
     rig.configure(&json!({}));
@@ -214,7 +221,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
 fn a_test_starts_servers_and_says_what_they_offer() {
     let rig = Rig::new();
     assert_snapshot!(rig.seen(&rig.run(&["test"])), @"
-    plain: works: `plain` 1.0, protocol 2025-11-25, 2 tools in [N] ms
+    plain: works: `plain` 1.0, protocol 2025-11-25, 2 tools in [N] ms, confined: [RUNG]
       policy: unknown, every call will be denied: echo, sum
     --- exit 0
     ");
@@ -255,8 +262,8 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     far: skipped: servers by `url` are not part of this version yet
     git: skipped: the built-in `git` server is not part of this version yet
     lost: failed: there is no program `no-such-program` in `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`; install it, write its whole path, or add its directory to the `PATH` in its environment
-    nowhere: failed: cannot use the working directory `/no/such/directory`: No such file or directory (os error 2); make the directory, or name one that you may enter
-    plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms
+    nowhere: failed: the server ended (exit status: 125); it wrote: ironcurtain: `/no/such/directory` cannot be in the cage: No such file or directory (os error 2)
+    plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms, confined: [RUNG]
       policy: unknown, every call will be denied: hidden
       policy: draft, every call needs a person at least: sum
       hidden: withheld: what the server says of it holds the invisible character U+E0041
@@ -293,12 +300,15 @@ fn a_test_in_json_holds_every_tool() {
     assert!(rows[0]["problem"].as_str().unwrap().starts_with("there is no program"), "{rows}");
     assert_eq!((&rows[0]["result"], &rows[0]["tools"]), (&json!("failed"), &json!([])));
     assert!(rows[1]["server"]["startMs"].take().is_u64());
+    let held = rows[1]["server"]["confinement"].take();
+    assert!(RUNGS.contains(&held.as_str().unwrap()), "{held}");
     assert_eq!(
         rows[1],
         json!({
             "name": "plain",
             "result": "works",
-            "server": {"name": "plain", "version": "1.0", "protocol": "2025-11-25", "startMs": null},
+            "server": {"name": "plain", "version": "1.0", "protocol": "2025-11-25", "startMs": null,
+                "confinement": null},
             "tools": [
                 {"name": "echo", "withheld": null, "policy": "unknown", "notes": []},
                 {"name": "sum", "withheld": null, "policy": "unknown", "notes": []},
@@ -319,7 +329,7 @@ fn a_test_in_json_holds_every_tool() {
 #[test]
 fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
     let rig = Rig::new();
-    let go = rig.place.path("go");
+    let go = rig.place.path("marks/go");
     rig.says("plain", &json!({"tools": [], "wait": go}));
     let mut child = Command::new(BINARY)
         .args(["servers", "test"])
@@ -332,7 +342,7 @@ fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
     let mut told = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
     assert_eq!(told, "ironcurtain: starting plain …\n");
-    rig.place.write("go", "");
+    rig.place.write("marks/go", "");
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && stdout.starts_with("plain: works:"), "{stdout}");

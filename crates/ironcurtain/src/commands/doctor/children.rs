@@ -1,13 +1,15 @@
 //! Can servers be started and ended, and are those that are configured to be found?
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ic_broker::launch::{self, LaunchFault};
+use ic_broker::Judge;
+use ic_broker::launch::{LaunchFault, Recipe};
 use ic_broker::pins::{Identity, Pins, Standing};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
-use ic_confine::{Child, ChildSpec, find_program};
+use ic_confine::{Child, ChildSpec, Hold, find_program};
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::{Pid, test_kill_process};
@@ -16,6 +18,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use super::settings::Settings;
 use super::{Check, Patient};
 use crate::error::{Failure, chain};
+use crate::holding::Holding;
 use crate::screen::Screen;
 use crate::trial::Trial;
 
@@ -31,6 +34,7 @@ const WORDS_BYTES_MAX: u64 = 4 << 10;
 pub(super) fn check(
     patient: &Patient<'_>,
     settings: &Settings,
+    holding: Option<&Holding>,
     checks: &mut Vec<Check>,
     screen: &mut Screen,
 ) {
@@ -50,14 +54,20 @@ pub(super) fn check(
             "make sure that `/proc` is mounted and that this program may start others",
         ),
     });
-    checks.push(filesystem(patient, trial, settings, screen));
+    let (Some(judge), Some(holding)) = (&settings.judge, holding) else {
+        let why = "there is no policy that says what it sees, or nobody knows what would hold it";
+        checks.push(Check::not_tried(FILESYSTEM, why));
+        return;
+    };
+    let ward = Ward { patient, trial, judge, holding };
+    checks.push(ward.filesystem(screen));
     for (name, config) in settings.servers.iter().flat_map(ServersFile::iter) {
         match &config.start {
             // The one that exists was tried.
             Start::Builtin(_) => {}
             Start::Url(_) => checks.push(Check::info(label(name), LaunchFault::Remote.to_string())),
             Start::Command(_) => {
-                checks.push(server(patient, trial, (name, config), settings.pins.as_ref()));
+                checks.push(ward.server((name, config), settings.pins.as_ref()));
             }
         }
     }
@@ -72,7 +82,7 @@ fn launch(trial: &Trial) -> Result<(), String> {
     // A fixed script: nothing from outside is in it.
     let child_of_child = spec(trial, "sh", &["-c", "sleep 600 & echo $!; wait"]);
     trial.block_on(async {
-        let Child { stdin: _stdin, stdout, stderr: _stderr, mut process } =
+        let Child { stdin: _stdin, stdout, stderr: _stderr, mut process, .. } =
             trial.launcher().start(&child_of_child).map_err(|error| chain(&error))?;
         let mut line = String::new();
         let mut stdout = BufReader::new(stdout.take(WORDS_BYTES_MAX));
@@ -98,7 +108,7 @@ pub(super) fn run(
 ) -> Result<(Option<i32>, String), String> {
     let spec = spec(trial, program, arguments);
     trial.block_on(async {
-        let Child { stdin: _, stdout: _stdout, stderr, mut process } =
+        let Child { stdin: _, stdout: _stdout, stderr, mut process, .. } =
             trial.launcher().start(&spec).map_err(|error| chain(&error))?;
         let mut said = Vec::new();
         let ending = async {
@@ -118,87 +128,99 @@ fn spec(trial: &Trial, program: &str, arguments: &[&str]) -> ChildSpec {
         program: program.into(),
         arguments: arguments.iter().map(OsString::from).collect(),
         environment: vec![("PATH".into(), PATH.into())],
-        directory: trial.sandbox(),
+        directory: Some(trial.sandbox()),
         grace: Duration::from_secs(1),
+        hold: Hold::Free,
     }
 }
 
-/// Starts our own server with the view that the policy in force gives it.
-fn filesystem(
-    patient: &Patient<'_>,
-    trial: &Trial,
-    settings: &Settings,
-    screen: &mut Screen,
-) -> Check {
-    let remedy = "try `ironcurtain mcp-server filesystem .` by hand";
-    let servers = ServersFile::builtin();
-    let Some(server) = servers.get("filesystem") else {
-        return Check::failed(FILESYSTEM, "it is not part of this program", remedy);
-    };
-    let view = settings
-        .loaded
-        .as_ref()
-        .map_or_else(|| launch::view(&[], &[]), |loaded| loaded.judge.view(server.0));
-    match trial.probe(server, view, patient.environment, screen) {
-        Ok(Ok(probed)) if !probed.tools.is_empty() => Check::ok(
-            FILESYSTEM,
-            format!("started in {} ms, and lists {} tools", probed.start_ms, probed.tools.len()),
-        ),
-        Ok(Ok(_)) => Check::failed(FILESYSTEM, "it lists no tools", remedy),
-        Ok(Err(error)) => Check::failed(FILESYSTEM, error.to_string(), remedy),
-        Err(failure) => Check::of_failure(FILESYSTEM, &failure, remedy),
-    }
+/// What is needed to try a server.
+struct Ward<'a> {
+    patient: &'a Patient<'a>,
+    trial: &'a Trial,
+    judge: &'a Arc<Judge>,
+    holding: &'a Holding,
 }
 
-/// Looks for a server that is not ours, without starting it.
-fn server(
-    patient: &Patient<'_>,
-    trial: &Trial,
-    (name, config): (&ServerName, &ServerConfig),
-    pins: Option<&Pins>,
-) -> Check {
-    let program = match found(patient, trial, name, config) {
-        Ok(program) => program,
-        Err((detail, remedy)) => return Check::failed(label(name), detail, remedy),
-    };
-    let standing = pins.map(|pins| pins.of_start(name, &Identity::of(config)));
-    match standing {
-        Some(Standing::New) => Check::ok(
-            label(name),
-            format!("`{program}` is there; it was never started, and its first start is recorded"),
-        ),
-        Some(Standing::Trusted) => {
-            Check::ok(label(name), format!("`{program}` is there, started as it was trusted to be"))
+impl Ward<'_> {
+    /// Starts our own server as a session would.
+    fn filesystem(&self, screen: &mut Screen) -> Check {
+        let remedy = "try `ironcurtain mcp-server filesystem .` by hand";
+        let servers = ServersFile::builtin();
+        let Some(server) = servers.get("filesystem") else {
+            return Check::failed(FILESYSTEM, "it is not part of this program", remedy);
+        };
+        let recipe = match self.recipe(server) {
+            Ok(recipe) => recipe,
+            Err(failure) => return Check::of_failure(FILESYSTEM, &failure, remedy),
+        };
+        match self.trial.probe(&recipe, screen) {
+            Ok(probed) if !probed.tools.is_empty() => Check::ok(
+                FILESYSTEM,
+                format!(
+                    "started in {} ms, and lists {} tools",
+                    probed.start_ms,
+                    probed.tools.len()
+                ),
+            ),
+            Ok(_) => Check::failed(FILESYSTEM, "it lists no tools", remedy),
+            Err(error) => Check::failed(FILESYSTEM, error.to_string(), remedy),
         }
-        Some(Standing::Changed) => Check::warning(
-            label(name),
-            "it is started in another way than it was when it was trusted, so it is withheld",
-            format!("look at the difference with `ironcurtain servers trust {name}`"),
-        ),
-        None => Check::not_tried(label(name), "nobody can tell what was trusted"),
     }
-}
 
-/// Returns the program of a server; or what is wrong, and what to do about it.
-fn found(
-    patient: &Patient<'_>,
-    trial: &Trial,
-    name: &ServerName,
-    config: &ServerConfig,
-) -> Result<String, (String, String)> {
-    let entry = format!("correct the entry `{name}` of the servers file");
-    let failed = |failure: Failure| (failure.to_string(), entry.clone());
-    let lent = trial.lent(name, config, patient.environment).map_err(failed)?;
-    let view = launch::view(&[], &[]);
-    let spec = launch::spec(config, &lent, &view)
-        .map_err(|fault| (fault.to_string(), format!("{entry}, or set the variable")))?;
-    is_directory(&spec.directory).map_err(|error| {
-        let detail = format!("`{}` cannot be its directory: {error}", spec.directory.display());
-        (detail, entry.clone())
-    })?;
-    find_program(&spec.program, &spec.directory, &spec.environment)
-        .map(|program| program.display().to_string())
-        .map_err(|error| (error.to_string(), error.remedy()))
+    /// Looks for a server that is not ours, without starting it.
+    fn server(&self, server: (&ServerName, &ServerConfig), pins: Option<&Pins>) -> Check {
+        let (name, config) = server;
+        let program = match self.found(server) {
+            Ok(program) => program,
+            Err((detail, remedy)) => return Check::failed(label(name), detail, remedy),
+        };
+        let standing = pins.map(|pins| pins.of_start(name, &Identity::of(config)));
+        match standing {
+            Some(Standing::New) => Check::ok(
+                label(name),
+                format!(
+                    "`{program}` is there; it was never started, and its first start is recorded"
+                ),
+            ),
+            Some(Standing::Trusted) => Check::ok(
+                label(name),
+                format!("`{program}` is there, started as it was trusted to be"),
+            ),
+            Some(Standing::Changed) => Check::warning(
+                label(name),
+                "it is started in another way than it was when it was trusted, so it is withheld",
+                format!("look at the difference with `ironcurtain servers trust {name}`"),
+            ),
+            None => Check::not_tried(label(name), "nobody can tell what was trusted"),
+        }
+    }
+
+    /// Returns the program of a server; or what is wrong, and what to do about it.
+    fn found(&self, server: (&ServerName, &ServerConfig)) -> Result<String, (String, String)> {
+        let entry = format!("correct the entry `{}` of the servers file", server.0);
+        let failed = |failure: Failure| (failure.to_string(), entry.clone());
+        let spec = self.recipe(server).map_err(failed)?.child().map_err(|fault| {
+            let remedy = match fault {
+                LaunchFault::Template { .. } => format!("{entry}, or set the variable"),
+                _ => entry.clone(),
+            };
+            (fault.to_string(), remedy)
+        })?;
+        // Without one it runs in a directory that its cage has made.
+        let directory = spec.directory.unwrap_or_else(|| PathBuf::from("/"));
+        is_directory(&directory).map_err(|error| {
+            let detail = format!("`{}` cannot be its directory: {error}", directory.display());
+            (detail, entry.clone())
+        })?;
+        find_program(&spec.program, &directory, &spec.environment)
+            .map(|program| program.display().to_string())
+            .map_err(|error| (error.to_string(), error.remedy()))
+    }
+
+    fn recipe(&self, server: (&ServerName, &ServerConfig)) -> Result<Recipe, Failure> {
+        self.trial.recipe(server, self.judge, self.holding, self.patient.environment)
+    }
 }
 
 fn is_directory(path: &Path) -> Result<(), rustix::io::Errno> {

@@ -1,4 +1,4 @@
-//! What the system can do: what we use already, and what cages will use.
+//! What the system can do for us, besides making cages.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,19 +11,15 @@ use ic_types::Timestamp;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::{Check, Patient, children};
-use crate::trial::Trial;
+use super::{Check, Patient};
 
 const OPENAT2: &str = "openat2";
 const INOTIFY: &str = "inotify";
 const CLOCK: &str = "clock";
-const LATER: &str = "used by cages that come later";
 /// 2025-01-01: no clock that works is before this program was written.
 const EARLIEST: Timestamp = Timestamp::from_unix_ms(1_735_689_600_000);
 /// How long news of a changed file may take.
 const NEWS_MAX: Duration = Duration::from_secs(5);
-/// The longest file of the system that is read.
-const BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) {
     if let Some(trial) = &patient.trial {
@@ -34,14 +30,6 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) {
         checks.extend([OPENAT2, INOTIFY].map(|name| Check::not_tried(name, why)));
     }
     checks.push(clock(SystemClock.now()));
-    let user_namespaces = patient.trial.as_ref().map(user_namespaces);
-    checks.extend(user_namespaces.map(|detail| Check::info("user namespaces", detail)));
-    checks.push(Check::info("landlock", landlock()));
-    checks.push(Check::info("seccomp", seccomp()));
-    checks.push(Check::info(
-        "confinement",
-        "none, whatever is configured: MCP servers run with all of your rights",
-    ));
 }
 
 /// Opens a file beneath a directory, and is refused one that is not.
@@ -109,41 +97,6 @@ fn clock(now: Timestamp) -> Check {
             "set the clock, for example with `timedatectl set-ntp true`",
         ),
     }
-}
-
-/// Really makes one, with the program that is there for it.
-fn user_namespaces(trial: &Trial) -> String {
-    match children::run(trial, "unshare", &["--user", "--map-root-user", "true"]) {
-        Ok((Some(0), _)) => format!("can be made; {LATER}"),
-        Ok((_, said)) => format!("cannot be made ({said}); {LATER}"),
-        Err(reason) => format!("not tried ({reason}); {LATER}"),
-    }
-}
-
-fn landlock() -> String {
-    match read("/sys/kernel/security/lsm") {
-        Some(modules) if modules.trim().split(',').any(|it| it == "landlock") => {
-            format!("is among the active security modules; {LATER}")
-        }
-        Some(_) => format!("is not among the active security modules; {LATER}"),
-        None => {
-            format!("nobody can tell, because /sys/kernel/security/lsm cannot be read; {LATER}")
-        }
-    }
-}
-
-fn seccomp() -> String {
-    match read("/proc/sys/kernel/seccomp/actions_avail") {
-        Some(actions) if actions.split_whitespace().any(|it| it == "errno") => {
-            format!("filters can refuse calls; {LATER}")
-        }
-        Some(_) | None => format!("filters cannot be made, as far as /proc tells; {LATER}"),
-    }
-}
-
-fn read(path: &str) -> Option<String> {
-    let bytes = file::read_following(path, BYTES_MAX).ok()??;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Are configuration, policy and servers what they should be?
 
 use std::io;
+use std::sync::Arc;
 
+use ic_broker::Judge;
 use ic_broker::pins::{Pins, PinsFile};
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers, Origin};
@@ -15,8 +17,8 @@ use crate::screen::Screen;
 
 /// What could be loaded.
 pub(super) struct Settings {
-    /// The policy in force.
-    pub(super) loaded: Option<Loaded>,
+    /// Who judges, by the policy in force or by one of ours.
+    pub(super) judge: Option<Arc<Judge>>,
     /// The configured servers.
     pub(super) servers: Option<ServersFile>,
     /// What was trusted.
@@ -62,7 +64,8 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Settings 
     if let Some(loaded) = &loaded {
         checks.push(scenarios(loaded));
     }
-    Settings { loaded, servers, pins }
+    let judge = loaded.map(|loaded| loaded.judge).or_else(|| spare(patient)).map(Arc::new);
+    Settings { judge, servers, pins }
 }
 
 /// Returns whether the policy can be loaded beside the configuration.
@@ -130,6 +133,14 @@ fn policy(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Loaded> {
             None
         }
     }
+}
+
+/// Loads a policy that is part of this program, so that servers can be tried without the user's.
+fn spare(patient: &Patient<'_>) -> Option<Judge> {
+    let mut quiet = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
+    let wanted = Wanted { policy: Some("default".into()), ..wanted(patient).ok()? };
+    let loaded = Loaded::load(&wanted, NoSandbox::Fresh, patient.environment, &mut quiet);
+    loaded.ok().map(|loaded| loaded.judge)
 }
 
 fn wanted(patient: &Patient<'_>) -> Result<Wanted, Failure> {

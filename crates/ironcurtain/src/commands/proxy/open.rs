@@ -5,21 +5,22 @@ use std::sync::Arc;
 use ic_audit::{AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Open};
 use ic_broker::pins::PinsFile;
-use ic_broker::servers_file::Start;
 use ic_broker::{Broker, Setup, launch};
 use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, SystemClock};
-use ic_policy::{Containment, SandboxKind};
+use ic_policy::SandboxKind;
 use ic_resolve::path::Last;
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{AbsolutePath, Json, Object, SessionName};
 
 use super::witness::StderrWitness;
 use crate::error::Failure;
+use crate::holding::Holding;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 use crate::session::{Description, SessionDirectory};
+use crate::trial::installed;
 
 const KIND: &str = "proxy";
 
@@ -34,12 +35,18 @@ pub(super) struct Opener<'a> {
 impl Open for Opener<'_> {
     type Error = Failure;
 
-    fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Failure> {
+    async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Failure> {
         let environment = self.environment;
         let home = Home::new(environment.ironcurtain_home()?);
         home.prepare()?;
         let config_file = ConfigFile::read(&home)?;
         let config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
+        let launcher = Launcher::this_program().map_err(|source| {
+            Failure::environment("cannot find this program to start servers with")
+                .with_source(source)
+        })?;
+        let holding =
+            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
         let agent = client.name.as_deref().unwrap_or("mcp-client");
         let directory = self.directory(&home, agent)?;
         if self.wanted.sandbox.is_none() {
@@ -47,7 +54,7 @@ impl Open for Opener<'_> {
             self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
         }
         let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, self.screen)?;
-        hold_loosely(&mut loaded);
+        holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         directory.describe(&Description {
             kind: KIND,
             agent,
@@ -57,7 +64,7 @@ impl Open for Opener<'_> {
         let keys = config.api_keys;
         let keys = [keys.anthropic, keys.openai, keys.google].into_iter().flatten();
         let redactor = Arc::new(Redactor::new(keys));
-        let opening = opening(&directory, &loaded, agent);
+        let opening = opening(&directory, &loaded, &holding, agent);
         let options = LogOptions {
             session: directory.id.clone(),
             key: AuditKey::read_or_create(&home.audit_key())?,
@@ -70,7 +77,7 @@ impl Open for Opener<'_> {
         };
         let log =
             AuditLog::open(directory.audit(), options, opening).map_err(in_use(&directory))?;
-        self.say_hello(&directory, &loaded);
+        self.say_hello(&directory, &loaded, &holding);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let setup = Setup {
@@ -80,12 +87,11 @@ impl Open for Opener<'_> {
             log,
             redactor,
             clock: Arc::new(SystemClock),
-            launcher: Launcher::this_program().map_err(|source| {
-                Failure::environment("cannot find this program to start servers with")
-                    .with_source(source)
-            })?,
+            launcher,
+            confinement: holding.confinement,
             pins: PinsFile::of(&home),
             private: directory.servers(),
+            installed: installed(&home),
             run: run_id()?,
             witness: Arc::new(StderrWitness::new(&directory.log())?),
         };
@@ -105,23 +111,16 @@ impl Opener<'_> {
     }
 
     /// Tells the person which session this is, and what it does not protect against.
-    fn say_hello(&mut self, directory: &SessionDirectory, loaded: &Loaded) {
+    fn say_hello(&mut self, directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) {
         let sandbox = loaded.judge.bounds.sandbox.as_ref();
         let sandbox = sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string());
         self.screen.notice(&format!("session {} ({})", directory.id, directory.name));
         self.screen.notice(&format!("policy {}, sandbox {sandbox}", loaded.origin));
-        self.screen.notice("confinement none: MCP servers run with all of your rights");
-    }
-}
-
-/// Takes nobody's word for being contained: there are no cages yet, and only our own servers keep to
-/// what they are asked.
-fn hold_loosely(loaded: &mut Loaded) {
-    for (name, config) in loaded.servers.iter() {
-        if let (Start::Command(_) | Start::Url(_), Some(traits)) =
-            (&config.start, loaded.judge.bounds.servers.get_mut(name))
-        {
-            traits.containment = Containment::Loose;
+        self.screen.notice(&holding.header());
+        for name in holding.exceptions(&loaded.servers) {
+            self.screen.notice(&format!(
+                "server `{name}` is not confined, as its entry says: it runs with all of your rights"
+            ));
         }
     }
 }
@@ -181,7 +180,12 @@ fn workspace(wanted: &Wanted) -> Option<String> {
 }
 
 /// Returns what the log says first about this run of the session.
-fn opening(directory: &SessionDirectory, loaded: &Loaded, agent: &str) -> Object {
+fn opening(
+    directory: &SessionDirectory,
+    loaded: &Loaded,
+    holding: &Holding,
+    agent: &str,
+) -> Object {
     let mut event = Object::new();
     event.insert("event", "opened");
     event.insert("kind", KIND);
@@ -193,8 +197,10 @@ fn opening(directory: &SessionDirectory, loaded: &Loaded, agent: &str) -> Object
     if let Some(sandbox) = &loaded.judge.bounds.sandbox {
         event.insert("sandbox", sandbox.path.to_string());
     }
-    // There are no cages yet, whatever the configuration wants.
-    event.insert("confinement", "none");
+    event.insert("confinement", holding.confinement.to_string());
+    event.insert("confinementMode", holding.mode_name());
+    let unconfined = holding.exceptions(&loaded.servers).into_iter().map(Json::from);
+    event.insert("unconfined", unconfined.collect::<Vec<_>>());
     let servers = loaded.servers.iter().map(|(name, _)| Json::from(name.as_str()));
     event.insert("servers", servers.collect::<Vec<_>>());
     event

@@ -1,27 +1,32 @@
 //! `ironcurtain servers list`: every configured server, and what is known of it.
 //!
-//! Nothing is started.
+//! No server is started; what would hold them is found out with a child of our own.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
 use ic_broker::servers_file::{ServerConfig, Start};
-use ic_home::Environment;
-use ic_policy::Containment;
+use ic_confine::Confinement;
+use ic_home::{Environment, config};
+use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
 use super::{NOT_YET, is_there, load, what};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::holding::Holding;
+use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
+use crate::trial::Trial;
 
 /// Show the configured servers
 ///
 /// For each: whether it is trusted as it is started now, whether the policy counts on it being held
-/// inside the sandbox, what confines it, and `race: possible` if what it sees holds a directory that
-/// the agent can write to and more, so that a link put there in time could lead it elsewhere.
-/// Nothing is started.
+/// inside the sandbox, what would confine it, and `race: possible` if what it sees holds a directory
+/// that the agent can write to and more, so that a link put there in time could lead it elsewhere.
+/// No server is started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
@@ -37,6 +42,16 @@ struct Row<'a> {
     name: &'a ServerName,
     config: &'a ServerConfig,
     identity: Trust,
+    held: Held,
+    is_racy: bool,
+}
+
+/// What would hold a server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Held {
+    By(Confinement),
+    /// Nothing can, so it would not be started.
+    Refused,
 }
 
 /// What is known of how a server is started.
@@ -58,16 +73,39 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let servers = load(args.servers.as_deref(), environment)?;
-    let pins = PinsFile::of(&home(environment)?).read()?;
-    let rows: Vec<Row<'_>> = servers
-        .iter()
-        .map(|(name, config)| Row { name, config, identity: Trust::of(name, config, &pins) })
-        .collect();
+    let home = home(environment)?;
+    let pins = PinsFile::of(&home).read()?;
+    home.prepare()?;
+    let trial = Trial::new_in(&home.root())?;
+    let wanted = Wanted {
+        policy: None,
+        sandbox: Some((environment.absolute(&trial.sandbox())?, SandboxKind::Session)),
+        protected: Vec::new(),
+        servers: args.servers.clone(),
+    };
+    let holding = trial.holding(&home, environment)?;
+    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let judge = Arc::new(loaded.judge);
+    let mut rows = Vec::new();
+    for (name, config) in servers.iter() {
+        let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
+        rows.push(Row {
+            name,
+            config,
+            identity: Trust::of(name, config, &pins),
+            held: Held::of(config, &holding),
+            is_racy: recipe.is_racy(),
+        });
+    }
     if args.json {
         let rows = rows.iter().map(|row| Json::Object(row.to_object())).collect();
         screen.line(&Json::Array(rows).to_string())?;
     } else {
         print(&rows, screen)?;
+        if !rows.is_empty() {
+            screen.line("")?;
+            screen.line(&in_force(&holding))?;
+        }
     }
     Ok(Exit::Success)
 }
@@ -94,26 +132,52 @@ fn print(rows: &[Row<'_>], screen: &mut Screen) -> Result<(), Failure> {
             screen.line(&format!("{:name_width$}  {line}", ""))?;
         }
     }
-    screen.line("")?;
-    screen.line(
-        "confined: none, whatever `sandbox` in the servers file and `confinement` say: there are no \
-         cages yet,",
-    )?;
-    screen.line("and MCP servers run with all of your rights.")
+    Ok(())
+}
+
+/// Says what holds servers here.
+fn in_force(holding: &Holding) -> String {
+    match (holding.mode, holding.confinement) {
+        (config::Confinement::Enforce, Confinement::None) => {
+            "Nothing on this machine confines MCP servers, so none is started; `ironcurtain doctor` \
+             says what to do."
+                .to_owned()
+        }
+        _ => format!("In a session: {}.", holding.header()),
+    }
+}
+
+impl Held {
+    fn of(config: &ServerConfig, holding: &Holding) -> Self {
+        match (holding.mode, holding.of(config)) {
+            (config::Confinement::Enforce, Confinement::None) if config.is_to_be_confined => {
+                Self::Refused
+            }
+            (_, confinement) => Self::By(confinement),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::By(Confinement::None) => "none",
+            Self::By(Confinement::Cage(rung)) => rung.as_str(),
+            Self::Refused => "refused",
+        }
+    }
 }
 
 impl Row<'_> {
     fn cells(&self) -> [String; 6] {
         let is_there = is_there(&self.config.start);
         let (confined, race, is_not_yet) = match is_there {
-            true => ("confined: none", self.race(), String::new()),
-            false => ("", "", format!(" ({NOT_YET})")),
+            true => (format!("confined: {}", self.held.name()), self.race(), String::new()),
+            false => (String::new(), "", format!(" ({NOT_YET})")),
         };
         [
             self.name.to_string(),
             self.identity.shown(),
             if self.is_contained() { "contained" } else { "not contained" }.to_owned(),
-            confined.to_owned(),
+            confined,
             race.to_owned(),
             format!("{}{is_not_yet}", what(&self.config.start)),
         ]
@@ -139,12 +203,8 @@ impl Row<'_> {
         }
     }
 
-    /// Our own open everything beneath a handle; whoever is not confined sees all there is.
     fn race(&self) -> &'static str {
-        match self.config.start {
-            Start::Builtin(_) => "race: none",
-            Start::Command(_) | Start::Url(_) => "race: possible",
-        }
+        if self.is_racy { "race: possible" } else { "race: none" }
     }
 
     fn to_object(&self) -> Object {
@@ -167,7 +227,8 @@ impl Row<'_> {
         }
         self.identity.write(&mut row);
         row.insert("contained", self.is_contained());
-        row.insert("confinement", if is_there { Json::from("none") } else { Json::Null });
+        let held = Json::from(self.held.name());
+        row.insert("confinement", if is_there { held } else { Json::Null });
         let race = self.race().trim_start_matches("race: ");
         row.insert("race", if is_there { Json::from(race) } else { Json::Null });
         row

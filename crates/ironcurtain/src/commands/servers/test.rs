@@ -3,6 +3,7 @@
 //! Each is really started, in a place that is made for the moment. Nothing is trusted by that.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ic_broker::launch::LaunchFault;
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing, withheld_start};
@@ -76,6 +77,8 @@ struct ShownServer {
     version: String,
     protocol: &'static str,
     start_ms: u64,
+    /// What held it.
+    confinement: String,
 }
 
 /// One tool.
@@ -116,19 +119,23 @@ pub(crate) fn run(
         protected: Vec::new(),
         servers: args.servers.clone(),
     };
-    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let holding = trial.holding(&home, environment)?.or_refuse()?;
+    let mut loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
+    let judge = Arc::new(loaded.judge);
     let mut outcomes = Vec::new();
     for (name, config) in chosen {
         let is_named = args.names.iter().any(|it| it == name.as_str());
+        let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
         let probed = match is_withheld(name, config, &pins) {
             true => Err(ProbeError::Server(withheld_start(name))),
-            false => trial.probe((name, config), loaded.judge.view(name), environment, screen)?,
+            false => trial.probe(&recipe, screen),
         };
         let outcome = match probed {
             Ok(probed) => {
                 let is_ours = matches!(config.start, Start::Builtin(_));
                 let pins = (!is_ours).then_some(&pins);
-                Outcome::of(name, &probed, pins, &loaded.judge.policy)
+                Outcome::of(name, &probed, pins, &judge.policy)
             }
             Err(error) => Outcome::failed(name, &error, is_named),
         };
@@ -170,9 +177,11 @@ fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
         };
         return screen.line(&format!("{name}: {word}: {}", visible(problem)));
     }
-    if let Some(ShownServer { name: own, version, protocol, start_ms }) = &outcome.server {
+    if let Some(ShownServer { name: own, version, protocol, start_ms, confinement }) =
+        &outcome.server
+    {
         screen.line(&format!(
-            "{name}: works: `{}` {}, protocol {protocol}, {} in {start_ms} ms",
+            "{name}: works: `{}` {}, protocol {protocol}, {} in {start_ms} ms, confined: {confinement}",
             visible(own),
             visible(version),
             list::tools(outcome.tools.len())
@@ -220,6 +229,7 @@ impl Outcome {
                 version: introduction.version.clone(),
                 protocol: introduction.protocol.as_str(),
                 start_ms: probed.start_ms,
+                confinement: probed.confinement.to_string(),
             }),
             tools: probed.tools.iter().map(tool).collect(),
             unusable: probed.unusable.iter().map(ToString::to_string).collect(),

@@ -9,13 +9,15 @@
 
 mod difference;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ic_broker::pins::{Identity, Pin, PinsFile, Standing};
 use ic_broker::probe::Probed;
 use ic_broker::servers_file::{ServerConfig, Start};
 use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
+use ic_policy::SandboxKind;
 use ic_types::ServerName;
 
 use self::difference::Changes;
@@ -23,6 +25,7 @@ use super::{NOT_YET, find, is_there, list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
@@ -68,7 +71,7 @@ pub(crate) fn run(
         }
     }
 
-    let probed = look(name, config, &home, environment, screen)?;
+    let probed = look((name, config), args.servers.as_deref(), &home, environment, screen)?;
     let changes = Changes::of(name, &pins, &probed.tools);
     if let (Standing::Trusted, Some(pin), true) = (standing, pin, changes.is_none()) {
         screen.line(&format!(
@@ -117,17 +120,26 @@ fn scripts(home: &Home, environment: &Environment) -> Result<Scripts, Failure> {
 
 /// Starts the server in a place for the moment, which is gone before anybody is asked anything.
 fn look(
-    name: &ServerName,
-    config: &ServerConfig,
+    server: (&ServerName, &ServerConfig),
+    servers: Option<&Path>,
     home: &Home,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Probed, Failure> {
     home.prepare()?;
     let trial = Trial::new_in(&home.root())?;
-    // What may be seen is told to our own servers only.
-    let view = ic_broker::launch::view(&[], &[]);
-    trial.probe((name, config), view, environment, screen)?.map_err(|error| {
+    let wanted = Wanted {
+        policy: None,
+        sandbox: Some((environment.absolute(&trial.sandbox())?, SandboxKind::Session)),
+        protected: Vec::new(),
+        servers: servers.map(Path::to_owned),
+    };
+    // Held as a session would hold it: nobody trusts it yet.
+    let holding = trial.holding(home, environment)?.or_refuse()?;
+    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let recipe = trial.recipe(server, &Arc::new(loaded.judge), &holding, environment)?;
+    trial.probe(&recipe, screen).map_err(|error| {
+        let name = server.0;
         Failure::environment(format!("the server `{name}` cannot be looked at: {error}"))
             .with_hint("nothing was recorded")
     })

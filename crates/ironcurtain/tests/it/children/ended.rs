@@ -39,7 +39,7 @@ async fn how_it_ended_can_be_asked_again() {
 
 #[tokio::test]
 async fn the_end_of_output_is_seen_while_the_server_runs() {
-    let Child { stdin, stdout, stderr, mut process } =
+    let Child { stdin, stdout, stderr, mut process, .. } =
         start(&script("echo last; exec >&- 2>&-; read line; exit 3"));
     assert_eq!(text(stdout).await, "last\n");
     assert_eq!(text(stderr).await, "");

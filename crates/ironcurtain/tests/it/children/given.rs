@@ -145,12 +145,12 @@ async fn a_server_is_in_its_directory() {
     let directory = place.path().canonicalize().expect("it exists").join("with space");
     fs::create_dir(&directory).expect("a directory");
     let mut child = spec("pwd", &["-P"]);
-    child.directory.clone_from(&directory);
+    child.directory = Some(directory.clone());
     assert_eq!(run(&child).await.0, format!("{}\n", directory.display()));
 
     // And a path with a slash starts there, wherever we are.
     tool(&directory, "#!/bin/sh\necho \"$0\"\n");
-    let child = ChildSpec { directory: directory.clone(), ..spec("./tool", &[]) };
+    let child = ChildSpec { directory: Some(directory.clone()), ..spec("./tool", &[]) };
     assert_eq!(run(&child).await.0, format!("{}/./tool\n", directory.display()));
 }
 
@@ -203,13 +203,13 @@ async fn what_cannot_be_started_is_refused_with_a_remedy() {
          the program, or give its environment a `PATH`)",
     );
     check_refused(
-        &ChildSpec { directory: "here".into(), ..spec("sh", &[]) },
+        &ChildSpec { directory: Some("here".into()), ..spec("sh", &[]) },
         "the working directory `here` is not an absolute path (write the whole path of the \
          directory)",
     );
     for directory in ["/no/such/place", "/etc/passwd"] {
         check_refused(
-            &ChildSpec { directory: directory.into(), ..spec("sh", &[]) },
+            &ChildSpec { directory: Some(directory.into()), ..spec("sh", &[]) },
             &format!(
                 "cannot use the working directory `{directory}` (make the directory, or name one \
                  that you may enter)"
@@ -244,7 +244,7 @@ async fn a_script_without_its_interpreter_says_so() {
     let tool = tool(place.path(), "#!/no/such/interpreter\n");
     let expected = format!(
         "ironcurtain: cannot run `{}`: the file is there, but the interpreter that its first line \
-         names is not, or its loader\n",
+         names is not, or its loader, or its cage does not show them\n",
         tool.display()
     );
     assert_eq!(run(&spec(tool, &[])).await, (String::new(), expected, Some(127)));
@@ -256,7 +256,7 @@ async fn no_shell_runs_what_the_system_does_not() {
     let place = tempfile::tempdir().expect("a directory");
     for text in ["touch owned\n", "", "\n#!/bin/sh\n", "#", " #!/bin/sh\ntouch owned\n", "\x7fEL"] {
         let tool = tool(place.path(), text);
-        let child = ChildSpec { directory: place.path().into(), ..spec(tool.clone(), &[]) };
+        let child = ChildSpec { directory: Some(place.path().into()), ..spec(tool.clone(), &[]) };
         check_refused(
             &child,
             &format!(
@@ -270,8 +270,14 @@ async fn no_shell_runs_what_the_system_does_not() {
     // Nor if somebody gets past the first check.
     let tool = tool(place.path(), "touch owned\n");
     let own = std::process::id().to_string();
-    let output =
-        crate::place().run(["__launch", "become", &own, "tool", tool.to_str().expect("UTF-8")]);
+    let output = crate::place().run([
+        "__launch",
+        "become",
+        &own,
+        "free",
+        "tool",
+        tool.to_str().expect("UTF-8"),
+    ]);
     assert_eq!((output.code, output.stdout.as_str()), (126, ""));
     assert!(output.stderr.contains("is neither a script nor a program"), "{}", output.stderr);
     assert!(!place.path().join("owned").exists(), "it was run");

@@ -1,6 +1,7 @@
 //! Servers and surroundings that want to be trusted without anybody noticing.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -132,7 +133,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
     let rig = Rig::new().scripted();
     assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
     let before = rig.pins();
-    let go = rig.place.path("go");
+    let go = rig.place.path("marks/go");
     // The server answers only when the early words were typed.
     rig.says("plain", &json!({"tools": [echo("Other.")], "wait": go}));
     let early = ["--early", "y\\ny\\n", go.to_str().unwrap(), "\\x04"];
@@ -244,7 +245,12 @@ fn a_server_is_ended_after_it_was_looked_at() {
     assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
     let started = fs::read_to_string(rig.marker("plain")).unwrap();
     assert_eq!(started.lines().count(), 2);
-    for pid in started.lines() {
-        assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{pid} still runs");
-    }
+    // In its cage it does not know the number that we know it by.
+    let script = rig.place.path("plain.py");
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let runs = processes.filter(|process| {
+        let words = fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(script.to_str().unwrap())
+    });
+    assert_eq!(runs.collect::<Vec<_>>(), [] as [PathBuf; 0], "it still runs");
 }

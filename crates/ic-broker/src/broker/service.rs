@@ -1,0 +1,114 @@
+//! Who serves a call that may be made: the server that runs, one that is started for it, or nobody.
+//!
+//! The view follows the judgement: what the long-lived filesystem server does not hold is served by
+//! one that holds exactly what was judged. A server that is not ours sees what it sees; a call about
+//! anything else is answered with the line that would show it. Nothing is judged here.
+
+use std::sync::Arc;
+
+use ic_confine::{Access, Confinement};
+use ic_policy::Permit;
+use ic_resolve::RealDisk;
+use tokio_util::sync::CancellationToken;
+
+use super::Broker;
+use crate::one_shot::OneShot;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::server::{Connection, Errand, Live, NoErrand, Server};
+use crate::servers_file::PathKey;
+use crate::sight::Judged;
+
+/// The rule that is named where a server does not see what a call is about.
+const RULE: &str = "confinement-view";
+
+/// Who serves a call.
+pub(super) enum Service {
+    /// The server that runs anyway.
+    Standing(Arc<Live>),
+    /// One that was started for this call.
+    Errand(Box<Errand>),
+}
+
+/// A call that nobody serves.
+pub(super) enum NoService {
+    /// It is answered instead.
+    Refused(Refusal),
+    /// Nobody wants an answer any more.
+    Cancelled,
+}
+
+impl Broker {
+    /// Finds out who serves the call of `permit`, and starts a server for it if need be.
+    pub(super) async fn service(
+        &self,
+        permit: &Permit,
+        (server, live): (&Arc<Server>, Arc<Live>),
+        cancel: &CancellationToken,
+    ) -> Result<Service, NoService> {
+        let judged = Judged::of(permit.call());
+        let Some(lacking) = live.sight.lacks(&judged, &RealDisk) else {
+            return Ok(Service::Standing(live));
+        };
+        let refused = |kind, rule, reason: String| {
+            NoService::Refused(Refusal::structural(kind, rule, reason))
+        };
+        if !server.is_filesystem() {
+            let reason = unseen(server, lacking);
+            return Err(refused(RefusalKind::Confinement, RULE, reason));
+        }
+        let one_shot = OneShot::plan(&judged, &self.judge.bounds, &RealDisk)
+            .map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
+        match server.start_once(&one_shot, cancel).await {
+            Ok(errand) => Ok(Service::Errand(Box::new(errand))),
+            Err(NoErrand::Cancelled) => Err(NoService::Cancelled),
+            Err(NoErrand::Failed(why)) => {
+                let reason =
+                    format!("the server `{}` cannot be started for this call: {why}", server.name);
+                Err(refused(RefusalKind::Denied, "server-unavailable", reason))
+            }
+        }
+    }
+}
+
+/// Says which line of the servers file would show a server what a call is about.
+fn unseen(server: &Server, judged: &Judged) -> String {
+    let path = &judged.path;
+    let (key, line) = match judged.access() {
+        Access::Read => (PathKey::AllowRead, path.clone()),
+        // To make or replace an entry, the directory has to be written.
+        Access::Write => (PathKey::AllowWrite, path.parent().unwrap_or_else(|| path.clone())),
+    };
+    let key = key.as_str();
+    format!(
+        "the call is allowed, but `{path}` is not in the cage of the server `{name}` with the right \
+         to {rights}; a person can add \"{line}\" to `{name}.{key}` in the servers file",
+        rights = judged.rights,
+        name = server.name,
+    )
+}
+
+impl Service {
+    /// Returns what holds the server.
+    pub(super) fn confinement(&self) -> Confinement {
+        match self {
+            Self::Standing(live) => live.confinement,
+            Self::Errand(errand) => errand.confinement(),
+        }
+    }
+
+    /// Returns the connection over which it is asked.
+    pub(super) fn connection(&self) -> &Connection {
+        match self {
+            Self::Standing(live) => &live.connection,
+            Self::Errand(errand) => &errand.connection,
+        }
+    }
+
+    /// Lets go of the server; one that was started for this call ends.
+    pub(super) fn end(self) {
+        match self {
+            Self::Standing(_) => {}
+            Self::Errand(errand) => errand.end("the call is done"),
+        }
+    }
+}

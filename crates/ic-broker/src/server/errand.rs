@@ -1,0 +1,94 @@
+//! A server that is started for one call, and ends with it.
+//!
+//! It is met and asked once; its tools are not listed, since they are those of the long-lived one.
+//! What it sees was worked out before, and whether the call may be made was decided before that.
+
+use std::sync::Arc;
+
+use ic_confine::Confinement;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection::Connection;
+use super::{START_MAX, Server, handshake, process};
+use crate::one_shot::OneShot;
+
+/// A server that runs for one call.
+///
+/// One that is dropped is ended as well, but nobody waits for that.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    pub(crate) connection: Arc<Connection>,
+    running: process::Running,
+    tasks: TaskTracker,
+    slot: OwnedSemaphorePermit,
+}
+
+/// A server that did not start for a call.
+#[derive(Debug)]
+pub(crate) enum NoErrand {
+    /// Nobody wants it any more.
+    Cancelled,
+    /// It does not start.
+    Failed(String),
+}
+
+impl Server {
+    /// Starts the server once more, for one call; waits if too many run that way.
+    pub(crate) async fn start_once(
+        self: &Arc<Self>,
+        one_shot: &OneShot,
+        cancel: &CancellationToken,
+    ) -> Result<Errand, NoErrand> {
+        let slots = Arc::clone(&self.yard.errands);
+        let slot = match cancel.run_until_cancelled(slots.acquire_owned()).await {
+            None => return Err(NoErrand::Cancelled),
+            Some(Err(_)) => return Err(NoErrand::Failed("the session ends".to_owned())),
+            Some(Ok(slot)) => slot,
+        };
+        let failed = |why: String| NoErrand::Failed(why);
+        let spec = self.recipe.one_shot(one_shot).map_err(|fault| failed(fault.to_string()))?;
+        let server = Arc::clone(self);
+        // It has nothing to say but what it complains about.
+        let tell = move |news| {
+            if let super::ServerNews::Wrote(_) = news {
+                server.news(news);
+            }
+        };
+        let (running, connection) = process::start(&self.host(), &spec, tell).map_err(failed)?;
+        let tasks = self.yard.tasks.clone();
+        let errand = Errand { connection, running, tasks, slot };
+        let meeting = handshake::meet(&errand.connection, &self.yard.stop, START_MAX);
+        match cancel.run_until_cancelled(meeting).await {
+            Some(Ok(_)) => Ok(errand),
+            None => {
+                errand.end("cancelled");
+                Err(NoErrand::Cancelled)
+            }
+            Some(Err(error)) => {
+                errand.connection.end("it cannot be met");
+                // Every word of it is ours: the launcher's, or the server's that is part of us.
+                let ending = errand.running.stop().await.in_full();
+                Err(failed(format!("{error}{ending}")))
+            }
+        }
+    }
+}
+
+impl Errand {
+    /// Returns what holds the server.
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.running.confinement()
+    }
+
+    /// Ends the server; its place is free for another one when it is gone.
+    pub(crate) fn end(self, why: &str) {
+        self.connection.end(why);
+        let Self { running, slot, tasks, .. } = self;
+        tasks.spawn(async move {
+            running.stop().await;
+            drop(slot);
+        });
+    }
+}

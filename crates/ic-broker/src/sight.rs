@@ -1,0 +1,280 @@
+//! What a running server reaches of the host's files, and whether a judged path is within that.
+//!
+//! Whether a call may be made was decided before; this is about whether a server can serve it at all.
+//! Nothing is opened here.
+
+use ic_confine::{Access, CageSpec};
+use ic_policy::{ResolvedCall, Value};
+use ic_resolve::{Disk, Kind};
+use ic_servers::filesystem::{Rights, View};
+use ic_types::{CanonicalPath, Role};
+
+/// What a running server reaches.
+#[derive(Clone, Debug)]
+pub(crate) enum Sight {
+    /// Whatever the user reaches.
+    Everything,
+    /// The directories that our own filesystem server holds.
+    Held(Vec<HeldDirectory>),
+    /// What a cage shows.
+    Cage(Vec<Shown>),
+}
+
+/// A directory of the view of our own server, as it was when the server was started.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct HeldDirectory {
+    path: CanonicalPath,
+    rights: Rights,
+    /// Which directory that was, if there was one.
+    which: Option<Which>,
+}
+
+/// Tells one file or directory from all others.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Which {
+    device: u64,
+    inode: u64,
+}
+
+/// A part of what a cage shows, or hides.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Shown {
+    path: CanonicalPath,
+    /// `None` if it is hidden.
+    access: Option<Access>,
+}
+
+/// A path that a call is about, and what is to be done with it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) path: CanonicalPath,
+    pub(crate) rights: Rights,
+}
+
+impl Judged {
+    /// Returns the paths that were judged, each once, with the rights of its roles.
+    pub(crate) fn of(call: &ResolvedCall) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for values in call.roles() {
+            let rights = rights(values.role);
+            let paths = values.values.iter().filter_map(|value| match value {
+                Value::Path(value) => Some(&value.path),
+                Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
+            });
+            for path in paths {
+                match all.iter_mut().find(|judged| judged.path == *path) {
+                    Some(judged) => judged.rights = judged.rights.and(rights),
+                    None => all.push(Self { path: path.clone(), rights }),
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns what a cage has to let through.
+    pub(crate) fn access(&self) -> Access {
+        access(self.rights)
+    }
+}
+
+/// Returns what a role does with its paths.
+pub(crate) fn rights(role: Role) -> Rights {
+    match role {
+        Role::ReadPath => Rights::READ,
+        Role::WritePath | Role::WriteHistory => Rights::WRITE,
+        Role::DeletePath | Role::DeleteHistory => Rights::DELETE,
+        Role::FetchUrl
+        | Role::GitRemoteUrl
+        | Role::GithubOwner
+        | Role::GithubRepo
+        | Role::ProxyDomain
+        | Role::BranchName
+        | Role::CommitMessage
+        | Role::EmailAddress
+        | Role::EmailBody
+        | Role::SharePermission
+        | Role::None => Rights::NONE,
+    }
+}
+
+/// Returns what a cage has to let through for these rights.
+pub(crate) fn access(rights: Rights) -> Access {
+    match rights {
+        Rights { write: false, delete: false, .. } => Access::Read,
+        Rights { .. } => Access::Write,
+    }
+}
+
+impl Sight {
+    /// Notes which directories a view holds now.
+    pub(crate) fn of_view(view: &View, disk: &dyn Disk) -> Self {
+        let held = view.directories.iter().map(|directory| HeldDirectory {
+            path: directory.path.clone(),
+            rights: directory.rights,
+            which: Which::find(&directory.path, disk),
+        });
+        Self::Held(held.collect())
+    }
+
+    /// Notes what a cage shows.
+    pub(crate) fn of_cage(cage: &CageSpec) -> Self {
+        let shown = cage.seen.iter().map(|seen| (&seen.path, Some(seen.access)));
+        let hidden = cage.hidden.iter().map(|path| (path, None));
+        let canonical = |(path, access): (&std::path::PathBuf, _)| {
+            Some(Shown { path: CanonicalPath::new(path).ok()?, access })
+        };
+        Self::Cage(shown.chain(hidden).filter_map(canonical).collect())
+    }
+
+    /// Returns whether the server sees more than the sandbox and what was installed for it.
+    pub(crate) fn shows_more_than(
+        &self,
+        sandbox: Option<&CanonicalPath>,
+        installed: &std::path::Path,
+    ) -> bool {
+        let is_more = |path: &CanonicalPath| {
+            let is_sandbox = sandbox.is_some_and(|sandbox| path.is_within(sandbox));
+            !is_sandbox && !path.as_path().starts_with(installed)
+        };
+        match self {
+            Self::Everything => true,
+            Self::Held(_) => false,
+            Self::Cage(shown) => {
+                shown.iter().any(|shown| shown.access.is_some() && is_more(&shown.path))
+            }
+        }
+    }
+
+    /// Returns the first of `judged` that the server cannot be asked about.
+    pub(crate) fn lacks<'a>(&self, judged: &'a [Judged], disk: &dyn Disk) -> Option<&'a Judged> {
+        judged.iter().find(|judged| match self {
+            Self::Everything => false,
+            Self::Held(held) => !holds(held, judged, disk),
+            Self::Cage(shown) => !shows(shown, judged),
+        })
+    }
+}
+
+fn holds(held: &[HeldDirectory], judged: &Judged, disk: &dyn Disk) -> bool {
+    let containing = held.iter().filter(|held| judged.path.is_within(&held.path));
+    let Some(deepest) = containing.max_by_key(|held| held.path.components().count()) else {
+        return false;
+    };
+    // SECURITY: a directory that was removed and made anew is another one, although it has the same
+    // name; the server still holds the old one, and would act there.
+    deepest.rights.and(judged.rights) == deepest.rights
+        && deepest.which.is_some()
+        && deepest.which == Which::find(&deepest.path, disk)
+}
+
+fn shows(shown: &[Shown], judged: &Judged) -> bool {
+    let containing = shown.iter().filter(|shown| judged.path.is_within(&shown.path));
+    // What is hidden stays hidden, if the same path is shown as well.
+    let depth = |shown: &&Shown| (shown.path.components().count(), shown.access.is_none());
+    match containing.max_by_key(depth).and_then(|shown| shown.access) {
+        Some(Access::Write) => true,
+        Some(Access::Read) => judged.access() == Access::Read,
+        None => false,
+    }
+}
+
+impl Which {
+    fn find(path: &CanonicalPath, disk: &dyn Disk) -> Option<Self> {
+        let entry = disk.look(path.as_path()).ok().flatten()?;
+        (entry.kind == Kind::Directory)
+            .then_some(Self { device: entry.state.device, inode: entry.state.inode })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use super::*;
+    use ic_resolve::RealDisk;
+    use ic_servers::filesystem::{Links, ViewDirectory};
+
+    fn path(text: impl Into<std::path::PathBuf>) -> CanonicalPath {
+        CanonicalPath::new(text).unwrap()
+    }
+
+    fn judged(text: impl Into<std::path::PathBuf>, rights: Rights) -> Judged {
+        Judged { path: path(text), rights }
+    }
+
+    #[test]
+    fn a_cage_serves_what_it_shows_with_the_access_that_is_needed() {
+        let shown = |text, access| Shown { path: path(text), access };
+        let sight = Sight::Cage(vec![
+            shown("/a", Some(Access::Write)),
+            shown("/a/ro", Some(Access::Read)),
+            shown("/a/ro/rw", Some(Access::Write)),
+            shown("/a/secret", None),
+            shown("/b", Some(Access::Read)),
+            shown("/c", Some(Access::Read)),
+            shown("/c", None),
+        ]);
+        for (text, reads, writes) in [
+            ("/a/x", true, true),
+            ("/a", true, true),
+            ("/a/ro/x", true, false),
+            ("/a/ro/rw/x", true, true),
+            ("/a/secret", false, false),
+            ("/a/secret/x", false, false),
+            ("/a/secrets", true, true),
+            ("/b/x", true, false),
+            ("/bb", false, false),
+            ("/c/x", false, false),
+            ("/", false, false),
+        ] {
+            for (rights, serves) in
+                [(Rights::READ, reads), (Rights::WRITE, writes), (Rights::DELETE, writes)]
+            {
+                let judged = [judged(text, rights)];
+                assert_eq!(sight.lacks(&judged, &RealDisk).is_none(), serves, "{text} {rights}");
+            }
+        }
+        assert_eq!(Sight::Everything.lacks(&[judged("/x", Rights::ALL)], &RealDisk), None);
+    }
+
+    #[test]
+    fn a_view_serves_what_lies_in_a_directory_that_is_still_the_same() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for name in ["a", "a/ro", "b"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        let directory = |name: &str, rights| ViewDirectory { path: path(root.join(name)), rights };
+        let view = View {
+            directories: vec![
+                directory("a", Rights::ALL),
+                directory("a/ro", Rights::READ),
+                directory("a/later", Rights::ALL),
+                directory("b", Rights::READ),
+            ],
+            leave_out: Vec::new(),
+            only: None,
+            links: Links::Refuse,
+        };
+        let sight = Sight::of_view(&view, &RealDisk);
+        let serves = |name: &str, rights| {
+            let path = if name.is_empty() { root.clone() } else { root.join(name) };
+            sight.lacks(&[judged(path, rights)], &RealDisk).is_none()
+        };
+        assert!(serves("a/x", Rights::ALL) && serves("a", Rights::READ));
+        assert!(serves("a/ro/x", Rights::READ) && !serves("a/ro/x", Rights::WRITE));
+        assert!(serves("b/x", Rights::READ) && !serves("b/x", Rights::READ.and(Rights::DELETE)));
+        assert!(!serves("c/x", Rights::READ) && !serves("", Rights::READ));
+        // What was not there is not held, even if something above it is.
+        std::fs::create_dir(root.join("a/later")).unwrap();
+        assert!(!serves("a/later/x", Rights::READ));
+        // Another directory of the same name; the old one is kept so that its number is not reused.
+        std::fs::rename(root.join("b"), root.join("old")).unwrap();
+        assert!(!serves("b/x", Rights::READ), "it is gone");
+        std::fs::create_dir(root.join("b")).unwrap();
+        assert!(!serves("b/x", Rights::READ), "it is another one");
+        std::fs::remove_dir(root.join("b")).unwrap();
+        std::os::unix::fs::symlink(root.join("old"), root.join("b")).unwrap();
+        assert!(!serves("b/x", Rights::READ), "it is a link");
+    }
+}

@@ -1,0 +1,149 @@
+//! What holds the MCP servers of this run: the strongest rung that works, or nothing, and why.
+//!
+//! Found out by trying. What each server is shown in its cage is not known here.
+
+use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_confine::{Confinement, Launcher, RungFault};
+use ic_home::config::{self, Config, ConfigFile, Layers};
+use ic_home::{Environment, Home, Scratch};
+use ic_policy::{Bounds, Containment};
+
+use crate::error::Failure;
+
+/// What holds servers, and what was wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Holding {
+    /// What the configuration wants.
+    pub(crate) mode: config::Confinement,
+    /// What is in force.
+    pub(crate) confinement: Confinement,
+    /// Why stronger rungs, or all of them, do not work; empty if nobody tried.
+    pub(crate) faults: Vec<RungFault>,
+}
+
+impl Holding {
+    /// Tries the rungs, as the configuration of `home` wants it; the home must exist.
+    pub(crate) async fn find(
+        launcher: &Launcher,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let file = ConfigFile::read(home)?;
+        let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+        Self::try_rungs(config.confinement, launcher, home).await
+    }
+
+    /// Tries the rungs if `mode` wants that; what was found may be nothing.
+    pub(crate) async fn try_rungs(
+        mode: config::Confinement,
+        launcher: &Launcher,
+        home: &Home,
+    ) -> Result<Self, Failure> {
+        if mode == config::Confinement::Off {
+            return Ok(Self { mode, confinement: Confinement::None, faults: Vec::new() });
+        }
+        let place = Scratch::new_in(home.root())?;
+        Ok(match launcher.strongest(place.path()).await {
+            Ok(rung) => Self { mode, confinement: Confinement::Cage(rung), faults: Vec::new() },
+            Err(faults) => Self { mode, confinement: Confinement::None, faults },
+        })
+    }
+
+    /// Returns what is in force of what could be.
+    pub(crate) fn in_mode(self) -> Self {
+        match self.mode {
+            config::Confinement::Off => Self { confinement: Confinement::None, ..self },
+            config::Confinement::Enforce | config::Confinement::Warn => self,
+        }
+    }
+
+    /// Refuses to go on where servers have to be held and cannot be.
+    pub(crate) fn or_refuse(self) -> Result<Self, Failure> {
+        match (self.mode, self.confinement) {
+            (config::Confinement::Enforce, Confinement::None) => Err(self.refusal()),
+            (_, Confinement::Cage(_))
+            | (config::Confinement::Warn | config::Confinement::Off, Confinement::None) => Ok(self),
+        }
+    }
+
+    fn refusal(&self) -> Failure {
+        let lines = self.faults.iter().flat_map(|RungFault { rung, reason, remedy }| {
+            [format!("{rung}: {reason}"), format!("  remedy: {remedy}")]
+        });
+        Failure::environment("nothing on this machine confines MCP servers, so none is started")
+            .with_details(lines.collect())
+            .with_hint(
+                "one remedy is enough; `ironcurtain config set confinement warn` runs servers with \
+                 all of your rights instead, and says so each time",
+            )
+    }
+
+    /// Says what is in force, for the header of a session.
+    pub(crate) fn header(&self) -> String {
+        match (self.mode, self.confinement) {
+            (config::Confinement::Enforce, held) => format!("confinement {held}"),
+            (config::Confinement::Warn, Confinement::Cage(rung)) => format!(
+                "confinement {rung} (mode warn: if no cage can be made, servers run with all of \
+                 your rights)"
+            ),
+            (config::Confinement::Warn, Confinement::None) => {
+                let why: Vec<String> =
+                    self.faults.iter().map(|it| format!("{}: {}", it.rung, it.reason)).collect();
+                format!(
+                    "confinement none (mode warn): MCP servers run with all of your rights, because \
+                     no cage can be made; {}",
+                    why.join("; ")
+                )
+            }
+            (config::Confinement::Off, _) => {
+                "confinement none (mode off): MCP servers run with all of your rights".to_owned()
+            }
+        }
+    }
+
+    /// Returns the name of what is wanted, as it is configured.
+    pub(crate) fn mode_name(&self) -> &'static str {
+        match self.mode {
+            config::Confinement::Enforce => "enforce",
+            config::Confinement::Warn => "warn",
+            config::Confinement::Off => "off",
+        }
+    }
+
+    /// Returns what holds one server.
+    pub(crate) fn of(&self, config: &ServerConfig) -> Confinement {
+        match config.is_to_be_confined {
+            true => self.confinement,
+            false => Confinement::None,
+        }
+    }
+
+    /// Returns the servers that are not held because their entries say so.
+    pub(crate) fn exceptions<'a>(&self, servers: &'a ServersFile) -> Vec<&'a str> {
+        let is_one = |config: &ServerConfig| match (self.confinement, &config.start) {
+            (Confinement::Cage(_), Start::Builtin(_) | Start::Command(_)) => {
+                !config.is_to_be_confined
+            }
+            (Confinement::Cage(_), Start::Url(_)) | (Confinement::None, _) => false,
+        };
+        let exceptions = servers.iter().filter(|(_, config)| is_one(config));
+        exceptions.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Takes nobody's word for being contained who is not held.
+    ///
+    /// SECURITY: what a contained server is asked in the sandbox needs no rule. Only a cage keeps a
+    /// stranger to that; our own servers keep to what they are asked.
+    pub(crate) fn hold_loosely(&self, servers: &ServersFile, bounds: &mut Bounds) {
+        for (name, config) in servers.iter() {
+            let is_kept = match config.start {
+                Start::Builtin(_) => true,
+                Start::Command(_) => self.of(config) != Confinement::None,
+                Start::Url(_) => false,
+            };
+            if let (false, Some(traits)) = (is_kept, bounds.servers.get_mut(name)) {
+                traits.containment = Containment::Loose;
+            }
+        }
+    }
+}
