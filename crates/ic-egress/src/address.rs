@@ -21,8 +21,10 @@ pub enum Special {
     SegmentRouting,
     /// An IPv4 address inside of IPv6, by a translator or tunnel whose other end nobody knows.
     Tunnel,
-    /// This machine.
+    /// This machine, by an address that only it can see.
     Loopback,
+    /// This machine, by an address that others see too; no table knows it.
+    Own,
     /// A private network (RFC 1918).
     Private,
     /// The network between a provider and its customers (RFC 6598).
@@ -142,6 +144,16 @@ pub fn special(address: IpAddr) -> Option<Special> {
     }
 }
 
+/// Returns the addresses that `address` may lead to: itself, and those inside of it.
+pub(crate) fn carried(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+    let address = address.to_canonical();
+    let inner = match address {
+        IpAddr::V4(_) => [None; 3],
+        IpAddr::V6(address) => embedded(address),
+    };
+    std::iter::once(address).chain(inner.into_iter().flatten().map(IpAddr::V4))
+}
+
 fn special_v4(address: Ipv4Addr) -> Option<Special> {
     V4.iter().find(|net| net.contains(address)).map(|net| net.special)
 }
@@ -212,6 +224,7 @@ impl Special {
             | Self::SegmentRouting
             | Self::Tunnel
             | Self::Loopback
+            | Self::Own
             | Self::Private
             | Self::Shared
             | Self::UniqueLocal
@@ -231,6 +244,7 @@ impl Special {
             Self::SegmentRouting => "segment-routing",
             Self::Tunnel => "tunnelled",
             Self::Loopback => "loopback",
+            Self::Own => "local (this machine's own)",
             Self::Private => "private",
             Self::Shared => "shared (carrier-grade NAT)",
             Self::UniqueLocal => "unique-local",

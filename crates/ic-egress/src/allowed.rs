@@ -16,7 +16,7 @@ use ic_policy::{DomainSet, Scheme};
 use ic_types::Host;
 use ic_types::host::DnsName;
 
-use crate::address::{Naming, special};
+use crate::address::{Naming, Special, carried, special};
 use crate::names::is_synthetic;
 use crate::refusal::Refusal;
 use crate::target::{Target, host_of};
@@ -154,12 +154,39 @@ impl Allowed {
 
     fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), Refusal> {
         let address = address.to_canonical();
-        let (host, port) = (host_of(address), target.port());
-        if self.denied.forbids(&host, port) {
+        let is_denied = |it: IpAddr| self.denied.forbids(&host_of(it), target.port());
+        if carried(address).any(is_denied) {
             return Err(Refusal::DeniedAddress(address));
         }
         let Some(special) = special(address) else { return Ok(()) };
-        let names_address = |list: &DomainSet| list.names(&host, port);
+        self.require_named(target, address, special)
+    }
+
+    /// Checks where a connection came out that has just been made to `address` from `local`.
+    ///
+    /// SECURITY: no table holds the public addresses of this machine, at which everything that
+    /// listens for its neighbours would answer. A connection that begins where it ends is one.
+    pub(crate) fn check_made(
+        &self,
+        target: &Target,
+        local: IpAddr,
+        address: IpAddr,
+    ) -> Result<(), Refusal> {
+        if local.to_canonical() != address.to_canonical() {
+            return Ok(());
+        }
+        self.require_named(target, address, Special::Own)
+    }
+
+    /// Requires that every list names what must be named for a special address.
+    fn require_named(
+        &self,
+        target: &Target,
+        address: IpAddr,
+        special: Special,
+    ) -> Result<(), Refusal> {
+        let port = target.port();
+        let names_address = |list: &DomainSet| list.names(&host_of(address), port);
         let names_either =
             |list: &DomainSet| names_address(list) || list.names(target.host(), port);
         let is_named = match special.naming() {

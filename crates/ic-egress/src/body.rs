@@ -144,6 +144,7 @@ mod tests {
 
     #[test]
     fn nothing_after_the_end_is_sent() {
+        check(Framing::Length(0), "", Ok(("", true)));
         check(Framing::Length(0), "GET / HTTP/1.1", Ok(("", true)));
         check(Framing::Length(3), "abcGET / HTTP/1.1", Ok(("abc", true)));
         check(Framing::Length(5), "abc", Ok(("abc", false)));

@@ -3,7 +3,7 @@
 //! Every connection goes through [`Cage::open`] and [`Cage::carry`]; the doors only find out what is
 //! wanted, and answer in their own manner.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use crate::gate::{Gate, Manner};
 use crate::ledger::{Closed, Door, Ending, Ledger, Refused};
 use crate::limits;
 use crate::names::Names;
+use crate::pace::Pace;
 use crate::refusal::{Failure, Refusal, Unmade};
 use crate::relay::{Start, Stopped, Traffic, relay};
 use crate::resolve::Resolve;
@@ -38,6 +39,7 @@ pub(crate) struct Cage {
     pub(crate) ids: Arc<AtomicU64>,
     pub(crate) names: Mutex<Names>,
     pub(crate) tally: Mutex<Tally>,
+    pub(crate) pace: Pace,
     pub(crate) over: CancellationToken,
 }
 
@@ -67,28 +69,42 @@ impl Cage {
 
     async fn try_open(&self, door: Door, target: &Target) -> Result<Upstream, Unmade> {
         let admitted = self.allowed.admit(target.clone())?;
+        self.over.run_until_cancelled(self.pace.turn()).await.ok_or(Failure::Over)?;
         let addresses = self.resolve(&admitted).await?;
         let checked = self.allowed.check(admitted, &addresses)?;
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let recorded = record(checked, id, &self.server, door, &*self.ledger)?;
         let since = Instant::now();
-        let connected = select! {
-            () = self.over.cancelled() => Err((Failure::Over, Ending::Over)),
-            connected = recorded.connect() => connected.map_err(|it| (it, Ending::Unreachable)),
-        };
-        match connected {
+        match self.make(&recorded).await {
             Ok((stream, address)) => Ok(Upstream { recorded, stream, address, since }),
-            Err((failure, ending)) => {
+            Err(unmade) => {
+                let ending = match &unmade {
+                    Unmade::Refused(_) => Ending::Refused,
+                    Unmade::Failed(Failure::Over) => Ending::Over,
+                    Unmade::Failed(_) => Ending::Unreachable,
+                };
                 let (sent, received, duration) = (0, 0, since.elapsed());
                 let closed = Closed { address: None, sent, received, duration, ending };
                 self.ledger.closed(recorded.connection(), &closed);
-                Err(failure.into())
+                Err(unmade)
             }
         }
     }
 
+    /// Makes a connection that was recorded, and looks where it came out.
+    async fn make(&self, recorded: &Recorded) -> Result<(TcpStream, SocketAddr), Unmade> {
+        let made = select! {
+            () = self.over.cancelled() => Err(Failure::Over),
+            made = recorded.connect() => made,
+        };
+        let (stream, address) = made?;
+        let local = stream.local_addr().map_err(Failure::Connect)?;
+        self.allowed.check_made(&recorded.connection().target, local.ip(), address.ip())?;
+        Ok((stream, address))
+    }
+
     /// Finds the addresses of what was admitted; an address is its own.
-    async fn resolve(&self, admitted: &Admitted) -> Result<Vec<std::net::IpAddr>, Failure> {
+    async fn resolve(&self, admitted: &Admitted) -> Result<Vec<IpAddr>, Failure> {
         let target = admitted.target();
         let name = match target.host() {
             Host::V4(address) => return Ok(vec![(*address).into()]),

@@ -21,6 +21,7 @@ use crate::allowed::Allowed;
 use crate::cage::Cage;
 use crate::ledger::Ledger;
 use crate::names::Names;
+use crate::pace::Pace;
 use crate::resolve::Resolve;
 use crate::tally::Tally;
 use crate::{dns, door, limits};
@@ -85,6 +86,7 @@ impl Egress {
             ids: Arc::clone(&self.ids),
             names: Mutex::new(Names::default()),
             tally: Mutex::new(Tally::default()),
+            pace: Pace::new(),
             over,
         });
         self.tasks.spawn(run(cage, listeners));

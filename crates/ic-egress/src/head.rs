@@ -204,6 +204,12 @@ mod tests {
     }
 
     #[test]
+    fn a_folded_line_is_called_one() {
+        let folded = b"GET / HTTP/1.1\r\nX: a\r\n b: c\r\n\r\n";
+        assert_eq!(read(folded), Err("a field is folded over lines"));
+    }
+
+    #[test]
     fn a_head_has_an_end() {
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(HEAD_MAX));
         assert_eq!(read(long.as_bytes()), Err("the head is too long"));

@@ -17,8 +17,28 @@
 //!
 //! Reading order: [`target`] and [`address`] (what is wanted, and what it is), [`allowed`] (what may
 //! be), `connect` (what is made), `gate`, `hello`, `head`, `request` and `body` (what is said),
-//! `relay`, `cage`, `door`, `dns`, `question` and `names`, [`ledger`] and `tally` (what is written
-//! down), [`egress`](mod@egress) (the service).
+//! `relay`, `cage`, `door`, `dns`, `question` and `names`, [`ledger`], `tally` and `pace` (what is
+//! written down, and how often), [`egress`](mod@egress) (the service).
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use ic_egress::{Allowed, Doors, Egress, Ledger, SystemResolver};
+//! # use ic_policy::DomainSet;
+//! # use tokio_util::{sync::CancellationToken, task::TaskTracker};
+//! # async fn cage(doors: Doors, ledger: Arc<dyn Ledger>) -> Result<(), Box<dyn std::error::Error>> {
+//! let list = DomainSet::parse(["api.github.com", "db.corp.example:5432"])?;
+//! let allowed = Allowed::new(vec![list], DomainSet::new(Vec::new()))?;
+//! // The launcher makes the doors, for `allowed.ports()` and `allowed.addresses()`.
+//! let (tasks, over) = (TaskTracker::new(), CancellationToken::new());
+//! let egress = Egress::new(Arc::new(SystemResolver::new()), ledger, tasks.clone());
+//! egress.serve("github".parse()?, allowed, doors, over.clone())?;
+//! // The cage lives, and ends.
+//! over.cancel();
+//! tasks.close();
+//! tasks.wait().await;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Invariants
 //!
@@ -35,7 +55,8 @@
 //! # What it does not promise
 //!
 //! What is said inside of TLS is not seen: a host that is allowed, and that serves other hosts from
-//! the same machines, can pass messages on to them.
+//! the same machines, can pass messages on to them. A host that is allowed learns that its address
+//! was looked for, whether or not it is then connected to.
 
 pub mod address;
 pub mod allowed;
@@ -53,6 +74,7 @@ mod hello;
 pub mod ledger;
 mod limits;
 mod names;
+mod pace;
 mod question;
 pub mod refusal;
 mod relay;

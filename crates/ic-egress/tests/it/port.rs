@@ -92,6 +92,22 @@ async fn http_is_written_anew_and_ends_after_one_request() {
 }
 
 #[tokio::test]
+async fn a_client_that_has_asked_may_stop_talking_and_is_answered() {
+    let scene = PLAIN.serve();
+    let mut client = scene.connect("a.example").await;
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n").await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut server = scene.accept().await;
+    let n_head = read_head(&mut server).await.len();
+    server.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+    drop(server);
+    assert_eq!(read_text(&mut client).await, "HTTP/1.1 204 No Content\r\n\r\n");
+    let closed = scene.book.line("closed").await;
+    let expected = format!("at 127.0.0.9, {n_head} sent, 27 received: finished");
+    assert_eq!(closed, format!("closed a.example {expected}"));
+}
+
+#[tokio::test]
 async fn tls_passes_as_it_is_if_it_is_for_the_host() {
     for n in [1, 7, 16_000] {
         let scene = PLAIN.serve();
