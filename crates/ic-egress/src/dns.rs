@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use ic_types::Host;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
@@ -72,7 +73,7 @@ impl Cage {
             refuse(None, Refusal::Malformed("no host has such a name"));
             return Some(question.answer(Answer::NoSuchName));
         };
-        let host = || Some(ic_types::Host::Name(name.clone()));
+        let host = || Some(Host::Name(name.clone()));
         if let Err(why) = self.allowed.admit_name(name) {
             refuse(host(), why);
             return Some(question.answer(Answer::NoSuchName));

@@ -3,6 +3,8 @@
 //! Pure, and strict: what two TLS servers could read differently is refused. It terminates no TLS
 //! and sees nothing that comes after this message.
 
+use ic_types::Host;
+
 use crate::cursor::Cursor;
 use crate::refusal::Refusal;
 use crate::target::{Authority, Target};
@@ -159,8 +161,8 @@ impl Hello {
         let Some(name) = &self.server_name else {
             // Addresses are not written into this extension.
             return match target.host() {
-                ic_types::Host::Name(_) => Err(Refusal::NoServerName),
-                ic_types::Host::V4(_) | ic_types::Host::V6(_) => Ok(()),
+                Host::Name(_) => Err(Refusal::NoServerName),
+                Host::V4(_) | Host::V6(_) => Ok(()),
             };
         };
         let authority = str::from_utf8(name).ok().and_then(Authority::parse);

@@ -4,8 +4,8 @@
 //! has shown what it is. It records nothing.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,6 +13,7 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::body::Body;
+use crate::cage::locked;
 use crate::gate::{Gate, HELD_MAX, Manner, Passed, Turned};
 use crate::limits;
 use crate::refusal::Refusal;
@@ -71,8 +72,7 @@ async fn down(
     loop {
         let n = server.read(&mut buffer).await?;
         let Some(bytes @ [_, ..]) = buffer.get(..n) else { break };
-        client.write_all(bytes).await?;
-        traffic.note(&traffic.received, n);
+        traffic.carry(bytes, &mut client, &traffic.received).await?;
     }
     // The client learns that the server is through, and may go on talking to it.
     Ok(client.shutdown().await?)
@@ -192,10 +192,8 @@ impl<W: AsyncWrite + Unpin> Listener<'_, W> {
         if self.is_gone || bytes.is_empty() {
             return;
         }
-        match self.server.write_all(bytes).await {
-            Ok(()) => self.traffic.note(&self.traffic.sent, bytes.len()),
-            Err(_) => self.is_gone = true,
-        }
+        let traffic = self.traffic;
+        self.is_gone = traffic.carry(bytes, &mut self.server, &traffic.sent).await.is_err();
     }
 }
 
@@ -207,15 +205,29 @@ impl Traffic {
         Self { sent: AtomicU64::new(0), received: AtomicU64::new(0), last }
     }
 
-    fn note(&self, counter: &AtomicU64, n: usize) {
-        counter.fetch_add(n as u64, Ordering::Relaxed);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    /// Writes `bytes` to `to`, and counts them as they go: half of them may be all that ever does.
+    async fn carry(
+        &self,
+        mut bytes: &[u8],
+        to: &mut (impl AsyncWrite + Unpin),
+        counter: &AtomicU64,
+    ) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let n = to.write(bytes).await?;
+            if n == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = bytes.get(n..).unwrap_or_default();
+            counter.fetch_add(n as u64, Ordering::Relaxed);
+            *locked(&self.last) = Instant::now();
+        }
+        Ok(())
     }
 
     /// Returns once nothing was carried for too long.
     async fn idle(&self) {
         loop {
-            let end = *self.last.lock().unwrap_or_else(PoisonError::into_inner) + limits::IDLE;
+            let end = *locked(&self.last) + limits::IDLE;
             if end <= Instant::now() {
                 return;
             }

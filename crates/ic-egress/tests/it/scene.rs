@@ -275,9 +275,9 @@ impl Resolve for Script {
 
 /// Awaits `future`, and gives up loudly instead of hanging.
 ///
-/// Longer than anything that a test with a stopped clock waits for.
+/// Longer than most of what a test with a stopped clock waits for.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_mins(20), future).await.expect("it never happened")
+    tokio::time::timeout(Duration::from_mins(2), future).await.expect("it never happened")
 }
 
 /// A DNS question for records of `kind`.
