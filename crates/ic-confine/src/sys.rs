@@ -137,14 +137,20 @@ pub(crate) fn landlock_version() -> i32 {
     i32::try_from(version).unwrap_or(0).max(0)
 }
 
+/// Lets every signal do again what it does by itself.
+pub(crate) fn forget_handlers() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // It cannot be done for some of them, which do by themselves what they do.
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Lets every signal do again what it does by itself, and none wait.
 pub(crate) fn forget_signals() {
-    // SAFETY: the set is made before it is used, and no handler is installed.
+    forget_handlers();
+    // SAFETY: the set is made before it is used.
     unsafe {
-        for signal in 1..=libc::SIGRTMAX() {
-            // It cannot be done for some of them, which do by themselves what they do.
-            libc::signal(signal, libc::SIG_DFL);
-        }
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -168,6 +174,13 @@ impl Awaited {
             check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
             Ok(Self(set))
         }
+    }
+
+    /// Lets them come again; those that came meanwhile come now.
+    pub(crate) fn release(self) -> io::Result<()> {
+        let nothing = std::ptr::null_mut();
+        // SAFETY: the set was made when this was.
+        check(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const self.0, nothing) }).map(drop)
     }
 
     /// Waits for the next of the signals, and returns its number.

@@ -24,6 +24,8 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::{LaunchError, cannot};
@@ -34,10 +36,7 @@ use crate::rung::Rung;
 ///
 /// What can be seen was arranged before, where the rung can arrange that. `program` is the file that
 /// is going to be run, if no name in the cage leads to it.
-pub(super) fn restrict(
-    order: &CageOrder,
-    program: Option<&rustix::fd::OwnedFd>,
-) -> Result<(), LaunchError> {
+pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(), LaunchError> {
     rustix::process::chdir(&order.directory).map_err(|errno| LaunchError::NotInView {
         path: order.directory.clone(),
         source: errno.into(),
@@ -49,7 +48,7 @@ pub(super) fn restrict(
     privileges::drop_all()?;
     landlock::restrict(order, program)?;
     // Last of all: what comes before needs calls that are refused from here on.
-    seccomp::restrict(&order.spec)
+    seccomp::restrict(order)
 }
 
 /// Makes a socket of the cage's network and sends them to the host, if there are to be any.
@@ -64,6 +63,22 @@ fn has_own_places(rung: Rung) -> bool {
     match rung {
         Rung::Namespaces | Rung::Bubblewrap => true,
         Rung::Landlock => false,
+    }
+}
+
+/// Holds what is at a path that is seen, and returns what it is: a file or a directory.
+///
+/// SECURITY: what was judged had no links on the way. One that is there now was put there since, and
+/// leads somewhere else; a socket leads to whoever listens, and a device to the machine.
+fn hold_seen(path: &Path) -> Result<(OwnedFd, FileType), LaunchError> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let held =
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve).map_err(not_in_view(path))?;
+    let stat = rustix::fs::fstat(&held).map_err(not_in_view(path))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        kind @ (FileType::RegularFile | FileType::Directory) => Ok((held, kind)),
+        _ => Err(not_in_view(path)(Errno::NOTSUP)),
     }
 }
 

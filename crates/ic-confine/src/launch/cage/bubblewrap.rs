@@ -10,11 +10,11 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, SeekFrom};
+use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, SeekFrom};
 use rustix::process::{Pid, Signal};
 
 use super::super::{LaunchError, cannot};
-use super::{not_in_view, system};
+use super::{hold_seen, not_in_view, system};
 use crate::cage::{Access, CageSpec};
 use crate::orders::{BecomeOrder, CageOrder, HoldOrder, Identity, Invocation};
 use crate::program;
@@ -70,16 +70,9 @@ pub(super) fn check_shown(order: &CageOrder) -> Result<(), LaunchError> {
 
 /// Looks at what is at `path`, to which no link may lead.
 fn identity(path: &Path) -> Result<Identity, LaunchError> {
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let held = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve);
-    let stat = held.and_then(rustix::fs::fstat).map_err(not_in_view(path))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile | FileType::Directory => {
-            Ok(Identity { device: stat.st_dev, file: stat.st_ino })
-        }
-        _ => Err(not_in_view(path)(rustix::io::Errno::NOTSUP)),
-    }
+    let (held, _) = hold_seen(path)?;
+    let stat = rustix::fs::fstat(held).map_err(not_in_view(path))?;
+    Ok(Identity { device: stat.st_dev, file: stat.st_ino })
 }
 
 /// The words for bubblewrap, and the files that they speak of by number.
@@ -116,7 +109,8 @@ impl Words {
         for link in spec.links.iter().filter(|link| !is_beneath_seen(spec, &link.at)) {
             self.say(["--symlink".as_ref(), link.to.as_os_str(), link.at.as_os_str()]);
         }
-        for path in &spec.hidden {
+        // What is not in the cage needs no cover, and must not get a place by one.
+        for path in spec.hidden.iter().filter(|path| is_beneath_seen(spec, path)) {
             self.hide(path)?;
         }
         self.say(["--remount-ro", "/"]);

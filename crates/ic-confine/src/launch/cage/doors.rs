@@ -5,18 +5,21 @@
 use std::ffi::CString;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV6, TcpListener, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
 use super::super::{LaunchError, cannot};
 use crate::cage::Network;
 use crate::doors::{DESCRIPTORS_MAX, DNS_PORT, PROXY_PORT};
 use crate::sys;
+
+/// How many connections wait to be taken.
+const BACKLOG: i32 = 128;
 
 /// Makes the doors and sends them over `channel`.
 pub(super) fn open(network: &Network, channel: &OwnedFd) -> Result<(), LaunchError> {
@@ -57,16 +60,24 @@ fn make(ports: &[u16], addresses: &[IpAddr]) -> std::io::Result<Vec<OwnedFd>> {
         TcpListener::bind((here, PROXY_PORT))?.into(),
     ];
     for port in ports.iter().filter(|port| ![DNS_PORT, PROXY_PORT].contains(port)) {
-        made.push(listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, *port)))?);
-        for address in addresses.iter().filter(|address| address.is_ipv6()) {
-            made.push(listen(SocketAddr::from((*address, *port)))?);
+        made.push(TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port))?.into());
+        for address in addresses {
+            if let IpAddr::V6(address) = address {
+                made.push(listen(SocketAddrV6::new(*address, *port, 0, 0))?);
+            }
         }
     }
     Ok(made)
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<OwnedFd> {
-    TcpListener::bind(address).map(OwnedFd::from)
+fn listen(address: SocketAddrV6) -> std::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::INET6, SocketType::STREAM, flags, None)?;
+    // An address that was given a moment ago may not be in use yet.
+    rustix::net::sockopt::set_ipv6_freebind(&socket, true)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
 }
 
 fn send(made: &[OwnedFd], channel: &OwnedFd) -> std::io::Result<()> {

@@ -32,11 +32,14 @@ pub(super) enum User {
     Ours,
 }
 
+/// What the first process waits for: the end of others, and the wish that the server may end.
+pub(super) const AWAITED: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP];
+
 /// Runs the cage until the server has ended; returns how it ended.
 pub(super) fn run(
     inmate: Inmate<'_>,
     user: User,
-    go: OwnedFd,
+    (go, awaited): (OwnedFd, Awaited),
     nothing: &OwnedFd,
 ) -> Result<u8, LaunchError> {
     // SECURITY: everything in the cage dies with the guard, and so with the host.
@@ -46,15 +49,13 @@ pub(super) fn run(
         Ok(1) => drop(go),
         Ok(_) | Err(_) => return Err(LaunchError::Orphaned),
     }
-    sys::forget_signals();
+    sys::forget_handlers();
     settle(user)?;
     open_doors(inmate.order)?;
     rustix::system::sethostname(system::HOST_NAME.as_bytes()).map_err(cannot("name the cage"))?;
     let ourselves = become_server::ourselves()?;
     root::assemble(&inmate.order.spec)?;
 
-    let ending = [Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP];
-    let awaited = Awaited::hold_back(&ending).map_err(cannot("wait for signals"))?;
     let none = UnshareFlags::empty();
     let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
         let error = serve(inmate, &ourselves);

@@ -11,10 +11,11 @@ use landlock::{
     Scope,
 };
 use rustix::fd::OwnedFd;
+use rustix::fs::FileType;
 
 use super::super::LaunchError;
-use super::{has_own_places, system};
-use crate::cage::{Access, CageSpec};
+use super::{has_own_places, hold_seen, system};
+use crate::cage::{Access, Seen};
 use crate::orders::CageOrder;
 use crate::rung::Rung;
 use crate::sys;
@@ -30,7 +31,8 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
     if version < needed {
         return Err(LaunchError::Landlock { version, needed });
     }
-    let rules = Rules::of(order, ABI::from(version), program);
+    let seen = order.spec.seen.iter().map(Held::new).collect::<Result<Vec<_>, _>>()?;
+    let rules = Rules::of(order, ABI::from(version), &seen, program);
     let status = rules.and_then(Rules::apply).map_err(LaunchError::Ruleset)?;
     // SECURITY: the library does what it can, and says whether that was all.
     match status.ruleset {
@@ -38,6 +40,20 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
         RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => {
             Err(LaunchError::Landlock { version, needed })
         }
+    }
+}
+
+/// Something that is seen, held.
+struct Held {
+    file: OwnedFd,
+    kind: FileType,
+    access: Access,
+}
+
+impl Held {
+    fn new(seen: &Seen) -> Result<Self, LaunchError> {
+        let (file, kind) = hold_seen(&seen.path)?;
+        Ok(Self { file, kind, access: seen.access })
     }
 }
 
@@ -49,7 +65,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn of(order: &CageOrder, abi: ABI, program: Option<&OwnedFd>) -> Fallible<Self> {
+    fn of(order: &CageOrder, abi: ABI, seen: &[Held], program: Option<&OwnedFd>) -> Fallible<Self> {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(abi))?;
@@ -61,7 +77,7 @@ impl Rules {
             ruleset = ruleset.scope(Scope::from_all(abi))?;
         }
         let rules = Self { abi, ruleset: ruleset.create()? };
-        let rules = rules.system(order)?.spec(&order.spec)?;
+        let rules = rules.system(order)?.spec(seen, order.spec.unix_sockets)?;
         match program {
             Some(program) => rules.allow_file(program),
             None => Ok(rules),
@@ -105,13 +121,13 @@ impl Rules {
         }
     }
 
-    fn spec(mut self, spec: &CageSpec) -> Fallible<Self> {
-        for seen in &spec.seen {
-            let access = match seen.access {
+    fn spec(mut self, seen: &[Held], unix_sockets: bool) -> Fallible<Self> {
+        for Held { file, kind, access } in seen {
+            let access = match access {
                 Access::Read => reading(self.abi),
-                Access::Write => writing(self.abi, spec.unix_sockets),
+                Access::Write => writing(self.abi, unix_sockets),
             };
-            self = self.allow(&seen.path, access)?;
+            self = self.allow_opened(file, *kind == FileType::Directory, access)?;
         }
         Ok(self)
     }
@@ -159,7 +175,6 @@ fn writing(abi: ABI, unix_sockets: bool) -> BitFlags<AccessFs> {
 }
 
 fn is_directory(path: &Path) -> bool {
-    rustix::fs::stat(path).is_ok_and(|stat| {
-        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory
-    })
+    rustix::fs::stat(path)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }

@@ -15,7 +15,7 @@ use rustix::thread::UnshareFlags;
 use super::super::{LaunchError, cannot, report};
 use super::first::{self, User};
 use crate::orders::{CageOrder, Invocation};
-use crate::sys;
+use crate::sys::{self, Awaited};
 
 /// What every cage has for itself.
 const NAMESPACES: UnshareFlags = UnshareFlags::NEWNS
@@ -35,12 +35,18 @@ pub(in super::super) struct Inmate<'a> {
 /// Starts the server in new namespaces; returns the first process there.
 pub(in super::super) fn start(inmate: Inmate<'_>, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
     let (go, say_go) = pipe_with(PipeFlags::CLOEXEC).map_err(cannot("make a pipe"))?;
+    // Held back here already, since a signal that the first process of a namespace neither awaits
+    // nor handles is lost.
+    let awaited = Awaited::hold_back(&first::AWAITED).map_err(cannot("wait for signals"))?;
     let (user, first) = fork().map_err(cannot("make namespaces"))?;
     let Some(first) = first else {
         drop(say_go);
-        let code = first::run(inmate, user, go, nothing).unwrap_or_else(|error| report(&error));
-        sys::leave(code)
+        let run = first::run(inmate, user, (go, awaited), nothing);
+        sys::leave(run.unwrap_or_else(|error| report(&error)))
     };
+    awaited.release().map_err(cannot("wait for signals"))?;
+    // Its own, so that what is sent to the group does not come back to us.
+    rustix::process::setpgid(Some(first), Some(first)).map_err(cannot("part from the cage"))?;
     // It waits for this, so that it cannot miss our death: if we die before it can tell, it reads
     // the end of the pipe.
     rustix::io::write(&say_go, b"g").map_err(cannot("start the cage"))?;

@@ -22,7 +22,7 @@ use rustix::mount::{
 };
 
 use super::super::LaunchError;
-use super::{below_root, not_in_view, path_of, system};
+use super::{below_root, hold_seen, path_of, system};
 use crate::cage::{Access, CageSpec, Limits};
 use crate::sys;
 
@@ -75,19 +75,7 @@ struct Tree {
 impl Tree {
     /// Takes the part at `path`, to which no link may lead.
     fn open(path: &Path, attributes: MountAttrFlags) -> Result<Self, LaunchError> {
-        // SECURITY: what was judged had no links on the way; one that is there now was put there
-        // since, and leads somewhere else.
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let held = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)
-            .map_err(not_in_view(path))?;
-        let stat = rustix::fs::fstat(&held).map_err(not_in_view(path))?;
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        match kind {
-            FileType::RegularFile | FileType::Directory => {}
-            // A socket leads to whoever listens, and a device to the machine.
-            _ => return Err(not_in_view(path)(Errno::NOTSUP)),
-        }
+        let (held, kind) = hold_seen(path)?;
         Self::of(&held, "", path, attributes, kind)
     }
 
@@ -193,10 +181,10 @@ impl Root {
     fn new(spec: &CageSpec) -> Result<Self, LaunchError> {
         let size = spec.limits.scratch_bytes_max;
         let noexec = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let root = memory(1 << 20, ROOT_FILES_MAX, HARMLESS)?;
+        let root = memory(1 << 20, ROOT_FILES_MAX, "0755", HARMLESS)?;
         move_mount(&root, "", CWD, SCAFFOLD, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(at("put the root at", SCAFFOLD))?;
-        Ok(Self { mount: root, scratch: memory(size, SCRATCH_FILES_MAX, noexec)? })
+        Ok(Self { mount: root, scratch: memory(size, SCRATCH_FILES_MAX, "0755", noexec)? })
     }
 
     /// Makes the links that stand for directories of the system, and the files of `/etc` that are
@@ -261,13 +249,12 @@ impl Root {
             Err(errno) => return Err(at("hide", place)(errno)),
         };
         let stat = rustix::fs::fstat(&found).map_err(at("hide", place))?;
-        let nothing = memory(4096, 2, HARMLESS)?;
         let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            rustix::fs::fchmod(&nothing, Mode::empty()).map_err(at("hide", place))?;
-            sys::set_mount_attributes(&nothing, attributes).map_err(at("hide", place))?;
+            let nothing = memory(4096, 2, "0000", attributes)?;
             return move_to(&nothing, &found).map_err(at("hide", place));
         }
+        let nothing = memory(4096, 2, "0700", HARMLESS)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
         drop(rustix::fs::openat(&nothing, "x", flags, Mode::empty()).map_err(at("hide", place))?);
         let file = Tree::of(&nothing, "x", place, attributes, FileType::RegularFile)?;
@@ -343,13 +330,18 @@ fn lock(root: BorrowedFd<'_>) -> std::io::Result<()> {
 }
 
 /// Makes an empty directory in memory.
-fn memory(size: u64, n_files: u64, attributes: MountAttrFlags) -> Result<OwnedFd, LaunchError> {
+fn memory(
+    size: u64,
+    n_files: u64,
+    mode: &str,
+    attributes: MountAttrFlags,
+) -> Result<OwnedFd, LaunchError> {
     let failed = || at("make", "an empty directory");
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
     for (key, value) in [("size", size), ("nr_inodes", n_files)] {
         fsconfig_set_string(context.as_fd(), key, value.to_string()).map_err(failed())?;
     }
-    fsconfig_set_string(context.as_fd(), "mode", "0755").map_err(failed())?;
+    fsconfig_set_string(context.as_fd(), "mode", mode).map_err(failed())?;
     fsconfig_create(context.as_fd()).map_err(failed())?;
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
 }

@@ -17,24 +17,26 @@ use seccompiler::{
 
 use super::super::LaunchError;
 use crate::cage::CageSpec;
+use crate::orders::CageOrder;
+use crate::rung::Rung;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Fallible<T> = Result<T, seccompiler::BackendError>;
 
 /// Restricts this process and all that it will start.
-pub(super) fn restrict(spec: &CageSpec) -> Result<(), LaunchError> {
+pub(super) fn restrict(order: &CageOrder) -> Result<(), LaunchError> {
     // Where two filters refuse a call, the one that was installed last has the word.
-    for filter in filters(spec).map_err(|error| LaunchError::Filter(error.into()))? {
+    for filter in filters(order).map_err(|error| LaunchError::Filter(error.into()))? {
         seccompiler::apply_filter(&filter).map_err(LaunchError::Filter)?;
     }
     Ok(())
 }
 
-fn filters(spec: &CageSpec) -> Fallible<[BpfProgram; 3]> {
+fn filters(order: &CageOrder) -> Fallible<[BpfProgram; 3]> {
     Ok([
         program(known(), SeccompAction::Allow, refuse(libc::ENOSYS))?,
-        program(shut()?, refuse(libc::EPERM), SeccompAction::Allow)?,
-        program(sockets(spec)?, refuse(libc::EAFNOSUPPORT), SeccompAction::Allow)?,
+        program(shut(order.rung)?, refuse(libc::EPERM), SeccompAction::Allow)?,
+        program(sockets(&order.spec)?, refuse(libc::EAFNOSUPPORT), SeccompAction::Allow)?,
     ])
 }
 
@@ -57,7 +59,7 @@ fn known() -> Rules {
 }
 
 /// Calls that are refused, some of them only with certain arguments.
-fn shut() -> Fallible<Rules> {
+fn shut(rung: Rung) -> Fallible<Rules> {
     let mut rules: Rules = calls::SHUT.iter().map(|call| (*call, Vec::new())).collect();
     let flags = calls::NAMESPACE_FLAGS.into_iter().map(|flag| {
         let is_set = SeccompCmpOp::MaskedEq(flag);
@@ -68,6 +70,12 @@ fn shut() -> Fallible<Rules> {
     rules.insert(libc::SYS_ioctl, terminal.collect::<Fallible<_>>()?);
     let traced = rule([is(0, calls::SECCOMP_FILTER), has(1, calls::SECCOMP_NEW_LISTENER)])?;
     rules.insert(libc::SYS_seccomp, vec![traced]);
+    if rung == Rung::Landlock {
+        rules.extend(calls::SHUT_ALONE.iter().map(|call| (*call, Vec::new())));
+        for call in calls::SHUT_FOR_OTHERS {
+            rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)])?]);
+        }
+    }
     Ok(rules)
 }
 

@@ -348,6 +348,52 @@ pub(super) const SHUT: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
+/// Calls that are refused where Landlock stands alone, since it says nothing about them and the files
+/// and processes of the host are all there: changing what a file is, watching it, changing what other
+/// processes may do. `setsid` is among them because whoever is left when a guard was killed is found
+/// by the guard's session.
+pub(super) const SHUT_ALONE: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_fremovexattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_getxattr,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_ioprio_set,
+    libc::SYS_lgetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setpriority,
+    libc::SYS_setsid,
+    libc::SYS_setxattr,
+    libc::SYS_utimensat,
+];
+
+/// Calls that are refused there unless they are about the caller itself, which is the number 0.
+pub(super) const SHUT_FOR_OTHERS: &[c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
 /// What `clone` is asked for when it should make a namespace.
 pub(super) const NAMESPACE_FLAGS: [u64; 7] = [
     libc::CLONE_NEWCGROUP as u64,
