@@ -5,6 +5,7 @@
 
 mod audit;
 mod broker;
+mod cage;
 mod policy;
 
 use std::io::Write;
@@ -21,6 +22,8 @@ pub enum Bench {
     Policy,
     /// Time the same calls made directly and through the proxy, and the proxy's start
     Broker,
+    /// Time cages: the start of a child on every rung, a one-shot call, a connection
+    Cage,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -34,6 +37,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Policy => policy::run(out),
         Bench::Audit => audit::run(out),
         Bench::Broker => broker::run(out),
+        Bench::Cage => cage::run(out),
     }
 }
 

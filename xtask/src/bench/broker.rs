@@ -23,6 +23,8 @@ struct Backend {
     title: &'static str,
     program: PathBuf,
     arguments: Vec<String>,
+    /// What it has to see besides the sandbox.
+    installation: Vec<PathBuf>,
     tool: &'static str,
     others: &'static [&'static str],
     n_calls: usize,
@@ -38,6 +40,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
         title: "trivial backend in Python",
         program: PathBuf::from("/usr/bin/python3"),
         arguments: vec![script.path().display().to_string()],
+        installation: vec![script.path().to_owned()],
         tool: "read",
         others: &["count"],
         n_calls: 1000,
@@ -46,6 +49,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
         title: "bare echo in Rust",
         program: this.clone(),
         arguments: vec!["echo-server".to_owned()],
+        installation: Vec::new(),
         tool: "read",
         others: &["count"],
         n_calls: 2000,
@@ -57,6 +61,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
                 title: "public npm filesystem server",
                 program: packages.join("bin/node"),
                 arguments: vec![packages.join(script).display().to_string(), sandbox.to_owned()],
+                installation: vec![packages.clone()],
                 tool: "read_text_file",
                 others: &["head", "tail"],
                 n_calls: 300,
@@ -82,10 +87,15 @@ fn compare(
     // The sandbox is an argument of some servers, so the place comes first.
     let ground = Ground::new(&json!({}), &json!({"servers": {}}))?;
     let sandbox = ground.path("sandbox").display().to_string();
-    let Backend { title, program, arguments, tool, others, n_calls } = backend(&sandbox);
+    let Backend { title, program, arguments, installation, tool, others, n_calls } =
+        backend(&sandbox);
     std::fs::write(
         ground.path("servers.json"),
-        json!({"s": {"command": program, "args": arguments}}).to_string(),
+        json!({"s": {
+            "command": program, "args": arguments,
+            "sandbox": {"filesystem": {"allowRead": installation}},
+        }})
+        .to_string(),
     )?;
     let annotations = json!({"servers": {"s": {"tools": reading(&[(tool, others)])}}});
     std::fs::write(ground.path("policy/tool-annotations.json"), annotations.to_string())?;
