@@ -7,6 +7,7 @@
 
 mod catalog;
 mod news;
+mod outcome;
 mod service;
 mod setup;
 
@@ -16,10 +17,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::{AuditError, AuditLog, Entry, Kind, Recorded, Redactor};
+use ic_confine::Confinement;
 use ic_home::Clock;
 use ic_mcp::{Outcome, RpcError, code};
 use ic_policy::{Effect, Permit, Verdict};
-use ic_types::{Digest, Json, JsonLimits, Object, ServerName, ToolCall, ToolName};
+use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +30,6 @@ use tokio_util::task::TaskTracker;
 use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::result;
 use crate::server::{
     Asking, Connection, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable,
 };
@@ -43,15 +44,10 @@ pub use setup::{Setup, Witness};
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
 
-/// The longest message of a server's error that is passed on.
-const ERROR_CHARS_MAX: usize = 16 << 10;
-/// The most that is passed on besides.
-const ERROR_DATA_BYTES_MAX: usize = 1 << 20;
-
 /// The trusted kernel of one session.
 pub struct Broker {
     judge: Arc<Judge>,
-    log: AuditLog,
+    log: Arc<AuditLog>,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
     servers: BTreeMap<ServerName, Arc<Server>>,
@@ -227,7 +223,8 @@ impl Broker {
                 return Reply::Nothing;
             }
         };
-        let confined = service.confinement().to_string();
+        let confinement = service.confinement();
+        let confined = confinement.to_string();
         let recorded = match self.log.record(permit, request_id.to_owned(), &confined) {
             Ok(recorded) => recorded,
             Err(error) => return self.unrecorded(&error),
@@ -239,7 +236,11 @@ impl Broker {
         service.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
-        self.finish(outcome, entry, repetition)
+        let caged = match confinement {
+            Confinement::Cage(_) if !server.is_ours() => Some(&server.name),
+            Confinement::Cage(_) | Confinement::None => None,
+        };
+        self.finish(outcome, entry, repetition, caged)
     }
 
     /// Records and answers a call that may be made, and is not.
@@ -250,68 +251,6 @@ impl Broker {
         drop(permit);
         let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
         self.answered(self.log.note(entry), refusal)
-    }
-
-    /// Records what became of a call, and makes the reply.
-    fn finish(&self, outcome: Result<Outcome, Unanswered>, entry: Entry, call: Digest) -> Reply {
-        let (reply, entry, came) = match outcome {
-            Ok(Ok(result)) => match result::limited(result) {
-                Ok(limited) => {
-                    let text = self.redactor.mask_own_keys(limited.text);
-                    let digest = Digest::of(text.as_bytes());
-                    let (result_digest, bytes) = (Some(digest), text.len() as u64);
-                    let entry = Entry { result_digest, result_bytes: Some(bytes), ..entry };
-                    (Reply::Result(text), entry, Some(Came::Result(digest)))
-                }
-                Err(fault) => {
-                    let reason = Some(Arc::from(fault.to_string()));
-                    (self.failed(&fault.to_string()), Entry { reason, ..entry }, None)
-                }
-            },
-            // SECURITY: it would make a client send the person to an address of the server's choice.
-            Ok(Err(RpcError { code: code::URL_ELICITATION_REQUIRED, .. })) => {
-                let fault = result::ResultFault::InputRequired.to_string();
-                (self.failed(&fault), Entry { reason: Some(Arc::from(fault)), ..entry }, None)
-            }
-            Ok(Err(error)) => {
-                let error = self.limited_error(error);
-                let came = Came::Result(Digest::of(error.message.as_bytes()));
-                let reason = format!("the server answered with an error: {error}");
-                let reason = Some(Arc::from(reason));
-                (Reply::Error(error), Entry { reason, ..entry }, Some(came))
-            }
-            Err(Unanswered::Cancelled) => {
-                let reason = Some(Arc::from("cancelled by the client"));
-                (Reply::Nothing, Entry { reason, ..entry }, None)
-            }
-            Err(unanswered @ (Unanswered::Over(_) | Unanswered::TimedOut(_))) => {
-                let why = format!(
-                    "{unanswered}; whether the call was carried out is not known, and it was not \
-                     sent again"
-                );
-                (self.failed(&why), Entry { reason: Some(Arc::from(why)), ..entry }, None)
-            }
-        };
-        if let Some(came) = came {
-            locked(&self.breaker).remember(call, came, self.clock.now());
-        }
-        match self.log.note(entry) {
-            Ok(_) => reply,
-            // What cannot be written down is not passed on either.
-            Err(error) => self.unrecorded(&error),
-        }
-    }
-
-    /// Holds a server's error to limits and masks our keys in it.
-    fn limited_error(&self, error: RpcError) -> RpcError {
-        let message: String = error.message.chars().take(ERROR_CHARS_MAX).collect();
-        let data = error.data.map(|data| data.to_string());
-        let data = data.filter(|data| data.len() <= ERROR_DATA_BYTES_MAX);
-        let data = data.and_then(|data| {
-            let masked = self.redactor.mask_own_keys(data);
-            Json::parse(masked.as_bytes(), JsonLimits::CALL).ok()
-        });
-        RpcError { code: error.code, message: self.redactor.mask_own_keys(message), data }
     }
 
     /// Answers a call that the policy did not allow.
@@ -354,16 +293,6 @@ impl Broker {
             }
             Err(error) => self.unrecorded(&error),
         }
-    }
-
-    fn failed(&self, why: &str) -> Reply {
-        let mut content = Object::new();
-        content.insert("type", "text");
-        content.insert("text", format!("FAILED: {why}"));
-        let mut result = Object::new();
-        result.insert("content", vec![Json::Object(content)]);
-        result.insert("isError", true);
-        Reply::Result(self.redactor.mask_own_keys(Json::Object(result).to_string()))
     }
 
     /// Records a request that is none of those that are served.
@@ -409,8 +338,14 @@ impl Broker {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        match Arc::into_inner(self) {
-            Some(broker) => broker.log.close(),
+        let log = Arc::into_inner(self).and_then(|broker| {
+            let Self { log, servers, .. } = broker;
+            // With the servers goes what recorded the connections that left their cages.
+            drop(servers);
+            Arc::into_inner(log)
+        });
+        match log {
+            Some(log) => log.close(),
             // Somebody still holds on to us; the log is committed, but lacks its last record.
             None => Ok(()),
         }

@@ -7,7 +7,8 @@
 use std::path::PathBuf;
 
 use ic_confine::{Access, CageSpec, Limits, Link, Network, Rung, Seen};
-use ic_policy::{Bounds, Containment, SandboxKind};
+use ic_egress::Allowed;
+use ic_policy::{Bounds, Containment, DomainSet, SandboxKind};
 use ic_resolve::path::{Last, follow, lexical};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
@@ -16,9 +17,6 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use crate::launch::{LaunchFault, Lent, Recipe};
 use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
 use crate::sight::{access, rights};
-
-/// The ports that a host without a port is asked on.
-const USUAL_PORTS: [u16; 2] = [80, 443];
 
 /// Returns the cage of our own filesystem server.
 pub(crate) fn of_view(view: &View, lent: &Lent, rung: Rung, disk: &dyn Disk) -> CageSpec {
@@ -38,9 +36,16 @@ pub(crate) fn of_view(view: &View, lent: &Lent, rung: Rung, disk: &dyn Disk) -> 
 }
 
 /// Returns the cage of a server that is not ours.
-pub(crate) fn of_entry(recipe: &Recipe, disk: &dyn Disk) -> Result<CageSpec, LaunchFault> {
+pub(crate) fn of_entry(
+    recipe: &Recipe,
+    allowed: Option<&Allowed>,
+    disk: &dyn Disk,
+) -> Result<CageSpec, LaunchFault> {
     let Recipe { config, lent, judge, .. } = recipe;
     let mut plan = Plan { shown: Vec::new(), links: Vec::new(), denied: Vec::new() };
+    if let Ok(installed) = CanonicalPath::new(&lent.installed) {
+        plan.show_if_there(&installed, Access::Read, disk);
+    }
     if let Some(sandbox) = &judge.bounds.sandbox {
         let access = match config.containment {
             Containment::Loose => Access::Read,
@@ -51,12 +56,11 @@ pub(crate) fn of_entry(recipe: &Recipe, disk: &dyn Disk) -> Result<CageSpec, Lau
     for (path, roles) in judge.policy.opened_directories(&recipe.name) {
         let rights = roles.into_iter().map(rights).fold(Rights::NONE, Rights::and);
         // SECURITY: a rule cannot open what is protected, so what it names there is not shown either.
-        if rights != Rights::NONE && protecting(&path, &judge.bounds).is_none() {
+        let is_closed = protecting(&path, &judge.bounds).is_some()
+            || torn(&path, &plan.paths(), &judge.bounds.protected, disk).is_some();
+        if rights != Rights::NONE && !is_closed {
             plan.show_if_there(&path, access(rights), disk);
         }
-    }
-    if let Ok(installed) = CanonicalPath::new(&lent.installed) {
-        plan.show_if_there(&installed, Access::Read, disk);
     }
     for written in &config.cage.paths {
         plan.add(written, recipe, disk)?;
@@ -69,7 +73,13 @@ pub(crate) fn of_entry(recipe: &Recipe, disk: &dyn Disk) -> Result<CageSpec, Lau
     cage.hidden.extend(never.map(|path| path.as_path().to_owned()));
     cage.links = plan.links;
     cage.seen = seen;
-    cage.network = network(config)?;
+    cage.network = match allowed {
+        Some(allowed) => Network::Doors {
+            ports: allowed.ports().to_vec(),
+            addresses: allowed.addresses().to_vec(),
+        },
+        None => Network::None,
+    };
     cage.unix_sockets = config.cage.unix_sockets;
     Ok(cage)
 }
@@ -109,6 +119,25 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
     }
 }
 
+/// Returns the protected path in `path` that would have to be hidden although one of `others`, which
+/// is shown, lies in it.
+///
+/// A cage cannot show something in what it hides. This is about a home directory that is shown while
+/// the session's own sandbox lies in our home beneath it.
+pub(crate) fn torn<'a>(
+    path: &CanonicalPath,
+    others: &[CanonicalPath],
+    protected: &'a [CanonicalPath],
+    disk: &dyn Disk,
+) -> Option<&'a CanonicalPath> {
+    let holds_shown = |it: &CanonicalPath| {
+        others.iter().any(|other| other != it && other.is_within(it) && other != path)
+    };
+    let is_torn =
+        |it: &&CanonicalPath| it.is_within(path) && holds_shown(it) && kind(it, disk).is_some();
+    protected.iter().find(is_torn)
+}
+
 /// Returns whether a cage can show `path`.
 ///
 /// SECURITY: a cage is made of named parts; with the root in it, it would show everything else too.
@@ -144,6 +173,10 @@ impl Plan {
         if is_showable(path) && kind(path, disk) == Some(Kind::Directory) {
             self.show(path.clone(), access);
         }
+    }
+
+    fn paths(&self) -> Vec<CanonicalPath> {
+        self.shown.iter().map(|(path, _)| path.clone()).collect()
     }
 
     fn show(&mut self, path: CanonicalPath, access: Access) {
@@ -199,6 +232,13 @@ impl Plan {
         if let Some(protected) = protecting(&found.path, &recipe.judge.bounds) {
             return Err(fault(format!("`{protected}` is protected, and nothing of it is shown")));
         }
+        if let Some(hidden) = torn(&found.path, &self.paths(), &recipe.judge.bounds.protected, disk)
+        {
+            return Err(fault(format!(
+                "`{hidden}` in it is protected, and what this server has to see lies in there; name \
+                 what is needed beneath it"
+            )));
+        }
         self.link(&path, &found.path, &recipe.lent.home);
         self.show(found.path, access);
         Ok(())
@@ -237,21 +277,15 @@ impl Plan {
     }
 }
 
-/// Returns how a server reaches other machines.
-fn network(config: &ServerConfig) -> Result<Network, LaunchFault> {
+/// Returns which hosts a server may reach, if any.
+pub(crate) fn hosts(config: &ServerConfig) -> Result<Option<Allowed>, LaunchFault> {
     if !config.reaches_hosts() {
-        return Ok(Network::None);
+        return Ok(None);
     }
-    let mut ports = USUAL_PORTS.to_vec();
-    ports.extend(config.allowed_domains.iter().flat_map(ic_policy::DomainSet::ports));
-    let mut addresses: Vec<_> =
-        config.allowed_domains.iter().flat_map(ic_policy::DomainSet::addresses).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    addresses.sort_unstable();
-    addresses.dedup();
-    if Network::PORTS_MAX < ports.len() || Network::ADDRESSES_MAX < addresses.len() {
-        return Err(LaunchFault::TooManyHosts);
+    let nobody = || DomainSet::new(Vec::new());
+    let denied = config.cage.denied_domains.clone().unwrap_or_else(nobody);
+    match Allowed::new(config.allowed_domains.clone(), denied) {
+        Ok(allowed) => Ok(Some(allowed)),
+        Err(error) => Err(LaunchFault::Hosts(error)),
     }
-    Ok(Network::Doors { ports, addresses })
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
+use ic_egress::{Allowed, TooManyDoors};
 use ic_resolve::RealDisk;
 pub use ic_servers::filesystem::View;
 use ic_servers::filesystem::{Links, Rights, ViewDirectory};
@@ -40,6 +41,16 @@ pub struct Recipe {
     pub judge: Arc<Judge>,
     /// What holds servers in this session, unless their entries say otherwise.
     pub confinement: Confinement,
+}
+
+/// A server that can be started.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) spec: ChildSpec,
+    /// What it will reach of the host's files.
+    pub(crate) sight: Sight,
+    /// What it may reach of other machines, if its cage has doors.
+    pub(crate) allowed: Option<Allowed>,
 }
 
 /// What a session lends to its servers.
@@ -83,12 +94,8 @@ pub enum LaunchFault {
         reason: String,
     },
     /// The entry names more ports or addresses than a cage can have.
-    #[error(
-        "`allowedDomains`: more than {} ports or {} addresses cannot be reached",
-        Network::PORTS_MAX,
-        Network::ADDRESSES_MAX
-    )]
-    TooManyHosts,
+    #[error("`allowedDomains`: {0}")]
+    Hosts(TooManyDoors),
     /// The server is not part of this version.
     #[error("the built-in `{0}` server is not part of this version yet")]
     NotYet(&'static str),
@@ -118,7 +125,7 @@ impl Recipe {
 
     /// Writes out how the server is started.
     pub fn child(&self) -> Result<ChildSpec, LaunchFault> {
-        self.write_out().map(|(spec, _)| spec)
+        self.write_out().map(|launch| launch.spec)
     }
 
     /// Returns whether a link that the agent puts in place in time could lead the server elsewhere.
@@ -128,7 +135,7 @@ impl Recipe {
     pub fn is_racy(&self) -> bool {
         let Start::Command(_) = self.config.start else { return false };
         match self.write_out() {
-            Ok((_, sight)) => {
+            Ok(Launch { sight, .. }) => {
                 let sandbox = self.judge.bounds.sandbox.as_ref().map(|sandbox| &sandbox.path);
                 sight.shows_more_than(sandbox, &self.lent.installed)
             }
@@ -138,32 +145,40 @@ impl Recipe {
     }
 
     /// Writes out how the server is started, and what it will reach then.
-    pub(crate) fn write_out(&self) -> Result<(ChildSpec, Sight), LaunchFault> {
+    pub(crate) fn write_out(&self) -> Result<Launch, LaunchFault> {
         match &self.config.start {
             Start::Builtin(BuiltinServer::Filesystem) => {
                 let mut view = self.judge.view(&self.name);
                 let hold = match self.confinement() {
                     Confinement::None => Hold::Free,
                     Confinement::Cage(rung) => {
-                        // In a cage the root is another one.
-                        view.directories.retain(|it| cage::is_showable(&it.path));
+                        // In a cage the root is another one; what it cannot show is served one by one.
+                        let all = view.directories.iter().map(|it| it.path.clone());
+                        let (all, protected) = (all.collect::<Vec<_>>(), &view.leave_out);
+                        view.directories.retain(|it| {
+                            cage::is_showable(&it.path)
+                                && cage::torn(&it.path, &all, protected, &RealDisk).is_none()
+                        });
                         Hold::Caged(rung, cage::of_view(&view, &self.lent, rung, &RealDisk))
                     }
                 };
                 let sight = Sight::of_view(&view, &RealDisk);
-                Ok((self.filesystem(&view, hold)?, sight))
+                Ok(Launch { spec: self.filesystem(&view, hold)?, sight, allowed: None })
             }
             Start::Builtin(builtin @ (BuiltinServer::Git | BuiltinServer::Fetch)) => {
                 Err(LaunchFault::NotYet(builtin.as_str()))
             }
             Start::Command(line) => match self.confinement() {
                 Confinement::None => {
-                    Ok((command(line, &self.lent, Hold::Free)?, Sight::Everything))
+                    let spec = command(line, &self.lent, Hold::Free)?;
+                    Ok(Launch { spec, sight: Sight::Everything, allowed: None })
                 }
                 Confinement::Cage(rung) => {
-                    let cage = cage::of_entry(self, &RealDisk)?;
+                    let allowed = cage::hosts(&self.config)?;
+                    let cage = cage::of_entry(self, allowed.as_ref(), &RealDisk)?;
                     let sight = Sight::of_cage(&cage);
-                    Ok((command(line, &self.lent, Hold::Caged(rung, cage))?, sight))
+                    let spec = command(line, &self.lent, Hold::Caged(rung, cage))?;
+                    Ok(Launch { spec, sight, allowed })
                 }
             },
             Start::Url(_) => Err(LaunchFault::Remote),

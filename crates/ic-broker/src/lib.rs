@@ -12,7 +12,8 @@
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
 //! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
 //! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), `one_shot` (what
-//! one that is started for one call sees), [`mod@probe`] (a look at one outside a session), [`judge`].
+//! one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
+//! them), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
@@ -27,6 +28,7 @@ mod cage;
 pub mod client;
 pub mod judge;
 pub mod launch;
+mod ledger;
 mod one_shot;
 pub mod pins;
 pub mod probe;
@@ -37,6 +39,7 @@ pub mod servers_file;
 mod sight;
 pub mod stdio;
 pub mod tool;
+mod violation;
 
 pub use broker::{Broker, Setup, Witness};
 pub use judge::Judge;

@@ -50,7 +50,9 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
     let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
     let host = process::Host { name: &recipe.name, launcher, roots: &roots, tasks: &tasks };
     let since = Instant::now();
-    let (running, connection) = process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
+    // Nobody would record what leaves its cage, so nothing does.
+    let process::Started { running, connection, doors: _ } =
+        process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
     let confinement = running.confinement();
     let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
     let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -13,14 +13,16 @@ mod errand;
 pub(crate) mod handshake;
 pub(crate) mod process;
 mod table;
+mod turn;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_confine::{Confinement, Launcher};
+use ic_confine::{Confinement, DoorsToCome, Launcher};
+use ic_egress::{Allowed, Egress};
 use ic_home::Clock;
 use ic_types::{Json, ServerName};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,8 +31,10 @@ pub(crate) use connection::{Asking, Connection, News, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub(crate) use table::{Offer, ToolTable};
+pub(crate) use turn::Turn;
+use turn::Turns;
 
-use crate::launch::Recipe;
+use crate::launch::{Launch, Recipe};
 use crate::locked;
 use crate::pins::{self, Identity, Pins, PinsFile, Standing};
 use crate::servers_file::{BuiltinServer, Start};
@@ -54,8 +58,8 @@ pub(crate) struct Server {
     recipe: Recipe,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
-    /// What the last call of a server that takes them one by one signals when it is done.
-    last_turn: Mutex<Option<Before>>,
+    /// The order of its calls, if it takes them one by one.
+    turns: Turns,
 }
 
 /// What the servers of a session share.
@@ -63,6 +67,8 @@ pub(crate) struct Yard {
     pub(crate) launcher: Launcher,
     pub(crate) pins: PinsFile,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What makes the connections that leave cages.
+    pub(crate) egress: Egress,
     /// The answer to a server's `roots/list`.
     pub(crate) roots: Json,
     /// Where a server's news go.
@@ -167,17 +173,6 @@ impl Trouble {
     }
 }
 
-/// A place in the order of calls; dropped when the call is done, or is taken back.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    before: Option<Before>,
-    done: Option<oneshot::Sender<Option<Before>>>,
-}
-
-/// The call before: resolves when it is done; if it was taken back, to the one that it waited for.
-#[derive(Debug)]
-struct Before(oneshot::Receiver<Option<Before>>);
-
 impl Server {
     pub(crate) fn new(recipe: Recipe, yard: Arc<Yard>) -> Arc<Self> {
         Arc::new(Self {
@@ -187,13 +182,18 @@ impl Server {
             recipe,
             yard,
             phase: Mutex::new(Phase::Idle),
-            last_turn: Mutex::new(None),
+            turns: Turns::default(),
         })
     }
 
     /// Returns whether the server is part of a later version; then nobody misses it.
     pub(crate) fn is_not_there_yet(&self) -> bool {
         self.recipe.is_not_there_yet()
+    }
+
+    /// Returns whether the server is part of this program.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.is_ours
     }
 
     /// Returns whether the server is our own for files.
@@ -203,10 +203,7 @@ impl Server {
 
     /// Takes a place in the order of calls, if the server wants them one by one.
     pub(crate) fn turn(&self) -> Option<Turn> {
-        self.recipe.config.is_serial.then(|| {
-            let (done, after) = oneshot::channel();
-            Turn { before: locked(&self.last_turn).replace(Before(after)), done: Some(done) }
-        })
+        self.recipe.config.is_serial.then(|| self.turns.take())
     }
 
     /// Returns the running server, and starts it if need be.
@@ -294,11 +291,14 @@ impl Server {
         }
         self.refuse_if_changed().map_err(Trouble::ours)?;
         let written = self.recipe.write_out();
-        let (spec, sight) = written.map_err(|fault| Trouble::ours(fault.to_string()))?;
+        let written = written.map_err(|fault| Trouble::ours(fault.to_string()))?;
+        let Launch { spec, sight, allowed } = written;
         let server = Arc::clone(self);
-        let (running, connection) =
-            process::start(&self.host(), &spec, move |news| server.news(news))
-                .map_err(Trouble::ours)?;
+        let started = process::start(&self.host(), &spec, move |news| server.news(news));
+        let process::Started { running, connection, doors } = started.map_err(Trouble::ours)?;
+        if let (Some(doors), Some(allowed)) = (doors, allowed) {
+            self.serve_doors(doors, allowed, connection.over().clone());
+        }
         let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
             Ok((introduction, tools, unusable)) => {
                 let table = self.table(tools, unusable).map_err(Trouble::ours);
@@ -324,6 +324,27 @@ impl Server {
             gone: CancellationToken::new(),
         });
         Ok((live, running))
+    }
+
+    /// Serves the doors of the server's cage, once they are there, until the server is over.
+    fn serve_doors(
+        self: &Arc<Self>,
+        doors: DoorsToCome,
+        allowed: Allowed,
+        over: CancellationToken,
+    ) {
+        let server = Arc::clone(self);
+        self.yard.tasks.spawn(async move {
+            // An error is the end of the cage, and of the server with it.
+            let Some(Ok(doors)) = over.run_until_cancelled(doors.come()).await else { return };
+            let ic_confine::Doors { dns_udp, dns_tcp, proxy, ports } = doors;
+            let doors = ic_egress::Doors { dns_udp, dns_tcp, proxy, ports };
+            let served = server.yard.egress.serve(server.name.clone(), allowed, doors, over);
+            if let Err(error) = served {
+                let why = format!("nothing can leave its cage: {error}");
+                server.news(ServerNews::Wrote(why));
+            }
+        });
     }
 
     fn host(&self) -> process::Host<'_> {
@@ -424,34 +445,6 @@ impl Live {
         let is_twice = *listing == Listing::RunsTwice;
         *listing = if is_twice { Listing::Runs } else { Listing::Rests };
         is_twice
-    }
-}
-
-impl Turn {
-    /// Waits until the call before is done; may be dropped and called again.
-    pub(crate) async fn come(&mut self) {
-        while let Some(Before(before)) = &mut self.before {
-            // An error is the other end being dropped, which is an end too.
-            self.before = before.await.ok().flatten();
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut before = self.before.take();
-        // Calls that were taken back one after another must not make a chain without end.
-        while let Some(Before(waiting)) = &mut before {
-            match waiting.try_recv() {
-                Ok(next) => before = next,
-                Err(oneshot::error::TryRecvError::Closed) => before = None,
-                Err(oneshot::error::TryRecvError::Empty) => break,
-            }
-        }
-        // Whoever comes next waits for the one that we waited for; nobody may come.
-        if let Some(done) = self.done.take() {
-            done.send(before).ok();
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Redactor};
 use ic_confine::{Confinement, Launcher};
+use ic_egress::{Egress, SystemResolver};
 use ic_home::{Clock, FileError, file};
 use ic_policy::SandboxKind;
 use ic_types::{AbsolutePath, CanonicalPath, Json, Object, ServerName};
@@ -20,6 +21,7 @@ use super::{Broker, news};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
+use crate::ledger::LogLedger;
 use crate::pins::PinsFile;
 use crate::server::{Server, Yard};
 use crate::servers_file::ServersFile;
@@ -77,7 +79,11 @@ impl Setup {
         let (words, written) = mpsc::channel(NEWS_MAX);
         let judge = Arc::new(self.judge);
         let roots = roots(&judge, &self.servers);
+        let log = Arc::new(self.log);
+        let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
+        let resolver = Arc::new(SystemResolver::new());
         let yard = Arc::new(Yard {
+            egress: Egress::new(resolver, ledger, tasks.clone()),
             launcher: self.launcher,
             pins: self.pins,
             clock: Arc::clone(&self.clock),
@@ -105,7 +111,7 @@ impl Setup {
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
         let broker = Arc::new(Broker {
             judge,
-            log: self.log,
+            log,
             clock: self.clock,
             redactor: self.redactor,
             servers,

@@ -56,7 +56,8 @@ impl Server {
                 server.news(news);
             }
         };
-        let (running, connection) = process::start(&self.host(), &spec, tell).map_err(failed)?;
+        let started = process::start(&self.host(), &spec, tell).map_err(failed)?;
+        let process::Started { running, connection, doors: _ } = started;
         let tasks = self.yard.tasks.clone();
         let errand = Errand { connection, running, tasks, slot };
         let meeting = handshake::meet(&errand.connection, &self.yard.stop, START_MAX);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_confine::{Child, ChildHandle, ChildSpec, Confinement, Launcher};
+use ic_confine::{Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, Launcher};
 use ic_mcp::{Line, Lines};
 use ic_types::{Json, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -45,6 +45,15 @@ pub(crate) struct Host<'a> {
     pub(crate) tasks: &'a TaskTracker,
 }
 
+/// A process that was started, and what leads to it.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) running: Running,
+    pub(crate) connection: Arc<Connection>,
+    /// The doors of its cage; if nobody waits for them, they are closed.
+    pub(crate) doors: Option<DoorsToCome>,
+}
+
 /// A process that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -79,12 +88,12 @@ pub(crate) fn start(
     host: &Host<'_>,
     spec: &ChildSpec,
     tell: impl Fn(ServerNews) + Clone + Send + 'static,
-) -> Result<(Running, Arc<Connection>), String> {
+) -> Result<Started, String> {
     let child = host.launcher.start(spec).map_err(|error| match error.remedy() {
         Some(remedy) => format!("{}; {remedy}", crate::chain(&error)),
         None => crate::chain(&error),
     })?;
-    let Child { stdin, stdout, stderr, process, doors: _ } = child;
+    let Child { stdin, stdout, stderr, process, doors } = child;
     let (connection, outgoing) = Connection::new(host.name.clone());
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
@@ -95,7 +104,7 @@ pub(crate) fn start(
     host.tasks.spawn(pass_on(heard, tell.clone()));
     host.tasks.spawn(pass_on(logged, tell.clone()));
     let hearing = host.tasks.spawn(hear(stderr, Arc::clone(&words), tell));
-    Ok((Running { process, words, hearing }, connection))
+    Ok(Started { running: Running { process, words, hearing }, connection, doors })
 }
 
 /// Writes messages to the server until the connection is over.

@@ -19,6 +19,7 @@ mod clients;
 mod commands;
 mod config;
 mod config_attacks;
+mod confined;
 mod conformance;
 mod corpora;
 mod doctor;

@@ -1,0 +1,190 @@
+//! MCP servers in cages, through the real binary: what they see, what is served by a server that is
+//! started for one call, and what is said where nothing can be confined.
+//!
+//! The cages themselves are tried elsewhere; here it is about which cage a server gets. The server that
+//! is not ours is `tests/servers/peeker.py`.
+
+mod modes;
+mod network;
+mod one_shots;
+mod strangers;
+
+use std::path::{Path, PathBuf};
+
+use ic_testkit::proxy::records;
+use ic_testkit::{Place, Proxy};
+use serde_json::{Map, Value, json};
+
+use crate::place;
+use crate::servers::RUNGS;
+
+/// A place with a policy, and servers in its servers file.
+struct Rig {
+    place: Place,
+    rules: Vec<Value>,
+    servers: Map<String, Value>,
+}
+
+impl Rig {
+    /// A rig with our filesystem server, for which a policy allows everything anywhere.
+    fn new() -> Self {
+        Self::at(place())
+    }
+
+    fn at(place: Place) -> Self {
+        let anything = json!({"name": "anything", "if": {}, "then": "allow", "reason": "a test"});
+        let mut servers = Map::new();
+        servers.insert("filesystem".to_owned(), json!({"builtin": "filesystem"}));
+        Self { place, rules: vec![anything], servers }
+    }
+
+    /// Opens a directory of the place to some roles by a rule.
+    fn opened(mut self, within: &str, roles: &[&str]) -> Self {
+        let condition = json!({"paths": {"roles": roles, "within": self.place.path(within)}});
+        let rule = json!({"name": format!("open {within}"), "if": condition, "then": "allow",
+            "reason": "a test"});
+        self.rules.insert(0, rule);
+        self
+    }
+
+    /// Denies all that is about a directory of the place.
+    fn closed(mut self, within: &str) -> Self {
+        let roles = ["read-path", "write-path", "delete-path"];
+        for role in roles {
+            let condition = json!({"paths": {"roles": [role], "within": self.place.path(within)}});
+            let rule = json!({"name": format!("close {within}"), "if": condition, "then": "deny",
+                "reason": "a test"});
+            self.rules.insert(0, rule);
+        }
+        self
+    }
+
+    /// Configures what is to happen where servers cannot be confined.
+    fn in_mode(self, mode: &str) -> Self {
+        assert_eq!(self.place.run(["config", "set", "confinement", mode]).code, 0);
+        self
+    }
+
+    /// Adds the server that tries whatever it is told to, with `more` in its entry.
+    fn peeker(mut self, more: &Value) -> Self {
+        let script = script("servers/peeker.py");
+        let mut entry = json!({"command": "python3", "args": ["-S", "-B", script]});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        // It has to see itself.
+        if entry.get("sandbox") != Some(&json!(false)) {
+            let paths = &mut entry["sandbox"]["filesystem"]["allowRead"];
+            let mut all = paths.as_array().cloned().unwrap_or_default();
+            all.push(json!(script));
+            *paths = json!(all);
+        }
+        self.servers.insert("peeker".to_owned(), entry);
+        self
+    }
+
+    /// Writes the policy and the servers file, and starts a proxy.
+    fn start(&self) -> Proxy {
+        let mut proxy = self.start_silent();
+        proxy.initialize();
+        proxy
+    }
+
+    fn start_silent(&self) -> Proxy {
+        let roles = |roles: &[&str]| json!(roles);
+        let path = json!({"path": roles(&["read-path"])});
+        let changed = json!({"path": roles(&["read-path", "write-path"]), "edits": ["none"],
+            "dryRun": ["none"]});
+        let tool = |name: &str, args: &Value| json!({"toolName": name, "args": args});
+        let files = [
+            tool("read_text_file", &path),
+            tool("read_multiple_files", &json!({"paths": ["read-path"]})),
+            tool("list_directory", &path),
+            tool("directory_tree", &path),
+            tool("write_file", &json!({"path": ["write-path"], "content": ["none"]})),
+            tool("edit_file", &changed),
+            tool("create_directory", &json!({"path": ["write-path"]})),
+            tool("delete_file", &json!({"path": ["delete-path"]})),
+            tool(
+                "move_file",
+                &json!({"source": ["read-path", "delete-path"],
+                "destination": ["write-path"]}),
+            ),
+            tool("list_allowed_directories", &json!({})),
+        ];
+        let text = json!({"text": ["none"], "where": ["none"], "path": ["none"]});
+        let with = |role: &str| {
+            let mut args = text.clone();
+            args["path"] = json!([role]);
+            args
+        };
+        let peeker = [
+            tool("peek", &text),
+            tool("poke", &text),
+            tool("read", &with("read-path")),
+            tool("write", &with("write-path")),
+            tool("fail", &text),
+            tool("fetch", &json!({"url": ["none"]})),
+            tool("environment", &json!({})),
+        ];
+        let write = |name: &str, value: &Value| self.place.write(name, value.to_string());
+        write("policy/compiled-policy.json", &json!({"rules": self.rules}));
+        let tools = json!({"filesystem": {"tools": files}, "peeker": {"tools": peeker}});
+        write("policy/tool-annotations.json", &json!({"servers": tools}));
+        let servers = write("servers.json", &Value::from(self.servers.clone()));
+        let policy = self.place.path("policy");
+        let arguments =
+            ["--policy", policy.to_str().unwrap(), "--servers", servers.to_str().unwrap()];
+        Proxy::start(&self.place, &arguments)
+    }
+
+    fn text(&self, relative: &str) -> String {
+        self.place.path(relative).to_str().unwrap().to_owned()
+    }
+
+    fn read(&self, relative: &str) -> String {
+        std::fs::read_to_string(self.place.path(relative)).unwrap()
+    }
+
+    /// Returns the sandbox of the only session.
+    fn sandbox(&self) -> PathBuf {
+        let sessions = self.place.path("home/.ironcurtain/sessions");
+        let mut sessions = std::fs::read_dir(sessions).unwrap();
+        sessions.next().unwrap().unwrap().path().join("sandbox")
+    }
+
+    /// Returns the records of a kind, oldest first.
+    fn records(&self, kind: &str) -> Vec<Value> {
+        let mut records = records(&self.place);
+        records.retain(|it| it["kind"] == kind);
+        records
+    }
+
+    /// Returns the first record of the session.
+    fn opened_record(&self) -> Value {
+        let mut records = self.records("session");
+        records.retain(|it| it["arguments"]["event"] == "opened");
+        records.remove(0)["arguments"].take()
+    }
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// Checks that a record says that a call was served in a cage.
+#[track_caller]
+fn assert_caged(record: &Value) {
+    let confined = record["confined"].as_str().unwrap_or("nothing");
+    assert!(RUNGS.contains(&confined), "{record}");
+}
+
+/// Counts the processes with `text` on their command line.
+fn running(text: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let words = processes.map(|it| std::fs::read(it.path().join("cmdline")).unwrap_or_default());
+    words.filter(|words| String::from_utf8_lossy(words).contains(text)).count()
+}
+
+/// Writes a path so that nobody but the server takes it for one.
+fn hidden(path: &str) -> String {
+    path.bytes().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,133 @@
+//! What holds servers, and what is said and recorded of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use ic_testkit::Place;
+use serde_json::json;
+
+use super::{Rig, hidden, script};
+use crate::servers::RUNGS;
+
+/// A place where no cage can be made.
+struct Uncageable {
+    place: Place,
+    _wrapper: tempfile::TempDir,
+}
+
+impl Uncageable {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let wrapper = directory.path().join("ironcurtain");
+        let (filter, binary) =
+            (script("confined/uncageable.py"), env!("CARGO_BIN_EXE_ironcurtain"));
+        let text = format!("#!/bin/sh\nexec python3 '{}' '{binary}' \"$@\"\n", filter.display());
+        fs::write(&wrapper, text).unwrap();
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { place: Place::new(wrapper), _wrapper: directory }
+    }
+}
+
+#[test]
+fn the_rung_in_force_is_said_and_recorded() {
+    let rig = Rig::new();
+    let mut proxy = rig.start();
+    proxy.finish();
+    let opened = rig.opened_record();
+    let rung = opened["confinement"].as_str().unwrap();
+    assert!(RUNGS.contains(&rung), "{opened}");
+    assert_eq!(
+        (&opened["confinementMode"], &opened["unconfined"]),
+        (&json!("enforce"), &json!([]))
+    );
+    let stderr = proxy.all_stderr();
+    assert!(stderr.contains(&format!("ironcurtain: confinement {rung}\n")), "{stderr}");
+}
+
+#[test]
+fn a_server_whose_entry_says_so_is_not_confined_and_everyone_is_told() {
+    let rig = Rig::new().peeker(&json!({"sandbox": false}));
+    rig.place.write("secret/f.txt", "seen");
+    let mut proxy = rig.start();
+    let peek = json!({"where": hidden(&rig.text("secret/f.txt"))});
+    assert_eq!(proxy.call("peeker__peek", &peek).good(), "seen");
+    proxy.finish();
+    assert_eq!(rig.opened_record()["unconfined"], json!(["peeker"]));
+    assert_eq!(rig.records("intent")[0]["confined"], "none");
+    let stderr = proxy.all_stderr();
+    assert!(stderr.contains("server `peeker` is not confined, as its entry says"), "{stderr}");
+}
+
+#[test]
+fn without_a_cage_nothing_is_opened() {
+    let uncageable = Uncageable::new();
+    let rig = Rig::at(uncageable.place).peeker(&json!({}));
+    let mut proxy = rig.start_silent();
+    let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let (_, message) = proxy.request("initialize", &initialize).error();
+    assert!(message.contains("nothing on this machine confines MCP servers"), "{message}");
+    assert_eq!(proxy.end(), 1);
+    let stderr = proxy.all_stderr();
+    for rung in RUNGS {
+        assert!(stderr.contains(&format!("{rung}: ")), "{rung}: {stderr}");
+    }
+    for part in ["remedy: ", "config set confinement warn"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    let sessions = fs::read_dir(rig.place.path("home/.ironcurtain/sessions")).unwrap();
+    assert_eq!(sessions.count(), 0, "a session was made");
+    for (words, code) in [(["servers", "test", "peeker"], 1), (["servers", "list", "--json"], 0)] {
+        let output =
+            rig.place.run([&words[..], &["--servers", &rig.text("servers.json")]].concat());
+        assert_eq!(output.code, code, "{output:?}");
+        let text = format!("{}{}", output.stdout, output.stderr);
+        let part = if code == 0 { "\"confinement\":\"refused\"" } else { "so none is started" };
+        assert!(text.contains(part), "{text}");
+    }
+    let doctor = rig.place.run(["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.stdout.contains("failed   confinement"), "{}", doctor.stdout);
+}
+
+#[test]
+fn servers_that_nothing_holds_are_shown_and_recorded() {
+    for (mode, header) in [
+        ("warn", "confinement none (mode warn): MCP servers run with all of your rights, because"),
+        ("off", "confinement none (mode off): MCP servers run with all of your rights"),
+    ] {
+        let uncageable = Uncageable::new();
+        let contained = json!({"contained": true});
+        let rig = Rig::at(uncageable.place).peeker(&contained).in_mode(mode);
+        rig.place.write("outside/a.txt", "a");
+        let mut proxy = rig.start();
+        let path = json!({"path": rig.text("outside/a.txt")});
+        // By a server that is started for it, which nothing holds but its own view.
+        assert_eq!(proxy.call("filesystem__read_text_file", &path).good(), "a");
+        assert_eq!(proxy.call("peeker__read", &path).good(), "a");
+        proxy.finish();
+        let opened = rig.opened_record();
+        assert_eq!(opened["confinement"], "none", "{opened}");
+        assert_eq!(opened["confinementMode"], mode, "{opened}");
+        assert!(rig.records("intent").iter().all(|it| it["confined"] == "none"));
+        let stderr = proxy.all_stderr();
+        assert!(stderr.contains(header), "{stderr}");
+    }
+}
+
+/// Whoever says that it is contained is believed only in a cage.
+#[test]
+fn only_a_caged_server_is_contained() {
+    for (mode, expected) in [("enforce", "structural-sandbox-allow"), ("off", "nothing")] {
+        let mut rig = Rig::new().peeker(&json!({"contained": true})).in_mode(mode);
+        let nothing = json!({"name": "nothing", "if": {"server": ["peeker"]}, "then": "deny",
+            "reason": "a test"});
+        rig.rules.insert(0, nothing);
+        let mut proxy = rig.start();
+        proxy.call("peeker__write", &json!({"path": "a.txt", "text": "a"}));
+        proxy.finish();
+        assert_eq!(rig.records("intent")[0]["rule"], expected, "{mode}");
+        let is_written = rig.sandbox().join("a.txt").exists();
+        assert_eq!(is_written, mode == "enforce", "{mode}");
+    }
+}
