@@ -100,10 +100,13 @@ impl Rules {
             let access = AccessFs::ReadFile | AccessFs::WriteFile;
             self = self.allow(&Path::new("/dev").join(name), access)?;
         }
+        for name in system::PROC {
+            self = self.allow(&Path::new("/proc").join(name), AccessFs::ReadFile.into())?;
+        }
+        for name in system::MADE_ETC {
+            self = self.allow(&Path::new("/etc").join(name), AccessFs::ReadFile.into())?;
+        }
         if has_own_places(order.rung) {
-            for name in system::MADE_ETC {
-                self = self.allow(&Path::new("/etc").join(name), AccessFs::ReadFile.into())?;
-            }
             // Of the assembled root nothing is a secret but what is in it.
             self = self.allow(Path::new("/"), AccessFs::ReadDir.into())?;
             // SECURITY: what bubblewrap shows there also tells of the host.

@@ -7,13 +7,15 @@
 //! move    in, and let go of the old root
 //! ```
 //!
+//! Trees are copied only from mounts that are somewhere: kernels before 6.15 refuse the rest.
+//!
 //! SECURITY: the root of the host is never a part of it, so what nobody thought of is not there. It
 //! knows nothing of policy: what is to be seen was decided before.
 
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
@@ -28,6 +30,11 @@ use crate::sys;
 
 /// Where the new root is put for a moment. It hides what is there, and nobody looks at that any more.
 const SCAFFOLD: &str = "/usr";
+/// What lies over what is hidden; the names are gone before anybody is there to see them.
+const EMPTY_DIRECTORY: &str = ".nothing";
+const EMPTY_FILE: &str = ".empty";
+/// Where the places that share one size are while the root is made.
+const TOGETHER: &str = ".together";
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
 /// More files and directories than any server has in its home.
 const SCRATCH_FILES_MAX: u64 = 1 << 16;
@@ -45,13 +52,13 @@ pub(super) fn assemble(spec: &CageSpec) -> Result<(), LaunchError> {
     mount_change("/", private).map_err(at("part from the mounts of", "/"))?;
 
     let trees = trees(spec)?;
-    let proc = make_proc()?;
+    let proc = make_proc(&spec.limits)?;
     let devices = devices()?;
-    limit_tasks(&spec.limits)?;
-    let root = Root::new(spec)?;
+    let root = Root::new()?;
     root.make_system()?;
-    root.put(&proc, Path::new("proc"), FileType::Directory)?;
     root.make_places(spec)?;
+    root.put(&proc, Path::new("proc"), FileType::Directory)?;
+    root.cover_proc()?;
     root.make_etc(&spec.home)?;
     for tree in trees.iter().chain(&devices) {
         root.put(&tree.mount, below_root(&tree.at), tree.kind)?;
@@ -136,55 +143,53 @@ fn devices() -> Result<Vec<Tree>, LaunchError> {
     system::DEVICES.into_iter().map(device).collect()
 }
 
-/// Makes a `/proc` that tells of the processes of the cage, and of nothing else.
-fn make_proc() -> Result<OwnedFd, LaunchError> {
+/// Makes the `/proc` of the cage; much of it will be covered.
+fn make_proc(limits: &Limits) -> Result<OwnedFd, LaunchError> {
     let failed = || at("make", "/proc");
-    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
-    // SECURITY: without this root would find the settings of the host there, and could write them.
-    fsconfig_set_string(context.as_fd(), "subset", "pid").map_err(failed())?;
-    fsconfig_create(context.as_fd()).map_err(failed())?;
-    let attributes =
-        HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY;
-    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
-}
-
-/// Limits the number of processes where the limit of the user does not count, which is for root.
-fn limit_tasks(limits: &Limits) -> Result<(), LaunchError> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let failed = || at("limit the processes of", "the cage");
     let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
     fsconfig_create(context.as_fd()).map_err(failed())?;
     let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let proc =
         fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())?;
+    if rustix::process::geteuid().is_root() {
+        limit_tasks(&proc, limits).map_err(at("limit the processes of", "the cage"))?;
+    }
+    // SECURITY: root would find the settings of the host there, and could write them.
+    let attributes = attributes | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    sys::set_mount_attributes(&proc, attributes).map_err(at("hold", "/proc"))?;
+    Ok(proc)
+}
+
+/// Limits the number of processes where the limit of the user does not count, which is for root.
+fn limit_tasks(proc: &OwnedFd, limits: &Limits) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let written = rustix::fs::openat(&proc, "sys/kernel/pid_max", flags, Mode::empty())
+    let written = rustix::fs::openat(proc, "sys/kernel/pid_max", flags, Mode::empty())
         .and_then(|file| rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()));
     match written {
-        // Kernels before 6.14 have one number for the whole machine, which is not ours to write in
-        // a namespace; there the guard counts.
+        // Kernels before 6.14 have one number for the whole machine, which is not ours to write;
+        // there the guard counts.
         Ok(_) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(()),
-        Err(errno) => Err(failed()(errno)),
+        Err(errno) => Err(errno),
     }
 }
 
 /// The root while it is being made.
 struct Root {
     mount: OwnedFd,
-    /// What is written and goes with the cage: the home, `/tmp` and `/dev/shm` are parts of it.
-    scratch: OwnedFd,
 }
 
 impl Root {
-    fn new(spec: &CageSpec) -> Result<Self, LaunchError> {
-        let size = spec.limits.scratch_bytes_max;
-        let noexec = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let root = memory(1 << 20, ROOT_FILES_MAX, "0755", HARMLESS)?;
+    /// Puts an empty root to where it can be built.
+    fn new() -> Result<Self, LaunchError> {
+        let root = memory(1 << 20, ROOT_FILES_MAX, HARMLESS)?;
         move_mount(&root, "", CWD, SCAFFOLD, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(at("put the root at", SCAFFOLD))?;
-        Ok(Self { mount: root, scratch: memory(size, SCRATCH_FILES_MAX, "0755", noexec)? })
+        rustix::fs::mkdirat(&root, EMPTY_DIRECTORY, Mode::empty())
+            .map_err(at("make", EMPTY_DIRECTORY))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(&root, EMPTY_FILE, flags, Mode::empty())
+            .map_err(at("make", EMPTY_FILE))?;
+        Ok(Self { mount: root })
     }
 
     /// Makes the links that stand for directories of the system, and the files of `/etc` that are
@@ -201,21 +206,45 @@ impl Root {
         Ok(())
     }
 
-    /// Makes the home, `/tmp` and the rest that is the cage's own.
+    /// Makes the home, `/tmp` and the rest that is the cage's own, which share one size.
     fn make_places(&self, spec: &CageSpec) -> Result<(), LaunchError> {
+        let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let all = memory(spec.limits.scratch_bytes_max, SCRATCH_FILES_MAX, attributes)?;
+        let together = Path::new(TOGETHER);
+        self.put(&all, together, FileType::Directory)?;
         let places = [
             ("tmp", Path::new("/tmp")),
             ("shm", Path::new("/dev/shm")),
             ("home", spec.home.as_path()),
         ];
         for (name, path) in places {
-            rustix::fs::mkdirat(&self.scratch, name, Mode::RWXU).map_err(at("make", path))?;
-            let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-            let tree = Tree::of(&self.scratch, name, path, attributes, FileType::Directory)?;
+            rustix::fs::mkdirat(&all, name, Mode::RWXU).map_err(at("make", path))?;
+            let tree = Tree::of(&all, name, path, attributes, FileType::Directory)?;
             self.put(&tree.mount, below_root(path), FileType::Directory)?;
         }
         for (name, target) in system::DEVICE_LINKS {
             self.link(&Path::new("/dev").join(name), Path::new(target))?;
+        }
+        Ok(())
+    }
+
+    /// Covers what `/proc` tells of the machine, but for a few harmless things.
+    fn cover_proc(&self) -> Result<(), LaunchError> {
+        let failed = || at("look at", "/proc");
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let proc = rustix::fs::openat(&self.mount, "proc", flags, Mode::empty());
+        for entry in Dir::new(proc.map_err(failed())?).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            let name = path_of(entry.file_name());
+            let is_known = name.to_str().is_some_and(|name| {
+                name.starts_with(|first: char| first.is_ascii_digit())
+                    || [".", ".."].contains(&name)
+                    || system::PROC.contains(&name)
+            });
+            // What the links lead to is told of the processes of the cage.
+            if !is_known && entry.file_type() != FileType::Symlink {
+                self.cover(&Path::new("proc").join(name))?;
+            }
         }
         Ok(())
     }
@@ -249,16 +278,13 @@ impl Root {
             Err(errno) => return Err(at("hide", place)(errno)),
         };
         let stat = rustix::fs::fstat(&found).map_err(at("hide", place))?;
+        let (nothing, kind) = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => (EMPTY_DIRECTORY, FileType::Directory),
+            _ => (EMPTY_FILE, FileType::RegularFile),
+        };
         let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            let nothing = memory(4096, 2, "0000", attributes)?;
-            return move_to(&nothing, &found).map_err(at("hide", place));
-        }
-        let nothing = memory(4096, 2, "0700", HARMLESS)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC;
-        drop(rustix::fs::openat(&nothing, "x", flags, Mode::empty()).map_err(at("hide", place))?);
-        let file = Tree::of(&nothing, "x", place, attributes, FileType::RegularFile)?;
-        move_to(&file.mount, &found).map_err(at("hide", place))
+        let nothing = Tree::of(&self.mount, nothing, place, attributes, kind)?;
+        move_to(&nothing.mount, &found).map_err(at("hide", place))
     }
 
     /// Makes a link, unless something is there.
@@ -313,6 +339,13 @@ impl Root {
     /// Makes this the root of our process, and lets go of the old one.
     fn enter(self) -> Result<(), LaunchError> {
         let failed = || at("move into", "the cage");
+        // What was made from them does not need their names.
+        let together = Path::new(SCAFFOLD).join(TOGETHER);
+        unmount(&together, UnmountFlags::DETACH).map_err(failed())?;
+        for name in [TOGETHER, EMPTY_DIRECTORY] {
+            rustix::fs::unlinkat(&self.mount, name, AtFlags::REMOVEDIR).map_err(failed())?;
+        }
+        rustix::fs::unlinkat(&self.mount, EMPTY_FILE, AtFlags::empty()).map_err(failed())?;
         rustix::process::fchdir(&self.mount).map_err(failed())?;
         rustix::process::pivot_root(".", ".").map_err(failed())?;
         // The old root lies over the new one now.
@@ -330,18 +363,13 @@ fn lock(root: BorrowedFd<'_>) -> std::io::Result<()> {
 }
 
 /// Makes an empty directory in memory.
-fn memory(
-    size: u64,
-    n_files: u64,
-    mode: &str,
-    attributes: MountAttrFlags,
-) -> Result<OwnedFd, LaunchError> {
+fn memory(size: u64, n_files: u64, attributes: MountAttrFlags) -> Result<OwnedFd, LaunchError> {
     let failed = || at("make", "an empty directory");
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed())?;
     for (key, value) in [("size", size), ("nr_inodes", n_files)] {
         fsconfig_set_string(context.as_fd(), key, value.to_string()).map_err(failed())?;
     }
-    fsconfig_set_string(context.as_fd(), "mode", mode).map_err(failed())?;
+    fsconfig_set_string(context.as_fd(), "mode", "0755").map_err(failed())?;
     fsconfig_create(context.as_fd()).map_err(failed())?;
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())
 }

@@ -18,7 +18,7 @@ pub(super) const DIRECTORIES: [&str; 7] =
 pub(super) const OPTIONAL_DIRECTORIES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
 /// What is shown of `/etc`: how programs are linked, which certificates are believed, how things are
-/// called. No names of people, no keys, no settings of services.
+/// called. No keys, no settings of services.
 pub(super) const ETC: [&str; 21] = [
     "alternatives",
     "ca-certificates",
@@ -43,12 +43,18 @@ pub(super) const ETC: [&str; 21] = [
     "timezone",
 ];
 
-/// What is made for a cage in `/etc`.
+/// What is made for a cage in `/etc`, where the cage has one of its own; elsewhere it is the host's,
+/// with the names of its users and machines.
 pub(super) const MADE_ETC: [&str; 6] =
     ["group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf"];
 
 /// What is shown of `/dev`.
 pub(super) const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
+
+/// What is shown of `/proc` besides the processes: how much of the machine there is. No settings, no
+/// keys, no devices.
+pub(super) const PROC: [&str; 7] =
+    ["cpuinfo", "filesystems", "loadavg", "meminfo", "stat", "uptime", "version"];
 
 /// Links in `/dev`, and where they lead.
 pub(super) const DEVICE_LINKS: [(&str, &str); 4] = [
