@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use ic_home::Environment;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
 use crate::error::Failure;
 use crate::screen::Screen;
@@ -28,6 +29,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What a shell reports of a program that wrote to a pipe without reader.
 const SIGPIPE_EXIT: u8 = 141;
+
+/// Lets no other process of the user look into our memory, and leaves none of it in a file.
+fn keep_to_ourselves() -> Result<(), Failure> {
+    let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .and_then(|()| setrlimit(Resource::Core, nothing))
+        .map_err(|errno| {
+            Failure::environment("cannot keep our memory from others").with_source(errno)
+        })
+}
 
 fn main() -> ExitCode {
     // First of all, and with nothing read: this is what starts and guards each server.
@@ -44,6 +55,7 @@ fn main() -> ExitCode {
     // If there are keys in the environment, this starts the program again without them.
     let ended = Environment::take()
         .map_err(Failure::from)
+        .and_then(|environment| keep_to_ourselves().map(|()| environment))
         .and_then(|environment| commands::run(cli.command, &environment, &mut screen))
         .and_then(|exit| screen.out().flush().map(|()| exit).map_err(Failure::output));
     match ended {

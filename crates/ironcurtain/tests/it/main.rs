@@ -14,6 +14,7 @@
 
 mod audit;
 mod bad_input;
+mod cages;
 mod children;
 mod clients;
 mod commands;
@@ -25,6 +26,7 @@ mod corpora;
 mod doctor;
 mod links;
 mod mcp_server;
+mod memory;
 mod migrate;
 mod proxy;
 mod servers;

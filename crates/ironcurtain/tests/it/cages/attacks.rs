@@ -36,17 +36,20 @@ struct Treasure {
 impl Treasure {
     fn hide(ground: &Ground, cage: &CageSpec) -> Self {
         let mut secrets = Vec::new();
-        for name in SECRETS.map(|name| format!("home/{name}")).iter().map(String::as_str).chain([
-            "other/project/.env",
-            "ironcurtain.key",
-        ]) {
+        for name in SECRETS
+            .map(|name| format!("home/{name}"))
+            .iter()
+            .map(String::as_str)
+            .chain(["other/project/.env", "ironcurtain.key"])
+        {
             let path = ground.path(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, TOKEN).unwrap();
             secrets.push(path);
         }
         // Of the engine, the bus, an agent, another session, and one in what is seen.
-        let names = ["docker.sock", "bus", "agent.sock", "other/proxy.sock", "seen/write/proxy.sock"];
+        let names =
+            ["docker.sock", "bus", "agent.sock", "other/proxy.sock", "seen/write/proxy.sock"];
         let paths = names.map(|name| ground.path(name));
         let mut sockets: Vec<_> =
             paths.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
@@ -95,7 +98,8 @@ async fn attack(ground: Ground, change: impl Fn(&mut CageSpec)) {
     let on = format!("{} as {:?}", ground.rung, ground.who);
     let (reached, attempts) = said.trim_end().rsplit_once('\n').unwrap_or(("", said.trim_end()));
     assert_eq!(reached, "", "reached on {on}");
-    let attempts: u32 = attempts.strip_prefix("attempts: ").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let attempts: u32 =
+        attempts.strip_prefix("attempts: ").and_then(|it| it.parse().ok()).unwrap_or(0);
     assert!(250 < attempts, "only {attempts} attempts on {on}: {complained}");
     assert_eq!((complained.as_str(), code), ("", Some(0)), "on {on}");
     for secret in treasure.given["secrets"].as_array().unwrap() {

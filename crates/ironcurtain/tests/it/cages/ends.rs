@@ -23,7 +23,12 @@ fn family(root: u32) -> Vec<OwnedFd> {
     let mut queue = vec![root];
     while let Some(pid) = queue.pop() {
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        queue.extend(children.unwrap_or_default().split_ascii_whitespace().map(|it| it.parse::<u32>().unwrap()));
+        queue.extend(
+            children
+                .unwrap_or_default()
+                .split_ascii_whitespace()
+                .map(|it| it.parse::<u32>().unwrap()),
+        );
         let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
         found.extend(rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
     }

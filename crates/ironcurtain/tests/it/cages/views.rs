@@ -10,10 +10,8 @@ fn what_is_seen_is_read_run_and_written_as_it_was_written_out() {
         std::fs::write(ground.path("seen/read/text"), "hello").unwrap();
         std::fs::copy("/usr/bin/env", ground.path("seen/read/program")).unwrap();
         let mut cage = ground.cage();
-        cage.seen = vec![
-            ground.seen("seen/read", Access::Read),
-            ground.seen("seen/write", Access::Write),
-        ];
+        cage.seen =
+            vec![ground.seen("seen/read", Access::Read), ground.seen("seen/write", Access::Write)];
         let script = "cat PLACE/seen/read/text && PLACE/seen/read/program true && echo ran; \
              echo x > PLACE/seen/read/new || echo not written; \
              mkdir PLACE/seen/write/d && echo y > PLACE/seen/write/d/f && \
@@ -103,7 +101,8 @@ fn sockets_and_devices_are_not_shown() {
 #[test]
 fn what_would_be_a_door_is_refused_before_anything_starts() {
     on_every_ground(|ground| async move {
-        for path in ["/", "/proc", "/proc/self", "/sys/fs", "/dev", "/run", "/var/run", "/etc", "x"] {
+        for path in ["/", "/proc", "/proc/self", "/sys/fs", "/dev", "/run", "/var/run", "/etc", "x"]
+        {
             let mut cage = ground.cage();
             cage.seen = vec![ic_confine::Seen { path: path.into(), access: Access::Read }];
             let started = ground.launcher.start(&ground.spec(cage, "/bin/true", &[]));
@@ -114,34 +113,37 @@ fn what_would_be_a_door_is_refused_before_anything_starts() {
 
 #[test]
 fn a_rung_that_cannot_keep_a_promise_does_not_make_it() {
-    on_rungs(|rung| !rung.can_hide(), |ground| async move {
-        let with = |change: &dyn Fn(&mut ic_confine::CageSpec)| {
-            let mut cage = ground.cage();
-            cage.seen = vec![ground.seen("seen/write", Access::Write)];
-            change(&mut cage);
-            let started = ground.launcher.start(&ground.spec(cage, "/bin/true", &[]));
-            started.map(drop).map_err(|error| error.to_string())
-        };
-        assert_eq!(with(&|_| ()), Ok(()));
-        let network = || ic_confine::Network::Doors { ports: vec![443], addresses: vec![] };
-        for (change, expected) in [
-            (
-                &(|cage: &mut ic_confine::CageSpec| cage.network = network())
-                    as &dyn Fn(&mut ic_confine::CageSpec),
-                "reach other machines",
-            ),
-            (&|cage| cage.unix_sockets = true, "have Unix sockets"),
-            (&|cage| cage.hidden = vec![cage.seen[0].path.join("x")], "hide "),
-            (
-                &|cage| {
-                    let path = cage.seen[0].path.join("x");
-                    cage.seen.push(ic_confine::Seen { path, access: Access::Read });
-                },
-                "keep ",
-            ),
-        ] {
-            let refused = with(change).unwrap_err();
-            assert!(refused.contains(expected), "{refused}");
-        }
-    });
+    on_rungs(
+        |rung| !rung.can_hide(),
+        |ground| async move {
+            let with = |change: &dyn Fn(&mut ic_confine::CageSpec)| {
+                let mut cage = ground.cage();
+                cage.seen = vec![ground.seen("seen/write", Access::Write)];
+                change(&mut cage);
+                let started = ground.launcher.start(&ground.spec(cage, "/bin/true", &[]));
+                started.map(drop).map_err(|error| error.to_string())
+            };
+            assert_eq!(with(&|_| ()), Ok(()));
+            let network = || ic_confine::Network::Doors { ports: vec![443], addresses: vec![] };
+            for (change, expected) in [
+                (
+                    &(|cage: &mut ic_confine::CageSpec| cage.network = network())
+                        as &dyn Fn(&mut ic_confine::CageSpec),
+                    "reach other machines",
+                ),
+                (&|cage| cage.unix_sockets = true, "have Unix sockets"),
+                (&|cage| cage.hidden = vec![cage.seen[0].path.join("x")], "hide "),
+                (
+                    &|cage| {
+                        let path = cage.seen[0].path.join("x");
+                        cage.seen.push(ic_confine::Seen { path, access: Access::Read });
+                    },
+                    "keep ",
+                ),
+            ] {
+                let refused = with(change).unwrap_err();
+                assert!(refused.contains(expected), "{refused}");
+            }
+        },
+    );
 }
