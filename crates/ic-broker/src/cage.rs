@@ -289,3 +289,96 @@ pub(crate) fn hosts(config: &ServerConfig) -> Result<Option<Allowed>, LaunchFaul
         Err(error) => Err(LaunchFault::Hosts(error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ic_policy::Sandbox;
+    use ic_testkit::MemoryDisk;
+    use std::collections::HashMap;
+
+    fn path(text: &str) -> CanonicalPath {
+        CanonicalPath::new(text).unwrap()
+    }
+
+    fn bounds(kind: SandboxKind) -> Bounds {
+        Bounds {
+            sandbox: Some(Sandbox { path: path("/h/.ic/s/box"), kind }),
+            protected: vec![path("/h/.ic"), path("/h/.ssh"), path("/h/.ic/s/box/key")],
+            home_executes: Vec::new(),
+            servers: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn the_sessions_own_sandbox_is_free_in_what_is_protected() {
+        for (text, of_session, of_workspace) in [
+            ("/h", None, None),
+            ("/h/.ssh/id", Some("/h/.ssh"), Some("/h/.ssh")),
+            ("/h/.ic", Some("/h/.ic"), Some("/h/.ic")),
+            ("/h/.ic/s", Some("/h/.ic"), Some("/h/.ic")),
+            ("/h/.ic/s/box/a", None, Some("/h/.ic")),
+            ("/h/.ic/s/boxes", Some("/h/.ic"), Some("/h/.ic")),
+            ("/h/.ic/s/box/key", Some("/h/.ic/s/box/key"), Some("/h/.ic")),
+        ] {
+            for (kind, expected) in
+                [(SandboxKind::Session, of_session), (SandboxKind::Workspace, of_workspace)]
+            {
+                let bounds = bounds(kind);
+                let found = protecting(&path(text), &bounds).map(ToString::to_string);
+                assert_eq!(found.as_deref(), expected, "{text} {kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_wins() {
+        let shown = |texts: &[(&str, Access)]| {
+            texts.iter().map(|(text, access)| (path(text), *access)).collect()
+        };
+        let plan = Plan {
+            shown: shown(&[
+                ("/a", Access::Write),
+                ("/a/ro/rw", Access::Write),
+                ("/a/never/x", Access::Read),
+                ("/b", Access::Read),
+            ]),
+            links: Vec::new(),
+            denied: vec![
+                (PathKey::DenyWrite, path("/a/ro")),
+                (PathKey::DenyRead, path("/a/never")),
+                (PathKey::DenyWrite, path("/c")),
+            ],
+        };
+        let seen: Vec<(String, Access)> = plan
+            .seen()
+            .into_iter()
+            .map(|seen| (seen.path.display().to_string(), seen.access))
+            .collect();
+        let expected = [
+            ("/a", Access::Write),
+            ("/a/ro/rw", Access::Read),
+            ("/b", Access::Read),
+            ("/a/ro", Access::Read),
+        ];
+        assert_eq!(seen, expected.map(|(text, access)| (text.to_owned(), access)));
+    }
+
+    #[test]
+    fn what_is_there_is_hidden_and_what_cannot_be_hidden_whole_is_noticed() {
+        let disk = MemoryDisk::new().dir("/h/.ic/s/box").dir("/h/.ssh").dir("/h/docs");
+        let protected = bounds(SandboxKind::Session).protected;
+        let hidden_in = |text: &str| -> Vec<String> {
+            let seen = [shown(&path(text), Access::Read)];
+            let hidden = hidden(&seen, &protected, &disk);
+            hidden.iter().map(|path| path.display().to_string()).collect()
+        };
+        assert_eq!(hidden_in("/h"), ["/h/.ic", "/h/.ssh"], "the key is not there");
+        assert_eq!(hidden_in("/h/docs"), [""; 0]);
+        let all = [path("/h"), path("/h/.ic/s/box"), path("/h/docs")];
+        let torn = |text: &str| torn(&path(text), &all, &protected, &disk).map(ToString::to_string);
+        assert_eq!(torn("/h").as_deref(), Some("/h/.ic"));
+        assert_eq!(torn("/h/docs"), None);
+        assert_eq!(torn("/h/.ic/s/box"), None);
+    }
+}

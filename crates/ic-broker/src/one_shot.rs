@@ -79,7 +79,17 @@ impl OneShot {
         // The list says what may be done with each path, so each directory gives what any needs.
         let rights = judged.iter().fold(Rights::NONE, |all, it| all.and(it.rights));
         let directories = held.into_iter().map(|path| ViewDirectory { path, rights }).collect();
-        let only = judged.iter().map(|it| ViewPath { path: it.path.clone(), rights: it.rights });
+        let only = judged.iter().map(|it| ViewPath {
+            path: it.path.clone(),
+            // To move a link is to read where it leads, and what is there was judged for reading.
+            rights: match rights.read
+                && it.rights.delete
+                && kind(&it.path, disk) == Some(Kind::Link)
+            {
+                true => it.rights.and(Rights::READ),
+                false => it.rights,
+            },
+        });
         let view = View {
             directories,
             leave_out: bounds.protected.iter().filter(|path| is_text(path)).cloned().collect(),
@@ -255,6 +265,18 @@ mod tests {
             &["/h/docs"],
             &[("/h/docs", Access::Write)],
         );
+    }
+
+    #[test]
+    fn a_link_is_moved_as_what_it_is() {
+        let (link, target) = ("/h/docs/link", "/h/other");
+        let read_of = |judged: &[(&str, Rights)]| {
+            let only = plan(judged).unwrap().view.only.unwrap();
+            only.iter().find(|it| it.path == path(link)).unwrap().rights.read
+        };
+        assert!(read_of(&[(target, Rights::READ), (link, Rights::DELETE)]));
+        // Where nothing was judged for reading, nothing is read.
+        assert!(!read_of(&[(link, Rights::DELETE)]));
     }
 
     #[test]

@@ -122,9 +122,9 @@ pub(super) fn put_with(
     let temporary = Temporary::make(place, old).map_err(failed)?;
     // SECURITY: only now, since a change of owner or content would take bits of the mode away, and
     // since nobody is to read a private file while it is written.
-    let done = fill(&temporary.file).and_then(|()| match old {
-        Some(old) => take_over(&temporary.file, old),
-        None => Ok(()),
+    let done = fill(&temporary.file).and_then(|()| match (old, temporary.rights) {
+        (Some(old), TemporaryRights::ToCome) => take_over(&temporary.file, old),
+        (Some(_), TemporaryRights::Final) | (None, _) => Ok(()),
     });
     done.and_then(|()| temporary.publish(place, existing)).map_err(failed)
 }
@@ -160,21 +160,48 @@ struct Temporary<'a> {
     parent: &'a OwnedFd,
     name: OsString,
     file: OwnedFd,
+    rights: TemporaryRights,
     is_published: bool,
+}
+
+/// Whether an unfinished file has the mode that it will have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum TemporaryRights {
+    /// It is private until it gets it.
+    ToCome,
+    /// It does.
+    Final,
 }
 
 impl<'a> Temporary<'a> {
     fn make(place: &'a Place, old: Option<&Stat>) -> Result<Self, Errno> {
         // A new file has from the start what it will have, and the umask is the system's business;
         // the copy of an old one is nobody's until it has the old one's mode.
-        let mode = if old.is_some() { Mode::RUSR | Mode::WUSR } else { NEW_FILE };
+        let Some(old) = old else {
+            return Self::with_mode(place, NEW_FILE, TemporaryRights::Final);
+        };
+        let private = Mode::RUSR | Mode::WUSR;
+        let made = Self::with_mode(place, private, TemporaryRights::ToCome)?;
+        // Some cages let nobody change a mode; then it has to have it from the start.
+        if rustix::fs::fchmod(&made.file, private) != Err(Errno::PERM) {
+            return Ok(made);
+        }
+        let mut mode = Mode::from_raw_mode(old.st_mode) & KEPT;
+        if rustix::fs::fstat(&made.file)?.st_gid != old.st_gid {
+            mode -= Mode::RWXG;
+        }
+        Self::with_mode(place, mode, TemporaryRights::Final)
+    }
+
+    fn with_mode(place: &'a Place, mode: Mode, rights: TemporaryRights) -> Result<Self, Errno> {
         // SECURITY: exclusive, so that nothing that was put there first is written to.
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         for _ in 0..NAMES_MAX {
             let name = fresh_name()?;
             match beneath::open(&place.parent, Path::new(&name), flags, mode) {
                 Ok(file) => {
-                    return Ok(Self { parent: &place.parent, name, file, is_published: false });
+                    let parent = &place.parent;
+                    return Ok(Self { parent, name, file, rights, is_published: false });
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),

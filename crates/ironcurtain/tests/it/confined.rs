@@ -9,6 +9,7 @@ mod network;
 mod one_shots;
 mod strangers;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ic_testkit::proxy::records;
@@ -21,6 +22,8 @@ use crate::servers::RUNGS;
 /// A place with a policy, and servers in its servers file.
 struct Rig {
     place: Place,
+    /// Where the program is that runs the binary, if something stands in between.
+    _wrapper: Option<tempfile::TempDir>,
     rules: Vec<Value>,
     servers: Map<String, Value>,
 }
@@ -35,7 +38,35 @@ impl Rig {
         let anything = json!({"name": "anything", "if": {}, "then": "allow", "reason": "a test"});
         let mut servers = Map::new();
         servers.insert("filesystem".to_owned(), json!({"builtin": "filesystem"}));
-        Self { place, rules: vec![anything], servers }
+        Self { place, _wrapper: None, rules: vec![anything], servers }
+    }
+
+    /// A rig where one rung is left, or `nothing`.
+    fn with_only(left: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let wrapper = directory.path().join("ironcurtain");
+        let filter = script("confined/uncageable.py");
+        let words =
+            format!("'{}' {left} '{}'", filter.display(), env!("CARGO_BIN_EXE_ironcurtain"));
+        std::fs::write(&wrapper, format!("#!/bin/sh\nexec python3 {words} \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Self { _wrapper: Some(directory), ..Self::at(Place::new(wrapper)) }
+    }
+
+    /// A rig for each rung that works here; those that do not are passed over loudly.
+    fn on_every_rung() -> Vec<(&'static str, Self)> {
+        let mut rigs = Vec::new();
+        for rung in RUNGS {
+            let rig = if rung == "namespaces" { Self::new() } else { Self::with_only(rung) };
+            let list = rig.place.run(["servers", "list"]);
+            if list.stdout.contains(&format!("confinement {rung}.")) {
+                rigs.push((rung, rig));
+            } else {
+                assert!(std::env::var_os("CI").is_none(), "in CI every rung works: {list:?}");
+                eprintln!("SKIPPED: the rung {rung} does not work here");
+            }
+        }
+        rigs
     }
 
     /// Opens a directory of the place to some roles by a rule.

@@ -1,32 +1,11 @@
 //! What holds servers, and what is said and recorded of it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
-use ic_testkit::Place;
 use serde_json::json;
 
-use super::{Rig, hidden, script};
+use super::{Rig, hidden};
 use crate::servers::RUNGS;
-
-/// A place where no cage can be made.
-struct Uncageable {
-    place: Place,
-    _wrapper: tempfile::TempDir,
-}
-
-impl Uncageable {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let wrapper = directory.path().join("ironcurtain");
-        let (filter, binary) =
-            (script("confined/uncageable.py"), env!("CARGO_BIN_EXE_ironcurtain"));
-        let text = format!("#!/bin/sh\nexec python3 '{}' '{binary}' \"$@\"\n", filter.display());
-        fs::write(&wrapper, text).unwrap();
-        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { place: Place::new(wrapper), _wrapper: directory }
-    }
-}
 
 #[test]
 fn the_rung_in_force_is_said_and_recorded() {
@@ -60,8 +39,7 @@ fn a_server_whose_entry_says_so_is_not_confined_and_everyone_is_told() {
 
 #[test]
 fn without_a_cage_nothing_is_opened() {
-    let uncageable = Uncageable::new();
-    let rig = Rig::at(uncageable.place).peeker(&json!({}));
+    let rig = Rig::with_only("nothing").peeker(&json!({}));
     let mut proxy = rig.start_silent();
     let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}});
@@ -96,9 +74,8 @@ fn servers_that_nothing_holds_are_shown_and_recorded() {
         ("warn", "confinement none (mode warn): MCP servers run with all of your rights, because"),
         ("off", "confinement none (mode off): MCP servers run with all of your rights"),
     ] {
-        let uncageable = Uncageable::new();
         let contained = json!({"contained": true});
-        let rig = Rig::at(uncageable.place).peeker(&contained).in_mode(mode);
+        let rig = Rig::with_only("nothing").peeker(&contained).in_mode(mode);
         rig.place.write("outside/a.txt", "a");
         let mut proxy = rig.start();
         let path = json!({"path": rig.text("outside/a.txt")});

@@ -73,22 +73,28 @@ fn a_server_sees_what_its_entry_and_the_policy_name_and_nothing_else() {
 
 #[test]
 fn the_sandbox_is_written_by_those_who_are_contained() {
-    for (is_contained, writes) in [(true, true), (false, false)] {
-        let rig = Rig::new().peeker(&json!({"contained": is_contained}));
-        let mut proxy = rig.start();
-        let write = json!({"path": "seen.txt", "content": "seen"});
-        proxy.call("filesystem__write_file", &write).good();
-        let sandbox = rig.sandbox();
-        let path = |name: &str| sandbox.join(name).to_str().unwrap().to_owned();
-        assert_eq!(peek(&mut proxy, &path("seen.txt")).unwrap(), "seen");
-        let poke = json!({"where": hidden(&path("new.txt")), "text": "x"});
-        proxy.call("peeker__poke", &poke);
-        assert_eq!(fs::exists(path("new.txt")).unwrap(), writes);
-        // Beside the sandbox is the log.
-        let log = sandbox.parent().unwrap().join("audit.jsonl");
-        assert!(peek(&mut proxy, log.to_str().unwrap()).is_err());
-        proxy.finish();
+    for is_contained in [true, false] {
+        for (rung, rig) in Rig::on_every_rung() {
+            check_sandbox(rung, rig, is_contained);
+        }
     }
+}
+
+fn check_sandbox(rung: &str, rig: Rig, is_contained: bool) {
+    let rig = rig.peeker(&json!({"contained": is_contained}));
+    let mut proxy = rig.start();
+    let write = json!({"path": "seen.txt", "content": "seen"});
+    proxy.call("filesystem__write_file", &write).good();
+    let sandbox = rig.sandbox();
+    let path = |name: &str| sandbox.join(name).to_str().unwrap().to_owned();
+    assert_eq!(peek(&mut proxy, &path("seen.txt")).unwrap(), "seen");
+    let poke = json!({"where": hidden(&path("new.txt")), "text": "x"});
+    proxy.call("peeker__poke", &poke);
+    assert_eq!(fs::exists(path("new.txt")).unwrap(), is_contained, "{rung}");
+    // Beside the sandbox is the log.
+    let log = sandbox.parent().unwrap().join("audit.jsonl");
+    assert!(peek(&mut proxy, log.to_str().unwrap()).is_err());
+    proxy.finish();
 }
 
 #[test]
