@@ -4,6 +4,8 @@
 //! tried was refused, so a rung that does nothing does not count as one that works. A rung that works
 //! now is not promised to work later: each cage is made, or the child is not started.
 
+mod remedy;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -111,23 +113,5 @@ fn tempdir(place: &Path) -> std::io::Result<PathBuf> {
 }
 
 fn fault(rung: Rung, reason: String) -> RungFault {
-    RungFault { rung, reason, remedy: remedy(rung).to_owned() }
-}
-
-/// Returns what a person can do so that a rung works.
-fn remedy(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Namespaces => {
-            "let users make user namespaces: `sysctl -w user.max_user_namespaces=15000`, on Debian \
-             also `sysctl -w kernel.unprivileged_userns_clone=1`, on Ubuntu an AppArmor profile with \
-             `userns,` for this program or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; \
-             in a container, run it with `--security-opt seccomp=unconfined`"
-        }
-        Rung::Bubblewrap => {
-            "install the package `bubblewrap`, and let it make user namespaces (as for `namespaces`)"
-        }
-        Rung::Landlock => {
-            "use a kernel from 6.12 on, with `landlock` in `lsm=` on its command line"
-        }
-    }
+    RungFault { rung, reason, remedy: remedy::of(rung, remedy::read_setting) }
 }

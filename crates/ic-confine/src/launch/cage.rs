@@ -9,7 +9,7 @@
 //! Everything that can fail is an error, and then nothing is run. Which rung is used was decided
 //! before; nothing here falls back to a weaker one.
 
-pub(super) mod bubblewrap;
+pub(crate) mod bubblewrap;
 mod doors;
 mod first;
 mod landlock;

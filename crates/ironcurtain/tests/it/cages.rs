@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// After this an event will not come any more.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// An ordinary user that every system has.
 const NOBODY: u32 = 65534;

@@ -26,13 +26,21 @@ const PROGRAMS: [&str; 3] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwr
 /// This program, as it is called in the cage.
 const LAUNCHER: &str = "/.launcher";
 
+/// Returns whether there is such a program.
+pub(crate) fn is_installed() -> bool {
+    find().is_some()
+}
+
+fn find() -> Option<&'static str> {
+    PROGRAMS.into_iter().find(|path| program::check(Path::new(path)).is_ok())
+}
+
 /// Starts the server in a cage of bubblewrap; returns the process outside.
 pub(in super::super) fn start(
     order: &CageOrder,
     invocation: &Invocation,
 ) -> Result<Pid, LaunchError> {
-    let bubblewrap = PROGRAMS.into_iter().find(|path| program::check(Path::new(path)).is_ok());
-    let bubblewrap = bubblewrap.ok_or(LaunchError::NoBubblewrap)?;
+    let bubblewrap = find().ok_or(LaunchError::NoBubblewrap)?;
     let identities = order.spec.seen.iter().map(|seen| identity(&seen.path));
     let order = CageOrder { identities: identities.collect::<Result<_, _>>()?, ..order.clone() };
     let mut words = Words::default();

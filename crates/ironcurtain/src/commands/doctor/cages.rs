@@ -14,7 +14,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Ho
         checks.push(Check::not_tried(CONFINEMENT, "there is no directory to try it in"));
         return None;
     };
-    let mut faults = Vec::new();
+    let (mut strongest, mut faults) = (None, Vec::new());
     for rung in Rung::ALL {
         let tried = trial.block_on(trial.launcher().try_rung(rung, trial.path()));
         let detail = match &tried {
@@ -23,18 +23,14 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Ho
         };
         checks.push(Check::info(format!("cage by {rung}"), detail));
         match tried {
-            Ok(()) => {
-                let holding =
-                    Holding { mode: mode(patient), confinement: Confinement::Cage(rung), faults };
-                checks.push(in_force(&holding));
-                return Some(holding.in_mode());
-            }
+            Ok(()) => strongest = strongest.or(Some(rung)),
             Err(fault) => faults.push(fault),
         }
     }
-    let holding = Holding { mode: mode(patient), confinement: Confinement::None, faults };
+    let confinement = strongest.map_or(Confinement::None, Confinement::Cage);
+    let holding = Holding { mode: mode(patient), confinement, faults };
     checks.push(in_force(&holding));
-    Some(holding)
+    Some(holding.in_mode())
 }
 
 /// Returns what the configuration wants; one that cannot be read was found fault with already.

@@ -59,7 +59,8 @@ fn a_cage_that_is_not_made_has_no_doors() {
         cage.seen = vec![ground.seen("missing", ic_confine::Access::Read)];
         let Child { mut process, doors, .. } =
             ground.launcher.start(&ground.spec(cage, "/bin/true", &[])).unwrap();
-        let _ = soon(doors.expect("doors").come()).await;
+        // They may have come before the rest failed; then they lead nowhere.
+        soon(doors.expect("doors").come()).await.ok();
         assert_eq!(soon(process.wait()).await.unwrap().code(), Some(125), "{}", ground.rung);
     });
 }
