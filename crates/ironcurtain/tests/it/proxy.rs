@@ -77,7 +77,8 @@ impl Rig {
     fn recorder(self, name: &str) -> Self {
         let logs = self.place.path("home/.ironcurtain/sessions/*/audit.jsonl");
         let words = [logs.to_str().unwrap().to_owned()];
-        self.server(name, "recorder.py", &words)
+        // It looks into the log to see that a call was recorded before it came, which no cage shows.
+        self.server(name, "recorder.py", &words).with(name, "sandbox", json!(false))
     }
 
     /// Adds a server that does not behave.
@@ -87,14 +88,15 @@ impl Rig {
     }
 
     fn server(mut self, name: &str, script: &str, words: &[String]) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers").join(script);
-        let directory = self.place.dir(name);
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
+        let (script, directory) = (scripts.join(script), self.place.dir(name));
         let mut arguments = vec!["-S".to_owned(), "-B".to_owned()];
         arguments.push(script.to_str().unwrap().to_owned());
         arguments.push(directory.to_str().unwrap().to_owned());
         arguments.extend_from_slice(words);
         let marker = self.place.root();
-        let entry = json!({"command": python(), "args": arguments, "sandbox": false,
+        let cage = json!({"filesystem": {"allowRead": [scripts], "allowWrite": [directory]}});
+        let entry = json!({"command": python(), "args": arguments, "sandbox": cage,
             "env": {"TEST_PLACE": marker.to_str().unwrap()}});
         self.servers.insert(name.to_owned(), entry);
         self
