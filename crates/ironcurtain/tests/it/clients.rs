@@ -1,5 +1,6 @@
 //! Real hosts in front of the proxy, real servers behind it: the official SDKs and the inspector with
-//! our filesystem server, the public filesystem server and the public everything server.
+//! our filesystem server, the public filesystem server and the public everything server; and the public
+//! git server, with which nothing is in its cage but itself and a repository.
 //!
 //! The packages come from `scripts/test-packages`; where they are missing these tests say so and do
 //! nothing, except in CI, where they fail.
@@ -7,7 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ic_testkit::Place;
+use ic_testkit::proxy::records;
+use ic_testkit::{Place, Proxy};
 use serde_json::{Value, json};
 
 /// Where the packages are.
@@ -35,6 +37,17 @@ impl Packages {
 
     fn node(&self) -> String {
         self.0.join("bin/node").display().to_string()
+    }
+
+    fn python(&self) -> PathBuf {
+        self.0.join("python/bin/python")
+    }
+
+    /// Returns where the interpreter was installed that the Python packages are for.
+    fn python_prefix(&self) -> String {
+        let mut command = Command::new(self.python());
+        let output = command.args(["-c", "import sys; print(sys.base_prefix)"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn module(&self, path: &str) -> String {
@@ -188,7 +201,7 @@ fn the_python_sdk_lists_and_calls_through_the_proxy() {
         let place = place_with_servers(&packages);
         let report = run(
             era,
-            Command::new(packages.0.join("python/bin/python"))
+            Command::new(packages.python())
                 .arg(script("python_client.py"))
                 .arg(document(&place, &json!({"era": era}))),
         );
@@ -250,4 +263,55 @@ fn the_inspector_lists_and_calls_through_the_proxy() {
     let (code, answer, stderr) = inspect(&[&call[..], &["--tool-args-json", &key]].concat());
     assert_eq!(code, Some(5), "a result that is an error, and no failure: {answer} {stderr}");
     assert!(answer.contains("DENIED: "), "{answer}");
+}
+
+/// A public server that starts another program, with nothing in its cage but itself and the sandbox.
+#[test]
+fn the_public_git_server_works_in_a_cage() {
+    let Some(packages) = Packages::find() else { return };
+    let place = crate::place();
+    let git = |directory: &Path, words: &[&str]| {
+        let mut command = Command::new("git");
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+        let output = command.arg("-C").arg(directory).args(who).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    };
+    for name in ["sandbox", "other"] {
+        place.write(format!("{name}/note.txt"), "a note\n");
+        let directory = place.path(name);
+        git(&directory, &["init", "--quiet"]);
+        git(&directory, &["add", "note.txt"]);
+        git(&directory, &["commit", "--quiet", "-m", "Add a note"]);
+        place.write(format!("{name}/new.txt"), "new\n");
+    }
+    let entry = json!({"command": packages.python(), "args": ["-B", "-m", "mcp_server_git"],
+        "sandbox": {"filesystem": {"allowRead": [packages.0, packages.python_prefix()]}}});
+    let servers = place.write("servers.json", json!({"repository": entry}).to_string());
+    let tool = |name: &str| json!({"toolName": name, "args": {"repo_path": ["read-path"]}});
+    let tools = json!([tool("git_status"), tool("git_log"), tool("git_diff_unstaged")]);
+    place.write(
+        "policy/tool-annotations.json",
+        json!({"servers": {"repository": {"tools": tools}}}).to_string(),
+    );
+    place.write(
+        "policy/compiled-policy.json",
+        json!({"rules": [{"name": "all", "if": {}, "then": "allow", "reason": "a test"}]})
+            .to_string(),
+    );
+    let path = |name: &str| place.path(name).to_str().unwrap().to_owned();
+    let (policy, sandbox) = (path("policy"), path("sandbox"));
+    let servers = servers.to_str().unwrap();
+    let words = ["--policy", &policy, "--sandbox", &sandbox, "--servers", servers];
+    let mut proxy = Proxy::start(&place, &words);
+    proxy.initialize();
+    let status = proxy.call("repository__git_status", &json!({"repo_path": sandbox}));
+    assert!(status.good().contains("new.txt"), "{}", status.text());
+    let log = proxy.call("repository__git_log", &json!({"repo_path": sandbox}));
+    assert!(log.good().contains("Add a note"), "{}", log.text());
+    let other = proxy.call("repository__git_status", &json!({"repo_path": path("other")}));
+    assert!(other.bad().contains("`repository.sandbox.filesystem.allowRead`"), "{}", other.text());
+    proxy.finish();
+    let caged = |record: &Value| record["confined"].as_str().is_some_and(|it| it != "none");
+    let served = records(&place).into_iter().filter(|it| it["verdict"] == "allow");
+    assert!(served.clone().count() == 2 && served.clone().all(|it| caged(&it)));
 }
