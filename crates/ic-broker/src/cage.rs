@@ -43,7 +43,7 @@ pub(crate) fn of_entry(
 ) -> Result<CageSpec, LaunchFault> {
     let Recipe { config, lent, judge, .. } = recipe;
     let mut plan = Plan { shown: Vec::new(), links: Vec::new(), denied: Vec::new() };
-    if let Ok(installed) = CanonicalPath::new(&lent.installed) {
+    if let Some(installed) = installed(lent, disk) {
         plan.show_if_there(&installed, Access::Read, disk);
     }
     if let Some(sandbox) = &judge.bounds.sandbox {
@@ -82,6 +82,13 @@ pub(crate) fn of_entry(
     };
     cage.unix_sockets = config.cage.unix_sockets;
     Ok(cage)
+}
+
+/// Returns where the server is installed, if it was installed by us; our home may be behind a link.
+pub(crate) fn installed(lent: &Lent, disk: &dyn Disk) -> Option<CanonicalPath> {
+    let path = AbsolutePath::new(&lent.installed).ok()?;
+    let found = follow(disk, &path, Last::Follow).ok()?;
+    found.entry.is_some().then_some(found.path)
 }
 
 /// Returns the protected path that contains `path`, unless `path` lies in the session's own sandbox.

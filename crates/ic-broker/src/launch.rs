@@ -136,8 +136,9 @@ impl Recipe {
         let Start::Command(_) = self.config.start else { return false };
         match self.write_out() {
             Ok(Launch { sight, .. }) => {
-                let sandbox = self.judge.bounds.sandbox.as_ref().map(|sandbox| &sandbox.path);
-                sight.shows_more_than(sandbox, &self.lent.installed)
+                let sandbox = self.judge.bounds.sandbox.as_ref().map(|it| it.path.clone());
+                let known = sandbox.into_iter().chain(cage::installed(&self.lent, &RealDisk));
+                sight.shows_more_than(&known.collect::<Vec<_>>())
             }
             // It cannot be started as it is.
             Err(_) => true,

@@ -42,6 +42,8 @@ pub enum ProbeError {
 
 /// Starts the server, meets it, lists its tools, and ends it whatever came of that.
 ///
+/// It reaches no other machine meanwhile, even if its entry names some.
+///
 /// It is held as a session would hold it, in directories that must exist. Must be called within a
 /// runtime. If the returned future is dropped, the server is ended too.
 pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, ProbeError> {
@@ -50,9 +52,12 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
     let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
     let host = process::Host { name: &recipe.name, launcher, roots: &roots, tasks: &tasks };
     let since = Instant::now();
-    // Nobody would record what leaves its cage, so nothing does.
-    let process::Started { running, connection, doors: _ } =
+    let process::Started { running, connection, doors } =
         process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
+    if let Some(doors) = doors {
+        // Nobody would record what leaves its cage, so nothing does: they are taken in and closed.
+        tasks.spawn(async { drop(doors.come().await) });
+    }
     let confinement = running.confinement();
     let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
     let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -126,16 +126,9 @@ impl Sight {
         Self::Cage(shown.chain(hidden).filter_map(canonical).collect())
     }
 
-    /// Returns whether the server sees more than the sandbox and what was installed for it.
-    pub(crate) fn shows_more_than(
-        &self,
-        sandbox: Option<&CanonicalPath>,
-        installed: &std::path::Path,
-    ) -> bool {
-        let is_more = |path: &CanonicalPath| {
-            let is_sandbox = sandbox.is_some_and(|sandbox| path.is_within(sandbox));
-            !is_sandbox && !path.as_path().starts_with(installed)
-        };
+    /// Returns whether the server sees more than what lies in `known`.
+    pub(crate) fn shows_more_than(&self, known: &[CanonicalPath]) -> bool {
+        let is_more = |path: &CanonicalPath| !known.iter().any(|known| path.is_within(known));
         match self {
             Self::Everything => true,
             Self::Held(_) => false,

@@ -72,6 +72,16 @@ fn a_server_reaches_the_hosts_that_its_entry_names_and_each_connection_is_record
     assert_eq!(rig.place.run(["audit", "verify"]).code, 0);
 }
 
+/// There is no log when a server is only looked at, and so no connection.
+#[test]
+fn a_server_that_is_tried_reaches_nobody_and_works_all_the_same() {
+    let rig = Rig::new().peeker(&json!({"allowedDomains": ["example.com"]}));
+    drop(rig.start_silent());
+    let tested =
+        rig.place.run(["servers", "test", "peeker", "--servers", &rig.text("servers.json")]);
+    assert!(tested.code == 0 && tested.stdout.starts_with("peeker: works"), "{tested:?}");
+}
+
 #[test]
 fn a_server_whose_entry_names_nobody_reaches_nobody() {
     let port = web_server("not for you");

@@ -258,3 +258,19 @@ fn what_a_cage_refuses_is_recorded_and_explained() {
     let violations: Vec<bool> = reasons.iter().map(is_violation).collect();
     assert_eq!(violations, [true, true, true, false, false], "{reasons:?}");
 }
+
+/// What was installed by us lies in our home, which is protected, and is seen by its own server alone.
+#[test]
+fn a_server_sees_its_own_installation() {
+    let rig = Rig::new().peeker(&json!({}));
+    rig.place.write("home/real/servers/peeker/data.txt", "its own");
+    rig.place.write("home/real/servers/other/data.txt", "another's");
+    rig.place.write("home/real/config.json", "{\"version\":1}");
+    rig.place.link("home/.ironcurtain", rig.place.path("home/real"));
+    let mut proxy = rig.start();
+    let path = |name: &str| rig.text(&format!("home/real/servers/{name}/data.txt"));
+    assert_eq!(peek(&mut proxy, &path("peeker")), Ok("its own".to_owned()), "{}", proxy.stderr());
+    assert!(peek(&mut proxy, &path("other")).is_err());
+    assert!(peek(&mut proxy, &rig.text("home/real/config.json")).is_err());
+    proxy.finish();
+}
