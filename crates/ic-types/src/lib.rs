@@ -4,7 +4,7 @@
 //! checked twice. The crate does no I/O, reads no clock and knows no policy.
 //!
 //! Reading order: [`name`], [`path`], [`host`], [`role`], [`json`], [`call`]; then the smaller
-//! [`session`], [`provider`], [`secret`], [`time`] and [`digest`].
+//! [`session`], [`provider`], [`secret`], [`time`], [`digest`] and [`mod@visible`].
 //!
 //! # Invariants
 //!
@@ -40,6 +40,7 @@ pub mod role;
 pub mod secret;
 pub mod session;
 pub mod time;
+pub mod visible;
 
 pub use call::ToolCall;
 pub use digest::Digest;
@@ -52,3 +53,4 @@ pub use role::{Category, Role, UnknownRole};
 pub use secret::Secret;
 pub use session::{EscalationId, SessionId, SessionName};
 pub use time::Timestamp;
+pub use visible::visible;

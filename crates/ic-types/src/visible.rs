@@ -1,0 +1,118 @@
+//! Text from outside, made fit for the eyes of a person: it neither drives the terminal nor hides.
+//!
+//! Says nothing about how long a text may be, nor where it is shown.
+
+use std::fmt::Write as _;
+
+/// Marks that may stand over one letter; more of them reach into the lines above and below.
+const MARKS_MAX: usize = 2;
+/// Spaces in a row; more of them push what follows to where it looks like something else.
+const SPACES_MAX: usize = 16;
+
+/// Makes visible what would drive the terminal, hide, or look like something else.
+///
+/// Control characters, bidirectional and zero-width marks, spaces that are no plain space, and
+/// characters that mean something on one machine only are written as `\u{202e}`; a long run of spaces
+/// as `\u{20}*80`. The text stands on one line.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let (mut n_marks, mut n_spaces) = (0, 0);
+    for c in text.chars() {
+        if c == ' ' {
+            n_spaces += 1;
+            continue;
+        }
+        write_spaces(&mut shown, std::mem::take(&mut n_spaces));
+        n_marks = if is_mark(c) { n_marks + 1 } else { 0 };
+        if is_harmless(c) && n_marks <= MARKS_MAX {
+            shown.push(c);
+        } else {
+            // Writing to a string cannot fail.
+            write!(shown, "{}", c.escape_unicode()).ok();
+        }
+    }
+    write_spaces(&mut shown, n_spaces);
+    shown
+}
+
+fn write_spaces(shown: &mut String, n_spaces: usize) {
+    if SPACES_MAX < n_spaces {
+        write!(shown, "\\u{{20}}*{n_spaces}").ok();
+    } else {
+        shown.extend(std::iter::repeat_n(' ', n_spaces));
+    }
+}
+
+/// Returns whether a character is seen as what it is, and moves nothing else.
+fn is_harmless(c: char) -> bool {
+    let is_hidden = matches!(
+        c,
+        // Soft hyphen, grapheme joiner, Arabic letter mark, Hangul and Mongolian fillers.
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        // Zero width, bidirectional marks and overrides, line and paragraph separators.
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+        // Fillers, variation selectors, byte order mark, interlinear annotation, replacement.
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffc}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{13430}'..='\u{1345f}'
+        // Tags and further variation selectors.
+        | '\u{e0000}'..='\u{e0fff}'
+        // What a font of this machine may show as anything, and what is no character.
+        | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' | '\u{fdd0}'..='\u{fdef}'
+    );
+    let is_no_character = u32::from(c) & 0xfffe == 0xfffe;
+    !c.is_control() && !is_hidden && !is_no_character && (c == ' ' || !c.is_whitespace())
+}
+
+/// Returns whether a character is drawn over the one before it.
+fn is_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}'
+        | '\u{64b}'..='\u{65f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
+        | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe20}'..='\u{fe2f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_could_hide_or_drive_is_shown() {
+        for (text, expected) in [
+            ("plain – ünï 日本", "plain – ünï 日本"),
+            ("e\u{301}", "e\u{301}"),
+            ("a\x1b[31mb", "a\\u{1b}[31mb"),
+            ("a\nb\tc\0", "a\\u{a}b\\u{9}c\\u{0}"),
+            ("x\u{202e}txt.exe", "x\\u{202e}txt.exe"),
+            ("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}"),
+            ("a\u{a0}b\u{3000}", "a\\u{a0}b\\u{3000}"),
+            ("\u{e0041}\u{e0b0}", "\\u{e0041}\\u{e0b0}"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("\u{fffe}\u{10ffff}", "\\u{fffe}\\u{10ffff}"),
+            ("a\u{300}\u{301}\u{302}b\u{300}", "a\u{300}\u{301}\\u{302}b\u{300}"),
+        ] {
+            assert_eq!(visible(text), expected);
+        }
+    }
+
+    #[test]
+    fn spaces_do_not_carry_text_to_another_place() {
+        assert_eq!(visible(&" ".repeat(16)), " ".repeat(16));
+        assert_eq!(visible(&format!("a{}Rule: x", " ".repeat(80))), "a\\u{20}*80Rule: x");
+        assert_eq!(visible(&format!("a{}", " ".repeat(17))), "a\\u{20}*17");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_shown_is_harmless(text in any::<String>()) {
+            let shown = visible(&text);
+            prop_assert!(shown.chars().all(is_harmless), "{shown:?}");
+            prop_assert_eq!(visible(&shown), shown.clone(), "showing it again changes nothing");
+        }
+    }
+}
