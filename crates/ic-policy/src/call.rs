@@ -88,6 +88,8 @@ pub struct PathValue {
 /// What was found at a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileState {
+    /// What it is.
+    pub kind: FileKind,
     /// The device that the file is on.
     pub device: u64,
     /// Its number on that device.
@@ -98,6 +100,17 @@ pub struct FileState {
     pub modified_s: i64,
     /// The nanoseconds of that second.
     pub modified_ns: i64,
+}
+
+/// What is at a path; nobody may take a directory for a file in it, nor the other way round.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else: a link that is judged as itself, a socket, a device, a pipe.
+    Other,
 }
 
 /// A URL in canonical form and where it leads.
@@ -187,6 +200,19 @@ impl ResolvedCall {
     }
 }
 
+// === impl FileKind ===
+
+impl FileKind {
+    /// Returns the word for it in resolved values.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Other => "other",
+        }
+    }
+}
+
 // === impl Value ===
 
 impl Value {
@@ -212,6 +238,7 @@ impl Value {
             Self::Path(value) => {
                 object.insert("path", value.path.to_string());
                 if let Some(state) = value.state {
+                    object.insert("kind", state.kind.as_str());
                     object.insert("device", state.device);
                     object.insert("inode", state.inode);
                     object.insert("bytes", state.bytes);

@@ -15,7 +15,7 @@ use crate::finding::{Authority, DEFAULT_DENY, Finding, RuleRef, Structural};
 use crate::index::RuleId;
 use crate::policy::Policy;
 use crate::rule::{Hold, Rule};
-use crate::verdict::{Ruling, Verdict};
+use crate::verdict::{Cause, Ruling, Verdict};
 
 /// Decides about `call`.
 pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict {
@@ -24,14 +24,15 @@ pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict
         // INVARIANT: `explain` always finds something; an empty list would be a bug, so it denies.
         return deny_by_default(policy, call);
     };
-    let roles = match decisive.effect {
-        Effect::Escalate => escalated_roles(&findings, &call),
-        Effect::Allow | Effect::Deny => Vec::new(),
+    let (roles, causes) = match decisive.effect {
+        Effect::Escalate => (escalated_roles(&findings, &call), causes(&findings, policy)),
+        Effect::Allow | Effect::Deny => (Vec::new(), Vec::new()),
     };
     let ruling = Ruling {
         rule: decisive.authority.name(policy),
         reason: decisive.reason(policy),
         roles,
+        causes,
         policy_hash: policy.hash(),
     };
     Verdict::new(decisive.effect, call, ruling)
@@ -373,11 +374,26 @@ fn escalated_roles(findings: &[Finding], call: &ResolvedCall) -> Vec<Role> {
     call.roles().iter().map(|entry| entry.role).filter(|role| escalated(*role)).collect()
 }
 
+/// Returns everything that escalates, each with the role that it is about.
+fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
+    let escalating = findings.iter().filter(|finding| finding.effect == Effect::Escalate);
+    let cause = |finding: &Finding| Cause {
+        rule: finding.authority.name(policy),
+        role: finding.role,
+        structural: match finding.authority {
+            Authority::Structural(structural) => Some(structural),
+            Authority::Rule(_) | Authority::Default => None,
+        },
+    };
+    escalating.map(cause).collect()
+}
+
 fn deny_by_default(policy: &Policy, call: ResolvedCall) -> Verdict {
     let ruling = Ruling {
         rule: Arc::from(DEFAULT_DENY),
         reason: Arc::from("nothing speaks for the call"),
         roles: Vec::new(),
+        causes: Vec::new(),
         policy_hash: policy.hash(),
     };
     Verdict::new(Effect::Deny, call, ruling)

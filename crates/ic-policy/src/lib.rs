@@ -42,8 +42,8 @@ pub use artifact::{ArtifactError, ExpectedDecision, Scenario, Scenarios, Source}
 pub use bounds::{Bounds, Containment, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
 pub use builtin::Builtin;
 pub use call::{
-    FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RoleValues, Standing,
-    UnannotatedPath, UrlValue, Value,
+    FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RoleValues,
+    Standing, UnannotatedPath, UrlValue, Value,
 };
 pub use decide::{decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
@@ -53,6 +53,6 @@ pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources};
 pub use rule::Rule;
 pub use verdict::{
-    Answer, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,
+    Answer, Cause, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,
     Settled, Ticket, Verdict,
 };

@@ -10,6 +10,7 @@ use ic_types::{Digest, EscalationId, Json, Object, Role, SessionId, Timestamp};
 
 use crate::call::ResolvedCall;
 use crate::effect::Effect;
+use crate::finding::Structural;
 
 /// What the policy says about a call.
 #[derive(Debug)]
@@ -118,7 +119,22 @@ pub struct Escalation {
     rule: Arc<str>,
     reason: Arc<str>,
     roles: Vec<Role>,
+    causes: Vec<Cause>,
     policy_hash: Digest,
+}
+
+/// One thing that asks for a person.
+///
+/// An escalation names the first of them as its rule; an approval that is to hold for other calls
+/// has to look at all of them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Cause {
+    /// The rule or invariant.
+    pub rule: Arc<str>,
+    /// The role that it is about; `None` if it is about the call as a whole.
+    pub role: Option<Role>,
+    /// The invariant, if it is one.
+    pub structural: Option<Structural>,
 }
 
 /// What a question is about besides the call: who asks, of which server, until when.
@@ -232,14 +248,14 @@ impl Verdict {
     }
 
     pub(crate) fn new(effect: Effect, call: ResolvedCall, ruling: Ruling) -> Self {
-        let Ruling { rule, reason, roles, policy_hash } = ruling;
+        let Ruling { rule, reason, roles, causes, policy_hash } = ruling;
         match effect {
             Effect::Allow => {
                 let decided_by = DecidedBy::Policy;
                 Self::Allow(Permit::mint(call, Grounds { rule, reason, policy_hash, decided_by }))
             }
             Effect::Escalate => {
-                Self::Escalate(Escalation { call, rule, reason, roles, policy_hash })
+                Self::Escalate(Escalation { call, rule, reason, roles, causes, policy_hash })
             }
             Effect::Deny => Self::Deny(Denial { call, rule, reason, policy_hash }),
         }
@@ -251,6 +267,7 @@ pub(crate) struct Ruling {
     pub(crate) rule: Arc<str>,
     pub(crate) reason: Arc<str>,
     pub(crate) roles: Vec<Role>,
+    pub(crate) causes: Vec<Cause>,
     pub(crate) policy_hash: Digest,
 }
 
@@ -318,6 +335,11 @@ impl Escalation {
     /// Returns the roles that a person has to decide about.
     pub fn roles(&self) -> &[Role] {
         &self.roles
+    }
+
+    /// Returns everything that asks for a person, in the order in which it was found.
+    pub fn causes(&self) -> &[Cause] {
+        &self.causes
     }
 
     /// Returns the policy that was in force.

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use ic_policy::FileState;
+use ic_policy::{FileKind, FileState};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 
 /// What resolving may ask of a disk.
@@ -184,6 +184,11 @@ fn kind_of(file_type: FileType) -> Kind {
 fn entry_of(stat: &rustix::fs::Stat) -> Entry {
     let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
     let state = FileState {
+        kind: match kind {
+            Kind::File => FileKind::File,
+            Kind::Directory => FileKind::Directory,
+            Kind::Link | Kind::Other => FileKind::Other,
+        },
         device: stat.st_dev,
         inode: stat.st_ino,
         bytes: u64::try_from(stat.st_size).unwrap_or(0),

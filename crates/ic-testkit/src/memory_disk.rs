@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ic_policy::FileState;
+use ic_policy::{FileKind, FileState};
 use ic_resolve::{Disk, Entry, Kind};
 
 /// A disk in memory.
@@ -102,14 +102,15 @@ impl MemoryDisk {
 impl Disk for MemoryDisk {
     fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
         let Some((path, node)) = self.find(path, 40)? else { return Ok(None) };
-        let (kind, bytes) = match node {
-            Node::Directory => (Kind::Directory, 0),
-            Node::File(bytes) => (Kind::File, bytes.len() as u64),
-            Node::Link(target) => (Kind::Link, target.as_os_str().len() as u64),
+        let (kind, state_kind, bytes) = match node {
+            Node::Directory => (Kind::Directory, FileKind::Directory, 0),
+            Node::File(bytes) => (Kind::File, FileKind::File, bytes.len() as u64),
+            Node::Link(target) => (Kind::Link, FileKind::Other, target.as_os_str().len() as u64),
             Node::Forbidden => return Err(io::ErrorKind::PermissionDenied.into()),
         };
         let inode = self.nodes.keys().position(|other| *other == path).unwrap_or(0) as u64;
-        let state = FileState { device: 1, inode, bytes, modified_s: 0, modified_ns: 0 };
+        let state =
+            FileState { kind: state_kind, device: 1, inode, bytes, modified_s: 0, modified_ns: 0 };
         Ok(Some(Entry { kind, state }))
     }
 

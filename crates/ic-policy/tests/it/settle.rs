@@ -100,6 +100,7 @@ fn an_approval_of_another_question_asks_again() {
     let other_file = escalation_in(ASK, |parts| match &mut parts.roles[0].values[0] {
         Value::Path(path) => {
             path.state = Some(ic_policy::FileState {
+                kind: ic_policy::FileKind::File,
                 device: 1,
                 inode: 2,
                 bytes: 3,
@@ -126,4 +127,28 @@ fn an_approval_of_another_question_asks_again() {
         change(&mut ticket);
         asks_again(escalation(), &ticket, &approved);
     }
+}
+
+/// An invariant without a role is found beside the one that is named first.
+#[test]
+fn an_escalation_names_everything_that_asks() {
+    let escalation = escalation_in(ASK, |parts| {
+        parts.roles[0].values = vec![crate::world::value(Role::WritePath, "/h/.bashrc")];
+        parts.standing = ic_policy::Standing::Draft;
+    });
+    let causes: Vec<_> =
+        escalation.causes().iter().map(|it| (&*it.rule, it.role, it.structural)).collect();
+    assert_eq!(
+        causes,
+        [
+            (
+                "structural-host-executes",
+                Some(Role::WritePath),
+                Some(ic_policy::Structural::HostExecutes)
+            ),
+            ("structural-draft", None, Some(ic_policy::Structural::Draft)),
+            ("ask", Some(Role::WritePath), None),
+        ]
+    );
+    assert_eq!(escalation.rule(), "structural-host-executes");
 }
