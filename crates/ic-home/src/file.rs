@@ -61,6 +61,18 @@ pub fn read(path: impl AsRef<Path>, bytes_max: u64) -> Result<Option<Vec<u8>>, F
     read_with(path.as_ref(), bytes_max, OFlags::NOFOLLOW)
 }
 
+/// Reads the regular file at `path` like [`read`], and refuses one that another user owns.
+///
+/// For files that say something in our name.
+pub fn read_own(path: impl AsRef<Path>, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError> {
+    let path = path.as_ref();
+    let us = rustix::process::geteuid().as_raw();
+    read_if(path, bytes_max, OFlags::NOFOLLOW, |stat| match stat.st_uid == us {
+        true => Ok(()),
+        false => Err(FileError::NotOurs { path: path.to_owned(), owner: stat.st_uid, us }),
+    })
+}
+
 /// Reads a regular file that a person pointed us to, at most `bytes_max` of it; links are followed.
 ///
 /// A path through something that is no directory counts as absent, like one to nothing.
@@ -77,6 +89,16 @@ pub fn read_following(
 }
 
 fn read_with(path: &Path, bytes_max: u64, flags: OFlags) -> Result<Option<Vec<u8>>, FileError> {
+    read_if(path, bytes_max, flags, |_| Ok(()))
+}
+
+/// Reads a regular file if `check` has nothing against it.
+fn read_if(
+    path: &Path,
+    bytes_max: u64,
+    flags: OFlags,
+    check: impl FnOnce(&Stat) -> Result<(), FileError>,
+) -> Result<Option<Vec<u8>>, FileError> {
     let failed = |source: io::Error| FileError::system(Doing::Read, path, source);
     // Not blocking: opening a pipe would wait for somebody to write to it.
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -89,6 +111,7 @@ fn read_with(path: &Path, bytes_max: u64, flags: OFlags) -> Result<Option<Vec<u8
         Err(error) => return Err(failed(error.into())),
     };
     let stat = regular(&fd, Doing::Read, path)?;
+    check(&stat)?;
     let too_long = || FileError::TooLong { path: path.to_owned(), bytes_max };
     let bytes = u64::try_from(stat.st_size).unwrap_or(0);
     if bytes_max < bytes {
@@ -168,6 +191,13 @@ pub fn replace_unsynced(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), File
 /// Makes a file of `bytes` at `path`, where nothing may be yet; it is complete or it is absent.
 pub fn create_new(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), FileError> {
     put(path.as_ref(), bytes, Existing::Keep, Durability::Synced)
+}
+
+/// Makes a file like [`create_new`], without waiting for the disk.
+///
+/// For what is of no use after a crash of the machine.
+pub fn create_new_unsynced(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), FileError> {
+    put(path.as_ref(), bytes, Existing::Keep, Durability::Unsynced)
 }
 
 /// Opens the regular file at `path` to append to it, and to read it; makes it if it is not there.

@@ -80,9 +80,34 @@ impl Home {
         self.sessions().join(id.as_str())
     }
 
+    /// Returns the directory of a session's questions and their answers.
+    pub fn escalations(&self, id: &SessionId) -> PathBuf {
+        self.session(id).join("escalations")
+    }
+
+    /// Returns the file of a session's grants.
+    pub fn grants(&self, id: &SessionId) -> PathBuf {
+        self.session(id).join("grants.json")
+    }
+
     /// Returns the directory in which running sessions are listed.
     pub fn registry(&self) -> PathBuf {
         self.at("registry")
+    }
+
+    /// Returns the lock that is held while the list of running sessions is changed.
+    pub fn registry_lock(&self) -> PathBuf {
+        self.registry().join("registry.lock")
+    }
+
+    /// Returns the entry of a running session.
+    pub fn session_entry(&self, id: &SessionId) -> PathBuf {
+        self.registry().join(format!("session-{id}.json"))
+    }
+
+    /// Returns the lock that says that somebody at process `pid` answers questions.
+    pub fn desk_lock(&self, pid: u32) -> PathBuf {
+        self.registry().join(format!("desk-{pid}.lock"))
     }
 
     /// Returns the directory of our own logs.
@@ -131,7 +156,12 @@ mod tests {
             (home.audit_key(), "keys/audit.key"),
             (home.sessions(), "sessions"),
             (home.session(&session), "sessions/2026-11-15-00-00-00-123-aaaa"),
+            (home.escalations(&session), "sessions/2026-11-15-00-00-00-123-aaaa/escalations"),
+            (home.grants(&session), "sessions/2026-11-15-00-00-00-123-aaaa/grants.json"),
             (home.registry(), "registry"),
+            (home.registry_lock(), "registry/registry.lock"),
+            (home.session_entry(&session), "registry/session-2026-11-15-00-00-00-123-aaaa.json"),
+            (home.desk_lock(17), "registry/desk-17.lock"),
             (home.logs(), "logs"),
             (home.audit(), "audit"),
             (home.index(), "sessions/index.json"),

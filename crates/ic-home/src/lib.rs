@@ -6,7 +6,7 @@
 //! Reading order: [`environment`] says where the home is and which keys there are, [`layout`] what
 //! is where in it, [`mod@file`] how files there are read and written, [`scratch`] what is there for
 //! the moment, [`lock`] how processes take turns, [`config`] what the user wants, [`migrate`] what is
-//! taken over from the other program, [`clock`] what time it is.
+//! taken over from the other program, [`clock`] what time it is, [`process`] who is running.
 //!
 //! # Invariants
 //!
@@ -44,6 +44,7 @@ pub mod layout;
 pub mod lock;
 pub mod migrate;
 mod prepare;
+pub mod process;
 pub mod random;
 pub mod scratch;
 mod temporary;
@@ -55,4 +56,5 @@ pub use environment::Environment;
 pub use file::FileError;
 pub use layout::{Home, HomeError, Look};
 pub use lock::Lock;
+pub use process::Process;
 pub use scratch::Scratch;

@@ -9,7 +9,8 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::file::{self, Doing, FileError};
 
@@ -44,6 +45,23 @@ impl Lock {
     /// Takes the lock at `path`, or returns `None` if somebody else holds it.
     pub fn try_acquire(path: impl AsRef<Path>) -> Result<Option<Self>, FileError> {
         Self::take(path.as_ref(), Busy::GiveUp)
+    }
+
+    /// Returns whether somebody holds the lock at `path`; makes no file, and holds nobody up.
+    pub fn is_held(path: impl AsRef<Path>) -> Result<bool, FileError> {
+        let path = path.as_ref();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(FileError::system(Doing::Lock, path, error)),
+        };
+        // Shared, so that two who look at the same time do not take each other for the holder.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(FileError::system(Doing::Lock, path, error)),
+        }
     }
 
     /// Returns the path of the lock file.
@@ -82,7 +100,7 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     let held = rustix::fs::fstat(file)?;
     match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => Ok((found.st_dev, found.st_ino) == (held.st_dev, held.st_ino)),
-        Err(rustix::io::Errno::NOENT) => Ok(false),
+        Err(Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

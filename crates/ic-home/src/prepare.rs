@@ -126,7 +126,9 @@ impl Home {
             tidy_up(&root.join(name))?;
         }
         for session in file::own_names(&root.join("sessions"))? {
-            sweep(&root.join("sessions").join(session))?;
+            let session = root.join("sessions").join(session);
+            sweep(&session)?;
+            sweep(&session.join("escalations"))?;
         }
         Ok(())
     }

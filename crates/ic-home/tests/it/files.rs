@@ -206,3 +206,31 @@ fn names_need_not_be_text() {
     assert_eq!(file::names(&odd).unwrap().unwrap(), ["file"]);
     assert_eq!(file::names(place.path().join("missing")).unwrap(), None);
 }
+
+#[test]
+fn what_another_user_wrote_does_not_speak_for_us() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("file");
+    fs::write(&path, "yes").unwrap();
+    assert_eq!(file::read_own(&path, MAX).unwrap().unwrap(), b"yes");
+    assert_eq!(file::read_own(place.path().join("nothing"), MAX).unwrap(), None);
+    symlink("file", place.path().join("link")).unwrap();
+    assert!(matches!(file::read_own(place.path().join("link"), MAX), Err(FileError::Link { .. })));
+    if !crate::is_root() {
+        eprintln!("SKIPPED: only root can give a file to another user");
+        return;
+    }
+    std::os::unix::fs::chown(&path, Some(65532), None).unwrap();
+    assert!(matches!(file::read_own(&path, MAX), Err(FileError::NotOurs { owner: 65532, .. })));
+}
+
+#[test]
+fn the_first_of_two_new_files_stands() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("file");
+    file::create_new_unsynced(&path, b"first").unwrap();
+    let second = file::create_new_unsynced(&path, b"second");
+    assert!(matches!(second, Err(FileError::Exists { .. })), "{second:?}");
+    assert_eq!((fs::read(&path).unwrap().as_slice(), mode(&path)), (&b"first"[..], 0o600));
+    assert_eq!(names(place.path()), ["file"], "nothing is left over");
+}

@@ -76,12 +76,13 @@ fn temporary_files_that_were_left_over_are_removed() {
     let root = place.path().join("home");
     home(&root).prepare().unwrap();
     let session = root.join("sessions/s1");
-    fs::create_dir(&session).unwrap();
+    let escalations = session.join("escalations");
+    fs::create_dir_all(&escalations).unwrap();
     let name =
         |pid: u32, digit: char| format!(".ironcurtain-tmp.{pid}.{}", digit.to_string().repeat(32));
     let (us, gone) = (std::process::id(), i32::MAX.unsigned_abs());
     let old = SystemTime::now() - Duration::from_hours(2);
-    for directory in [root.clone(), root.join("keys"), session.clone()] {
+    for directory in [root.clone(), root.join("keys"), session.clone(), escalations.clone()] {
         fs::write(directory.join(name(gone, '0')), "").unwrap();
         fs::write(directory.join(name(us, '1')), "").unwrap();
         let aged = fs::File::create(directory.join(name(us, '2'))).unwrap();
@@ -93,9 +94,12 @@ fn temporary_files_that_were_left_over_are_removed() {
     symlink("mine.tmp", root.join(name(gone, '4'))).unwrap();
 
     home(&root).prepare().unwrap();
-    for directory in [root.join("keys"), session] {
+    fs::rename(&escalations, root.join("keys/escalations")).unwrap();
+    for directory in [root.join("keys/escalations"), session] {
         assert_eq!(names(&directory), [name(us, '1'), "mine.tmp".to_owned()]);
     }
+    fs::remove_dir_all(root.join("keys/escalations")).unwrap();
+    assert_eq!(names(root.join("keys")), [name(us, '1'), "mine.tmp".to_owned()]);
     let left = names(&root).into_iter().filter(|it| !FIXED.contains(&it.as_str()));
     let mut expected = vec![name(gone, '3'), name(gone, '4'), name(us, '1'), "mine.tmp".to_owned()];
     expected.sort();

@@ -86,3 +86,22 @@ fn a_lock_is_a_file_of_ours() {
     assert!(Lock::acquire(at("missing/lock")).is_err());
     assert!(!at("elsewhere").exists());
 }
+
+#[test]
+fn whether_it_is_held_can_be_asked_without_holding_it() {
+    let place = tempdir().unwrap();
+    let path = place.path().join("lock");
+    assert!(!Lock::is_held(&path).unwrap());
+    assert!(!path.exists(), "asking makes no file");
+    let held = Lock::acquire(&path).unwrap();
+    assert!(Lock::is_held(&path).unwrap());
+    drop(held);
+    assert!(!Lock::is_held(&path).unwrap(), "the file alone holds nothing");
+    // Whoever asks at the same time is no holder.
+    let asking = fs::File::open(&path).unwrap();
+    asking.lock_shared().unwrap();
+    assert!(!Lock::is_held(&path).unwrap());
+    fs::remove_file(&path).unwrap();
+    symlink("elsewhere", &path).unwrap();
+    assert!(Lock::is_held(&path).is_err());
+}

@@ -17,6 +17,7 @@ mod migrations;
 mod mistakes;
 mod schemas;
 mod scratches;
+mod watches;
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
