@@ -35,12 +35,20 @@ pub(crate) fn of_view(view: &View, lent: &Lent, rung: Rung, disk: &dyn Disk) -> 
     cage
 }
 
+/// The cage of a server that is not ours.
+#[derive(Debug)]
+pub(crate) struct StrangersCage {
+    pub(crate) spec: CageSpec,
+    /// What would have to be hidden, and is not there yet.
+    pub(crate) absent: Vec<CanonicalPath>,
+}
+
 /// Returns the cage of a server that is not ours.
 pub(crate) fn of_entry(
     recipe: &Recipe,
     allowed: Option<&Allowed>,
     disk: &dyn Disk,
-) -> Result<CageSpec, LaunchFault> {
+) -> Result<StrangersCage, LaunchFault> {
     let Recipe { config, lent, judge, .. } = recipe;
     let mut plan = Plan { shown: Vec::new(), links: Vec::new(), denied: Vec::new() };
     if let Some(installed) = installed(lent, disk) {
@@ -65,12 +73,13 @@ pub(crate) fn of_entry(
     for written in &config.cage.paths {
         plan.add(written, recipe, disk)?;
     }
-    let seen = plan.seen();
-    let mut cage = empty(lent);
-    cage.hidden = hidden(&seen, &judge.bounds.protected, disk);
+    let seen = plan.seen(disk);
     let never = plan.denied.iter().filter(|(key, _)| *key == PathKey::DenyRead);
-    let never = never.map(|(_, path)| path).filter(|path| is_in(path, &seen));
-    cage.hidden.extend(never.map(|path| path.as_path().to_owned()));
+    let never = never.map(|(_, path)| path).chain(&judge.bounds.protected);
+    let never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    let mut cage = empty(lent);
+    cage.hidden = hidden(&seen, &never, disk);
+    let absent = never.into_iter().filter(|path| kind(path, disk).is_none()).collect();
     cage.links = plan.links;
     cage.seen = seen;
     cage.network = match allowed {
@@ -81,7 +90,7 @@ pub(crate) fn of_entry(
         None => Network::None,
     };
     cage.unix_sockets = config.cage.unix_sockets;
-    Ok(cage)
+    Ok(StrangersCage { spec: cage, absent })
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.
@@ -221,10 +230,7 @@ impl Plan {
             PathKey::AllowRead => Access::Read,
             PathKey::AllowWrite => Access::Write,
             PathKey::DenyRead | PathKey::DenyWrite => {
-                // What is not there cannot be covered; whoever may write there makes it itself.
-                if found.entry.is_some() {
-                    self.denied.push((written.key, found.path));
-                }
+                self.denied.push((written.key, found.path));
                 return Ok(());
             }
         };
@@ -262,7 +268,7 @@ impl Plan {
     }
 
     /// Returns what is seen, what is forbidden taken away.
-    fn seen(&self) -> Vec<Seen> {
+    fn seen(&self, disk: &dyn Disk) -> Vec<Seen> {
         let is = |key: PathKey, path: &CanonicalPath| {
             self.denied.iter().any(|(it, above)| *it == key && path.is_within(above))
         };
@@ -275,7 +281,9 @@ impl Plan {
             seen.push(shown(path, access));
         }
         for (key, path) in &self.denied {
-            let is_new = seen.iter().all(|it| it.path != path.as_path());
+            // What is not there cannot be kept; whoever may write there makes it itself.
+            let is_new =
+                seen.iter().all(|it| it.path != path.as_path()) && kind(path, disk).is_some();
             if *key == PathKey::DenyWrite && is_new && is_in(path, &seen) {
                 seen.push(shown(path, Access::Read));
             }
@@ -355,10 +363,12 @@ mod tests {
                 (PathKey::DenyWrite, path("/a/ro")),
                 (PathKey::DenyRead, path("/a/never")),
                 (PathKey::DenyWrite, path("/c")),
+                (PathKey::DenyWrite, path("/a/absent")),
             ],
         };
+        let disk = MemoryDisk::new().dir("/a/ro").dir("/a/never").dir("/c");
         let seen: Vec<(String, Access)> = plan
-            .seen()
+            .seen(&disk)
             .into_iter()
             .map(|seen| (seen.path.display().to_string(), seen.access))
             .collect();

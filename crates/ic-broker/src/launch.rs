@@ -178,7 +178,7 @@ impl Recipe {
                     let allowed = cage::hosts(&self.config)?;
                     let cage = cage::of_entry(self, allowed.as_ref(), &RealDisk)?;
                     let sight = Sight::of_cage(&cage);
-                    let spec = command(line, &self.lent, Hold::Caged(rung, cage))?;
+                    let spec = command(line, &self.lent, Hold::Caged(rung, cage.spec))?;
                     Ok(Launch { spec, sight, allowed })
                 }
             },

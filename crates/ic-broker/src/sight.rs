@@ -3,11 +3,13 @@
 //! Whether a call may be made was decided before; this is about whether a server can serve it at all.
 //! Nothing is opened here.
 
-use ic_confine::{Access, CageSpec};
+use ic_confine::Access;
 use ic_policy::{ResolvedCall, Value};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
 use ic_types::{CanonicalPath, Role};
+
+use crate::cage::{StrangersCage, kind};
 
 /// What a running server reaches.
 #[derive(Clone, Debug)]
@@ -17,7 +19,11 @@ pub(crate) enum Sight {
     /// The directories that our own filesystem server holds.
     Held(Vec<HeldDirectory>),
     /// What a cage shows.
-    Cage(Vec<Shown>),
+    Cage {
+        shown: Vec<Shown>,
+        /// What would be hidden if it had been there.
+        absent: Vec<CanonicalPath>,
+    },
 }
 
 /// A directory of the view of our own server, as it was when the server was started.
@@ -117,13 +123,23 @@ impl Sight {
     }
 
     /// Notes what a cage shows.
-    pub(crate) fn of_cage(cage: &CageSpec) -> Self {
-        let shown = cage.seen.iter().map(|seen| (&seen.path, Some(seen.access)));
-        let hidden = cage.hidden.iter().map(|path| (path, None));
+    pub(crate) fn of_cage(cage: &StrangersCage) -> Self {
+        let shown = cage.spec.seen.iter().map(|seen| (&seen.path, Some(seen.access)));
+        let hidden = cage.spec.hidden.iter().map(|path| (path, None));
         let canonical = |(path, access): (&std::path::PathBuf, _)| {
             Some(Shown { path: CanonicalPath::new(path).ok()?, access })
         };
-        Self::Cage(shown.chain(hidden).filter_map(canonical).collect())
+        let shown = shown.chain(hidden).filter_map(canonical).collect();
+        Self::Cage { shown, absent: cage.absent.clone() }
+    }
+
+    /// Returns something that the server sees by now and that would be hidden from it, had it been
+    /// there when it was started.
+    pub(crate) fn appeared(&self, disk: &dyn Disk) -> Option<&CanonicalPath> {
+        match self {
+            Self::Everything | Self::Held(_) => None,
+            Self::Cage { absent, .. } => absent.iter().find(|path| kind(path, disk).is_some()),
+        }
     }
 
     /// Returns whether the server sees more than what lies in `known`.
@@ -132,7 +148,7 @@ impl Sight {
         match self {
             Self::Everything => true,
             Self::Held(_) => false,
-            Self::Cage(shown) => {
+            Self::Cage { shown, .. } => {
                 shown.iter().any(|shown| shown.access.is_some() && is_more(&shown.path))
             }
         }
@@ -143,7 +159,7 @@ impl Sight {
         judged.iter().find(|judged| match self {
             Self::Everything => false,
             Self::Held(held) => !holds(held, judged, disk),
-            Self::Cage(shown) => !shows(shown, judged),
+            Self::Cage { shown, .. } => !shows(shown, judged),
         })
     }
 }
@@ -198,7 +214,7 @@ mod tests {
     #[test]
     fn a_cage_serves_what_it_shows_with_the_access_that_is_needed() {
         let shown = |text, access| Shown { path: path(text), access };
-        let sight = Sight::Cage(vec![
+        let shown = vec![
             shown("/a", Some(Access::Write)),
             shown("/a/ro", Some(Access::Read)),
             shown("/a/ro/rw", Some(Access::Write)),
@@ -206,7 +222,8 @@ mod tests {
             shown("/b", Some(Access::Read)),
             shown("/c", Some(Access::Read)),
             shown("/c", None),
-        ]);
+        ];
+        let sight = Sight::Cage { shown, absent: Vec::new() };
         for (text, reads, writes) in [
             ("/a/x", true, true),
             ("/a", true, true),

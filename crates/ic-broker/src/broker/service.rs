@@ -45,6 +45,14 @@ impl Broker {
         (server, live): (&Arc<Server>, Arc<Live>),
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
+        if let Some(path) = live.sight.appeared(&RealDisk) {
+            // SECURITY: nothing covers it in the cage that runs; in the next one something will.
+            let why = format!("`{path}` appeared, which this server must not see");
+            live.connection.end(&why);
+            let reason = format!("the server `{}` is started anew: {why}; try again", server.name);
+            let refusal = Refusal::structural(RefusalKind::Denied, "server-unavailable", reason);
+            return Err(NoService::Refused(refusal));
+        }
         let judged = Judged::of(permit.call());
         let Some(lacking) = live.sight.lacks(&judged, &RealDisk) else {
             return Ok(Service::Standing(live));

@@ -254,7 +254,7 @@ fn check_serves(proxy: &mut Proxy, after: &str) {
 
 /// Waits until something has happened that nobody tells us.
 #[track_caller]
-fn until(what: &str, has_happened: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut has_happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !has_happened() {
         assert!(Instant::now() < deadline, "in vain: {what}");

@@ -193,3 +193,27 @@ fn many_at_once_are_all_served_and_nothing_is_left() {
     proxy.finish();
     assert_eq!(running(&rig.text("outside")), 0);
 }
+
+/// The built-in policy: Downloads is free, Documents is read.
+#[test]
+fn what_the_default_policy_allows_works_in_a_cage() {
+    let place = crate::place();
+    place.write("home/Downloads/a.txt", "a");
+    place.write("home/Documents/d.txt", "d");
+    let mut proxy = ic_testkit::Proxy::start(&place, &[]);
+    proxy.initialize();
+    let path = |relative: &str| place.path(relative).to_str().unwrap().to_owned();
+    let mut call =
+        |tool: &str, arguments: Value| proxy.call(&format!("filesystem__{tool}"), &arguments);
+    let (a, b) = (path("home/Downloads/a.txt"), path("home/Downloads/b.txt"));
+    assert_eq!(call("read_text_file", json!({"path": a})).good(), "a");
+    assert_eq!(call("read_text_file", json!({"path": path("home/Documents/d.txt")})).good(), "d");
+    call("write_file", json!({"path": b, "content": "b"})).good();
+    call("delete_file", json!({"path": a})).good();
+    assert!(!place.path("home/Downloads/a.txt").exists());
+    assert_eq!(fs::read_to_string(&b).unwrap(), "b");
+    let written = call("write_file", json!({"path": path("home/Documents/x"), "content": "x"}));
+    assert!(written.bad().starts_with("ESCALATION REQUIRED: "), "{}", written.text());
+    assert!(!place.path("home/Documents/x").exists());
+    proxy.finish();
+}

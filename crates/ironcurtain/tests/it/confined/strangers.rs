@@ -274,3 +274,22 @@ fn a_server_sees_its_own_installation() {
     assert!(peek(&mut proxy, &rig.text("home/real/config.json")).is_err());
     proxy.finish();
 }
+
+/// A cage covers what is there when it is made.
+#[test]
+fn a_server_is_started_anew_when_something_protected_appears_in_what_it_sees() {
+    let rig = Rig::new();
+    rig.place.write("home/.config/app", "seen");
+    let rig = rig.peeker(&filesystem(&json!({"allowRead": ["~/.config"]})));
+    let mut proxy = rig.start();
+    assert_eq!(peek(&mut proxy, &rig.text("home/.config/app")), Ok("seen".to_owned()));
+    let token = rig.place.write("home/.config/gh/hosts.yml", "a token");
+    let token = token.to_str().unwrap();
+    let told = peek(&mut proxy, token).unwrap_err();
+    assert!(told.contains("appeared, which this server must not see"), "{told}");
+    // Until it runs again, the answer is that it does not.
+    let app = rig.text("home/.config/app");
+    crate::proxy::until("the server runs again", || peek(&mut proxy, &app).is_ok());
+    assert!(peek(&mut proxy, token).is_err());
+    proxy.finish();
+}
