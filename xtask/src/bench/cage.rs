@@ -36,7 +36,7 @@ host, port, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 for _ in range(n):
     before = time.perf_counter_ns()
     with socket.create_connection((host, port)) as it:
-        it.sendall(b'x')
+        it.sendall(b'\\0')
         it.recv(1)
     print(time.perf_counter_ns() - before)
 ";
