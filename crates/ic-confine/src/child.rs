@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use crate::doors::DoorsToCome;
-use crate::launch::SWEEP_MAX;
+use crate::launch::{EXIT_LAUNCHER, SWEEP_MAX};
 use crate::rung::Rung;
 use crate::table;
 
@@ -114,8 +114,9 @@ impl ChildHandle {
     /// one that was killed itself with a signal. May be dropped and called again, also after the end.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.guard.wait().await?;
-        // A guard catches what can be caught, and then ends with a code.
-        if self.end == End::Ahead && status.signal().is_some() {
+        // A guard catches what can be caught, and then ends with a code of its own if it left anything.
+        let has_failed = status.code() == Some(EXIT_LAUNCHER.into());
+        if self.end == End::Ahead && (has_failed || status.signal().is_some()) {
             self.sweep();
         }
         self.end = End::Seen;

@@ -6,6 +6,7 @@
 mod become_server;
 pub(crate) mod cage;
 pub(crate) mod check;
+mod covers;
 mod descriptors;
 mod guard;
 mod signals;
@@ -16,7 +17,9 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use rustix::process::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags};
 
 use crate::chain;
 use crate::orders::Order;
@@ -27,6 +30,9 @@ pub(crate) use guard::SWEEP_MAX;
 /// The exit code of a launcher that ended its program because the cage used too much memory or had
 /// too many processes.
 pub const EXIT_EXCESS: u8 = 124;
+/// The exit code of a launcher that ended its program because somebody replaced, outside, a file or
+/// directory that the cage hides or keeps from being written.
+pub const EXIT_SHIFTED: u8 = 123;
 /// The exit code of a launcher that failed itself, or left something running.
 pub const EXIT_LAUNCHER: u8 = 125;
 /// The exit code of a launcher whose program could not be run.
@@ -37,7 +43,7 @@ pub const EXIT_NO_PROGRAM: u8 = 127;
 /// Runs a launcher with the `words` that follow [`LAUNCH`] on the command line.
 ///
 /// It ends as the server ended, with 128 and the signal's number if a signal killed it; the codes of
-/// a launcher's own troubles are [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
+/// a launcher's own troubles are [`EXIT_SHIFTED`], [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
 /// [`EXIT_NO_PROGRAM`].
 ///
 /// [`LAUNCH`]: crate::LAUNCH
@@ -126,6 +132,18 @@ impl LaunchError {
 /// Names what was being done when the system said no.
 fn cannot<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> LaunchError {
     move |source| LaunchError::System { doing, source: source.into() }
+}
+
+/// Holds this process, so that others can tell whether it lives.
+fn hold_ourselves() -> Result<OwnedFd, LaunchError> {
+    rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())
+        .map_err(cannot("hold ourselves"))
+}
+
+/// Returns whether the process that is held lives.
+fn is_alive(held: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&now)) == Ok(0)
 }
 
 /// Checks that `parent` still is the parent of this process.

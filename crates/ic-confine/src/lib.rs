@@ -54,7 +54,9 @@ mod table;
 pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
-pub use launch::{EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, run_launcher};
+pub use launch::{
+    EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
+};
 pub use orders::LAUNCH;
 pub use probe::RungFault;
 pub use program::{FindError, find_program};

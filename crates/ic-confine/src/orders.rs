@@ -4,7 +4,8 @@
 //! ```text
 //! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <hold> <name> <program> <argument>…
 //! guard ─▶ server-to-be     __launch become <pid of the guard>            <hold> <name> <program> <argument>…
-//! hold:    free  |  <rung> <descriptor for the doors, or -> <directory> <identities> <cage>
+//! hold:    free  |  <rung> <descriptor for the doors, or -> <descriptor of the guard, or ->
+//!                   <directory> <identities> <cage>
 //! ```
 //!
 //! The environment of the server passes through two processes that are this program. So that none
@@ -89,6 +90,8 @@ pub(crate) struct CageOrder {
     pub(crate) spec: CageSpec,
     /// What is to be at each path that is seen, for a rung that cannot be sure of it.
     pub(crate) identities: Vec<Identity>,
+    /// The descriptor by which the guard is held, for a rung that does not know it as its parent.
+    pub(crate) guard: Option<RawFd>,
 }
 
 /// What tells a file from all others of the machine.
@@ -133,9 +136,10 @@ impl HoldOrder {
             Self::Caged(order) => {
                 let doors = order.doors.map_or_else(|| NOTHING.to_owned(), |fd| fd.to_string());
                 let directory = order.directory.clone().into_os_string();
+                let guard = order.guard.map_or_else(|| NOTHING.to_owned(), |fd| fd.to_string());
                 let n_identities = order.identities.len().to_string();
-                let head =
-                    [order.rung.as_str().into(), doors.into(), directory, n_identities.into()];
+                let rung = order.rung.as_str().into();
+                let head = [rung, doors.into(), guard.into(), directory, n_identities.into()];
                 let identities = order.identities.iter().flat_map(|it| [it.device, it.file]);
                 let identities = identities.map(|number| OsString::from(number.to_string()));
                 head.into_iter().chain(identities).chain(order.spec.words()).collect()
@@ -149,10 +153,11 @@ impl HoldOrder {
             return Some(Self::Free);
         }
         let rung = Rung::by_name(kind.to_str()?)?;
-        let doors = match words.next()? {
-            word if word == NOTHING => None,
-            word => Some(read_number(&word)?),
+        let mut descriptor = || match words.next()? {
+            word if word == NOTHING => Some(None),
+            word => Some(Some(read_number(&word)?)),
         };
+        let (doors, guard) = (descriptor()?, descriptor()?);
         let directory = words.next()?.into();
         let mut identities = Vec::new();
         for _ in 0..read_number::<usize>(&words.next()?)? {
@@ -160,7 +165,7 @@ impl HoldOrder {
             identities.push(Identity { device, file });
         }
         let spec = CageSpec::read(words)?;
-        Some(Self::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities })))
+        Some(Self::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities, guard })))
     }
 }
 
@@ -259,7 +264,8 @@ mod tests {
         let directory = "/home/x".into();
         let identities = vec![Identity { device: 1, file: u64::MAX }];
         let rung = Rung::Bubblewrap;
-        HoldOrder::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities }))
+        let guard = doors.map(|doors| doors + 1);
+        HoldOrder::Caged(Box::new(CageOrder { rung, doors, directory, spec, identities, guard }))
     }
 
     #[track_caller]
@@ -298,7 +304,7 @@ mod tests {
             "guard 1 -10 free name /bin/true",
             "guard 1 1.5 free name /bin/true",
             "guard 1 10 loose name /bin/true",
-            "guard 1 10 namespaces - / 0 name /bin/true",
+            "guard 1 10 namespaces - - / 0 name /bin/true",
             "become",
             "become x free name /bin/true",
             "become 1 free name",

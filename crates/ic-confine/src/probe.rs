@@ -61,7 +61,7 @@ impl Launcher {
         let scratch = tempdir(place).map_err(failed)?;
         let spec = ChildSpec {
             program: PathBuf::from(OURSELVES),
-            arguments: check_words(place),
+            arguments: check_words(place, rung),
             environment: Vec::new(),
             directory: None,
             grace: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! Reads `/proc`: small files, and directories whose names are numbers.
+//! Reads and writes `/proc`: small files, and directories whose names are numbers.
 //!
 //! It does not know what they mean, and opens nothing outside.
 
@@ -24,6 +24,13 @@ pub(crate) fn read(path: &Path, bytes_max: usize) -> Result<Vec<u8>, Errno> {
         }
     }
     Ok(text)
+}
+
+/// Writes `text` to the file at `path`.
+pub(crate) fn write(path: &Path, text: &[u8]) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+    rustix::io::write(file, text).map(drop)
 }
 
 /// Returns those names in `directory` that are numbers, at most `n_max` of them.

@@ -89,13 +89,52 @@ pub(crate) fn below(root: Pid, kinship: &Kinship) -> Vec<Pid> {
     found
 }
 
-/// Returns the bytes of memory that `pid` has at hand; 0 if it has ended.
-pub(crate) fn memory(pid: Pid) -> u64 {
-    let text = proc::read(&process_directory(pid).join("statm"), STAT_BYTES_MAX);
-    let text = text.ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
-    let n_pages = text.split_ascii_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
-    let page = u64::try_from(rustix::param::page_size()).unwrap_or(0);
-    n_pages.unwrap_or(0).saturating_mul(page)
+/// Returns how much of the machine `pid` uses; nothing if it has ended.
+pub(crate) fn usage(pid: Pid) -> Usage {
+    let read = |name: &str, bytes_max| {
+        let text = proc::read(&process_directory(pid).join(name), bytes_max).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    Usage::read(&read("status", STATUS_BYTES_MAX), &read("maps", MAPS_BYTES_MAX))
+}
+
+/// How much of the machine a process uses.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Usage {
+    /// Its threads.
+    pub(crate) n_tasks: u64,
+    /// Its memory: what it has at hand, what keeps track of that, and what it shares with others,
+    /// whether or not it has that at hand.
+    pub(crate) n_bytes: u64,
+}
+
+impl Usage {
+    fn read(status: &str, maps: &str) -> Self {
+        let number = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            let word = line.and_then(|line| line.split_ascii_whitespace().next());
+            word.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let kib = number("VmRSS:").saturating_add(number("VmPTE:"));
+        let shared = maps.lines().filter(|line| line.ends_with(SHARED)).filter_map(length);
+        let n_bytes = shared.fold(kib.saturating_mul(1024), u64::saturating_add);
+        Self { n_tasks: number("Threads:"), n_bytes }
+    }
+}
+
+/// What the system calls memory that has no file and is shared.
+const SHARED: &str = "/dev/zero (deleted)";
+/// More than `/proc/PID/status` takes.
+const STATUS_BYTES_MAX: usize = 1 << 14;
+/// More than the maps of the programs that we know take.
+const MAPS_BYTES_MAX: usize = 1 << 22;
+
+/// Returns how long the part of memory is that a line `BEGIN-END …` tells of.
+fn length(line: &str) -> Option<u64> {
+    let (begin, rest) = line.split_once('-')?;
+    let (end, _) = rest.split_once(' ')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    number(end)?.checked_sub(number(begin)?)
 }
 
 /// Kills everything in the session that `leader` began, once; returns how many it killed.

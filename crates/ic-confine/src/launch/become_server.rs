@@ -13,7 +13,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::Signal;
 
-use super::{LaunchError, cage, cannot, check_parent};
+use super::{LaunchError, cage, cannot, check_parent, is_alive};
 use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
 use crate::start::OURSELVES;
 use crate::{proc, program, sys};
@@ -44,6 +44,13 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
         program::check(&order.invocation.program)?;
         return Ok((environment, None));
     };
+    if let Some(number) = cage.guard {
+        // It may have died before whoever stands between us asked to die with it.
+        let guard = sys::inherited(number).map_err(cannot("find the guard"))?;
+        if !is_alive(&guard) {
+            return Err(LaunchError::Orphaned);
+        }
+    }
     // Whoever started us may have kept signals from us that the server should hear.
     sys::forget_signals();
     let ourselves = ourselves()?;

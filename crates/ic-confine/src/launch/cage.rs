@@ -29,6 +29,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::{LaunchError, cannot};
+use crate::cage::CageSpec;
 use crate::orders::CageOrder;
 use crate::rung::Rung;
 
@@ -85,6 +86,11 @@ fn hold_seen(path: &Path) -> Result<(OwnedFd, FileType), LaunchError> {
 fn not_in_view(path: &Path) -> impl FnOnce(Errno) -> LaunchError {
     let path = path.to_owned();
     move |errno| LaunchError::NotInView { path, source: errno.into() }
+}
+
+/// Returns whether `path` lies in something of the host that the cage shows.
+fn is_in_view(spec: &CageSpec, path: &Path) -> bool {
+    system::is_shown(path) || spec.seen.iter().any(|seen| path.starts_with(&seen.path))
 }
 
 /// Returns what a link leads to.

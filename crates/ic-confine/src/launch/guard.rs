@@ -12,6 +12,7 @@
 //! not know what is said in them.
 
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -22,12 +23,14 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::cage::namespaces::Inmate;
+use super::covers::Covers;
 use super::signals::Signals;
 use super::{
-    EXIT_EXCESS, EXIT_LAUNCHER, LaunchError, become_server, cage, cannot, check_parent,
-    descriptors, weight,
+    EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, LaunchError, become_server, cage, cannot,
+    check_parent, descriptors, weight,
 };
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
+use crate::proc;
 use crate::rung::Rung;
 use crate::start::OURSELVES;
 use crate::table::{self, Kinship};
@@ -35,6 +38,8 @@ use crate::table::{self, Kinship};
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
 /// we can kill, must not keep us for ever.
 pub(crate) const SWEEP_MAX: Duration = Duration::from_secs(2);
+/// Where it stands whom the system takes first when there is no memory left.
+const FIRST_VICTIM: &str = "/proc/self/oom_score_adj";
 /// How often a guard looks at what a cage uses.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a sweep waits for the killed to die before it looks again.
@@ -54,12 +59,16 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(cannot("open /dev/null"))?;
 
+    let covers = match &order.hold {
+        HoldOrder::Caged(cage) => Some(Covers::of(cage)),
+        HoldOrder::Free => None,
+    };
     let server = start(order, own, &nothing)?;
     let cage = match &order.hold {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
     };
-    let mut guard = Guard { server, status: None, signals, host, cage, excess: Excess::None };
+    let mut guard = Guard { server, status: None, signals, host, cage, covers, end: None };
     let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace, own));
     // Whatever happened, nothing stays.
     let swept = guard.sweep(own);
@@ -78,7 +87,18 @@ fn hold_parent(host: Pid) -> Result<OwnedFd, LaunchError> {
     Ok(held)
 }
 
+/// Starts the server, so that the system takes it first when there is no memory left.
 fn start(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+    let HoldOrder::Caged(_) = order.hold else { return start_held(order, own, nothing) };
+    // Whatever we start from here on inherits it. We may take it back, as nobody made it less.
+    let before = proc::read(Path::new(FIRST_VICTIM), 16).map_err(cannot("read our standing"))?;
+    proc::write(Path::new(FIRST_VICTIM), b"1000").map_err(cannot("lower our standing"))?;
+    let started = start_held(order, own, nothing);
+    proc::write(Path::new(FIRST_VICTIM), &before).map_err(cannot("take back our standing"))?;
+    started
+}
+
+fn start_held(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
     let GuardOrder { hold, invocation, .. } = order;
     match hold {
         HoldOrder::Caged(cage) if cage.rung == Rung::Namespaces => {
@@ -123,14 +143,10 @@ struct Guard<'a> {
     host: OwnedFd,
     /// The cage, if the server is in one.
     cage: Option<&'a CageOrder>,
-    excess: Excess,
-}
-
-/// Whether a cage used more than it may.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Excess {
-    None,
-    Found,
+    /// What lies over the host's files in it.
+    covers: Option<Covers>,
+    /// The code to end with, if we ended the cage.
+    end: Option<u8>,
 }
 
 /// What is left of a guard's children.
@@ -153,8 +169,14 @@ impl Guard<'_> {
             }
             if let Some(cage) = self.cage {
                 if look_at <= now() {
-                    if is_too_much(own, cage) {
-                        self.excess = Excess::Found;
+                    self.end = match () {
+                        () if is_too_much(own, cage) => Some(EXIT_EXCESS),
+                        () if self.covers.as_ref().is_some_and(Covers::have_shifted) => {
+                            Some(EXIT_SHIFTED)
+                        }
+                        () => None,
+                    };
+                    if self.end.is_some() {
                         return Ok(());
                     }
                     look_at = now() + LOOK_EVERY;
@@ -208,6 +230,11 @@ impl Guard<'_> {
             if deadline <= now() {
                 return Err(LaunchError::Leftovers);
             }
+            if self.cage.is_some_and(|cage| cage.rung == Rung::Landlock) {
+                // There nobody leaves the group, and as long as we have children it is theirs: all
+                // of them at once, however fast they fork.
+                rustix::process::kill_process_group(self.server, Signal::KILL).ok();
+            }
             table::kill_below(own, &Kinship::now());
             let mut events = [PollFd::from_borrowed_fd(self.signals.child(), PollFlags::IN)];
             wait_for(&mut events, Some(ROUND)).map_err(cannot("wait for the server"))?;
@@ -216,10 +243,8 @@ impl Guard<'_> {
     }
 
     fn exit_code(&self) -> ExitCode {
-        match self.excess {
-            Excess::Found => ExitCode::from(EXIT_EXCESS),
-            Excess::None => ExitCode::from(self.status.map_or(EXIT_LAUNCHER, exit_code)),
-        }
+        let ended = || self.status.map_or(EXIT_LAUNCHER, exit_code);
+        ExitCode::from(self.end.unwrap_or_else(ended))
     }
 }
 
@@ -228,17 +253,22 @@ impl Guard<'_> {
 /// The kernel limits each process, and counts processes for each user but root.
 fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
     /// The first process of a cage and bubblewrap.
-    const OURS: usize = 3;
+    const OURS: u64 = 3;
     let family = table::below(own, &Kinship::now());
-    let memory = family.iter().map(|pid| table::memory(*pid)).fold(0, u64::saturating_add);
+    let (mut n_tasks, mut n_bytes) = (0_u64, 0_u64);
+    for usage in family.into_iter().map(table::usage) {
+        n_tasks = n_tasks.saturating_add(usage.n_tasks);
+        n_bytes = n_bytes.saturating_add(usage.n_bytes);
+    }
     let limits = cage.spec.limits;
-    let n_max = usize::try_from(limits.tasks_max).unwrap_or(usize::MAX).saturating_add(OURS);
     let is_heavy = || match cage.rung {
         Rung::Namespaces | Rung::Bubblewrap => false,
         // What is the cage's own is on the host's disk.
         Rung::Landlock => weight::exceeds(&cage.spec.scratch, limits.scratch_bytes_max),
     };
-    n_max < family.len() || limits.memory_bytes_max.saturating_mul(2) < memory || is_heavy()
+    u64::from(limits.tasks_max) + OURS < n_tasks
+        || limits.memory_bytes_max.saturating_mul(2) < n_bytes
+        || is_heavy()
 }
 
 /// Returns the code with which to end if a process of ours ended with `status`.

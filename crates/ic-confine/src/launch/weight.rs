@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 /// The most files and directories.
 const FILES_MAX: usize = 1 << 16;
@@ -53,22 +54,21 @@ impl Count {
                 return true;
             }
             let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-            let name = CString::from(name);
-            if is_directory
-                && let Ok(below) = open(directory, name.as_c_str())
-                && self.exceeds(&below, depth + 1)
-            {
-                return true;
+            if !is_directory {
+                continue;
+            }
+            match open(directory, CString::from(name).as_c_str()) {
+                Ok(below) if !self.exceeds(&below, depth + 1) => {}
+                Err(Errno::NOENT) => {}
+                // What cannot be counted is too much.
+                Ok(_) | Err(_) => return true,
             }
         }
         false
     }
 }
 
-fn open(
-    directory: impl rustix::fd::AsFd,
-    name: impl rustix::path::Arg,
-) -> Result<OwnedFd, rustix::io::Errno> {
+fn open(directory: impl rustix::fd::AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(directory, name, flags, Mode::empty())
 }

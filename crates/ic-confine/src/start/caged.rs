@@ -3,7 +3,7 @@
 //! It looks at the program's file, and at what the rung can and cannot do; it makes nothing.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::{ChildSpec, OURSELVES, StartError};
 use crate::cage::{Access, CageSpec, Link, Network, Seen};
@@ -25,6 +25,9 @@ impl Caged {
         check_seen(cage)?;
         check_rung(rung, cage)?;
         let mut cage = cage.clone();
+        if rung.can_hide() {
+            pin_the_way(&mut cage);
+        }
         let (home, temporary) = match rung {
             Rung::Namespaces | Rung::Bubblewrap => (cage.home.clone(), PathBuf::from("/tmp")),
             Rung::Landlock => (cage.scratch.clone(), cage.scratch.clone()),
@@ -40,7 +43,14 @@ impl Caged {
         Ok(Self {
             program,
             variables: vec![("HOME", home.into()), ("TMPDIR", temporary.into())],
-            order: CageOrder { rung, doors: None, directory, spec: cage, identities: Vec::new() },
+            order: CageOrder {
+                rung,
+                doors: None,
+                guard: None,
+                directory,
+                spec: cage,
+                identities: Vec::new(),
+            },
         })
     }
 }
@@ -48,16 +58,44 @@ impl Caged {
 /// Refuses to show what would be a door: everything, the kernel, devices, other people's sockets.
 fn check_seen(cage: &CageSpec) -> Result<(), StartError> {
     for Seen { path, .. } in &cage.seen {
+        let is_plain =
+            path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
         let is_door = path.parent().is_none()
-            || ["/proc", "/sys", "/dev"].iter().any(|door| path.starts_with(door))
-            || ["/run", "/run/user", "/var", "/var/run", "/etc", "/home"]
+            || ["/proc", "/sys", "/dev", "/run/user"].iter().any(|door| path.starts_with(door))
+            || ["/run", "/var", "/var/run", "/etc", "/home"]
                 .iter()
                 .any(|door| path == Path::new(door));
-        if is_door || !path.is_absolute() {
+        if is_door || !is_plain || !path.is_absolute() {
             return Err(StartError::Seen { path: path.clone() });
         }
     }
     Ok(())
+}
+
+/// Makes every directory on the way from something written to what is kept or hidden in it a part of
+/// its own.
+///
+/// SECURITY: the place of such a part cannot be renamed in the cage. Without this its parent could be
+/// moved aside, with what is hidden in it, and another one be made in its stead.
+fn pin_the_way(cage: &mut CageSpec) {
+    let access = |path: &Path| {
+        let above = cage.seen.iter().filter(|seen| path.starts_with(&seen.path));
+        above.max_by_key(|seen| seen.path.components().count()).map(|seen| seen.access)
+    };
+    let kept = cage.seen.iter().filter(|seen| seen.access == Access::Read).map(|seen| &seen.path);
+    let mut pins: Vec<PathBuf> = Vec::new();
+    for path in cage.hidden.iter().chain(kept) {
+        let on_the_way = path.ancestors().skip(1).take_while(|above| {
+            cage.seen.iter().any(|seen| *above != seen.path && above.starts_with(&seen.path))
+        });
+        for above in on_the_way.filter(|above| access(above) == Some(Access::Write)) {
+            if !pins.iter().any(|pin| pin == above) {
+                pins.push(above.to_owned());
+            }
+        }
+    }
+    pins.retain(|pin| cage.seen.iter().all(|seen| seen.path != *pin));
+    cage.seen.extend(pins.into_iter().map(|path| Seen { path, access: Access::Write }));
 }
 
 /// Refuses what the rung cannot do, so that nothing is believed to be held that is not.

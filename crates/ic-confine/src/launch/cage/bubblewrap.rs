@@ -13,8 +13,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, SeekFrom};
 use rustix::process::{Pid, Signal};
 
-use super::super::{LaunchError, cannot};
-use super::{hold_seen, not_in_view, system};
+use super::super::{LaunchError, cannot, hold_ourselves};
+use super::{hold_seen, is_in_view, not_in_view, system};
 use crate::cage::{Access, CageSpec};
 use crate::orders::{BecomeOrder, CageOrder, HoldOrder, Identity, Invocation};
 use crate::program;
@@ -42,7 +42,12 @@ pub(in super::super) fn start(
 ) -> Result<Pid, LaunchError> {
     let bubblewrap = find().ok_or(LaunchError::NoBubblewrap)?;
     let identities = order.spec.seen.iter().map(|seen| identity(&seen.path));
-    let order = CageOrder { identities: identities.collect::<Result<_, _>>()?, ..order.clone() };
+    let guard = hold_ourselves()?;
+    let order = CageOrder {
+        identities: identities.collect::<Result<_, _>>()?,
+        guard: Some(guard.as_raw_fd()),
+        ..order.clone()
+    };
     let mut words = Words::default();
     words.cage(&order)?;
     let (hold, invocation) = (HoldOrder::Caged(Box::new(order.clone())), invocation.clone());
@@ -59,6 +64,7 @@ pub(in super::super) fn start(
     for file in &words.files {
         sys::let_child_inherit(&mut command, file);
     }
+    sys::let_child_inherit(&mut command, &guard);
     if let Some(doors) = order.doors {
         sys::let_child_inherit_number(&mut command, doors);
     }
@@ -114,11 +120,11 @@ impl Words {
             };
             self.say([how.as_ref(), seen.path.as_os_str(), seen.path.as_os_str()]);
         }
-        for link in spec.links.iter().filter(|link| !is_beneath_seen(spec, &link.at)) {
+        for link in spec.links.iter().filter(|link| !is_in_view(spec, &link.at)) {
             self.say(["--symlink".as_ref(), link.to.as_os_str(), link.at.as_os_str()]);
         }
         // What is not in the cage needs no cover, and must not get a place by one.
-        for path in spec.hidden.iter().filter(|path| is_beneath_seen(spec, path)) {
+        for path in spec.hidden.iter().filter(|path| is_in_view(spec, path)) {
             self.hide(path)?;
         }
         self.say(["--remount-ro", "/"]);
@@ -150,7 +156,8 @@ impl Words {
         self.say(["--ro-bind".as_ref(), super::path_of(&ourselves).as_os_str(), LAUNCHER.as_ref()]);
         self.say(["--proc", "/proc", "--remount-ro", "/proc"]);
         for name in system::DEVICES {
-            self.say(["--dev-bind".to_owned(), format!("/dev/{name}"), format!("/dev/{name}")]);
+            let path = format!("/dev/{name}");
+            self.say(["--dev-bind", &path, &path]);
         }
         for (name, target) in system::DEVICE_LINKS {
             self.say(["--symlink".to_owned(), target.to_owned(), format!("/dev/{name}")]);
@@ -176,11 +183,11 @@ impl Words {
         Ok(())
     }
 
-    /// Covers what is at `path`, if anything is.
+    /// Covers what is at `path`.
     fn hide(&mut self, path: &Path) -> Result<(), LaunchError> {
-        let Ok(stat) = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) else {
-            return Ok(());
-        };
+        // SECURITY: what is not there could be made, and then it would not be hidden.
+        let stat =
+            rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(not_in_view(path))?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             self.say(["--perms", "0000"]);
             self.say(["--tmpfs".as_ref(), path.as_os_str()]);
@@ -208,8 +215,4 @@ impl Words {
     fn say<W: Into<OsString>, const N: usize>(&mut self, words: [W; N]) {
         self.words.extend(words.map(Into::into));
     }
-}
-
-fn is_beneath_seen(spec: &CageSpec, path: &Path) -> bool {
-    system::is_shown(path) || spec.seen.iter().any(|seen| path.starts_with(&seen.path))
 }

@@ -18,7 +18,7 @@ use rustix::process::{
 };
 use rustix::thread::UnshareFlags;
 
-use super::super::{LaunchError, become_server, cannot, guard, report};
+use super::super::{LaunchError, become_server, cannot, guard, is_alive, report};
 use super::namespaces::Inmate;
 use super::{open_doors, privileges, restrict, root, system};
 use crate::sys::{self, Awaited};
@@ -35,25 +35,37 @@ pub(super) enum User {
 /// What the first process waits for: the end of others, and the wish that the server may end.
 pub(super) const AWAITED: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP];
 
+/// What the first process has from outside.
+pub(super) struct Outside<'a> {
+    /// The end of a pipe on which the guard says that it may begin.
+    pub(super) go: OwnedFd,
+    /// The signals that are held back already.
+    pub(super) awaited: Awaited,
+    /// The guard, held.
+    pub(super) guard: OwnedFd,
+    /// What takes the place of the standard streams.
+    pub(super) nothing: &'a OwnedFd,
+}
+
 /// Runs the cage until the server has ended; returns how it ended.
 pub(super) fn run(
     inmate: Inmate<'_>,
     user: User,
-    (go, awaited): (OwnedFd, Awaited),
-    nothing: &OwnedFd,
+    outside: &Outside<'_>,
 ) -> Result<u8, LaunchError> {
     // SECURITY: everything in the cage dies with the guard, and so with the host.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(cannot("die with the guard"))?;
-    match rustix::io::retry_on_intr(|| rustix::io::read(&go, &mut [0_u8])) {
-        Ok(1) => drop(go),
+    match rustix::io::retry_on_intr(|| rustix::io::read(&outside.go, &mut [0_u8])) {
+        // It may have died between its word and our request to die with it.
+        Ok(1) if is_alive(&outside.guard) => {}
         Ok(_) | Err(_) => return Err(LaunchError::Orphaned),
     }
     sys::forget_handlers();
     settle(user)?;
     open_doors(inmate.order)?;
     rustix::system::sethostname(system::HOST_NAME.as_bytes()).map_err(cannot("name the cage"))?;
-    let ourselves = become_server::ourselves()?;
+    let ourselves = root::hold_ourselves()?;
     root::assemble(&inmate.order.spec)?;
 
     let none = UnshareFlags::empty();
@@ -62,10 +74,10 @@ pub(super) fn run(
         sys::leave(report(&error));
     };
     drop(ourselves);
-    guard::let_go(nothing).map_err(cannot("let go of the streams"))?;
+    guard::let_go(outside.nothing).map_err(cannot("let go of the streams"))?;
     privileges::drop_all()?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(cannot("hide"))?;
-    wait(server, &awaited).map_err(cannot("wait for the server"))
+    wait(server, &outside.awaited).map_err(cannot("wait for the server"))
 }
 
 /// Makes the user namespace know the one user that we are.

@@ -12,8 +12,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 
-use super::super::{LaunchError, cannot, report};
-use super::first::{self, User};
+use super::super::{LaunchError, cannot, hold_ourselves, report};
+use super::first::{self, Outside, User};
 use crate::orders::{CageOrder, Invocation};
 use crate::sys::{self, Awaited};
 
@@ -38,17 +38,17 @@ pub(in super::super) fn start(inmate: Inmate<'_>, nothing: &OwnedFd) -> Result<P
     // Held back here already, since a signal that the first process of a namespace neither awaits
     // nor handles is lost.
     let awaited = Awaited::hold_back(&first::AWAITED).map_err(cannot("wait for signals"))?;
+    let guard = hold_ourselves()?;
     let (user, first) = fork().map_err(cannot("make namespaces"))?;
     let Some(first) = first else {
         drop(say_go);
-        let run = first::run(inmate, user, (go, awaited), nothing);
+        let run = first::run(inmate, user, &Outside { go, awaited, guard, nothing });
         sys::leave(run.unwrap_or_else(|error| report(&error)))
     };
     awaited.release().map_err(cannot("wait for signals"))?;
     // Its own, so that what is sent to the group does not come back to us.
     rustix::process::setpgid(Some(first), Some(first)).map_err(cannot("part from the cage"))?;
-    // It waits for this, so that it cannot miss our death: if we die before it can tell, it reads
-    // the end of the pipe.
+    // It waits for this, so that nothing happens in the cage before we are ready for its end.
     rustix::io::write(&say_go, b"g").map_err(cannot("start the cage"))?;
     Ok(first)
 }

@@ -24,8 +24,9 @@ use rustix::mount::{
 };
 
 use super::super::LaunchError;
-use super::{below_root, hold_seen, path_of, system};
+use super::{below_root, hold_seen, is_in_view, not_in_view, path_of, system};
 use crate::cage::{Access, CageSpec, Limits};
+use crate::start::OURSELVES;
 use crate::sys;
 
 /// Where the new root is put for a moment. It hides what is there, and nobody looks at that any more.
@@ -63,11 +64,15 @@ pub(super) fn assemble(spec: &CageSpec) -> Result<(), LaunchError> {
     for tree in trees.iter().chain(&devices) {
         root.put(&tree.mount, below_root(&tree.at), tree.kind)?;
     }
-    for link in &spec.links {
+    // SECURITY: what lies in a tree of the host would be made there.
+    for link in spec.links.iter().filter(|link| !is_in_view(spec, &link.at)) {
         root.link(&link.at, &link.to)?;
     }
-    for path in &spec.hidden {
-        root.cover(below_root(path))?;
+    for path in spec.hidden.iter().filter(|path| is_in_view(spec, path)) {
+        // SECURITY: what is not there could be made, and then it would not be hidden.
+        if !root.cover(below_root(path))? {
+            return Err(not_in_view(path)(Errno::NOENT));
+        }
     }
     root.enter()
 }
@@ -103,6 +108,28 @@ impl Tree {
     }
 }
 
+/// Holds this program, so that it can be run and not changed: no name in the cage leads to it, but a
+/// process knows what it runs.
+pub(super) fn hold_ourselves() -> Result<OwnedFd, LaunchError> {
+    let failed = || at("find", OURSELVES);
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let held = rustix::fs::openat(CWD, OURSELVES, flags, Mode::empty()).map_err(failed())?;
+    // What is held lies in the mounts of the host, of which nothing can be taken any more; so it is
+    // looked for by its name in ours.
+    let name = rustix::fs::readlinkat(CWD, OURSELVES, Vec::new()).map_err(failed())?;
+    let path = path_of(&name);
+    let Ok(named) = rustix::fs::openat(CWD, &path, flags | OFlags::NOFOLLOW, Mode::empty()) else {
+        return Ok(held);
+    };
+    let identity = |it: &OwnedFd| rustix::fs::fstat(it).map(|stat| (stat.st_dev, stat.st_ino));
+    if identity(&held).map_err(failed())? != identity(&named).map_err(failed())? {
+        // The file was replaced since we were started; this is still the one that we run.
+        return Ok(held);
+    }
+    let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    Tree::of(&named, "", &path, attributes, FileType::RegularFile).map(|tree| tree.mount)
+}
+
 /// Takes all that is seen, those above before those below.
 fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
     let read_only = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
@@ -133,7 +160,11 @@ fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
 
 /// Takes the devices that every cage has.
 fn devices() -> Result<Vec<Tree>, LaunchError> {
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    // SECURITY: what is written to a device is written all the same; but root would be the owner of
+    // the host's own, and could change their modes.
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC
+        | MountAttrFlags::MOUNT_ATTR_RDONLY;
     let device = |name| {
         let path = Path::new("/dev").join(name);
         let held = rustix::fs::openat(CWD, &path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
@@ -151,7 +182,7 @@ fn make_proc(limits: &Limits) -> Result<OwnedFd, LaunchError> {
     let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let proc =
         fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(failed())?;
-    if rustix::process::geteuid().is_root() {
+    if rustix::process::geteuid().is_root() && has_own_pid_max() {
         limit_tasks(&proc, limits).map_err(at("limit the processes of", "the cage"))?;
     }
     // SECURITY: root would find the settings of the host there, and could write them.
@@ -163,13 +194,25 @@ fn make_proc(limits: &Limits) -> Result<OwnedFd, LaunchError> {
 /// Limits the number of processes where the limit of the user does not count, which is for root.
 fn limit_tasks(proc: &OwnedFd, limits: &Limits) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let written = rustix::fs::openat(proc, "sys/kernel/pid_max", flags, Mode::empty())
-        .and_then(|file| rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()));
-    match written {
-        // Kernels before 6.14 have one number for the whole machine, which is not ours to write;
-        // there the guard counts.
-        Ok(_) | Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(()),
-        Err(errno) => Err(errno),
+    let file = rustix::fs::openat(proc, "sys/kernel/pid_max", flags, Mode::empty())?;
+    rustix::io::write(&file, limits.tasks_max.to_string().as_bytes()).map(drop)
+}
+
+/// Returns whether each PID namespace has a limit of its own.
+///
+/// SECURITY: before Linux 6.14 there is one for the whole machine, and root would set that. There the
+/// guard counts.
+fn has_own_pid_max() -> bool {
+    is_at_least(rustix::system::uname().release().to_bytes(), (6, 14))
+}
+
+/// Returns whether `release`, such as `6.12.3-amd64`, is `least` or later.
+fn is_at_least(release: &[u8], least: (u32, u32)) -> bool {
+    let release = String::from_utf8_lossy(release);
+    let mut numbers = release.split(|it: char| !it.is_ascii_digit()).map(|it| it.parse().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => least <= (major, minor),
+        _ => false,
     }
 }
 
@@ -269,12 +312,14 @@ impl Root {
         move_to(mount, &place.0).map_err(at("show", &place.1))
     }
 
-    /// Covers what is at `place`, if anything is, with something empty that cannot be read.
-    fn cover(&self, place: &Path) -> Result<(), LaunchError> {
+    /// Covers what is at `place` with something empty that cannot be read; returns whether anything
+    /// is there.
+    fn cover(&self, place: &Path) -> Result<bool, LaunchError> {
         let found = match self.find(place) {
             Ok(found) => found,
-            // What is not there needs no cover; what hides behind a link is found where it is.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            // What hides behind a link is hidden where it is.
+            Err(Errno::LOOP) => return Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
             Err(errno) => return Err(at("hide", place)(errno)),
         };
         let stat = rustix::fs::fstat(&found).map_err(at("hide", place))?;
@@ -284,7 +329,8 @@ impl Root {
         };
         let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
         let nothing = Tree::of(&self.mount, nothing, place, attributes, kind)?;
-        move_to(&nothing.mount, &found).map_err(at("hide", place))
+        move_to(&nothing.mount, &found).map_err(at("hide", place))?;
+        Ok(true)
     }
 
     /// Makes a link, unless something is there.
@@ -399,4 +445,24 @@ fn at<E: Into<std::io::Error>>(
 ) -> impl FnOnce(E) -> LaunchError {
     let path = path.as_ref().to_owned();
     move |error| LaunchError::Cage { doing, path, source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_their_numbers() {
+        for (release, expected) in [
+            ("6.14.0", true),
+            ("6.18.3-amd64", true),
+            ("10.0", true),
+            ("6.9.1", false),
+            ("5.15.0-91-generic", false),
+            ("6", false),
+            ("x.y", false),
+        ] {
+            assert_eq!(is_at_least(release.as_bytes(), (6, 14)), expected, "{release}");
+        }
+    }
 }

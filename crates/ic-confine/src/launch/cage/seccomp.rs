@@ -66,16 +66,28 @@ fn shut(rung: Rung) -> Fallible<Rules> {
         SeccompRule::new(vec![SeccompCondition::new(0, SeccompCmpArgLen::Qword, is_set, flag)?])
     });
     rules.insert(libc::SYS_clone, flags.collect::<Fallible<_>>()?);
-    let terminal = calls::TERMINAL_REQUESTS.into_iter().map(|request| rule([is(1, request)]));
-    rules.insert(libc::SYS_ioctl, terminal.collect::<Fallible<_>>()?);
+    let mut requests = calls::TERMINAL_REQUESTS.to_vec();
+    rules.insert(libc::SYS_fcntl, vec![rule([is(1, calls::SET_LEASE)])?]);
+    for (call, argument) in calls::MODES {
+        let bits = calls::SET_ID_BITS.into_iter().map(|bit| rule([has(*argument, bit)]));
+        rules.insert(*call, bits.collect::<Fallible<_>>()?);
+    }
     let traced = rule([is(0, calls::SECCOMP_FILTER), has(1, calls::SECCOMP_NEW_LISTENER)])?;
     rules.insert(libc::SYS_seccomp, vec![traced]);
+    let is_root = rustix::process::geteuid().is_root();
+    if rung == Rung::Landlock || rung == Rung::Bubblewrap && is_root {
+        rules.extend(calls::SHUT_FOR_FILES.iter().map(|call| (*call, Vec::new())));
+    }
     if rung == Rung::Landlock {
         rules.extend(calls::SHUT_ALONE.iter().map(|call| (*call, Vec::new())));
         for call in calls::SHUT_FOR_OTHERS {
             rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)])?]);
         }
+        rules.insert(libc::SYS_prctl, vec![rule([is(0, calls::SET_DEATH_SIGNAL)])?]);
+        requests.extend(calls::FILE_REQUESTS);
     }
+    let requests = requests.into_iter().map(|request| rule([is(1, request)]));
+    rules.insert(libc::SYS_ioctl, requests.collect::<Fallible<_>>()?);
     Ok(rules)
 }
 
@@ -105,7 +117,16 @@ fn sockets(spec: &CageSpec) -> Fallible<Rules> {
             rules.push(rule([is(0, number), is_kind])?);
         }
     }
-    Ok(BTreeMap::from([(libc::SYS_socket, rules)]))
+    let mut calls = BTreeMap::from([(libc::SYS_socket, rules)]);
+    if !spec.unix_sockets {
+        // SECURITY: one of a pair of datagrams can be turned to any socket that has a name.
+        let pairs = [family(libc::SOCK_STREAM), family(libc::SOCK_SEQPACKET)];
+        let others = (0..=TYPE_MASK).filter(|kind| !pairs.contains(kind));
+        let others =
+            others.map(|kind| rule([condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind)]));
+        calls.insert(libc::SYS_socketpair, others.collect::<Fallible<_>>()?);
+    }
+    Ok(calls)
 }
 
 fn family(number: c_int) -> u64 {

@@ -81,6 +81,41 @@ fn everything_dies_with_its_guard() {
 }
 
 #[test]
+fn nothing_is_left_of_a_cage_whose_guard_dies_while_it_is_made() {
+    on_every_ground(|ground| async move {
+        let mark = format!("mark-of-{}", ground.place.path().display());
+        for turn in 0..30_u32 {
+            let script = format!("sleep 600; true {mark}");
+            let spec = ground.spec(ground.cage(), "/bin/sh", &["-c", &script]);
+            let mut child = ground.launcher.start(&spec).unwrap();
+            let guard = Pid::from_raw(i32::try_from(child.process.id()).unwrap()).unwrap();
+            // A little later each time, until the server runs.
+            let since = std::time::Instant::now();
+            while since.elapsed() < Duration::from_micros(500) * turn {
+                std::thread::yield_now();
+            }
+            rustix::process::kill_process(guard, Signal::KILL).unwrap();
+            soon(child.process.wait()).await.unwrap();
+            let deadline = std::time::Instant::now() + DEADLINE;
+            while is_running(&mark) {
+                let turn = format!("turn {turn} on {} as {:?}", ground.rung, ground.who);
+                assert!(std::time::Instant::now() < deadline, "it lives on, {turn}");
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+/// Returns whether there is a process with `mark` on its command line.
+fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(mark)
+    })
+}
+
+#[test]
 fn everything_ends_with_the_server() {
     on_every_ground(|ground| async move {
         let script = FAMILY.replace("wait; sleep 600", "read x");

@@ -69,6 +69,47 @@ time.sleep(600)
 }
 
 #[test]
+fn memory_that_nobody_has_at_hand_has_an_end_too() {
+    let program = "
+import mmap, time
+kept = []
+for _ in range(40):
+    it = mmap.mmap(-1, 16 << 20, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+    for at in range(0, len(it), 4096):
+        it[at] = 1
+    it.madvise(mmap.MADV_DONTNEED)
+    kept.append(it)
+time.sleep(600)
+";
+    on_every_ground(|ground| async move {
+        let (_, _, code) = python(&ground, program).await;
+        assert_eq!(code, Some(i32::from(EXIT_EXCESS)), "{} as {:?}", ground.rung, ground.who);
+    });
+}
+
+#[test]
+fn threads_have_an_end() {
+    let program = "
+import threading, time
+n = 0
+try:
+    while n < 2000:
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        n += 1
+    time.sleep(600)
+except RuntimeError:
+    print('refused' if n < 400 else n, flush=True)
+    import os
+    os._exit(0)
+";
+    on_every_ground(|ground| async move {
+        let (said, _, code) = python(&ground, program).await;
+        let is_bounded = said == "refused\n" || code == Some(i32::from(EXIT_EXCESS));
+        assert!(is_bounded, "{} as {:?}: {said} {code:?}", ground.rung, ground.who);
+    });
+}
+
+#[test]
 fn descriptors_have_an_end() {
     let program = "
 import os

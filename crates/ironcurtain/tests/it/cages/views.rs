@@ -1,8 +1,9 @@
 //! What is in a cage can be used, with the rights that were written out, and through no link.
 
-use ic_confine::{Access, Link, StartError};
+use ic_confine::{Access, EXIT_SHIFTED, Link, StartError};
+use tokio::io::AsyncReadExt as _;
 
-use super::{on_every_ground, on_rungs};
+use super::{on_every_ground, on_rungs, soon};
 
 #[test]
 fn what_is_seen_is_read_run_and_written_as_it_was_written_out() {
@@ -44,7 +45,7 @@ fn what_is_hidden_or_kept_within_what_is_seen_is_so() {
             ground.seen("seen/write/kept", Access::Read),
             ground.seen("seen/write", Access::Write),
         ];
-        let hidden = ["seen/write/secrets", "seen/write/.env", "seen/write/missing", "other"];
+        let hidden = ["seen/write/secrets", "seen/write/.env", "other"];
         cage.hidden = hidden.map(|name| ground.path(name)).to_vec();
         let script = "cd PLACE/seen/write; cat secrets/x || echo 1; ls secrets || echo 2; cat .env || \
              echo 3; echo > .env || echo 4; rm -f .env || echo 5; mv secrets s2 || echo 6; \
@@ -56,6 +57,70 @@ fn what_is_hidden_or_kept_within_what_is_seen_is_so() {
         for name in ["seen/write/.env", "seen/write/secrets/x", "seen/write/kept/x"] {
             assert_eq!(std::fs::read_to_string(ground.path(name)).unwrap(), "there", "{name}");
         }
+    });
+}
+
+#[test]
+fn what_is_hidden_cannot_be_moved_aside_with_what_is_around_it() {
+    on_rungs(ic_confine::Rung::can_hide, |ground| async move {
+        for name in ["seen/write/.git/hooks", "seen/write/a/b/secrets"] {
+            std::fs::create_dir_all(ground.path(name)).unwrap();
+        }
+        let mut cage = ground.cage();
+        cage.seen = vec![
+            ground.seen("seen/write", Access::Write),
+            ground.seen("seen/write/.git/hooks", Access::Read),
+        ];
+        cage.hidden = vec![ground.path("seen/write/a/b/secrets")];
+        let script = "cd PLACE/seen/write; mv .git .g2 || echo 1; mv a a2 || echo 2; mv a/b a/b2 || \
+             echo 3; echo x > .git/config && echo y > a/b/file && mv a/b/file a/b/other && echo 4; \
+             echo evil > .git/hooks/pre-commit || echo 5";
+        let (said, complained, _) = ground.sh(cage, script).await;
+        assert_eq!(said, "1\n2\n3\n4\n5\n", "{}: {complained}", ground.rung);
+        assert!(ground.path("seen/write/.git/config").exists());
+        assert!(!ground.path("seen/write/.git/hooks/pre-commit").exists());
+    });
+}
+
+#[test]
+fn what_is_not_there_cannot_be_hidden_and_so_nothing_starts() {
+    on_rungs(ic_confine::Rung::can_hide, |ground| async move {
+        let mut cage = ground.cage();
+        cage.seen = vec![ground.seen("seen/write", Access::Write)];
+        cage.hidden = vec![ground.path("seen/write/.ssh")];
+        let (said, complained, code) = ground.sh(cage, "mkdir PLACE/seen/write/.ssh; echo made").await;
+        assert_eq!((said.as_str(), code), ("", Some(125)), "{}", ground.rung);
+        assert!(complained.contains(".ssh"), "{complained}");
+        assert!(!ground.path("seen/write/.ssh").exists());
+    });
+}
+
+#[test]
+fn a_cage_ends_when_what_it_hides_is_replaced_outside() {
+    on_rungs(ic_confine::Rung::can_hide, |ground| async move {
+        std::fs::write(ground.path("seen/write/.env"), "old").unwrap();
+        let mut cage = ground.cage();
+        cage.seen = vec![ground.seen("seen/write", Access::Write)];
+        cage.hidden = vec![ground.path("seen/write/.env")];
+        let spec = ground.spec(cage, "/bin/sh", &["-c", "echo; exec sleep 600"]);
+        let mut child = ground.launcher.start(&spec).unwrap();
+        soon(child.stdout.read_exact(&mut [0])).await.unwrap();
+        std::fs::write(ground.path("seen/write/new"), "new").unwrap();
+        std::fs::rename(ground.path("seen/write/new"), ground.path("seen/write/.env")).unwrap();
+        let ended = soon(child.process.wait()).await.unwrap();
+        assert_eq!(ended.code(), Some(i32::from(EXIT_SHIFTED)), "{}", ground.rung);
+    });
+}
+
+#[test]
+fn no_link_is_made_in_a_directory_of_the_host() {
+    on_rungs(ic_confine::Rung::can_hide, |ground| async move {
+        let mut cage = ground.cage();
+        cage.seen = vec![ground.seen("seen/write", Access::Write)];
+        let at = ground.path("seen/write/deep/link");
+        cage.links = vec![Link { at, to: "/etc/shadow".into() }];
+        ground.sh(cage, "true").await;
+        assert!(!ground.path("seen/write/deep").exists(), "{}", ground.rung);
     });
 }
 
@@ -101,7 +166,10 @@ fn sockets_and_devices_are_not_shown() {
 #[test]
 fn what_would_be_a_door_is_refused_before_anything_starts() {
     on_every_ground(|ground| async move {
-        for path in ["/", "/proc", "/proc/self", "/sys/fs", "/dev", "/run", "/var/run", "/etc", "x"]
+        for path in [
+            "/", "/proc", "/proc/self", "/sys/fs", "/dev", "/run", "/run/user/1", "/var/run", "/etc",
+            "/usr/../etc", "x",
+        ]
         {
             let mut cage = ground.cage();
             cage.seen = vec![ic_confine::Seen { path: path.into(), access: Access::Read }];

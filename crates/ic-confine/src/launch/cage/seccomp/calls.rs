@@ -2,8 +2,9 @@
 //!
 //! What is on neither list does not exist for it: calls that nobody needs, and those of kernels to
 //! come. Left out on purpose, since they have a use in a cage only as a way to fill the machine's
-//! memory unseen or to run what was never a file: `memfd_create`, `memfd_secret`, System V shared
-//! memory, semaphores and messages, POSIX message queues.
+//! memory unseen, to run what was never a file, or to use up what the whole machine shares:
+//! `memfd_create`, `memfd_secret`, System V shared memory, semaphores and messages, POSIX message
+//! queues, the old asynchronous input and output.
 
 use libc::c_long;
 
@@ -115,11 +116,6 @@ pub(super) const KNOWN: &[c_long] = &[
     libc::SYS_timerfd_gettime,
     libc::SYS_timerfd_settime,
     libc::SYS_times,
-    libc::SYS_io_cancel,
-    libc::SYS_io_destroy,
-    libc::SYS_io_getevents,
-    libc::SYS_io_setup,
-    libc::SYS_io_submit,
     // Memory.
     libc::SYS_brk,
     libc::SYS_get_mempolicy,
@@ -348,11 +344,10 @@ pub(super) const SHUT: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Calls that are refused where Landlock stands alone, since it says nothing about them and the files
-/// and processes of the host are all there: changing what a file is, watching it, changing what other
-/// processes may do. `setsid` is among them because whoever is left when a guard was killed is found
-/// by the guard's session.
-pub(super) const SHUT_ALONE: &[c_long] = &[
+/// Calls that change what a file is. They are refused where nothing else keeps a process from doing
+/// that to files of the host: where Landlock stands alone, which says nothing about them, and to root
+/// in a cage of bubblewrap, whose devices are the host's.
+pub(super) const SHUT_FOR_FILES: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chmod,
     #[cfg(target_arch = "x86_64")]
@@ -372,17 +367,25 @@ pub(super) const SHUT_ALONE: &[c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_setxattr,
+    libc::SYS_utimensat,
+];
+
+/// Further calls that are refused where Landlock stands alone, since the files and processes of the
+/// host are all there: watching files, changing what other processes may do. `setsid` and `setpgid`
+/// are among them because whoever is left when a guard was killed is found by the guard's session,
+/// and because a group that nobody leaves is ended at once.
+pub(super) const SHUT_ALONE: &[c_long] = &[
     libc::SYS_getxattr,
     libc::SYS_inotify_add_watch,
     libc::SYS_ioprio_set,
     libc::SYS_lgetxattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_removexattr,
+    libc::SYS_setpgid,
     libc::SYS_setpriority,
     libc::SYS_setsid,
-    libc::SYS_setxattr,
-    libc::SYS_utimensat,
 ];
 
 /// Calls that are refused there unless they are about the caller itself, which is the number 0.
@@ -393,6 +396,41 @@ pub(super) const SHUT_FOR_OTHERS: &[c_long] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
 ];
+
+/// Requests about the nature of a file, which are refused where Landlock stands alone.
+pub(super) const FILE_REQUESTS: [u64; 5] = [
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+];
+
+/// Calls that give a file its mode, and which argument that is.
+pub(super) const MODES: &[(c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mkdirat, 2),
+    (libc::SYS_mknodat, 2),
+];
+
+/// A program with one of these runs with the rights of its owner, or of its group.
+pub(super) const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
+
+/// `F_SETLEASE`: being asked before somebody else opens a file, who waits meanwhile.
+pub(super) const SET_LEASE: u64 = 1024;
+
+/// `PR_SET_PDEATHSIG`: with it a server would forget that it dies with its guard.
+pub(super) const SET_DEATH_SIGNAL: u64 = 1;
 
 /// What `clone` is asked for when it should make a namespace.
 pub(super) const NAMESPACE_FLAGS: [u64; 7] = [
