@@ -4,7 +4,7 @@
 //! sandbox, its own installation, and what its entry in the servers file names. What is protected is
 //! shown to nobody. No cage is made here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ic_confine::{Access, CageSpec, Limits, Link, Network, Rung, Seen};
 use ic_egress::Allowed;
@@ -74,6 +74,10 @@ pub(crate) fn of_entry(
         plan.add(written, recipe, disk)?;
     }
     let seen = plan.seen(disk);
+    let kept = judge.bounds.protected.iter().chain(plan.denied.iter().map(|(_, path)| path));
+    if let Some((path, above)) = forgeable(kept, &seen, disk) {
+        return Err(LaunchFault::Forgeable { path: path.clone(), above: above.to_owned() });
+    }
     let never = plan.denied.iter().filter(|(key, _)| *key == PathKey::DenyRead);
     let never = never.map(|(_, path)| path).chain(&judge.bounds.protected);
     let never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
@@ -119,6 +123,22 @@ pub(crate) fn protecting<'a>(
 pub(crate) fn hidden(seen: &[Seen], protected: &[CanonicalPath], disk: &dyn Disk) -> Vec<PathBuf> {
     let is_hidden = |path: &&CanonicalPath| is_in(path, seen) && kind(path, disk).is_some();
     protected.iter().filter(is_hidden).map(|path| path.as_path().to_owned()).collect()
+}
+
+/// Returns what of `kept` is not there and could be made by whoever sees `seen`, and where.
+///
+/// SECURITY: a cage can hide what is there, and nothing else.
+fn forgeable<'a, 's>(
+    kept: impl Iterator<Item = &'a CanonicalPath>,
+    seen: &'s [Seen],
+    disk: &dyn Disk,
+) -> Option<(&'a CanonicalPath, &'s Path)> {
+    let mut missing = kept.filter(|path| kind(path, disk).is_none());
+    missing.find_map(|path| {
+        let above = seen.iter().filter(|seen| path.as_path().starts_with(&seen.path));
+        let deepest = above.max_by_key(|seen| seen.path.components().count())?;
+        (deepest.access == Access::Write).then_some((path, deepest.path.as_path()))
+    })
 }
 
 /// Returns a cage that shows nothing.

@@ -93,6 +93,17 @@ pub enum LaunchFault {
         /// Why not.
         reason: String,
     },
+    /// What is to be kept from the server could be made by it.
+    #[error(
+        "`{path}` is to be kept from the server, but it is not there, and the server could make it in \
+         `{}`: make it yourself, or let the server write less", above.display()
+    )]
+    Forgeable {
+        /// What is protected or denied.
+        path: CanonicalPath,
+        /// What the server may write.
+        above: PathBuf,
+    },
     /// The entry names more ports or addresses than a cage can have.
     #[error("`allowedDomains`: {0}")]
     Hosts(TooManyDoors),

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_confine::{Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, Launcher};
+use ic_confine::{
+    Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, EXIT_EXCESS, EXIT_SHIFTED, Launcher,
+};
 use ic_mcp::{Line, Lines};
 use ic_types::{Json, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -210,6 +212,18 @@ async fn hear(
     }
 }
 
+/// Returns why the guard ended a server, if a code says that it did.
+fn by_the_guard(code: i32) -> Option<&'static str> {
+    match u8::try_from(code).ok()? {
+        EXIT_EXCESS => Some("it used too much memory, or had too many processes or threads"),
+        EXIT_SHIFTED => Some(
+            "somebody replaced something that its cage hides, or keeps from being written; it is \
+             started anew when it is needed",
+        ),
+        _ => None,
+    }
+}
+
 impl Running {
     pub(crate) fn confinement(&self) -> Confinement {
         self.process.confinement()
@@ -218,7 +232,10 @@ impl Running {
     /// Ends the process and returns how it ended.
     pub(crate) async fn stop(mut self) -> Ending {
         let status = match self.process.stop().await {
-            Ok(status) => format!(" ({status})"),
+            Ok(status) => match status.code().and_then(by_the_guard) {
+                Some(reason) => format!(" ({reason})"),
+                None => format!(" ({status})"),
+            },
             Err(error) => format!(" (and cannot be ended: {error})"),
         };
         // The process is gone, and with it the other end of its standard error.

@@ -109,10 +109,12 @@ fn nothing_is_left_of_a_cage_whose_guard_dies_while_it_is_made() {
 /// Returns whether there is a process with `mark` on its command line.
 fn is_running(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(mark)
-    })
+    processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok()).any(
+        |entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(mark)
+        },
+    )
 }
 
 #[test]

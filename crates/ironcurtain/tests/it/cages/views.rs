@@ -88,7 +88,8 @@ fn what_is_not_there_cannot_be_hidden_and_so_nothing_starts() {
         let mut cage = ground.cage();
         cage.seen = vec![ground.seen("seen/write", Access::Write)];
         cage.hidden = vec![ground.path("seen/write/.ssh")];
-        let (said, complained, code) = ground.sh(cage, "mkdir PLACE/seen/write/.ssh; echo made").await;
+        let (said, complained, code) =
+            ground.sh(cage, "mkdir PLACE/seen/write/.ssh; echo made").await;
         assert_eq!((said.as_str(), code), ("", Some(125)), "{}", ground.rung);
         assert!(complained.contains(".ssh"), "{complained}");
         assert!(!ground.path("seen/write/.ssh").exists());
@@ -167,10 +168,18 @@ fn sockets_and_devices_are_not_shown() {
 fn what_would_be_a_door_is_refused_before_anything_starts() {
     on_every_ground(|ground| async move {
         for path in [
-            "/", "/proc", "/proc/self", "/sys/fs", "/dev", "/run", "/run/user/1", "/var/run", "/etc",
-            "/usr/../etc", "x",
-        ]
-        {
+            "/",
+            "/proc",
+            "/proc/self",
+            "/sys/fs",
+            "/dev",
+            "/run",
+            "/run/user/1",
+            "/var/run",
+            "/etc",
+            "/usr/../etc",
+            "x",
+        ] {
             let mut cage = ground.cage();
             cage.seen = vec![ic_confine::Seen { path: path.into(), access: Access::Read }];
             let started = ground.launcher.start(&ground.spec(cage, "/bin/true", &[]));

@@ -178,6 +178,25 @@ fn an_entry_that_cannot_be_kept_is_no_reason_to_start_without_it() {
     }
 }
 
+#[test]
+fn what_is_to_be_kept_from_a_server_cannot_be_made_by_it() {
+    for key in ["denyRead", "denyWrite"] {
+        let rig = Rig::new();
+        rig.place.dir("work");
+        let keys = json!({"allowWrite": [rig.text("work")], key: [rig.text("work/.hooks")]});
+        let rig = rig.peeker(&filesystem(&keys));
+        let mut proxy = rig.start();
+        let text = proxy.call("peeker__environment", &json!({})).bad();
+        let part = "/work/.hooks` is to be kept from the server, but it is not there";
+        assert!(text.contains(part), "{text}");
+        proxy.finish();
+        rig.place.dir("work/.hooks");
+        let mut proxy = rig.start();
+        proxy.call("peeker__environment", &json!({})).good();
+        proxy.finish();
+    }
+}
+
 /// What is above a protected path may be shown; the protected path is not in it.
 #[test]
 fn what_is_protected_is_hidden_in_what_is_shown() {
