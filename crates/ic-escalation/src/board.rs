@@ -1,0 +1,278 @@
+//! The answering side: which questions wait, and how one of them is answered.
+//!
+//! What is answered is what was shown: an approval carries the digest that was read together with
+//! what was displayed, and is not written if the question has changed since. How questions are shown
+//! and who may answer is not known here.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ic_home::{FileError, file};
+use ic_policy::{DecidedBy, Decision};
+use ic_types::{Digest, EscalationId, Json, Object, SessionName, Timestamp};
+
+use crate::offer::Wish;
+use crate::registry::SessionEntry;
+use crate::request::{self, Request, RequestError};
+use crate::response::{self, RESPONSE_BYTES_MAX, Response, Written};
+
+/// Numbers questions in the order in which they came; a number is never given twice.
+#[derive(Debug, Default)]
+pub struct Board {
+    numbers: HashMap<EscalationId, u64>,
+    n_given: u64,
+}
+
+/// What waits.
+#[derive(Debug, Default)]
+pub struct Waiters {
+    /// The questions, in the order in which they were asked.
+    pub pending: Vec<Pending>,
+    /// Questions that cannot be read.
+    pub unreadable: Vec<RequestError>,
+}
+
+/// A question that waits, as it was read.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    number: u64,
+    session: SessionName,
+    directory: PathBuf,
+    request: Request,
+    /// Of the very bytes that were read.
+    bytes_digest: Digest,
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// Forward this one call, and grant what was confirmed.
+    Approve(Option<Wish>),
+    /// Do not.
+    Deny,
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Receipt {
+    /// The session has it.
+    Accepted(Decision),
+    /// It came too late.
+    Expired,
+    /// Somebody else was quicker.
+    AnsweredAlready,
+    /// The question is not the one that was shown; nothing was answered.
+    Changed,
+}
+
+/// What became of an answer, and which question it was to; printed as people are told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Told {
+    /// The number of the question.
+    pub number: u64,
+    /// What became of the answer.
+    pub receipt: Receipt,
+}
+
+/// An answer that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// The file cannot be used.
+    #[error("cannot write the answer")]
+    File(#[from] FileError),
+    /// The grant is longer than anybody reads.
+    #[error("the answer is larger than {RESPONSE_BYTES_MAX} bytes")]
+    TooLarge,
+    /// Nobody of that kind answers.
+    #[error("an answer is not `{0}`")]
+    NotAPerson(DecidedBy),
+}
+
+impl Board {
+    /// Returns the questions of `sessions` that wait at `now`.
+    pub fn look(&mut self, sessions: &[SessionEntry], now: Timestamp) -> Waiters {
+        let mut found = Waiters::default();
+        for session in sessions {
+            if let Err(error) = look_at(session, now, &mut found) {
+                found.unreadable.push(error.into());
+            }
+        }
+        found.pending.sort_by(|a, b| a.order().cmp(&b.order()));
+        let waiting: HashSet<_> = found.pending.iter().map(|it| &it.request.escalation).collect();
+        self.numbers.retain(|id, _| waiting.contains(id));
+        for pending in &mut found.pending {
+            let n_given = &mut self.n_given;
+            let number = self.numbers.entry(pending.request.escalation.clone());
+            pending.number = *number.or_insert_with(|| {
+                *n_given += 1;
+                *n_given
+            });
+        }
+        found
+    }
+}
+
+fn look_at(session: &SessionEntry, now: Timestamp, found: &mut Waiters) -> Result<(), FileError> {
+    let directory = &session.escalation_dir;
+    let names = file::names(directory)?.unwrap_or_default();
+    let answered: HashSet<EscalationId> = names.iter().filter_map(|it| response::id(it)).collect();
+    for id in names.iter().filter_map(|it| request::id(it)).filter(|it| !answered.contains(it)) {
+        match request::find(directory, &id, &session.session) {
+            Ok(Some(it)) if now <= it.request.expires_at => found.pending.push(Pending {
+                number: 0,
+                session: session.name.clone(),
+                directory: directory.clone(),
+                request: it.request,
+                bytes_digest: it.bytes_digest,
+            }),
+            Ok(_) => {}
+            Err(error) => found.unreadable.push(error),
+        }
+    }
+    Ok(())
+}
+
+// === impl Pending ===
+
+impl Pending {
+    /// Returns the number by which people name the question.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the question.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Returns what people call the session that asks.
+    pub fn session(&self) -> &SessionName {
+        &self.session
+    }
+
+    fn order(&self) -> (Timestamp, &EscalationId) {
+        (self.request.created_at, &self.request.escalation)
+    }
+
+    /// Returns the question as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let request = &self.request;
+        let mut object = Object::new();
+        object.insert("escalationId", request.escalation.as_str());
+        object.insert("session", self.session.as_str());
+        object.insert("server", request.server.as_str());
+        object.insert("tool", request.tool.as_str());
+        object.insert("arguments", request.arguments.clone());
+        object.insert("resolved", request.resolved.clone());
+        object.insert("reason", request.reason.as_str());
+        object.insert("rule", request.rule.as_str());
+        object.insert("createdAt", request.created_at.to_string());
+        object.insert("expiresAt", request.expires_at.to_string());
+        Json::Object(object)
+    }
+
+    /// Answers the question that was shown, at `now`.
+    pub fn answer(
+        &self,
+        reply: &Reply,
+        decided_by: DecidedBy,
+        now: Timestamp,
+    ) -> Result<Told, AnswerError> {
+        let receipt = self.write(reply, decided_by, now)?;
+        Ok(Told { number: self.number, receipt })
+    }
+
+    fn write(
+        &self,
+        reply: &Reply,
+        decided_by: DecidedBy,
+        now: Timestamp,
+    ) -> Result<Receipt, AnswerError> {
+        if decided_by == DecidedBy::Policy {
+            return Err(AnswerError::NotAPerson(decided_by));
+        }
+        let (decision, grant) = match reply {
+            Reply::Approve(wish) => (Decision::Approved, wish.as_ref().map(Wish::to_written)),
+            Reply::Deny => (Decision::Denied, None),
+        };
+        // SECURITY: the digest is that of what was shown, never that of what stands there now.
+        let digest = self.request.digest;
+        let response = Response { decision, digest, decided_by, decided_at: now, grant };
+        let bytes = response.to_json().to_string().into_bytes();
+        if RESPONSE_BYTES_MAX < bytes.len() {
+            return Err(AnswerError::TooLarge);
+        }
+        if self.request.expires_at < now {
+            return Ok(Receipt::Expired);
+        }
+        match (self.found()?, decision) {
+            (None, _) => return Ok(Receipt::Expired),
+            (Some(found), Decision::Approved) if found != self.bytes_digest => {
+                return Ok(Receipt::Changed);
+            }
+            // A question that has changed may be denied all the same.
+            (Some(_), Decision::Approved | Decision::Denied) => {}
+        }
+        let path = self.directory.join(response::name(&self.request.escalation));
+        match file::create_new_unsynced(&path, &bytes) {
+            Ok(()) => {}
+            Err(FileError::Exists { .. }) => return Ok(first_there(&path)),
+            // The session has gone with all it had.
+            Err(_) if self.found()?.is_none() => return Ok(Receipt::Expired),
+            Err(error) => return Err(error.into()),
+        }
+        if self.found()?.is_none() {
+            // Nobody waits for it, and nobody should find it.
+            file::remove(&path).ok();
+            return Ok(Receipt::Expired);
+        }
+        Ok(Receipt::Accepted(decision))
+    }
+
+    /// Returns the digest of the question that stands there now.
+    fn found(&self) -> Result<Option<Digest>, FileError> {
+        match request::bytes_digest(&self.directory, &self.request.escalation) {
+            Err(FileError::System { source, .. })
+                if source.kind() == std::io::ErrorKind::NotADirectory =>
+            {
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+}
+
+/// Says what it means that something stands in the place of our answer.
+fn first_there(path: &Path) -> Receipt {
+    match file::read_own(path, RESPONSE_BYTES_MAX as u64) {
+        Ok(None) => Receipt::Expired,
+        Ok(Some(bytes)) => match Written::parse(&bytes) {
+            Ok(Written::Seal) => Receipt::Expired,
+            Ok(Written::Response(_)) | Err(_) => Receipt::AnsweredAlready,
+        },
+        Err(_) => Receipt::AnsweredAlready,
+    }
+}
+
+// === impl Told ===
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number;
+        match self.receipt {
+            Receipt::Accepted(Decision::Approved) => f.write_str("Escalation approved."),
+            Receipt::Accepted(Decision::Denied) => f.write_str("Escalation denied."),
+            Receipt::Expired => {
+                write!(f, "Escalation #{number} expired (response was too late)")
+            }
+            Receipt::AnsweredAlready => {
+                write!(f, "Escalation #{number} was answered already")
+            }
+            Receipt::Changed => write!(
+                f,
+                "Escalation #{number} is not what was shown any more; nothing was answered"
+            ),
+        }
+    }
+}

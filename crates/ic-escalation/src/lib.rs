@@ -1,0 +1,56 @@
+//! The desk: carries an escalation to a person, and brings back the answer.
+//!
+//! It decides nothing and forwards nothing: what comes back is an [`Answer`](ic_policy::Answer), and
+//! only settling the escalation with it makes a permit. A denial never comes here.
+//!
+//! ```text
+//! session                                              whoever answers
+//! Escalation ─Question::of─▶ Desk::raise               Registry::live ─▶ Board::look ─▶ Pending
+//!     ▲                        │  request-<id>.json ──────────────────────▶ │ display::show
+//!     │                        ▼                                            │ Offer, Choice, Wish
+//!   settle ◀─ Outcome ◀─ Clerk (one task) ◀── response-<id>.json ◀──────────┘ Pending::answer ─▶ Told
+//!     ▲
+//!     └─ Grants::answer: what was granted before is answered without asking
+//! ```
+//!
+//! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
+//! desk that is a directory), [`board`] (the answering side), [`registry`] and [`presence`] (who is
+//! there), [`scope`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
+//! [`display`] (what a person sees).
+//!
+//! # Invariants
+//!
+//! - The first file at the name of a response stands; a session that stops waiting puts its own there
+//!   first, so an answer is accepted or too late, and both sides know which.
+//! - Anything but an answer to the very question that was asked is a denial, and is said to be one.
+//! - A grant is computed from what one call named; nothing in a file can make one, or make one wider.
+//! - Nothing an agent wrote reaches a person's eyes but through [`ic_types::visible`].
+
+pub mod board;
+pub mod desk;
+pub mod display;
+mod document;
+pub mod grant;
+pub mod grants;
+pub mod offer;
+pub mod presence;
+pub mod registry;
+pub mod rendezvous;
+pub mod request;
+pub mod response;
+pub mod scope;
+
+pub use board::{AnswerError, Board, Pending, Receipt, Reply, Told, Waiters};
+pub use desk::{
+    Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal, new_escalation_id,
+};
+pub use document::DocumentFault;
+pub use grant::{Grant, GrantId};
+pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
+pub use offer::{Choice, NoOffer, NotOffered, Offer, Terms, Wish};
+pub use presence::{Presence, PresenceError, is_anybody_there};
+pub use registry::{Live, Registered, Registry, RegistryError, SessionEntry};
+pub use rendezvous::{Clerk, Ended, FileDesk, Ticks};
+pub use request::{Request, RequestError};
+pub use response::ResponseFault;
+pub use scope::{Scope, ScopeKind};

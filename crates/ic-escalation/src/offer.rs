@@ -1,0 +1,329 @@
+//! What a person is offered beyond one approval: scopes, the words for them, and what was chosen.
+//!
+//! Both sides compute the same offer, whoever answers from the request and the session from its own
+//! escalation; what comes back is compared with that, so nothing wider than what was shown is taken.
+//! Nothing is granted here.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ic_policy::Escalation;
+use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName};
+
+use crate::document::list;
+use crate::request::Request;
+use crate::scope::{Resource, Scope, ScopeKind};
+
+/// How long a grant lasts if nobody says otherwise.
+pub const LIFETIME: Duration = Duration::from_hours(1);
+/// How long a grant may last.
+pub const LIFETIME_MAX: Duration = Duration::from_hours(24);
+/// How many calls a grant may be limited to.
+pub const COUNT_MAX: u64 = 1_000_000;
+/// The most values of one role of which a scope is made; nobody would read more.
+const VALUES_MAX: usize = 100;
+/// What the names of invariants begin with.
+const STRUCTURAL_PREFIX: &str = "structural-";
+
+/// What may be granted besides the call that is asked about.
+///
+/// Invariant: at least one role, each with at least one scope, narrow ones first.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    server: ServerName,
+    tool: ToolName,
+    roles: Vec<OfferedRole>,
+}
+
+#[derive(Clone, Debug)]
+struct OfferedRole {
+    role: Role,
+    scopes: Vec<Scope>,
+}
+
+/// One scope for each role that escalated.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Choice {
+    server: ServerName,
+    tool: ToolName,
+    pub(crate) scopes: Vec<(Role, Scope)>,
+}
+
+/// Until when, and how often, a grant holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Terms {
+    pub(crate) expires_at: Timestamp,
+    pub(crate) count: Option<u64>,
+}
+
+/// What a person was shown and has confirmed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Wish {
+    choice: Choice,
+    terms: Terms,
+}
+
+/// Why nothing is offered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NoOffer {
+    /// No role escalated, so nothing would limit the grant.
+    #[error("the question is about the call as a whole, and nothing would limit a grant")]
+    NoRole,
+    /// A role has no value, or one of which no scope can be made.
+    #[error("no scope can be made for the role `{0}`")]
+    NoScope(Role),
+    /// A role has more values than anybody would read.
+    #[error("the role `{0}` has too many values")]
+    TooMany(Role),
+}
+
+/// Why a grant is not taken.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotOffered {
+    /// It names other roles than those that escalated.
+    #[error("it is not about the roles that escalated")]
+    Roles,
+    /// It names a scope that was not offered for the role.
+    #[error("its scope for `{0}` is not the one that was shown")]
+    Scope(Role),
+    /// It would have ended already, or lasts too long.
+    #[error("it has to end within 24 hours, and not before it begins")]
+    Lifetime,
+    /// Its count is none.
+    #[error("its count has to lie between 1 and 1000000")]
+    Count,
+}
+
+/// A grant as it is written in an answer; not believed before it was compared with the offer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WrittenGrant {
+    pub(crate) roles: Vec<WrittenScope>,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WrittenScope {
+    pub(crate) role: Role,
+    pub(crate) kind: ScopeKind,
+    pub(crate) values: Vec<String>,
+}
+
+/// Which kinds of scope there are.
+#[derive(Clone, Copy)]
+enum Reach {
+    Any,
+    /// What the call named and nothing else: an invariant asks.
+    Exact,
+}
+
+// === impl Offer ===
+
+impl Offer {
+    /// Computes what may be granted with the answer to `request`.
+    pub fn of_request(request: &Request) -> Result<Self, NoOffer> {
+        let reach = match request.rule.starts_with(STRUCTURAL_PREFIX) {
+            true => Reach::Exact,
+            false => Reach::Any,
+        };
+        let resources = |role: Role| match request.resolved.get(role.as_str()) {
+            Some(Json::Array(values)) => {
+                Some(values.iter().map(|it| Resource::of_json(role, &request.tool, it)).collect())
+            }
+            Some(
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Object(_),
+            )
+            | None => None,
+        };
+        let roles = offered(&request.escalated_roles, resources, reach)?;
+        Ok(Self { server: request.server.clone(), tool: request.tool.clone(), roles })
+    }
+
+    /// Computes what may be granted with an answer to `escalation`.
+    pub(crate) fn of_escalation(escalation: &Escalation) -> Result<Self, NoOffer> {
+        // SECURITY: what no role carries, no scope would limit; the next call could bring it along.
+        if escalation.causes().iter().any(|cause| cause.role.is_none()) {
+            return Err(NoOffer::NoRole);
+        }
+        let is_structural = escalation.causes().iter().any(|cause| cause.structural.is_some());
+        let reach = if is_structural { Reach::Exact } else { Reach::Any };
+        let call = escalation.call();
+        let resources = |role: Role| {
+            let values = call.values(role).iter();
+            Some(values.map(|value| Resource::of(role, call.tool(), value)).collect())
+        };
+        let roles = offered(escalation.roles(), resources, reach)?;
+        Ok(Self { server: call.server().clone(), tool: call.tool().clone(), roles })
+    }
+
+    /// Returns what can be chosen, the narrowest first.
+    pub fn choices(&self) -> Vec<Choice> {
+        let choice = |pick: fn(&[Scope]) -> Option<&Scope>| {
+            let scopes = self.roles.iter();
+            let scopes = scopes.filter_map(|it| Some((it.role, pick(&it.scopes)?.clone())));
+            Choice {
+                server: self.server.clone(),
+                tool: self.tool.clone(),
+                scopes: scopes.collect(),
+            }
+        };
+        let mut choices = vec![choice(<[Scope]>::first), choice(<[Scope]>::last)];
+        choices.dedup();
+        choices
+    }
+
+    /// Compares a grant that somebody wrote with what was offered.
+    pub(crate) fn accept(
+        &self,
+        written: &WrittenGrant,
+        now: Timestamp,
+    ) -> Result<(Choice, Terms), NotOffered> {
+        let terms = Terms::check(written.expires_at, written.count, now)?;
+        if written.roles.len() != self.roles.len() {
+            return Err(NotOffered::Roles);
+        }
+        let mut scopes = Vec::new();
+        for OfferedRole { role, scopes: offered } in &self.roles {
+            let of_role = |it: &&WrittenScope| it.role == *role;
+            let written = written.roles.iter().find(of_role).ok_or(NotOffered::Roles)?;
+            let scope = offered.iter().find(|scope| written.is(scope));
+            scopes.push((*role, scope.ok_or(NotOffered::Scope(*role))?.clone()));
+        }
+        Ok((Choice { server: self.server.clone(), tool: self.tool.clone(), scopes }, terms))
+    }
+}
+
+fn offered(
+    escalated: &[Role],
+    resources: impl Fn(Role) -> Option<Vec<Option<Resource>>>,
+    reach: Reach,
+) -> Result<Vec<OfferedRole>, NoOffer> {
+    if escalated.is_empty() {
+        return Err(NoOffer::NoRole);
+    }
+    let offered = |role: Role| {
+        let resources = resources(role).ok_or(NoOffer::NoScope(role))?;
+        if VALUES_MAX < resources.len() {
+            return Err(NoOffer::TooMany(role));
+        }
+        let resources: Option<Vec<Resource>> = resources.into_iter().collect();
+        let resources = resources.ok_or(NoOffer::NoScope(role))?;
+        let scopes = ScopeKind::ALL.into_iter().filter_map(|kind| Scope::of(kind, &resources));
+        let may = |scope: &Scope| match reach {
+            Reach::Any => true,
+            Reach::Exact => scope.is_exact(),
+        };
+        let scopes: Vec<Scope> = scopes.filter(may).collect();
+        if scopes.is_empty() {
+            return Err(NoOffer::NoScope(role));
+        }
+        Ok(OfferedRole { role, scopes })
+    };
+    escalated.iter().copied().map(offered).collect()
+}
+
+// === impl Choice ===
+
+impl Choice {
+    /// Says until when and how often it is to hold.
+    pub fn with(self, terms: Terms) -> Wish {
+        Wish { choice: self, terms }
+    }
+
+    /// Returns the scope of each role.
+    pub fn scopes(&self) -> impl Iterator<Item = (Role, &Scope)> {
+        self.scopes.iter().map(|(role, scope)| (*role, scope))
+    }
+}
+
+// === impl Terms ===
+
+impl Terms {
+    /// Says that a grant lasts for `lifetime` from `now`, and for `count` more calls.
+    pub fn new(now: Timestamp, lifetime: Duration, count: Option<u64>) -> Result<Self, NotOffered> {
+        let ms = u64::try_from(lifetime.as_millis()).map_err(|_| NotOffered::Lifetime)?;
+        Self::check(Timestamp::from_unix_ms(now.unix_ms().saturating_add(ms)), count, now)
+    }
+
+    fn check(
+        expires_at: Timestamp,
+        count: Option<u64>,
+        now: Timestamp,
+    ) -> Result<Self, NotOffered> {
+        let lifetime_ms = expires_at.unix_ms().saturating_sub(now.unix_ms());
+        if lifetime_ms == 0 || LIFETIME_MAX.as_millis() < u128::from(lifetime_ms) {
+            return Err(NotOffered::Lifetime);
+        }
+        if count.is_some_and(|count| !(1..=COUNT_MAX).contains(&count)) {
+            return Err(NotOffered::Count);
+        }
+        Ok(Self { expires_at, count })
+    }
+}
+
+// === impl Wish ===
+
+impl Wish {
+    /// Says in full what would be granted, for the person who is about to confirm it.
+    pub fn preview(&self) -> Vec<String> {
+        let Self { choice: Choice { server, tool, scopes }, terms } = self;
+        let mut lines = vec![format!("`{server}` may call `{tool}` without asking again, for")];
+        for (role, scope) in scopes {
+            lines.extend(scope.describe().into_iter().map(|part| format!("  {role}: {part}")));
+        }
+        let mut end = format!("until {} or the end of the session", terms.expires_at);
+        if let Some(count) = terms.count {
+            let calls = if count == 1 { "call" } else { "calls" };
+            // Writing to a string cannot fail.
+            write!(end, ", and for {count} more {calls}").ok();
+        }
+        lines.push(end);
+        lines
+    }
+
+    /// Returns what is written in the answer.
+    pub(crate) fn to_written(&self) -> WrittenGrant {
+        let written = |(role, scope): &(Role, Scope)| WrittenScope {
+            role: *role,
+            kind: scope.kind(),
+            values: scope.values(),
+        };
+        WrittenGrant {
+            roles: self.choice.scopes.iter().map(written).collect(),
+            expires_at: self.terms.expires_at,
+            count: self.terms.count,
+        }
+    }
+}
+
+// === impl WrittenGrant ===
+
+impl WrittenGrant {
+    pub(crate) fn to_json(&self) -> Json {
+        let mut roles = Object::new();
+        for WrittenScope { role, kind, values } in &self.roles {
+            let mut scope = Object::new();
+            scope.insert("kind", kind.as_str());
+            scope.insert("values", list(values.iter().cloned()));
+            roles.insert(role.as_str(), scope);
+        }
+        let mut object = Object::new();
+        object.insert("roles", roles);
+        object.insert("expiresAt", self.expires_at.to_string());
+        if let Some(count) = self.count {
+            object.insert("count", count);
+        }
+        Json::Object(object)
+    }
+}
+
+impl WrittenScope {
+    /// Returns whether this is `scope`, no matter in which order its values stand.
+    fn is(&self, scope: &Scope) -> bool {
+        let sorted = |mut values: Vec<String>| {
+            values.sort_unstable();
+            values
+        };
+        self.kind == scope.kind() && sorted(self.values.clone()) == sorted(scope.values())
+    }
+}

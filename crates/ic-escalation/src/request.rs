@@ -1,0 +1,191 @@
+//! `request-<id>.json`: a question as it is put to a person.
+//!
+//! Written by the session that asks and read by whoever answers, who takes nothing in it on trust:
+//! an answer is about the bytes that were shown. Who answers, and how, is not known here.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use ic_home::{FileError, file};
+use ic_policy::{Escalation, Ticket};
+use ic_types::{
+    Digest, EscalationId, Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp,
+    ToolName,
+};
+
+use crate::document::{DocumentFault, Fields, list};
+
+/// The largest question that is asked; nobody could look at more.
+pub const REQUEST_BYTES_MAX: usize = 32 << 20;
+/// What reading one may cost.
+const LIMITS: JsonLimits =
+    JsonLimits { bytes_max: REQUEST_BYTES_MAX, depth_max: 72, values_max: 500_000 };
+
+const PREFIX: &str = "request-";
+const SUFFIX: &str = ".json";
+
+/// A question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The question's id.
+    pub escalation: EscalationId,
+    /// The session that asks.
+    pub session: SessionId,
+    /// The server that the call is for.
+    pub server: ServerName,
+    /// The tool on that server.
+    pub tool: ToolName,
+    /// The arguments as they will be sent.
+    pub arguments: Object,
+    /// Why a person is asked.
+    pub reason: String,
+    /// The rule or invariant that asks.
+    pub rule: String,
+    /// The roles that a person has to decide about.
+    pub escalated_roles: Vec<Role>,
+    /// What the arguments were resolved to, role by role.
+    pub resolved: Object,
+    /// What an approval has to carry.
+    pub digest: Digest,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// When an answer comes too late.
+    pub expires_at: Timestamp,
+}
+
+/// A question as it was found, with the digest of its very bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundRequest {
+    pub(crate) request: Request,
+    pub(crate) bytes_digest: Digest,
+}
+
+/// A question that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file is not a question.
+    #[error("`{}` is no question: {fault}", .path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: DocumentFault,
+    },
+}
+
+impl Request {
+    /// Makes the question of an escalation.
+    pub fn of(escalation: &Escalation, ticket: &Ticket, now: Timestamp) -> Self {
+        let call = escalation.call();
+        let resolved = match call.resolved_json() {
+            Json::Object(resolved) => resolved,
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                Object::new()
+            }
+        };
+        Self {
+            escalation: ticket.escalation.clone(),
+            session: ticket.session.clone(),
+            server: call.server().clone(),
+            tool: call.tool().clone(),
+            arguments: call.sent().clone(),
+            reason: escalation.reason().to_owned(),
+            rule: escalation.rule().to_owned(),
+            escalated_roles: escalation.roles().to_vec(),
+            resolved,
+            digest: escalation.digest(ticket),
+            created_at: now,
+            expires_at: ticket.deadline,
+        }
+    }
+
+    /// Reads a question; `escalation` and `session` are those whose file it is.
+    pub fn parse(
+        bytes: &[u8],
+        escalation: &EscalationId,
+        session: &SessionId,
+    ) -> Result<Self, DocumentFault> {
+        let mut fields = Fields::parse(bytes, LIMITS)?;
+        let roles = |texts: Vec<String>| {
+            let wrong = DocumentFault::Wrong { key: "escalatedRoles", expected: "a list of roles" };
+            texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(|_| wrong)
+        };
+        let request = Self {
+            escalation: fields.parsed("escalationId", "an escalation's id")?,
+            session: fields.parsed("sessionId", "a session's id")?,
+            server: fields.parsed("serverName", "a server's name")?,
+            tool: fields.parsed("toolName", "a tool's name")?,
+            arguments: fields.object("arguments")?,
+            reason: fields.text("reason")?,
+            rule: fields.text("rule")?,
+            escalated_roles: roles(fields.texts("escalatedRoles")?)?,
+            resolved: fields.object("resolved")?,
+            digest: fields.parsed("digest", "a digest")?,
+            created_at: fields.parsed("createdAt", "a time")?,
+            expires_at: fields.parsed("expiresAt", "a time")?,
+        };
+        fields.finish()?;
+        // SECURITY: a copy of another question under this name would be answered as this one.
+        if request.escalation != *escalation {
+            return Err(DocumentFault::Wrong { key: "escalationId", expected: "that of its file" });
+        }
+        if request.session != *session {
+            return Err(DocumentFault::Wrong { key: "sessionId", expected: "that of its session" });
+        }
+        Ok(request)
+    }
+
+    /// Returns the question as it stands in its file.
+    pub fn to_json(&self) -> Json {
+        let mut object = Object::new();
+        object.insert("escalationId", self.escalation.as_str());
+        object.insert("sessionId", self.session.as_str());
+        object.insert("serverName", self.server.as_str());
+        object.insert("toolName", self.tool.as_str());
+        object.insert("arguments", self.arguments.clone());
+        object.insert("reason", self.reason.as_str());
+        object.insert("rule", self.rule.as_str());
+        object.insert("escalatedRoles", list(self.escalated_roles.iter().map(|it| it.as_str())));
+        object.insert("resolved", self.resolved.clone());
+        object.insert("digest", self.digest.to_string());
+        object.insert("createdAt", self.created_at.to_string());
+        object.insert("expiresAt", self.expires_at.to_string());
+        Json::Object(object)
+    }
+}
+
+/// Returns the name of a question's file.
+pub(crate) fn name(escalation: &EscalationId) -> String {
+    format!("{PREFIX}{escalation}{SUFFIX}")
+}
+
+/// Returns the question whose file is called `name`.
+pub(crate) fn id(name: &OsStr) -> Option<EscalationId> {
+    name.to_str()?.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
+}
+
+/// Reads the question `escalation` of `session` in `directory`; `None` if it is not there.
+pub(crate) fn find(
+    directory: &Path,
+    escalation: &EscalationId,
+    session: &SessionId,
+) -> Result<Option<FoundRequest>, RequestError> {
+    let path = directory.join(name(escalation));
+    let Some(bytes) = file::read_own(&path, REQUEST_BYTES_MAX as u64)? else { return Ok(None) };
+    match Request::parse(&bytes, escalation, session) {
+        Ok(request) => Ok(Some(FoundRequest { request, bytes_digest: Digest::of(&bytes) })),
+        Err(fault) => Err(RequestError::Document { path, fault }),
+    }
+}
+
+/// Returns the digest of the bytes of a question's file; `None` if it is not there.
+pub(crate) fn bytes_digest(
+    directory: &Path,
+    escalation: &EscalationId,
+) -> Result<Option<Digest>, FileError> {
+    let bytes = file::read_own(directory.join(name(escalation)), REQUEST_BYTES_MAX as u64)?;
+    Ok(bytes.as_deref().map(Digest::of))
+}

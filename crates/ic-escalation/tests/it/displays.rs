@@ -1,0 +1,191 @@
+//! What a person sees: everything that matters, on lines of ours, and nothing that acts.
+
+use ic_escalation::Request;
+use ic_escalation::display::{View, remaining, show, text};
+use ic_types::{Json, JsonLimits, Object, Role, Timestamp};
+
+use crate::world::{Ask, directory, file, url};
+
+const NOW: Timestamp = Timestamp::from_unix_ms(1_794_700_800_000);
+
+fn request(ask: &Ask) -> Request {
+    let ask = ask.clone().with(|ask| {
+        ask.ticket.deadline = Timestamp::from_unix_ms(NOW.unix_ms() + 299_000);
+    });
+    Request::of(&ask.escalation(), &ask.ticket, NOW)
+}
+
+#[test]
+fn a_question_is_shown_with_all_that_matters() {
+    let ask = Ask::of(
+        "move_file",
+        &[
+            (Role::ReadPath, &[file("/d/a")]),
+            (Role::WritePath, &[file("/d/\u{202e}b"), directory("/d/c")]),
+            (Role::FetchUrl, &[url("https://a.example/x")]),
+        ],
+    )
+    .with(|ask| {
+        ask.rules = crate::world::ASK_BUT_READ;
+        ask.parts.sent.insert("path", "/d/a\n  rule: \"harmless\"");
+        ask.parts.sent.insert("content", "x".repeat(5_000));
+        ask.parts.sent.insert("options", Json::Array(vec![Json::Bool(true), Json::Null]));
+    });
+    let diff = "--- a\n+++ b\n-old\u{1b}[2J\n+new";
+    let shown = show(&request(&ask), View::Short, Some(diff), NOW).join("\n");
+    let shown = shown.replace(&"x".repeat(80), "XXX");
+    insta::assert_snapshot!(shown, @r#"
+    filesystem wants to call move_file
+      because: "a person decides"
+      rule: "ask"
+      "read-path":
+        "/d/a"
+      "write-path" (asks):
+        "/d/\u{202e}b" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
+        "/d/c" (a directory, changed 2026-11-15T00:00:00.000Z)
+      "fetch-url" (asks):
+        "https://a.example/x" (at "a.example")
+      arguments:
+        "path": "/d/a\n  rule: \"harmless\""
+        "content": "XXX" … 5000 characters … "XXX"
+        "options": [true,null]
+      change:
+        --- a
+        +++ b
+        -old\u{1b}[2J
+        +new
+      expires: in 4 min 59 s
+    "#);
+}
+
+#[test]
+fn the_full_view_leaves_nothing_out() {
+    let mut arguments = Object::new();
+    for at in 0..100 {
+        arguments.insert(format!("argument{at}"), format!("{at}{}", "y".repeat(1_000)));
+    }
+    let files: Vec<_> = (0..100).map(|at| file(&format!("/d/file{at}"))).collect();
+    let ask =
+        Ask::of("write_files", &[(Role::WritePath, &files)]).with(|ask| ask.parts.sent = arguments);
+    let request = request(&ask);
+    let full = show(&request, View::Full, None, NOW).join("\n");
+    for at in 0..100 {
+        assert!(full.contains(&format!("\"/d/file{at}\"")));
+        assert!(full.contains(&format!("\"argument{at}\": \"{at}{}\"", "y".repeat(1_000))));
+    }
+    let short = show(&request, View::Short, None, NOW);
+    assert!(short.len() < 60, "{}", short.len());
+    assert_eq!(short.iter().filter(|line| line.contains("… 80 more …")).count(), 2);
+    assert!(short.iter().all(|line| line.chars().count() < 300));
+}
+
+/// A value cannot pretend to have been shortened, nor two values look like each other.
+#[test]
+fn a_value_looks_like_no_other() {
+    let long = "x".repeat(161);
+    let shortened = text(&long, View::Short);
+    assert_ne!(text(&shortened, View::Short), shortened);
+    assert_eq!(shortened.matches('"').count(), 4, "{shortened}");
+    for (one, other) in [("\u{1b}", "\\u{1b}"), ("a\nb", "a\\nb"), ("\"", "\\\""), ("", "\"\"")] {
+        assert_ne!(text(one, View::Full), text(other, View::Full));
+    }
+    assert_eq!(text(&"x".repeat(160), View::Short), format!("\"{}\"", "x".repeat(160)));
+}
+
+/// Characters that move or hide something on a terminal, listed apart from the code that knows them.
+fn acts(c: char) -> bool {
+    let code = u32::from(c);
+    c.is_control()
+        || (0x200b..=0x200f).contains(&code)
+        || (0x2028..=0x202f).contains(&code)
+        || (0x2060..=0x206f).contains(&code)
+        || (0xfe00..=0xfe0f).contains(&code)
+        || (0xe0000..=0xe0fff).contains(&code)
+        || matches!(code, 0xad | 0x61c | 0x180e | 0x2800 | 0x3164 | 0xfeff | 0xffa0 | 0x85 | 0xa0)
+}
+
+/// Shows a question that has `hostile` in every place that an agent or a server can fill.
+#[track_caller]
+fn check(hostile: &str) {
+    let mut arguments = Object::new();
+    arguments.insert(hostile, hostile);
+    arguments.insert("nested", Json::Array(vec![Json::from(hostile)]));
+    let ask = Ask::write("/d/a").with(|ask| ask.parts.sent = arguments);
+    let mut request = request(&ask);
+    hostile.clone_into(&mut request.reason);
+    hostile.clone_into(&mut request.rule);
+    request.resolved.insert(hostile, Json::Array(vec![Json::from(hostile)]));
+    let n_harmless = show(&self::request(&ask), View::Full, Some("a"), NOW).len();
+    for view in [View::Short, View::Full] {
+        let lines = show(&request, view, Some(&hostile.replace(['\n', '\r'], "")), NOW);
+        for line in &lines {
+            assert!(!line.contains(acts), "{line:?} of {hostile:?}");
+        }
+        assert!(lines.len() <= n_harmless + 2, "{lines:?} has lines that are not ours");
+    }
+}
+
+#[test]
+fn nothing_that_acts_is_shown() {
+    for hostile in [
+        "\u{1b}]52;c;AAAA\u{7}",
+        "\u{1b}[2J\u{1b}[1;1H\u{9b}31m",
+        "a\r\nb\u{85}c\u{2028}d",
+        "\u{202e}\u{2066}\u{200b}\u{feff}\u{ad}",
+        "\u{0}\u{8}\u{7f}",
+        "\u{e0041}\u{fe0f}",
+    ] {
+        check(hostile);
+    }
+}
+
+#[test]
+fn every_naughty_string_is_shown_safely() {
+    let Some(vectors) = ic_testkit::shared::corpus("naughty_strings") else { return };
+    let inputs: Vec<String> = vectors
+        .iter()
+        .filter_map(|vector| vector.get("input")?.as_str().map(str::to_owned))
+        .collect();
+    assert!(500 < inputs.len(), "{}", inputs.len());
+    for input in inputs {
+        check(&input);
+        let shown = text(&input, View::Full);
+        assert!(shown.starts_with('"') && shown.ends_with('"'), "{shown}");
+        // What is shown says exactly what it is.
+        let mut back = String::new();
+        let mut rest = shown.as_str();
+        while let Some((before, after)) = rest.split_once("\\u{") {
+            let Some((code, after)) = after.split_once('}') else { break };
+            let (after, count) = match after.strip_prefix('*') {
+                Some(times) => {
+                    let n_digits = times.chars().take_while(char::is_ascii_digit).count();
+                    (&times[n_digits..], times[..n_digits].parse().unwrap())
+                }
+                None => (after, 1),
+            };
+            back.push_str(before);
+            let c = char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap();
+            back.extend(std::iter::repeat_n(c, count));
+            rest = after;
+        }
+        back.push_str(rest);
+        let back = Json::parse(back.as_bytes(), JsonLimits::CALL);
+        // A control character in a string is no JSON any more; our JSON has none of them.
+        assert_eq!(back, Ok(Json::from(input.as_str())), "{shown}");
+    }
+}
+
+#[test]
+fn the_time_that_is_left_is_said_plainly() {
+    for (ms, expected) in [
+        (0, "now"),
+        (999, "in 0 s"),
+        (59_999, "in 59 s"),
+        (60_000, "in 1 min 0 s"),
+        (3_600_000, "in 1 h 0 min"),
+    ] {
+        let at = Timestamp::from_unix_ms(NOW.unix_ms() + ms);
+        assert_eq!(remaining(at, NOW), expected);
+    }
+    assert_eq!(remaining(NOW, Timestamp::from_unix_ms(NOW.unix_ms() + 1)), "now");
+}

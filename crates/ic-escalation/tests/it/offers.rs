@@ -1,0 +1,184 @@
+//! What is offered beyond one approval: scopes from the roles that escalated, and nothing wider.
+
+use std::time::Duration;
+
+use ic_escalation::{Offer, Request, Terms};
+use ic_policy::{PathValue, Standing, UnannotatedPath, Value};
+use ic_types::{Role, Timestamp};
+
+use crate::world::{ALLOW, ASK_BUT_READ, Ask, absent, canonical, directory, file, text, url};
+
+fn offer(ask: &Ask) -> Result<Vec<String>, String> {
+    let now = Timestamp::from_unix_ms(0);
+    let request = Request::of(&ask.escalation(), &ask.ticket, now);
+    let offer = Offer::of_request(&request).map_err(|no| no.to_string())?;
+    let describe = |choice: &ic_escalation::Choice| {
+        let scopes = choice.scopes();
+        let scopes =
+            scopes.map(|(role, scope)| format!("{role}: {}", scope.describe().join(" + ")));
+        scopes.collect::<Vec<_>>().join(", ")
+    };
+    Ok(offer.choices().iter().map(describe).collect())
+}
+
+#[track_caller]
+fn check(ask: &Ask, expected: &[&str]) {
+    assert_eq!(offer(ask).unwrap(), expected);
+}
+
+fn one(tool: &str, role: Role, value: Value) -> Ask {
+    Ask::of(tool, &[(role, &[value])])
+}
+
+#[test]
+fn a_file_is_offered_with_the_directory_that_it_lies_in() {
+    let both = ["write-path: exactly `/d/e/a`", "write-path: everything in `/d/e/`, at any depth"];
+    check(&one("write_file", Role::WritePath, file("/d/e/a")), &both);
+    check(&one("write_file", Role::WritePath, absent("/d/e/a")), &both);
+    check(&one("write_file", Role::WritePath, file("/a")), &["write-path: exactly `/a`"]);
+}
+
+#[test]
+fn a_directory_is_offered_as_itself_and_never_as_its_parent() {
+    let both = ["read-path: exactly `/d/e`", "read-path: `/d/e` and everything beneath it"];
+    check(&one("list_directory", Role::ReadPath, directory("/d/e")), &both);
+    check(&one("read_file", Role::ReadPath, directory("/d/e")), &both);
+    let root = &["read-path: exactly `/`"];
+    check(&one("list_directory", Role::ReadPath, directory("/")), root);
+    // What is not there yet, and becomes a directory.
+    let made = ["write-path: exactly `/d/e`", "write-path: `/d/e` and everything beneath it"];
+    for tool in ["create_directory", "mkdir", "git_clone", "git_init", "new_folder"] {
+        check(&one(tool, Role::WritePath, absent("/d/e")), &made);
+    }
+    let history =
+        ["write-history: exactly `/d/e`", "write-history: `/d/e` and everything beneath it"];
+    check(&one("git_commit", Role::WriteHistory, absent("/d/e")), &history);
+}
+
+#[test]
+fn hosts_repositories_and_names_are_offered_as_they_are() {
+    let fetch = |text| one("http_fetch", Role::FetchUrl, url(text));
+    check(&fetch("https://a.example/x"), &["fetch-url: every address at `https://a.example`"]);
+    check(&fetch("http://a.example/x"), &["fetch-url: every address at `http://a.example`"]);
+    check(
+        &fetch("https://a.example:8443/x"),
+        &["fetch-url: every address at `https://a.example:8443`"],
+    );
+    let push = |text| one("git_push", Role::GitRemoteUrl, url(text));
+    let repository = &["git-remote-url: the repository `ssh://git.example/o/r`"];
+    check(&push("ssh://git.example/o/r"), repository);
+    let local = Value::LocalRemote(canonical("/srv/r.git"));
+    check(
+        &one("git_push", Role::GitRemoteUrl, local),
+        &["git-remote-url: the repository `/srv/r.git`"],
+    );
+    check(
+        &push("ssh://git.example/o/sub/r"),
+        &["git-remote-url: the repository `ssh://git.example/o/sub/r`"],
+    );
+    check(&one("issue", Role::GithubOwner, text("acme")), &["github-owner: exactly `acme`"]);
+    check(
+        &one("connect", Role::ProxyDomain, text("a.example:443")),
+        &["proxy-domain: every address at `a.example:443`"],
+    );
+}
+
+#[test]
+fn every_role_that_escalated_has_its_scope_and_no_other_role_has_one() {
+    let files = [file("/d/a"), file("/e/b")];
+    let ask = Ask::of("move_file", &[(Role::ReadPath, &files), (Role::DeletePath, &files[..1])]);
+    check(
+        &ask,
+        &[
+            "read-path: exactly `/d/a` + exactly `/e/b`, delete-path: exactly `/d/a`",
+            "read-path: everything in `/d/`, at any depth + everything in `/e/`, at any depth, \
+             delete-path: everything in `/d/`, at any depth",
+        ],
+    );
+    let ask = ask.with(|ask| ask.rules = ASK_BUT_READ);
+    check(&ask, &["delete-path: exactly `/d/a`", "delete-path: everything in `/d/`, at any depth"]);
+}
+
+#[test]
+fn an_invariant_is_granted_exactly_as_shown() {
+    let ask = one("write_file", Role::WritePath, file("/h/.bashrc"));
+    check(&ask, &["write-path: exactly `/h/.bashrc`"]);
+    check(&ask.clone().with(|ask| ask.rules = ALLOW), &["write-path: exactly `/h/.bashrc`"]);
+    let gated = one("http_fetch", Role::FetchUrl, url("https://bad.example"))
+        .with(|ask| ask.parts.asked.server = "gated".parse().unwrap());
+    check(&gated, &["fetch-url: every address at `https://bad.example`"]);
+}
+
+#[test]
+fn where_nothing_would_limit_a_grant_there_is_none() {
+    let whole = Ask::of("send", &[]);
+    let no_role = "the question is about the call as a whole, and nothing would limit a grant";
+    assert_eq!(offer(&whole).unwrap_err(), no_role);
+    let bare = Ask::of("git_push", &[(Role::GitRemoteUrl, &[])]);
+    assert_eq!(offer(&bare).unwrap_err(), "no scope can be made for the role `git-remote-url`");
+    let many: Vec<Value> = (0..101).map(|at| file(&format!("/d/{at}"))).collect();
+    let many = Ask::of("write_files", &[(Role::WritePath, &many)]);
+    assert_eq!(offer(&many).unwrap_err(), "the role `write-path` has too many values");
+    let draft = Ask::of("send", &[]).with(|ask| {
+        ask.parts.standing = Standing::Draft;
+        ask.rules = ALLOW;
+    });
+    assert_eq!(offer(&draft).unwrap_err(), no_role);
+    let unannotated = Ask::of("send", &[]).with(|ask| {
+        let path = PathValue { path: canonical("/p/key"), also: Vec::new(), state: None };
+        ask.parts.unannotated_paths = vec![UnannotatedPath { argument: "x".to_owned(), path }];
+        ask.rules = ALLOW;
+    });
+    assert_eq!(offer(&unannotated).unwrap_err(), no_role);
+}
+
+#[test]
+fn a_path_that_is_no_text_is_not_granted() {
+    let lossy = one("write_file", Role::WritePath, file("/d/\u{fffd}"));
+    assert_eq!(offer(&lossy).unwrap_err(), "no scope can be made for the role `write-path`");
+}
+
+#[test]
+fn what_is_confirmed_is_shown_in_full() {
+    let long = format!("/d/{}/\u{202e}a", "x".repeat(200));
+    let files = [file(&long), file("/d/b")];
+    let ask = Ask::of("write_files", &[(Role::WritePath, &files)]);
+    let now = Timestamp::from_unix_ms(1_794_700_800_000);
+    let request = Request::of(&ask.escalation(), &ask.ticket, now);
+    let choice = Offer::of_request(&request).unwrap().choices().remove(1);
+    let hour = ic_escalation::offer::LIFETIME;
+    let wish = choice.clone().with(Terms::new(now, hour, Some(5)).unwrap());
+    let preview = wish.preview().join("\n").replace(&"x".repeat(200), "XXX");
+    insta::assert_snapshot!(preview, @r"
+    `filesystem` may call `write_files` without asking again, for
+      write-path: everything in `/d/`, at any depth
+      write-path: everything in `/d/XXX/`, at any depth
+    until 2026-11-15T01:00:00.000Z or the end of the session, and for 5 more calls
+    ");
+    let exact = Offer::of_request(&request).unwrap().choices().remove(0);
+    let wish = exact.with(Terms::new(now, hour, Some(1)).unwrap());
+    let preview = wish.preview().join("\n").replace(&"x".repeat(200), "XXX");
+    insta::assert_snapshot!(preview, @r"
+    `filesystem` may call `write_files` without asking again, for
+      write-path: exactly `/d/b`
+      write-path: exactly `/d/XXX/\u{202e}a`
+    until 2026-11-15T01:00:00.000Z or the end of the session, and for 1 more call
+    ");
+}
+
+#[test]
+fn terms_have_limits() {
+    let now = Timestamp::from_unix_ms(1_000);
+    let day = Duration::from_hours(24);
+    assert!(Terms::new(now, day, None).is_ok());
+    assert!(Terms::new(now, day, Some(1_000_000)).is_ok());
+    for (lifetime, count) in [
+        (Duration::ZERO, None),
+        (day + Duration::from_millis(1), None),
+        (Duration::MAX, None),
+        (day, Some(0)),
+        (day, Some(1_000_001)),
+    ] {
+        assert!(Terms::new(now, lifetime, count).is_err(), "{lifetime:?} {count:?}");
+    }
+}
