@@ -8,6 +8,7 @@
 mod catalog;
 mod news;
 mod outcome;
+mod people;
 mod service;
 mod setup;
 
@@ -37,6 +38,7 @@ use crate::{chain, locked};
 
 use catalog::Catalog;
 pub use news::Announcement;
+pub use people::{Attendance, Patience, People};
 use service::NoService;
 pub(crate) use setup::roots_result;
 pub use setup::{Setup, Witness};
@@ -55,6 +57,7 @@ pub struct Broker {
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
     breaker: Mutex<Breaker>,
+    people: People,
     announcements: broadcast::Sender<Announcement>,
     witness: Arc<dyn Witness>,
     requests: AtomicU64,
@@ -80,6 +83,8 @@ pub struct Asked {
 pub struct Flight {
     /// Ends the call; nobody wants its answer any more.
     pub cancel: CancellationToken,
+    /// Cancelled when the client has gone; what runs may end, and nobody is asked any more.
+    pub(crate) left: CancellationToken,
     /// Where progress goes, if anybody wants it.
     pub(crate) progress: Option<Progress>,
     /// The call's place in the order of calls.
@@ -130,8 +135,30 @@ impl Broker {
         self.server_of(name)?.turn()
     }
 
-    async fn serve(&self, asked: Asked, found: Found, flight: Flight, request_id: &str) -> Reply {
-        let Found { server, live, offer } = found;
+    async fn serve(&self, mut asked: Asked, found: Found, flight: Flight, id: &str) -> Reply {
+        let (verdict, repetition) = match self.judged(&mut asked, &found) {
+            Ok(judged) => judged,
+            Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
+        };
+        match verdict {
+            Verdict::Deny(denial) => {
+                let recorded = self.log.record_denial(&denial, id);
+                self.denied(recorded, Refusal::denied(&denial), repetition)
+            }
+            Verdict::Allow(permit) => {
+                let going = Going::new(asked, found, flight, (repetition, id));
+                self.forward(permit, going).await
+            }
+            Verdict::Escalate(escalation) => {
+                let going = Going::new(asked, found, flight, (repetition, id));
+                self.escalated(escalation, going).await
+            }
+        }
+    }
+
+    /// Checks and judges a call; of one that is judged the arguments are taken.
+    fn judged(&self, asked: &mut Asked, found: &Found) -> Result<(Verdict, Digest), Refusal> {
+        let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
             let reason = format!(
@@ -139,34 +166,17 @@ impl Broker {
                  `ironcurtain servers trust {}`",
                 tool.name, server.name, server.name
             );
-            let refusal =
-                Refusal::structural(RefusalKind::Denied, "structural-identity-changed", reason);
-            return self.refuse(&asked, &refusal, Some((&server.name, &tool.name)), request_id);
+            let rule = "structural-identity-changed";
+            return Err(Refusal::structural(RefusalKind::Denied, rule, reason));
         }
-        if let Err(violation) = tool.schema.check(&asked.arguments) {
+        tool.schema.check(&asked.arguments).map_err(|violation| {
             let kind = RefusalKind::InvalidArguments;
-            let refusal =
-                Refusal::structural(kind, "structural-invalid-arguments", violation.to_string());
-            return self.refuse(&asked, &refusal, Some((&server.name, &tool.name)), request_id);
-        }
-        let Asked { arguments, meta, .. } = asked;
+            Refusal::structural(kind, "structural-invalid-arguments", violation.to_string())
+        })?;
+        let arguments = std::mem::take(&mut asked.arguments);
         let call = ToolCall { server: server.name.clone(), tool: tool.name.clone(), arguments };
         let repetition = repetition(&call);
-        match self.judge.judge(call) {
-            Verdict::Allow(permit) => {
-                let going = Going { server, live, meta, repetition, flight };
-                self.forward(permit, going, request_id).await
-            }
-            Verdict::Deny(denial) => {
-                let recorded = self.log.record_denial(&denial, request_id);
-                self.denied(recorded, Refusal::denied(&denial), repetition)
-            }
-            // There is no desk yet, so nobody can be asked.
-            Verdict::Escalate(escalation) => {
-                let recorded = self.log.record_escalation(&escalation, request_id);
-                self.denied(recorded, Refusal::no_handler(&escalation), repetition)
-            }
-        }
+        Ok((self.judge.judge(call), repetition))
     }
 
     /// Finds the tool that was offered under `name`, and starts its server if need be.
@@ -205,8 +215,9 @@ impl Broker {
     }
 
     /// Records and forwards a call that may be forwarded.
-    async fn forward(&self, permit: Permit, going: Going, request_id: &str) -> Reply {
-        let Going { server, live, meta, repetition, flight } = going;
+    async fn forward(&self, permit: Permit, going: Going) -> Reply {
+        let Going { found, meta, repetition, flight, request_id, .. } = going;
+        let (Found { server, live, .. }, request_id) = (found, &request_id);
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
@@ -225,7 +236,7 @@ impl Broker {
         };
         let confinement = service.confinement();
         let confined = confinement.to_string();
-        let recorded = match self.log.record(permit, request_id.to_owned(), &confined) {
+        let recorded = match self.log.record(permit, request_id.clone(), &confined) {
             Ok(recorded) => recorded,
             Err(error) => return self.unrecorded(&error),
         };
@@ -352,13 +363,29 @@ impl Broker {
     }
 }
 
-/// What a permitted call takes along.
+/// What a call that may be forwarded, or may come to be, takes along.
 struct Going {
-    server: Arc<Server>,
-    live: Arc<Live>,
+    /// The name that the client called.
+    name: String,
+    found: Found,
     meta: Object,
+    /// What makes two calls the same call.
     repetition: Digest,
     flight: Flight,
+    request_id: String,
+}
+
+impl Going {
+    fn new(asked: Asked, found: Found, flight: Flight, (repetition, id): (Digest, &str)) -> Self {
+        let Asked { name, meta, .. } = asked;
+        Self { name, found, meta, repetition, flight, request_id: id.to_owned() }
+    }
+}
+
+impl Found {
+    fn names(&self) -> (&ServerName, &ToolName) {
+        (&self.server.name, &self.offer.tool.name)
+    }
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.

@@ -88,7 +88,7 @@ pub async fn serve<O: Open>(
     let mut writing = tokio::spawn(writer::write(writer, outgoing, gone.clone()));
     let calls = TaskTracker::new();
     let flights = Flights::default();
-    let end_all = stop.child_token();
+    let (end_all, left) = (stop.child_token(), CancellationToken::new());
     let mut client = Client {
         open,
         broker: None,
@@ -99,12 +99,15 @@ pub async fn serve<O: Open>(
         log_level: Arc::new(Mutex::new(Level::default())),
         is_enveloped: Arc::new(AtomicBool::new(false)),
         end_all: end_all.clone(),
+        left: left.clone(),
     };
     let listened = tokio::select! {
         listened = client.listen(reader) => listened,
         () = stop.cancelled() => Ok(()),
         () = gone.cancelled() => Ok(()),
     };
+    // A person is not asked on behalf of somebody who has gone.
+    left.cancel();
     // What was asked is answered, unless nobody would read it.
     calls.close();
     tokio::select! {
@@ -145,6 +148,8 @@ struct Client<O: Open> {
     /// Whether each request has an envelope, for those who cannot see `era`.
     is_enveloped: Arc<AtomicBool>,
     end_all: CancellationToken,
+    /// Cancelled when the client has said all it had to say.
+    left: CancellationToken,
 }
 
 /// The calls that run, by the client's ids.
@@ -315,7 +320,8 @@ impl<O: Open> Client<O> {
             let (outbox, redactor) = (self.outbox.clone(), broker.redactor());
             Progress { token, outbox, redactor }
         });
-        let flight = Flight { cancel, progress, turn: broker.turn(&asked.name) };
+        let (left, turn) = (self.left.clone(), broker.turn(&asked.name));
+        let flight = Flight { cancel, left, progress, turn };
         let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
         let end_all = self.end_all.clone();
         self.calls.spawn(async move {

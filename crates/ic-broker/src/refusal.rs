@@ -3,7 +3,7 @@
 //! A refusal is an answer, not an error of the protocol: the model is to read it. Why a call is
 //! refused is decided elsewhere.
 
-use ic_policy::{Denial, Effect, Escalation};
+use ic_policy::{Denial, Effect, Escalation, RefusalCause};
 use ic_types::{Json, Object};
 
 /// A call that is answered without having been served.
@@ -22,6 +22,10 @@ pub enum RefusalKind {
     Denied,
     /// A person would have to decide, and there is nobody to ask.
     NoHandler,
+    /// A person was asked, or was to be, and the answer is no.
+    EscalationDenied,
+    /// A person was asked, and nobody answered.
+    EscalationExpired,
     /// The same call has been made too often.
     CircuitBreaker,
     /// The arguments do not fit the tool.
@@ -40,6 +44,27 @@ impl Refusal {
     pub fn no_handler(escalation: &Escalation) -> Self {
         let (rule, reason) = (escalation.rule(), escalation.reason());
         Self::new(RefusalKind::NoHandler, Effect::Escalate, rule, reason)
+    }
+
+    /// A person was asked, or was to be, and the answer is no.
+    pub fn escalation_denied(rule: &str, reason: impl Into<String>) -> Self {
+        Self::new(RefusalKind::EscalationDenied, Effect::Deny, rule, reason)
+    }
+
+    /// A person was asked, and nobody answered.
+    pub fn escalation_expired(rule: &str, reason: impl Into<String>) -> Self {
+        Self::new(RefusalKind::EscalationExpired, Effect::Escalate, rule, reason)
+    }
+
+    /// The call was refused when it was settled; `rule` had asked for that, for `reason`.
+    pub fn settled(rule: &str, reason: &str, cause: RefusalCause) -> Self {
+        match cause {
+            RefusalCause::Denied(_) => {
+                let reason = format!("a person said no; they were asked because: {reason}");
+                Self::escalation_denied(rule, reason)
+            }
+            RefusalCause::Expired => Self::escalation_expired(rule, "the answer came too late"),
+        }
     }
 
     /// The broker itself refuses.
@@ -69,6 +94,8 @@ impl Refusal {
             RefusalKind::NoHandler => {
                 format!("ESCALATION REQUIRED: {reason}. Action denied (no escalation handler).")
             }
+            RefusalKind::EscalationDenied => format!("ESCALATION DENIED: {reason}"),
+            RefusalKind::EscalationExpired => format!("ESCALATION EXPIRED: {reason}"),
             RefusalKind::CircuitBreaker => format!("CIRCUIT BREAKER: {reason}"),
             RefusalKind::InvalidArguments => format!("INVALID ARGUMENTS: {reason}"),
             RefusalKind::Confinement => format!("CONFINEMENT: {reason}"),
@@ -106,8 +133,17 @@ impl Refusal {
                  it, or tell the person what you need and why."
             }
             RefusalKind::NoHandler => {
-                "Nobody can be asked in this session. Go on without it, or tell the person what \
-                 you wanted to do, so that they do it or allow it in the policy."
+                "Nobody is there to be asked. Go on without it, or tell the person what you wanted to \
+                 do. Somebody who runs `ironcurtain approvals watch --desk` in another terminal is \
+                 asked from then on; a proxy that was started with `--wait` lets calls wait until \
+                 somebody comes."
+            }
+            RefusalKind::EscalationDenied => {
+                "Do not ask for the same in another way. Go on without it, or tell the person why \
+                 you need it."
+            }
+            RefusalKind::EscalationExpired => {
+                "Nobody has answered. Go on without it, or tell the person what you wanted to do."
             }
             RefusalKind::CircuitBreaker => {
                 "Repeating the call changes nothing. Do something else, or tell the person."
@@ -139,6 +175,8 @@ mod tests {
                 RefusalKind::NoHandler,
                 "ESCALATION REQUIRED: the reason. Action denied (no escalation handler).",
             ),
+            (RefusalKind::EscalationDenied, "ESCALATION DENIED: the reason"),
+            (RefusalKind::EscalationExpired, "ESCALATION EXPIRED: the reason"),
             (RefusalKind::CircuitBreaker, "CIRCUIT BREAKER: the reason"),
             (RefusalKind::InvalidArguments, "INVALID ARGUMENTS: the reason"),
             (RefusalKind::Confinement, "CONFINEMENT: the reason"),

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
-use super::{Broker, news};
+use super::{Broker, People, news};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
@@ -59,6 +59,8 @@ pub struct Setup {
     pub variables: Vec<(String, String)>,
     /// Keeps the requests of this run apart from those of earlier ones.
     pub run: String,
+    /// How people are asked.
+    pub people: People,
     /// Whoever is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
@@ -118,6 +120,7 @@ impl Setup {
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
             breaker: Mutex::new(Breaker::default()),
+            people: self.people,
             announcements,
             witness: self.witness,
             requests: AtomicU64::new(1),

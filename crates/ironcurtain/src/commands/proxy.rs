@@ -3,6 +3,7 @@
 //! Standard output belongs to the protocol; whatever a person should know goes to standard error.
 //! One call's way through the house is in `ic_broker`.
 
+mod desk;
 mod open;
 mod witness;
 
@@ -22,6 +23,7 @@ use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
+use desk::Wait;
 use open::Opener;
 
 /// Serve MCP on standard input and output, with a policy between the client and its servers
@@ -48,6 +50,12 @@ pub(crate) struct ProxyArgs {
     /// Name of the session; one of that name that is not running is continued
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
+    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    ///
+    /// Without it such a call is denied at once, unless somebody is at a desk, for example with
+    /// `ironcurtain approvals watch --desk`. A call waits as long as `escalationTimeoutSeconds` says.
+    #[arg(long)]
+    wait: bool,
 }
 
 /// Runs the command.
@@ -86,8 +94,15 @@ pub(crate) fn run(
         };
         let (reader, writer) = (reader.map_err(stream)?, writer.map_err(stream)?);
         let stop = stop_on_signals()?;
-        let opener = Opener { wanted, name, environment, screen };
-        match serve(reader, writer, opener, &stop).await {
+        let wait = if args.wait { Wait::ForAnybody } else { Wait::WhileAttended };
+        let mut desk = None;
+        let opener = Opener { wanted, name, wait, desk: &mut desk, environment, screen };
+        let ended = serve(reader, writer, opener, &stop).await;
+        if let Some(desk) = desk {
+            // Before the servers end, which takes a while: nobody should answer what nobody asks.
+            desk.close().await;
+        }
+        match ended {
             Ended::Done(None) => Ok(Exit::Success),
             Ended::Done(Some(broker)) => {
                 broker.close().await?;

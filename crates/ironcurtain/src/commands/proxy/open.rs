@@ -1,12 +1,14 @@
 //! Opens the session behind a proxy: its directory, its log, its broker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ic_audit::{AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Open};
 use ic_broker::pins::PinsFile;
-use ic_broker::{Broker, Setup, launch};
+use ic_broker::{Broker, People, Setup, launch};
 use ic_confine::Launcher;
+use ic_escalation::Grants;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, SystemClock};
 use ic_policy::SandboxKind;
@@ -14,6 +16,7 @@ use ic_resolve::path::Last;
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{AbsolutePath, Json, Object, SessionName};
 
+use super::desk::{OpenDesk, Wait};
 use super::witness::StderrWitness;
 use crate::error::Failure;
 use crate::holding::Holding;
@@ -28,6 +31,9 @@ const KIND: &str = "proxy";
 pub(super) struct Opener<'a> {
     pub(super) wanted: Wanted,
     pub(super) name: Option<SessionName>,
+    pub(super) wait: Wait,
+    /// Where the desk is left, to be closed at the end.
+    pub(super) desk: &'a mut Option<OpenDesk>,
     pub(super) environment: &'a Environment,
     pub(super) screen: &'a mut Screen,
 }
@@ -78,6 +84,8 @@ impl Open for Opener<'_> {
         let log =
             AuditLog::open(directory.audit(), options, opening).map_err(in_use(&directory))?;
         self.say_hello(&directory, &loaded, &holding);
+        self.screen.notice(&self.wait.header(&home)?);
+        let people = self.people(&home, &directory, agent, config.escalation_timeout)?;
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let setup = Setup {
@@ -93,6 +101,7 @@ impl Open for Opener<'_> {
             private: directory.servers(),
             installed: installed(&home),
             run: run_id()?,
+            people,
             witness: Arc::new(StderrWitness::new(&directory.log())?),
         };
         Ok(setup.build()?)
@@ -108,6 +117,31 @@ impl Opener<'_> {
             return Ok(found);
         }
         SessionDirectory::create(home, self.name.as_ref(), agent)
+    }
+
+    /// Opens the desk, and says how people are asked at it.
+    ///
+    /// Only once the log is open: then no other process has the session, and a question that is
+    /// found there is nobody's.
+    fn people(
+        &mut self,
+        home: &Home,
+        directory: &SessionDirectory,
+        agent: &str,
+        timeout: Duration,
+    ) -> Result<People, Failure> {
+        let grants = Grants::open(home.grants(&directory.id), directory.id.clone());
+        let grants = grants.map_err(|source| {
+            Failure::environment("cannot keep the grants of the session").with_source(source)
+        })?;
+        let desk = self.desk.insert(OpenDesk::open(home, directory, (KIND, agent))?);
+        Ok(People {
+            session: directory.id.clone(),
+            desk: desk.desk(),
+            grants,
+            patience: self.wait.patience(home),
+            timeout,
+        })
     }
 
     /// Tells the person which session this is, and what it does not protect against.

@@ -1,0 +1,423 @@
+//! A call that needs a person: granted before, or asked about, or refused because nobody is there.
+//!
+//! ```text
+//! Escalation ─granted?─▶ denied lately? nobody there? ─▶ Desk::raise ─▶ waits ─▶ approved
+//!   ▲   └──────────────────────▶ Permit ◀── settle ◀── found and judged again ◀─────┘
+//!   └────────────── it is not what was asked about any more ───┘
+//! ```
+//!
+//! Nothing is decided here: the policy asks, a person answers, and settling the one with the other
+//! makes the permit. A call that waits holds up no other: to a server that takes calls one by one it
+//! gives its place back, and takes the next one once it was approved.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_audit::{Entry, Kind};
+use ic_escalation::{Answered, Desk, Grant, Grants, Outcome, Question, Waiting, new_escalation_id};
+use ic_home::FileError;
+use ic_policy::{
+    Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
+};
+use ic_types::{Json, Object, SessionId, Timestamp};
+use tokio::time::Instant;
+
+use super::{Asked, Broker, Going, Reply};
+use crate::refusal::Refusal;
+use crate::{chain, locked};
+
+/// How often a person is asked about one call, because what it is about changed meanwhile.
+const QUESTIONS_MAX: usize = 3;
+
+/// How people are asked.
+#[derive(Debug)]
+pub struct People {
+    /// The session that asks.
+    pub session: SessionId,
+    /// Where questions are put.
+    pub desk: Arc<dyn Desk>,
+    /// What was granted in this session.
+    pub grants: Grants,
+    /// When a question is worth asking.
+    pub patience: Patience,
+    /// How long a question waits for its answer.
+    pub timeout: Duration,
+}
+
+/// When a question is worth asking.
+#[derive(Debug)]
+pub enum Patience {
+    /// While somebody is there.
+    WhileAttended(Arc<dyn Attendance>),
+    /// Always: somebody may come.
+    ForAnybody,
+}
+
+/// Knows whether somebody is there to answer.
+pub trait Attendance: fmt::Debug + Send + Sync {
+    /// Returns whether anybody is there.
+    fn is_anybody_there(&self) -> Result<bool, FileError>;
+}
+
+/// What came of asking once; a call that is not to be forwarded has its reply instead.
+enum Came {
+    Permit(Permit),
+    AskAgain(Escalation),
+}
+
+impl Broker {
+    /// Serves a call that needs a person.
+    pub(super) async fn escalated(&self, mut escalation: Escalation, mut going: Going) -> Reply {
+        for _ in 0..QUESTIONS_MAX {
+            match self.ask(escalation, &mut going).await {
+                Ok(Came::Permit(permit)) => return self.forward(permit, going).await,
+                Ok(Came::AskAgain(changed)) => escalation = changed,
+                Err(reply) => return reply,
+            }
+        }
+        let why = "what the call is about changed each time while a person was asked";
+        self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), &going)
+    }
+
+    /// Asks once.
+    async fn ask(&self, escalation: Escalation, going: &mut Going) -> Result<Came, Reply> {
+        let recorded = self.log.record_escalation(&escalation, &going.request_id);
+        recorded.map_err(|error| self.unrecorded(&error))?;
+        let now = self.clock.now();
+        let ticket = self.ticket(&escalation, going, now)?;
+        if let Some(answer) = self.people.grants.answer(&escalation, &ticket, now) {
+            self.record_use(going)?;
+            return self.settle(escalation, (&ticket, &answer, now), going);
+        }
+        self.refuse_to_ask(&escalation, going)?;
+        let answered = self.wait(&escalation, &ticket, going).await?;
+        let Answered { answer, at, grant, no_grant } = answered;
+        if answer.decision == Decision::Denied {
+            // A no is a no, whatever the call has become.
+            return self.settle(escalation, (&ticket, &answer, at), going);
+        }
+        // SECURITY: the world may have changed while the call waited, so what is settled is what
+        // it is about now; an approval of something else is none.
+        match self.judge_again(&escalation, &ticket, going).await? {
+            // What has changed leaves nothing to ask.
+            Verdict::Allow(permit) => Ok(Came::Permit(permit)),
+            Verdict::Deny(denial) => {
+                let recorded = self.log.record_denial(&denial, &going.request_id);
+                Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
+            }
+            Verdict::Escalate(now_asked) => {
+                let ticket = Ticket {
+                    server_identity: going.found.server.identity.hash(),
+                    schema_hash: going.found.offer.tool.hash(),
+                    ..ticket
+                };
+                let came = self.settle(now_asked, (&ticket, &answer, at), going)?;
+                match &came {
+                    Came::Permit(_) => self.put_in_force(grant, no_grant.as_ref(), going)?,
+                    Came::AskAgain(_) => {
+                        let entry = Entry::new(Kind::Escalation);
+                        self.record_of(event("changed", &ticket), entry, going)?;
+                    }
+                }
+                Ok(came)
+            }
+        }
+    }
+
+    /// Settles an escalation with its answer.
+    fn settle(
+        &self,
+        escalation: Escalation,
+        (ticket, answer, at): (&Ticket, &Answer, Timestamp),
+        going: &Going,
+    ) -> Result<Came, Reply> {
+        let (rule, reason) = (escalation.rule().to_owned(), escalation.reason().to_owned());
+        match escalation.settle(ticket, answer, at) {
+            Settled::Permit(permit) => Ok(Came::Permit(permit)),
+            Settled::AskAgain(escalation) => Ok(Came::AskAgain(escalation)),
+            Settled::Refused(refused) => {
+                match refused.cause() {
+                    RefusalCause::Denied(_) => {
+                        let now = self.clock.now();
+                        locked(&self.breaker).remember_no(going.repetition, now);
+                    }
+                    RefusalCause::Expired => {}
+                }
+                let refusal = Refusal::settled(&rule, &reason, refused.cause());
+                // What the person said is recorded already.
+                Err(self.denied(Ok(0), refusal, going.repetition))
+            }
+        }
+    }
+
+    fn ticket(
+        &self,
+        escalation: &Escalation,
+        going: &Going,
+        now: Timestamp,
+    ) -> Result<Ticket, Reply> {
+        let id = new_escalation_id().map_err(|error| {
+            let why = format!("nobody can be asked: {error}");
+            self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
+        })?;
+        let timeout_ms = u64::try_from(self.people.timeout.as_millis()).unwrap_or(u64::MAX);
+        Ok(Ticket {
+            session: self.people.session.clone(),
+            escalation: id,
+            server_identity: going.found.server.identity.hash(),
+            schema_hash: going.found.offer.tool.hash(),
+            deadline: Timestamp::from_unix_ms(now.unix_ms().saturating_add(timeout_ms)),
+        })
+    }
+
+    /// Refuses a call without asking, if asking is no use.
+    fn refuse_to_ask(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
+        let now = self.clock.now();
+        let (is_repeated, was_denied) = {
+            let breaker = locked(&self.breaker);
+            let is_repeated = breaker.refuses(&going.repetition, now).is_some();
+            (is_repeated, breaker.said_no(&going.repetition, now))
+        };
+        let rule = escalation.rule();
+        if is_repeated {
+            let refusal = Refusal::escalation_denied(rule, "it was made too often");
+            return Err(self.denied(Ok(0), refusal, going.repetition));
+        }
+        if was_denied {
+            let why =
+                "a person denied this very call less than a minute ago, and is not asked again";
+            return Err(self.not_asked(&Refusal::escalation_denied(rule, why), going));
+        }
+        let attendance = match &self.people.patience {
+            Patience::WhileAttended(attendance) => attendance.is_anybody_there(),
+            Patience::ForAnybody => Ok(true),
+        };
+        match attendance {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.not_asked(&Refusal::no_handler(escalation), going)),
+            Err(error) => {
+                // Who cannot be seen is not there.
+                self.witness.notice(&chain(&error));
+                Err(self.not_asked(&Refusal::no_handler(escalation), going))
+            }
+        }
+    }
+
+    /// Raises the question, and waits for its answer.
+    async fn wait(
+        &self,
+        escalation: &Escalation,
+        ticket: &Ticket,
+        going: &mut Going,
+    ) -> Result<Answered, Reply> {
+        let question = Question::of(escalation, ticket, self.clock.now());
+        let mut raised = event("raised", ticket);
+        raised.insert("digest", question.digest().to_string());
+        raised.insert("expiresAt", ticket.deadline.to_string());
+        let asked = Entry { verdict: Some(Effect::Escalate), ..Entry::new(Kind::Escalation) };
+        // SECURITY: recorded before anybody can answer it.
+        self.record_of(raised, asked, going)?;
+        let waiting = self.people.desk.raise(question).map_err(|error| {
+            let why = format!("nobody could be asked: {}", chain(&error));
+            self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
+        })?;
+        self.witness.notice(&format!(
+            "{}.{} waits for a person until {}; see `ironcurtain approvals`",
+            going.found.server.name, going.found.offer.tool.name, ticket.deadline
+        ));
+        // Calls behind it need not wait for a person.
+        going.flight.turn = None;
+        let since = Instant::now();
+        let outcome = outcome(waiting, going).await;
+        let duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..Entry::new(Kind::Escalation) };
+        self.answered_with(outcome, escalation, (ticket, entry), going)
+    }
+
+    /// Records what became of a question.
+    fn answered_with(
+        &self,
+        outcome: Result<Outcome, Gone>,
+        escalation: &Escalation,
+        (ticket, entry): (&Ticket, Entry),
+        going: &Going,
+    ) -> Result<Answered, Reply> {
+        let rule = escalation.rule();
+        let (name, why, refusal) = match outcome {
+            Ok(Outcome::Answered(answered)) => {
+                let (verdict, decision) = match answered.answer.decision {
+                    Decision::Approved => (Effect::Allow, "approved"),
+                    Decision::Denied => (Effect::Deny, "denied"),
+                };
+                let mut event = event("answered", ticket);
+                event.insert("decision", decision);
+                let decided_by = Some(answered.answer.decided_by);
+                let entry = Entry { verdict: Some(verdict), decided_by, ..entry };
+                self.record_of(event, entry, going)?;
+                return Ok(*answered);
+            }
+            Ok(Outcome::Malformed(fault)) => {
+                let why = format!("what was written as an answer is none: {}", chain(&fault));
+                ("malformed", why.clone(), Some(Refusal::escalation_denied(rule, why)))
+            }
+            Ok(Outcome::Expired) => {
+                let why = format!("nobody answered within {} s", self.people.timeout.as_secs());
+                ("expired", why.clone(), Some(Refusal::escalation_expired(rule, why)))
+            }
+            Ok(Outcome::Closed) => {
+                let why = "the desk was closed before anybody answered";
+                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
+            }
+            Err(Gone::Cancelled) => ("withdrawn", "cancelled by the client".to_owned(), None),
+            Err(Gone::Left) => {
+                let why = "the client went away before anybody answered";
+                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
+            }
+        };
+        let (verdict, reason) = (Some(Effect::Deny), Some(Arc::from(why)));
+        let entry = Entry { verdict, reason, ..entry };
+        let recorded = self.record_of(event(name, ticket), entry, going);
+        let Some(refusal) = refusal else { return Err(Reply::Nothing) };
+        recorded?;
+        Err(self.denied(Ok(0), refusal, going.repetition))
+    }
+
+    /// Finds the tool and judges the call again, as if it had come just now.
+    async fn judge_again(
+        &self,
+        escalation: &Escalation,
+        ticket: &Ticket,
+        going: &mut Going,
+    ) -> Result<Verdict, Reply> {
+        let arguments = escalation.call().asked().arguments.clone();
+        let mut asked = Asked { name: going.name.clone(), arguments, meta: Object::new() };
+        going.flight.turn = self.turn(&going.name);
+        let turn = &mut going.flight.turn;
+        let found = async {
+            if let Some(turn) = turn {
+                turn.come().await;
+            }
+            self.find(&asked.name).await
+        };
+        match going.flight.cancel.clone().run_until_cancelled(found).await {
+            None => {
+                let reason = Some(Arc::from("cancelled by the client before it was forwarded"));
+                let entry = Entry { reason, ..Entry::new(Kind::Escalation) };
+                self.record_of(event("withdrawn", ticket), entry, going)?;
+                return Err(Reply::Nothing);
+            }
+            Some(Err(refusal)) => {
+                return Err(self.refuse(&asked, &refusal, None, &going.request_id));
+            }
+            Some(Ok(found)) => going.found = found,
+        }
+        let judged = self.judged(&mut asked, &going.found);
+        judged.map(|(verdict, _)| verdict).map_err(|refusal| {
+            let tool = going.found.names();
+            self.refuse(&asked, &refusal, Some(tool), &going.request_id)
+        })
+    }
+
+    /// Puts a grant in force; without one, says why if one was wanted.
+    fn put_in_force(
+        &self,
+        grant: Option<Grant>,
+        no_grant: Option<&ic_escalation::NoOffer>,
+        going: &Going,
+    ) -> Result<(), Reply> {
+        let not_granted = |why: String| {
+            self.witness.notice(&format!("the call is approved, and nothing is granted: {why}"));
+            let mut event = Object::new();
+            event.insert("event", "refused");
+            let reason = Some(Arc::from(why));
+            self.record_of(event, Entry { reason, ..Entry::new(Kind::Grant) }, going)
+        };
+        if let Some(no_grant) = no_grant {
+            not_granted(no_grant.to_string())?;
+        }
+        let Some(grant) = grant else { return Ok(()) };
+        // SECURITY: recorded before it can be used.
+        self.record_of(added(&grant), Entry::new(Kind::Grant), going)?;
+        match self.people.grants.add(grant, self.clock.now()) {
+            Ok(()) => Ok(()),
+            Err(error) => not_granted(chain(&error)),
+        }
+    }
+
+    fn record_use(&self, going: &Going) -> Result<(), Reply> {
+        let mut event = Object::new();
+        event.insert("event", "used");
+        let decided_by = Some(DecidedBy::Grant);
+        let entry = Entry { verdict: Some(Effect::Allow), decided_by, ..Entry::new(Kind::Grant) };
+        self.record_of(event, entry, going)
+    }
+
+    /// Records and answers a call that nobody is asked about.
+    fn not_asked(&self, refusal: &Refusal, going: &Going) -> Reply {
+        let mut event = Object::new();
+        event.insert("event", "notAsked");
+        let (verdict, reason) = (Some(Effect::Deny), Some(Arc::from(refusal.reason())));
+        let entry = Entry { verdict, reason, ..Entry::new(Kind::Escalation) };
+        match self.record_of(event, entry, going) {
+            Ok(()) => self.denied(Ok(0), refusal.clone(), going.repetition),
+            Err(reply) => reply,
+        }
+    }
+
+    fn record_of(&self, event: Object, entry: Entry, going: &Going) -> Result<(), Reply> {
+        let (server, tool) = going.found.names();
+        let entry = Entry {
+            request_id: Some(going.request_id.clone()),
+            server: Some(server.clone()),
+            tool: Some(tool.clone()),
+            arguments: Some(Json::Object(event)),
+            ..entry
+        };
+        self.log.note(entry).map(drop).map_err(|error| self.unrecorded(&error))
+    }
+}
+
+/// Nobody wants the answer any more.
+enum Gone {
+    /// The client took the call back.
+    Cancelled,
+    /// The client has gone.
+    Left,
+}
+
+/// Waits for the answer as long as somebody wants it; after that the question is withdrawn.
+async fn outcome(waiting: Waiting, going: &Going) -> Result<Outcome, Gone> {
+    tokio::select! {
+        // What was taken back is not done, even if the answer is there.
+        biased;
+        () = going.flight.cancel.cancelled() => Err(Gone::Cancelled),
+        () = going.flight.left.cancelled() => Err(Gone::Left),
+        outcome = waiting.outcome() => Ok(outcome),
+    }
+}
+
+fn event(name: &str, ticket: &Ticket) -> Object {
+    let mut event = Object::new();
+    event.insert("event", name);
+    event.insert("escalationId", ticket.escalation.as_str());
+    event
+}
+
+/// Says what is granted.
+fn added(grant: &Grant) -> Object {
+    let mut roles = Object::new();
+    for (role, scope) in grant.scopes() {
+        let mut written = Object::new();
+        written.insert("kind", scope.kind().as_str());
+        let values = scope.values().into_iter().map(Json::from);
+        written.insert("values", values.collect::<Vec<_>>());
+        roles.insert(role.as_str(), written);
+    }
+    let mut event = Object::new();
+    event.insert("event", "added");
+    event.insert("grant", grant.id().as_str());
+    event.insert("roles", roles);
+    event.insert("expiresAt", grant.expires_at().to_string());
+    event
+}
