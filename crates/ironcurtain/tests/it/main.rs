@@ -23,6 +23,7 @@ mod config_attacks;
 mod confined;
 mod conformance;
 mod corpora;
+mod desk;
 mod doctor;
 mod links;
 mod mcp_server;

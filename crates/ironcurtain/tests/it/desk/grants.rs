@@ -1,0 +1,139 @@
+//! An approval that outlives its call.
+
+use std::time::Duration;
+
+use ic_escalation::{GrantsFile, Offer, Pending, Receipt, Reply, Revoked, Terms};
+use ic_home::{Clock as _, SystemClock};
+use ic_policy::Decision;
+use ic_testkit::Proxy;
+
+use super::{Desk, answer, deny};
+
+/// Approves, and grants the narrowest or the widest of what is offered.
+#[track_caller]
+fn grant(question: &Pending, is_wide: bool, count: Option<u64>) {
+    let mut choices = Offer::of_request(question.request()).unwrap().choices();
+    let choice = if is_wide { choices.pop().unwrap() } else { choices.remove(0) };
+    let terms = Terms::new(SystemClock.now(), Duration::from_hours(1), count).unwrap();
+    let reply = Reply::Approve(Some(choice.with(terms)));
+    answer(question, &reply, Receipt::Accepted(Decision::Approved));
+}
+
+impl Desk {
+    fn grants(&self) -> GrantsFile {
+        GrantsFile::at(self.directory().parent().unwrap().join("grants.json"))
+    }
+
+    /// Writes a file without anybody being asked.
+    #[track_caller]
+    fn check_granted(&mut self, proxy: &mut Proxy, name: &str, content: &str) {
+        let id = self.ask_write(proxy, name, content);
+        proxy.answer(&id).good();
+        assert_eq!(self.pending().len(), 0);
+        assert_eq!(self.read(name).unwrap(), content);
+    }
+
+    /// Tries to write a file, and says no when asked.
+    #[track_caller]
+    fn check_asked(&mut self, proxy: &mut Proxy, name: &str, content: &str) {
+        let id = self.ask_write(proxy, name, content);
+        deny(&self.question());
+        assert!(proxy.answer(&id).bad().starts_with("ESCALATION DENIED: "));
+    }
+}
+
+#[test]
+fn what_was_granted_is_never_asked_again_and_its_sibling_is() {
+    let mut desk = Desk::new();
+    let mut proxy = desk.start();
+    let id = desk.ask_write(&mut proxy, "a.txt", "0");
+    let question = desk.question();
+    assert!(desk.grants().read().unwrap().is_empty(), "not before the answer");
+    grant(&question, false, None);
+    proxy.answer(&id).good();
+    let granted = desk.grants().read().unwrap();
+    assert_eq!(granted.len(), 1);
+    for n in 0..5 {
+        desk.check_granted(&mut proxy, "a.txt", &n.to_string());
+        desk.check_granted(&mut proxy, "a.txt", "the same");
+    }
+    desk.check_asked(&mut proxy, "b.txt", "0");
+    let id =
+        proxy.ask_call("filesystem__delete_file", &serde_json::json!({"path": desk.path("a.txt")}));
+    deny(&desk.question());
+    proxy.answer(&id).bad();
+    // Somebody takes it back.
+    assert_eq!(desk.grants().revoke(&granted[0].id).unwrap(), Revoked::Gone);
+    desk.check_asked(&mut proxy, "a.txt", "after it was taken back");
+    proxy.finish();
+    let events = desk.events("grant");
+    assert_eq!(events[0], "added");
+    assert_eq!(events[1..], vec!["used by grant"; 10]);
+    let by_grant = desk.intents().into_iter().filter(|it| it == "allow by grant");
+    assert_eq!(by_grant.count(), 10);
+    desk.check_log();
+}
+
+#[test]
+fn a_grant_of_a_directory_holds_in_it_and_not_beside_it() {
+    let mut desk = Desk::new();
+    desk.place.dir("home/Documents/d");
+    desk.place.dir("home/Documents/e");
+    let mut proxy = desk.start();
+    let id = desk.ask_write(&mut proxy, "d/a.txt", "0");
+    grant(&desk.question(), true, None);
+    proxy.answer(&id).good();
+    desk.check_granted(&mut proxy, "d/b.txt", "0");
+    desk.check_asked(&mut proxy, "e/a.txt", "0");
+    desk.check_asked(&mut proxy, "a.txt", "0");
+    proxy.finish();
+}
+
+#[test]
+fn a_grant_for_so_many_calls_ends_with_the_last() {
+    let mut desk = Desk::new();
+    let mut proxy = desk.start();
+    let id = desk.ask_write(&mut proxy, "a.txt", "0");
+    grant(&desk.question(), false, Some(2));
+    proxy.answer(&id).good();
+    desk.check_granted(&mut proxy, "a.txt", "1");
+    desk.check_granted(&mut proxy, "a.txt", "2");
+    desk.check_asked(&mut proxy, "a.txt", "3");
+    proxy.finish();
+}
+
+/// A grant ends with the process, and a file that says otherwise grants nothing.
+#[test]
+fn a_grant_of_an_earlier_run_holds_no_more() {
+    let mut desk = Desk::new();
+    let mut proxy = desk.start_with(&["--session", "work"]);
+    let id = desk.ask_write(&mut proxy, "a.txt", "0");
+    grant(&desk.question(), false, None);
+    proxy.answer(&id).good();
+    let file = desk.grants().path().to_owned();
+    let written = std::fs::read(&file).unwrap();
+    proxy.finish();
+    let mut proxy = desk.start_with(&["--session", "work"]);
+    std::fs::write(&file, written).unwrap();
+    desk.check_asked(&mut proxy, "a.txt", "1");
+    proxy.finish();
+}
+
+/// What was asked about has changed, so the call has no permit, and nothing is granted.
+#[test]
+fn a_grant_comes_into_force_with_the_permit_and_not_before() {
+    let mut desk = Desk::new();
+    let mut proxy = desk.start();
+    let id = desk.ask_write(&mut proxy, "a.txt", "0");
+    let question = desk.question();
+    desk.place.write("home/Documents/a.txt", "changed");
+    grant(&question, false, None);
+    let again = desk.question();
+    assert_ne!(again.request().escalation, question.request().escalation);
+    assert!(desk.grants().read().unwrap().is_empty());
+    deny(&again);
+    proxy.answer(&id).bad();
+    assert!(desk.grants().read().unwrap().is_empty());
+    proxy.finish();
+    assert_eq!(desk.events("grant"), Vec::<String>::new());
+}
