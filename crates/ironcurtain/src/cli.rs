@@ -1,9 +1,10 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
 use crate::commands::{
-    audit::AuditCommand, completions::CompletionsArgs, config::ConfigCommand, doctor::DoctorArgs,
-    man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand,
-    proxy::ProxyArgs, servers::ServersCommand,
+    approvals::ApprovalsCommand, audit::AuditCommand, completions::CompletionsArgs,
+    config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
+    mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs,
+    servers::ServersCommand,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -24,6 +25,12 @@ pub(crate) enum Command {
     /// Run one of the built-in MCP servers on standard input and output
     #[command(subcommand)]
     McpServer(McpServerCommand),
+    /// Show what waits for a person, and answer it
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
+    /// Show what was granted beyond one call, and take it back
+    #[command(subcommand)]
+    Grants(GrantsCommand),
     /// Show the MCP servers, try them, trust them
     #[command(subcommand)]
     Servers(ServersCommand),

@@ -1,9 +1,11 @@
 //! One file per command, and what they share: exit codes and dispatch.
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod grants;
 pub(crate) mod man;
 pub(crate) mod mcp_server;
 pub(crate) mod migrate;
@@ -52,6 +54,8 @@ pub(crate) fn run(
     match command {
         Command::Proxy(args) => proxy::run(&args, environment, screen),
         Command::McpServer(command) => mcp_server::run(command, environment, screen),
+        Command::Approvals(command) => approvals::run(command, environment, screen),
+        Command::Grants(command) => grants::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),

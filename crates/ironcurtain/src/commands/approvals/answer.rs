@@ -1,0 +1,167 @@
+//! `ironcurtain approvals approve` and `deny`: a person looks at one question, and answers it.
+//!
+//! ```text
+//! read ─▶ shown, with what an answer does ─▶ asked at the terminal ─▶ answered, with the digest of
+//!                                              (or a script may)      what was read
+//! ```
+
+use std::time::Duration;
+
+use ic_escalation::display::View;
+use ic_escalation::offer::LIFETIME;
+use ic_escalation::{Offer, Pending, Receipt, Reply, ScopeKind, Terms, Told, Wish};
+use ic_home::{Clock as _, Environment, SystemClock};
+use ic_policy::DecidedBy;
+use ic_types::Timestamp;
+
+use super::{Sight, Target, lines, person, unusable};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::Failure;
+use crate::person::{Answer, Person};
+use crate::screen::Screen;
+
+/// Approve one call that waits
+///
+/// Shows the call and asks at the terminal, unless `approvals.scripted` is true; then it has to be
+/// named by its id. The one call is forwarded as it was shown; if anything about it has changed, it
+/// is asked about again. Exits with 0 if the session has the approval, and with 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApproveArgs {
+    /// Number in `approvals list`, or id
+    #[arg(value_name = "N|ID")]
+    target: Target,
+    /// Approve similar calls too: those in the scope that is shown, for this server, tool and policy
+    ///
+    /// One of the words that `approvals show` names: `file`, `directory`, `host`, `repository` or
+    /// `name`. What exactly it means is shown before you are asked.
+    #[arg(long, value_name = "SCOPE")]
+    grant: Option<ScopeKind>,
+    /// How long the grant holds, at most a day; it ends with the session in any case
+    #[arg(long, value_name = "M", requires = "grant", default_value_t = LIFETIME.as_secs() / 60)]
+    minutes: u64,
+    /// How many further calls the grant is for; without it as many as there are
+    #[arg(long, value_name = "C", requires = "grant")]
+    count: Option<u64>,
+}
+
+/// Deny one call that waits
+///
+/// Shows the call and asks at the terminal, unless `approvals.scripted` is true. The agent is told
+/// that a person denied it. Exits with 0 if the session has the denial, and with 1 if not.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DenyArgs {
+    /// Number in `approvals list`, or id
+    #[arg(value_name = "N|ID")]
+    target: Target,
+}
+
+/// Runs `approvals approve`.
+pub(crate) fn approve(
+    args: &ApproveArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = home(environment)?;
+    let sight = Sight::take(&home, screen)?;
+    let pending = sight.find(&args.target)?;
+    let wish = match args.grant {
+        Some(kind) => Some(wish(args, pending, kind, SystemClock.now())?),
+        None => None,
+    };
+    let mut person = person("whether to approve the call", &home, environment)?;
+    // SECURITY: an agent can take its question back and ask another one, which has the number then;
+    // where nobody looks at it, nobody would notice.
+    if let (Person::Scripted, Target::Number(number)) = (&person, &args.target) {
+        return Err(Failure::usage(format!(
+            "`#{number}` may be another call by now, and nobody looks at it before it is approved"
+        ))
+        .with_hint("name it by its id, which `ironcurtain approvals list` shows"));
+    }
+    let mut shown = lines(pending, View::Short, sight.at);
+    shown.push(String::new());
+    let question = match &wish {
+        None => {
+            shown.push("If you approve, this one call is forwarded as it is shown.".to_owned());
+            "Approve this call?"
+        }
+        Some(wish) => {
+            shown.push("If you approve, this call is forwarded as it is shown, and".to_owned());
+            shown.extend(wish.preview().into_iter().map(|line| format!("  {line}")));
+            "Approve this call, and grant that?"
+        }
+    };
+    settle(pending, &Reply::Approve(wish), (&shown, question), &mut person, screen)
+}
+
+/// Runs `approvals deny`.
+pub(crate) fn deny(
+    args: &DenyArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = home(environment)?;
+    let sight = Sight::take(&home, screen)?;
+    let pending = sight.find(&args.target)?;
+    let mut person = person("whether to deny the call", &home, environment)?;
+    let mut shown = lines(pending, View::Short, sight.at);
+    shown.push(String::new());
+    shown.push("If you deny it, the call is not forwarded, and the agent is told so.".to_owned());
+    settle(pending, &Reply::Deny, (&shown, "Deny this call?"), &mut person, screen)
+}
+
+fn settle(
+    pending: &Pending,
+    reply: &Reply,
+    (shown, question): (&[String], &str),
+    person: &mut Person,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    person.show(shown, screen)?;
+    if person.ask(question)? == Answer::Denied {
+        screen.line(&format!("Escalation #{} was not answered.", pending.number()))?;
+        return Ok(Exit::Failed);
+    }
+    let told = pending.answer(reply, DecidedBy::Cli, SystemClock.now());
+    let told = told.map_err(|error| unusable(&error))?;
+    screen.line(&receipt(pending, told)?)?;
+    Ok(Exit::Success)
+}
+
+/// Says that an answer was accepted; that it was not is a failure.
+pub(super) fn receipt(pending: &Pending, told: Told) -> Result<String, Failure> {
+    let hint = match told.receipt {
+        Receipt::Accepted(_) => {
+            return Ok(format!("{told} #{} was accepted by `{}`.", told.number, pending.session()));
+        }
+        Receipt::Expired => "the call was not forwarded; the agent may ask again",
+        Receipt::AnsweredAlready => "the first answer stands; the audit log says what it was",
+        Receipt::Changed => "look at it again: `ironcurtain approvals list`",
+    };
+    Err(Failure::environment(told.to_string()).with_hint(hint))
+}
+
+/// Makes the grant that was asked for, if it is offered.
+fn wish(
+    args: &ApproveArgs,
+    pending: &Pending,
+    kind: ScopeKind,
+    now: Timestamp,
+) -> Result<Wish, Failure> {
+    let number = pending.number();
+    let offer = Offer::of_request(pending.request()).map_err(|error| {
+        Failure::usage(format!("nothing can be granted with #{number}: {error}"))
+            .with_hint("leave `--grant` out to approve this one call")
+    })?;
+    // The narrowest first, so a word that fits several means no more than it has to.
+    let mut choices = offer.choices().into_iter();
+    let choice = choices.find(|choice| choice.scopes().any(|(_, scope)| scope.kind() == kind));
+    let choice = choice.ok_or_else(|| {
+        Failure::usage(format!("no `{kind}` can be granted with #{number}"))
+            .with_hint(format!("`ironcurtain approvals show {number}` names what can be"))
+    })?;
+    let lifetime = Duration::from_secs(args.minutes.saturating_mul(60));
+    let terms = Terms::new(now, lifetime, args.count);
+    let terms = terms.map_err(|error| Failure::usage(format!("no such grant: {error}")))?;
+    Ok(choice.with(terms))
+}

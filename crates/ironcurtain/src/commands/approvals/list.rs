@@ -1,0 +1,92 @@
+//! `ironcurtain approvals list`: every question that waits, of all running sessions.
+
+use ic_escalation::display::{self, View};
+use ic_escalation::{Pending, Request};
+use ic_home::Environment;
+use ic_types::{Json, Object, Timestamp};
+
+use super::{NOTHING, Sight, json_line};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// How many values of one role are shown in the list.
+const VALUES_MAX: usize = 3;
+
+/// Show the escalations that wait for a person, of all running sessions
+///
+/// In the order in which they were asked. A number holds for this moment only; the id stays.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &ListArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let sight = Sight::take(&home(environment)?, screen)?;
+    let pending = &sight.waiters.pending;
+    if args.json {
+        let rows = pending.iter().map(Pending::to_json).collect();
+        screen.line(&json_line(&Json::Array(rows)))?;
+        return Ok(Exit::Success);
+    }
+    if pending.is_empty() {
+        screen.line(NOTHING)?;
+    }
+    for line in pending.iter().flat_map(|it| rows(it, sight.at)) {
+        screen.line(&line)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
+    let request = pending.request();
+    let Request { server, tool, .. } = request;
+    let (number, session) = (pending.number(), pending.session());
+    let remaining = display::remaining(request.expires_at, now);
+    let mut rows =
+        vec![format!("#{number} {session}: {server} wants to call {tool}; expires {remaining}")];
+    rows.push(format!("  because: {}", display::text(&request.reason, View::Short)));
+    let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
+    let asking = request.resolved.iter().filter(|(role, _)| asks(role));
+    let before = rows.len();
+    rows.extend(asking.map(|(role, values)| format!("  {role}: {}", what(values))));
+    if rows.len() == before {
+        // The question is about the call as a whole.
+        rows.push(format!("  arguments: {}", arguments(&request.arguments)));
+    }
+    rows.push(format!("  id: {}", request.escalation));
+    rows
+}
+
+/// Names what a role is about.
+fn what(values: &Json) -> String {
+    let Json::Array(values) = values else { return display::value(values, View::Short) };
+    let name = |value: &Json| match value {
+        Json::Object(object) => match (object.get("path"), object.get("url")) {
+            // A path is what is decided about, and has an end: it is never shortened.
+            (Some(path), _) => display::value(path, View::Full),
+            (None, Some(url)) => display::value(url, View::Short),
+            (None, None) => display::value(value, View::Short),
+        },
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            display::value(value, View::Short)
+        }
+    };
+    let mut names: Vec<String> = values.iter().take(VALUES_MAX).map(name).collect();
+    if VALUES_MAX < values.len() {
+        names.push(format!("and {} more", values.len() - VALUES_MAX));
+    }
+    names.join(", ")
+}
+
+fn arguments(arguments: &Object) -> String {
+    display::value(&Json::Object(arguments.clone()), View::Short)
+}

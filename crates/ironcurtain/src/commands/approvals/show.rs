@@ -1,0 +1,93 @@
+//! `ironcurtain approvals show`: everything that a person needs to know about one question.
+
+use ic_escalation::display::View;
+use ic_escalation::{Offer, Pending, ScopeKind};
+use ic_home::Environment;
+use ic_types::{Json, Object};
+
+use super::{Sight, Target, change, json_line, lines};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Show everything about one escalation that waits
+///
+/// Who asks, why, what the call would touch, and the arguments as they would be sent; of a file that
+/// would be written anew, the difference. Long values are shortened in the middle.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    /// Number in `approvals list`, or id
+    #[arg(value_name = "N|ID")]
+    target: Target,
+    /// Shorten nothing
+    #[arg(long)]
+    full: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &ShowArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let sight = Sight::take(&home(environment)?, screen)?;
+    let pending = sight.find(&args.target)?;
+    if args.json {
+        screen.line(&json_line(&to_json(pending)))?;
+        return Ok(Exit::Success);
+    }
+    let view = if args.full { View::Full } else { View::Short };
+    for line in lines(pending, view, sight.at) {
+        screen.line(&line)?;
+    }
+    screen.line(&format!("  grants: {}", grants(pending)))?;
+    Ok(Exit::Success)
+}
+
+/// Says what can be granted with an approval.
+fn grants(pending: &Pending) -> String {
+    match Offer::of_request(pending.request()) {
+        Ok(offer) => {
+            let words = scopes(&offer).into_iter().map(|kind| format!("`--grant {kind}`"));
+            words.collect::<Vec<_>>().join(" or ")
+        }
+        Err(no_offer) => format!("none, because {no_offer}"),
+    }
+}
+
+/// Returns the words by which a grant can be chosen, narrow ones first.
+fn scopes(offer: &Offer) -> Vec<ScopeKind> {
+    let mut kinds = Vec::new();
+    for choice in offer.choices() {
+        for (_, scope) in choice.scopes() {
+            if !kinds.contains(&scope.kind()) {
+                kinds.push(scope.kind());
+            }
+        }
+    }
+    kinds
+}
+
+fn to_json(pending: &Pending) -> Json {
+    let request = pending.request();
+    let mut object = match pending.to_json() {
+        Json::Object(object) => object,
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            Object::new()
+        }
+    };
+    let list = |words: Vec<&str>| words.into_iter().map(Json::from).collect::<Vec<_>>();
+    object.insert("number", pending.number());
+    object.insert("sessionId", request.session.as_str());
+    let roles = request.escalated_roles.iter().map(|role| role.as_str()).collect();
+    object.insert("escalatedRoles", list(roles));
+    object.insert("digest", request.digest.to_string());
+    let grants = Offer::of_request(request).map(|offer| scopes(&offer)).unwrap_or_default();
+    object.insert("grants", list(grants.into_iter().map(ScopeKind::as_str).collect()));
+    object.insert("change", change::of(request).map_or(Json::Null, Json::from));
+    Json::Object(object)
+}

@@ -1,0 +1,320 @@
+//! `ironcurtain approvals watch`: questions as they come, and how they ended, line by line.
+//!
+//! ```text
+//! Ears: registry, escalations of each session, terminal ─▶ Watcher: look, print ─▶ screen
+//!       (woken by the system, and every 500 ms)             Desk: what was typed ─▶ Pending::answer
+//! ```
+//!
+//! With `--desk` whoever runs it counts as present until it ends, however it ends.
+
+mod desk;
+mod ears;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use ic_escalation::display::View;
+use ic_escalation::{Board, Pending, Presence, Registry, SessionEntry};
+use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_types::{EscalationId, Json, Object};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::desk::{Desk, Next};
+use self::ears::{Ears, Heard};
+use super::ending::Ending;
+use super::{json_line, lines, unusable};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::{Failure, chain};
+use crate::screen::Screen;
+
+/// How many complaints are remembered, so that each is made once.
+const COMPLAINTS_MAX: usize = 1000;
+
+/// Show escalations as they come, and how they end, until interrupted
+///
+/// What waits already is shown first. With `--desk` you count as somebody who answers, so that
+/// sessions ask instead of denying at once, and at a terminal you can type the answers:
+/// `y N` approve, `n N` deny, `g N` approve and grant, `d N` details, `q` quit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// Be there to answer: hold a seat at the desk until this ends
+    #[arg(long)]
+    desk: bool,
+    /// Print each event as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How events are printed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Format {
+    Lines,
+    Json,
+}
+
+/// Whoever looks, and what was shown so far.
+struct Watcher {
+    registry: Registry,
+    board: Board,
+    format: Format,
+    shown: BTreeMap<EscalationId, Shown>,
+    /// The names in each directory when it was last looked at.
+    names: Vec<(PathBuf, Vec<OsString>)>,
+    complaints: HashSet<String>,
+}
+
+/// A question as it was shown.
+struct Shown {
+    pending: Pending,
+    directory: PathBuf,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &WatchArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = home(environment)?;
+    home.prepare()?;
+    let format = if args.json { Format::Json } else { Format::Lines };
+    let is_typed_at = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let desk = match args.desk && format == Format::Lines && is_typed_at {
+        true => Some(Desk::open()?),
+        false => None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Failure::environment("cannot start").with_source(source))?;
+    let ended = runtime.block_on(async {
+        // Before anybody counts on us, so that being asked to end never leaves a seat behind.
+        let mut signals = Signals::new()?;
+        let seat = args.desk.then(|| Presence::take(&home)).transpose();
+        let seat = seat.map_err(|error| unusable(&error))?;
+        let watched = watch(&home, format, desk, &mut signals, screen).await;
+        drop(seat);
+        watched
+    });
+    // A thread that still listens must not keep us.
+    runtime.shutdown_background();
+    ended.map(|()| Exit::Success)
+}
+
+async fn watch(
+    home: &Home,
+    format: Format,
+    mut desk: Option<Desk>,
+    signals: &mut Signals,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let mut watcher = Watcher::new(home, format);
+    let mut ears = Ears::on(home.registry(), desk.as_ref().map(Desk::terminal).transpose()?);
+    if desk.is_some() {
+        Desk::greet(screen)?;
+    }
+    let mut heard = Heard { is_changed: true, is_typed: false };
+    loop {
+        if let (Some(desk), true) = (&mut desk, heard.is_typed) {
+            match desk.on_typed(&mut watcher, screen)? {
+                Next::GoOn => {}
+                Next::Look => heard.is_changed = true,
+                Next::End => return Ok(()),
+            }
+        }
+        if let Some(desk) = &mut desk {
+            desk.lapse(SystemClock.now(), screen)?;
+        }
+        // Nothing is shown between a question about a grant and its answer.
+        if !desk.as_ref().is_some_and(Desk::is_asking) {
+            watcher.look(heard.is_changed, &mut ears, screen)?;
+        }
+        screen.out().flush().map_err(Failure::output)?;
+        let listening = tokio::task::spawn_blocking(move || ears.listen());
+        (ears, heard) = tokio::select! {
+            () = signals.any() => return Ok(()),
+            listened = listening => listened.map_err(|error| unusable(&error))?,
+        };
+    }
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    fn new(home: &Home, format: Format) -> Self {
+        Self {
+            registry: Registry::of(home),
+            board: Board::default(),
+            format,
+            shown: BTreeMap::new(),
+            names: Vec::new(),
+            complaints: HashSet::new(),
+        }
+    }
+
+    /// Returns the question with that number, as it was shown.
+    fn find(&self, number: u64) -> Option<&Pending> {
+        self.shown.values().map(|it| &it.pending).find(|it| it.number() == number)
+    }
+
+    /// Takes a question off that was answered here, so that its end is not told twice.
+    fn forget(&mut self, id: &EscalationId) {
+        self.shown.remove(id);
+    }
+
+    /// Shows what is new and what has ended.
+    fn look(
+        &mut self,
+        is_changed: bool,
+        ears: &mut Ears,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let live = self.registry.live()?;
+        // Before anything is read, so that nothing is written unseen in between.
+        ears.follow(live.sessions.iter().map(|session| &session.escalation_dir));
+        for error in &live.unreadable {
+            self.complain(chain(error), screen);
+        }
+        let now = SystemClock.now();
+        let is_over = |it: &Shown| it.pending.request().expires_at < now;
+        // Reading every question twice a second would be work for nothing.
+        if !self.has_new_names(&live.sessions) && !is_changed && !self.shown.values().any(is_over) {
+            return Ok(());
+        }
+        let waiters = self.board.look(&live.sessions, now);
+        for error in &waiters.unreadable {
+            self.complain(chain(error), screen);
+        }
+        let waiting: HashSet<&EscalationId> =
+            waiters.pending.iter().map(|it| &it.request().escalation).collect();
+        let ended: Vec<EscalationId> =
+            self.shown.keys().filter(|id| !waiting.contains(id)).cloned().collect();
+        for id in ended {
+            if let Some(shown) = self.shown.remove(&id) {
+                self.print_end(&shown, Ending::of(&shown.directory, &id), screen)?;
+            }
+        }
+        for pending in waiters.pending {
+            self.on_pending(pending, &live.sessions, screen)?;
+        }
+        Ok(())
+    }
+
+    /// Shows a question that was not shown yet, or not as it is now.
+    fn on_pending(
+        &mut self,
+        pending: Pending,
+        sessions: &[SessionEntry],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let (id, session) = (&pending.request().escalation, &pending.request().session);
+        let before = self.shown.get(id);
+        if before.is_some_and(|it| it.pending.request() == pending.request()) {
+            return Ok(());
+        }
+        let Some(entry) = sessions.iter().find(|it| it.session == *session) else { return Ok(()) };
+        match self.format {
+            Format::Lines => {
+                if before.is_some() {
+                    screen.line(&format!("#{}: the question has changed:", pending.number()))?;
+                }
+                for line in lines(&pending, View::Short, SystemClock.now()) {
+                    screen.line(&line)?;
+                }
+            }
+            Format::Json => {
+                let mut event = event("asked", &pending);
+                if let Json::Object(question) = pending.to_json() {
+                    for (key, value) in question.into_entries() {
+                        event.insert(key, value);
+                    }
+                }
+                screen.line(&json_line(&Json::Object(event)))?;
+            }
+        }
+        let directory = entry.escalation_dir.clone();
+        self.shown.insert(id.clone(), Shown { pending, directory });
+        Ok(())
+    }
+
+    fn print_end(&self, shown: &Shown, ending: Ending, screen: &mut Screen) -> Result<(), Failure> {
+        let pending = &shown.pending;
+        match self.format {
+            Format::Lines => {
+                screen.line(&format!("#{} {}: {ending}", pending.number(), pending.session()))
+            }
+            Format::Json => {
+                let (word, by) = ending.word();
+                let mut event = event("ended", pending);
+                event.insert("escalationId", pending.request().escalation.as_str());
+                event.insert("session", pending.session().as_str());
+                event.insert("ending", word);
+                event.insert("decidedBy", by.map_or(Json::Null, Json::from));
+                screen.line(&json_line(&Json::Object(event)))
+            }
+        }
+    }
+
+    /// Returns whether other files are there than when this was last asked.
+    fn has_new_names(&mut self, sessions: &[SessionEntry]) -> bool {
+        let names = |session: &SessionEntry| {
+            let directory = session.escalation_dir.clone();
+            // What cannot be listed is complained about when it is read.
+            let names = file::names(&directory).ok().flatten().unwrap_or_default();
+            (directory, names)
+        };
+        let names: Vec<_> = sessions.iter().map(names).collect();
+        let is_new = names != self.names;
+        self.names = names;
+        is_new
+    }
+
+    /// Says what is wrong, once.
+    fn complain(&mut self, complaint: String, screen: &mut Screen) {
+        if self.complaints.len() < COMPLAINTS_MAX && !self.complaints.contains(&complaint) {
+            screen.warning(&complaint);
+            self.complaints.insert(complaint);
+        }
+    }
+}
+
+fn event(what: &str, pending: &Pending) -> Object {
+    let mut event = Object::new();
+    event.insert("event", what);
+    event.insert("number", pending.number());
+    event
+}
+
+/// What asks us to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let on = |kind| {
+            signal(kind).map_err(|source| {
+                Failure::environment("cannot wait for signals").with_source(source)
+            })
+        };
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hangup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for any of them.
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `approvals watch`: what comes and goes, who is there, and what is typed at the desk.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, ChildStdout};
+use std::time::Duration;
+
+use ic_escalation::{Reply, is_anybody_there};
+use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::world::{BINARY, Rig, Terminal};
+
+/// The binary as it watches, with its output in a pipe.
+struct Watch {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watch {
+    fn start(rig: &Rig, words: &[&str]) -> Self {
+        let words = [&["approvals", "watch"], words].concat();
+        let mut child = rig.place.command(words).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Reads up to the line that begins with `start`.
+    fn until(&mut self, start: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let line = self.line();
+            assert!(!line.is_empty(), "no {start:?} in {seen}");
+            seen.push_str(&line);
+            if line.starts_with(start) {
+                return seen;
+            }
+        }
+    }
+
+    fn event(&mut self) -> Value {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    /// Interrupts it, and returns how it ended.
+    fn interrupt(mut self, signal: Signal) -> Option<i32> {
+        kill(self.child.id(), signal);
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn kill(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+fn is_there(rig: &Rig) -> bool {
+    is_anybody_there(&rig.home).unwrap()
+}
+
+fn seats(rig: &Rig) -> Vec<String> {
+    let names = std::fs::read_dir(rig.home.registry()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("desk-")).collect()
+}
+
+#[test]
+fn questions_come_and_go_line_by_line() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let first = work.ask("/d/a.txt", "hello");
+    let mut watch = Watch::start(&rig, &[]);
+    let mut seen = watch.until("  id: ");
+    assert!(!is_there(&rig), "who only watches does not answer");
+    rig.answer_elsewhere(&first, &Reply::Approve(None));
+    seen += &watch.until("#1 work: approved");
+    // A session that begins while somebody watches.
+    let play = rig.session("play");
+    let second = play.ask_within("/d/b.txt", "there", Duration::from_secs(1));
+    seen += &watch.until("  id: ");
+    seen += &watch.until("#2 play: expired");
+    let third = work.ask("/d/c.txt", "more");
+    seen += &watch.until("  id: ");
+    drop(third);
+    seen += &watch.until("#3 work: withdrawn");
+    assert_snapshot!(rig.neutral(&seen), @r#"
+    #1 work: filesystem wants to call write_file
+      because: "a person decides"
+      rule: "ask"
+      "write-path" (asks):
+        "/d/a.txt"
+      arguments:
+        "path": "/d/a.txt"
+        "content": "hello"
+      expires: in [N] min [N] s
+      id: [ID]
+    #1 work: approved (listener)
+    #2 play: filesystem wants to call write_file
+      because: "a person decides"
+      rule: "ask"
+      "write-path" (asks):
+        "/d/b.txt"
+      arguments:
+        "path": "/d/b.txt"
+        "content": "there"
+      expires: in [N] s
+      id: [ID]
+    #2 play: expired: nobody answered in time
+    #3 work: filesystem wants to call write_file
+      because: "a person decides"
+      rule: "ask"
+      "write-path" (asks):
+        "/d/c.txt"
+      arguments:
+        "path": "/d/c.txt"
+        "content": "more"
+      expires: in [N] min [N] s
+      id: [ID]
+    #3 work: withdrawn by the session
+    "#);
+    assert_eq!(rig.summary(first), "Approved by listener");
+    assert_eq!(rig.summary(second), "expired");
+    assert_eq!(watch.interrupt(Signal::INT), Some(0));
+}
+
+#[test]
+fn scripts_read_events_and_are_present() {
+    let rig = Rig::new().scripted();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut watch = Watch::start(&rig, &["--desk", "--json"]);
+    let event = watch.event();
+    assert_eq!((&event["event"], &event["number"]), (&"asked".into(), &1.into()));
+    assert!(is_there(&rig));
+    let id = event["escalationId"].as_str().unwrap();
+    assert_eq!(rig.run(&["approvals", "deny", id]).code, 0);
+    let event = watch.event();
+    assert_eq!(event["event"], "ended");
+    assert_eq!(event["escalationId"], asked.id.as_str());
+    assert_eq!((&event["ending"], &event["decidedBy"]), (&"denied".into(), &"cli".into()));
+    assert_eq!(watch.interrupt(Signal::TERM), Some(0));
+    assert!(!is_there(&rig) && seats(&rig).is_empty());
+}
+
+#[test]
+fn whoever_is_killed_is_not_there_any_more() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let _asked = work.ask("/d/a.txt", "hello");
+    let mut watch = Watch::start(&rig, &["--desk"]);
+    watch.until("  id: ");
+    assert!(is_there(&rig));
+    assert_eq!(watch.interrupt(Signal::KILL), None);
+    assert!(!is_there(&rig));
+    assert!(seats(&rig).is_empty(), "whoever looks cleans up");
+}
+
+/// Sits down at the desk, where one question waits.
+fn desk(rig: &Rig) -> Terminal {
+    let mut terminal = rig.at_terminal(&["approvals", "watch", "--desk"]);
+    terminal.expect("You are at the desk").expect("#1 work: ").expect("  id: ").expect("\n");
+    terminal
+}
+
+#[test]
+fn at_the_desk_answers_are_typed() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let first = work.ask("/d/a.txt", "hello");
+    let mut terminal = desk(&rig);
+    assert!(is_there(&rig));
+    terminal.type_in("x\n").expect("q quit\n");
+    terminal.type_in("y 7\n").expect("No pending escalation with ID: #7\n");
+    terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted by `work`.\n");
+    assert_eq!(rig.summary(first), "Approved by cli");
+    terminal.type_in("y 1\n").expect("No escalation pending.\n");
+    let second = work.ask("/d/b.txt", &"x".repeat(500));
+    terminal.expect("#2 work: ").expect("500 characters").expect("shows all of it\n");
+    terminal.type_in("d 2\n").expect(&"x".repeat(500));
+    terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
+    assert_eq!(rig.summary(second), "Denied by cli");
+    terminal.type_in("q\n");
+    assert_eq!(terminal.end().code, 0);
+    assert!(!is_there(&rig) && seats(&rig).is_empty());
+}
+
+#[test]
+fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut terminal = desk(&rig);
+    let before = terminal.seen.len();
+    terminal.type_in("g 1\n").expect("anything else is none.\n");
+    assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @"
+    g 1
+    #1: this call is forwarded, and
+      1)  `filesystem` may call `write_file` without asking again, for
+            write-path: exactly `/d/a.txt`
+          until [TIME] or the end of the session
+      2)  `filesystem` may call `write_file` without asking again, for
+            write-path: everything in `/d/`, at any depth
+          until [TIME] or the end of the session
+    Which one? Type 1 or 2; anything else is none.
+    ");
+    // Not an answer to this question, and none to another.
+    terminal.type_in("y 1\n").expect("#1: nothing was granted, and nothing answered.\n");
+    assert!(!asked.response.exists());
+    terminal.type_in("g 1\n").expect("anything else is none.\n");
+    terminal.type_in("1\n").expect("Escalation approved. #1 was accepted");
+    assert_eq!(rig.summary(asked), "Approved by cli, granted");
+    // The terminal's own way to say that nobody is there any more.
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end().code, 0);
+    assert!(seats(&rig).is_empty());
+}
+
+#[test]
+fn an_interrupted_desk_leaves_no_seat() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut terminal = desk(&rig);
+    // Also in the middle of a question.
+    terminal.type_in("g 1\n").expect("anything else is none.\n").type_in("\x03");
+    assert_eq!(terminal.end().code, 0);
+    assert!(!is_there(&rig) && seats(&rig).is_empty());
+    assert!(!asked.response.exists());
+    let terminal = desk(&rig);
+    kill(terminal.pid, Signal::HUP);
+    assert_eq!(terminal.end().code, 0);
+    assert!(!is_there(&rig) && seats(&rig).is_empty());
+}
+
+#[test]
+fn at_the_desk_what_was_replaced_is_not_approved_but_shown_again() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut terminal = desk(&rig);
+    asked.replace(|it| it["arguments"]["path"] = "/etc/passwd".into());
+    terminal.expect("#1: the question has changed:\n").expect("/etc/passwd").expect("  id: ");
+    // What was shown the second time was not what the session had asked.
+    terminal.type_in("y 1\n");
+    let said = rig.summary(asked);
+    assert_eq!(said, "malformed: the question was changed after it had been asked");
+    terminal.type_in("q\n");
+    assert_eq!(terminal.end().code, 0);
+}
+
+#[test]
+fn a_long_line_is_no_answer_wherever_it_is_cut() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut terminal = desk(&rig);
+    // What is read first is exactly as long as what is looked at.
+    terminal.type_in(&format!("{}y 1\n", " ".repeat(256)));
+    terminal.type_in("d 1\n").expect("\nd 1\n").expect("  id: ");
+    assert!(!asked.response.exists());
+    terminal.type_in("q\n");
+    assert_eq!(terminal.end().code, 0);
+}
+
+#[test]
+fn in_a_pipe_nothing_is_typed() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let command = format!("{BINARY} approvals watch --desk | cat");
+    let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
+    terminal.expect("#1 work: ").expect("  id: ").type_in("y 1\n");
+    assert!(!terminal.seen.contains("You are at the desk"), "{}", terminal.seen);
+    assert!(is_there(&rig));
+    rig.answer_elsewhere(&asked, &Reply::Deny);
+    terminal.expect("#1 work: denied (listener)").type_in("\x03");
+    assert_eq!(terminal.end().code, 130);
+    assert!(!is_there(&rig));
+    assert_eq!(rig.summary(asked), "Denied by listener");
+}
