@@ -6,6 +6,7 @@
 mod audit;
 mod broker;
 mod cage;
+mod desk;
 mod policy;
 
 use std::io::Write;
@@ -24,6 +25,8 @@ pub enum Bench {
     Broker,
     /// Time cages: the start of a child on every rung, a one-shot call, a connection
     Cage,
+    /// Time questions to a person: until they are seen, and from their answers to the results
+    Desk,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -38,6 +41,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Audit => audit::run(out),
         Bench::Broker => broker::run(out),
         Bench::Cage => cage::run(out),
+        Bench::Desk => desk::run(out),
     }
 }
 

@@ -104,7 +104,21 @@ impl Peer {
         Ok(times)
     }
 
-    fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
+    /// Waits for the next answer, which must be a good one, and returns whose it is.
+    pub fn next_answer(&mut self) -> anyhow::Result<u64> {
+        loop {
+            let mut line = String::new();
+            ensure!(self.stdout.read_line(&mut line)? != 0, "the server ended");
+            let Envelope { id, result, error } = serde_json::from_str(&line)?;
+            let Some(id) = id else { continue };
+            let is_good = error.is_none() && result.is_some_and(|result| !result.is_error);
+            ensure!(is_good, "a call failed: {line}");
+            return Ok(id);
+        }
+    }
+
+    /// Makes a request, and returns its id.
+    pub fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
         let mut line =
