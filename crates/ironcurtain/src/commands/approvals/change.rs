@@ -7,8 +7,8 @@ use ic_home::file;
 use ic_servers::filesystem::diff;
 use ic_types::{Json, Role};
 
-/// The largest file of which a difference is shown.
-const BYTES_MAX: u64 = 1 << 20;
+/// The largest file of which a difference is shown; nobody reads that of a larger one.
+const BYTES_MAX: u64 = 256 << 10;
 /// The tool whose `content` takes the place of what is in the file.
 const WRITES: &str = "write_file";
 

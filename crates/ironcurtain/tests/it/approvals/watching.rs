@@ -210,6 +210,9 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     ");
     // Not an answer to this question, and none to another.
     terminal.type_in("y 1\n").expect("#1: nothing was granted, and nothing answered.\n");
+    // What was typed before it was shown is no choice.
+    terminal.type_in("g 1\n1\n").expect("anything else is none.\n");
+    terminal.type_in("x\n").expect("#1: nothing was granted, and nothing answered.\n");
     assert!(!asked.response.exists());
     terminal.type_in("g 1\n").expect("anything else is none.\n");
     terminal.type_in("1\n").expect("Escalation approved. #1 was accepted");
