@@ -81,7 +81,7 @@ fn questions_come_and_go_line_by_line() {
     seen += &watch.until("#1 work: approved");
     // A session that begins while somebody watches.
     let play = rig.session("play");
-    let second = play.ask_within("/d/b.txt", "there", Duration::from_secs(1));
+    let second = play.ask_within("/d/b.txt", "there", Duration::from_secs(3));
     seen += &watch.until("  id: ");
     seen += &watch.until("#2 play: expired");
     let third = work.ask("/d/c.txt", "more");
