@@ -4,6 +4,7 @@
 //! The cages themselves are tried elsewhere; here it is about which cage a server gets. The server that
 //! is not ours is `tests/servers/peeker.py`.
 
+mod desk;
 mod modes;
 mod network;
 mod one_shots;
