@@ -209,12 +209,7 @@ impl Session {
 
     pub(crate) fn ask_within(&self, path: &str, content: &str, limit: Duration) -> Asked {
         let escalation = escalation(path, content);
-        // Questions of one millisecond have no order among each other.
-        let before = SystemClock.now();
-        while SystemClock.now() == before {
-            std::thread::yield_now();
-        }
-        let (now, limit_ms) = (SystemClock.now(), u64::try_from(limit.as_millis()).unwrap());
+        let (now, limit_ms) = (next_moment(), u64::try_from(limit.as_millis()).unwrap());
         let ticket = Ticket {
             session: self.id.clone(),
             escalation: new_escalation_id().unwrap(),
@@ -237,7 +232,7 @@ impl Session {
     /// Puts a question there that no program of ours would write.
     pub(crate) fn forge(&self, change: impl FnOnce(&mut JsonValue)) -> EscalationId {
         let id = new_escalation_id().unwrap();
-        let now = SystemClock.now();
+        let now = next_moment();
         let later = Timestamp::from_unix_ms(now.unix_ms() + 600_000);
         let mut request = json!({
             "escalationId": id.as_str(), "sessionId": self.id.as_str(),
@@ -262,6 +257,18 @@ impl Asked {
         let temporary = self.request.with_extension("other");
         std::fs::write(&temporary, request.to_string()).unwrap();
         std::fs::rename(temporary, &self.request).unwrap();
+    }
+}
+
+/// Returns a time at which nothing else was asked: questions of one millisecond have no order.
+fn next_moment() -> Timestamp {
+    let before = SystemClock.now();
+    loop {
+        let now = SystemClock.now();
+        if now != before {
+            return now;
+        }
+        std::thread::yield_now();
     }
 }
 
