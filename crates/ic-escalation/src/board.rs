@@ -214,8 +214,13 @@ impl Pending {
             // A question that has changed may be denied all the same.
             (Some(_), Decision::Approved | Decision::Denied) => {}
         }
+        self.put(&bytes, decision)
+    }
+
+    /// Puts an answer in its place, if it is the first, and looks whether anybody wants it.
+    fn put(&self, bytes: &[u8], decision: Decision) -> Result<Receipt, AnswerError> {
         let path = self.directory.join(response::name(&self.request.escalation));
-        match file::create_new_unsynced(&path, &bytes) {
+        match file::create_new_unsynced(&path, bytes) {
             Ok(()) => {}
             Err(FileError::Exists { .. }) => return Ok(first_there(&path)),
             // The session has gone with all it had.
@@ -274,5 +279,37 @@ impl fmt::Display for Told {
                 "Escalation #{number} is not what was shown any more; nothing was answered"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The question is withdrawn after we looked whether it is still there, and before we wrote.
+    #[test]
+    fn an_answer_that_nobody_waits_for_is_too_late_and_taken_back() {
+        let root = tempfile::tempdir().unwrap();
+        let digest = Digest::of(b"question");
+        let text = format!(
+            r#"{{"escalationId":"e","sessionId":"s","serverName":"x","toolName":"t","arguments":{{}},
+                "reason":"","rule":"ask","escalatedRoles":[],"resolved":{{}},"digest":"{digest}",
+                "createdAt":"2026-11-15T00:00:00Z","expiresAt":"2026-11-15T00:05:00Z"}}"#
+        );
+        let (id, session) = ("e".parse().unwrap(), "s".parse().unwrap());
+        let pending = Pending {
+            number: 1,
+            session: "work".parse().unwrap(),
+            directory: root.path().to_owned(),
+            request: Request::parse(text.as_bytes(), &id, &session).unwrap(),
+            bytes_digest: Digest::of(text.as_bytes()),
+        };
+        let names = || file::names(root.path()).unwrap().unwrap();
+        assert_eq!(pending.put(b"{}", Decision::Approved).unwrap(), Receipt::Expired);
+        assert_eq!(names(), [""; 0], "the answer is taken back");
+        file::create_new_unsynced(root.path().join("request-e.json"), text.as_bytes()).unwrap();
+        let accepted = Receipt::Accepted(Decision::Approved);
+        assert_eq!(pending.put(b"{}", Decision::Approved).unwrap(), accepted);
+        assert_eq!(names(), ["request-e.json", "response-e.json"]);
     }
 }

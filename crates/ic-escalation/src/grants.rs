@@ -20,6 +20,8 @@ const BYTES_MAX: usize = 16 << 20;
 const LIMITS: JsonLimits = JsonLimits { bytes_max: BYTES_MAX, depth_max: 8, values_max: 500_000 };
 /// The most grants of one session at once.
 pub const GRANTS_MAX: usize = 256;
+/// How often the lock is tried; a process that is being started may hold it for a moment.
+const ATTEMPTS_MAX: usize = 1000;
 /// The version of the file's format.
 const VERSION: u64 = 1;
 
@@ -107,12 +109,8 @@ impl Grants {
             return Err(GrantsError::TooMany);
         }
         in_force.push(grant);
-        let written = self.write(&in_force);
-        if written.is_err() {
-            // SECURITY: what nobody can see nobody can take back.
-            in_force.pop();
-        }
-        written
+        // If this fails the grant is in no file, and at its first use it is dropped for that.
+        self.write(&in_force)
     }
 
     /// Answers `escalation` if it was granted; a count is one less then, whatever becomes of the call.
@@ -127,8 +125,8 @@ impl Grants {
         if in_force.is_empty() {
             return None;
         }
-        // Somebody is revoking just now: then a person is asked.
-        let _lock = Lock::try_acquire(self.file.lock_path()).ok()??;
+        // Somebody is revoking, and does not come to an end: then a person is asked.
+        let _lock = self.file.try_lock()?;
         self.refresh(&mut in_force, now);
         let covers = |grant: &&mut Grant| grant.covers(escalation, ticket);
         let grant = in_force.iter_mut().find(covers)?;
@@ -214,6 +212,17 @@ impl GrantsFile {
 
     fn lock(&self) -> Result<Lock, FileError> {
         Lock::acquire(self.lock_path())
+    }
+
+    /// Takes the lock, unless somebody holds it for longer than it takes to revoke a grant.
+    fn try_lock(&self) -> Option<Lock> {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Some(lock) = Lock::try_acquire(self.lock_path()).ok()? {
+                return Some(lock);
+            }
+            std::thread::yield_now();
+        }
+        None
     }
 
     fn lock_path(&self) -> PathBuf {

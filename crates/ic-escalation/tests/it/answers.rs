@@ -226,7 +226,8 @@ async fn at_the_deadline_both_sides_agree() {
     for round in 0..60_u64 {
         let place = Place::open_live();
         let (ask, waiting) = place.raise(&Ask::write("/d/a"), Duration::from_millis(20));
-        let shown = place.pending().remove(0);
+        // On a busy machine the time may be over before it is shown.
+        let Some(shown) = place.pending().pop() else { continue };
         let answerer = tokio::task::spawn_blocking(move || {
             // From a little before the deadline to a little after it, in steps of a tenth of a
             // millisecond.

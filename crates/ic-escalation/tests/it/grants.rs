@@ -473,6 +473,34 @@ async fn without_a_file_that_can_be_read_nothing_is_granted() {
     }
 }
 
+/// What nobody can see, nobody can take back.
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_cannot_be_written_down_is_none() {
+    let ask = write(file("/d/a"));
+    let (root, grants) = open();
+    let path = root.path().join("grants.json");
+    let empty = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(grants.add(granted(&ask, Chosen::Widest, None).await, later(1)).is_err());
+    assert!(!is_answered(&grants, &ask, later(2)));
+    fs::remove_dir(&path).unwrap();
+    fs::write(&path, empty).unwrap();
+    assert!(!is_answered(&grants, &ask, later(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_can_be_made_smaller_in_the_file() {
+    let ask = write(file("/d/a"));
+    let (root, grants) = open();
+    let path = root.path().join("grants.json");
+    grants.add(granted(&ask, Chosen::Widest, Some(5)).await, later(1)).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"count\":5", "\"count\":1")).unwrap();
+    assert!(is_answered(&grants, &ask, later(2)));
+    assert!(!is_answered(&grants, &ask, later(2)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn there_is_an_end_to_how_many_grants_there_are() {
     let ask = write(file("/d/a"));
@@ -495,8 +523,12 @@ fn what_is_denied_never_comes_before_a_grant() {
 
 /// Puts a question about `/d/e/a`, answers with an approval and this grant, and says what comes.
 async fn outcome_of(grant: impl FnOnce(Timestamp) -> String) -> String {
+    outcome_with(&write(file("/d/e/a")), grant).await
+}
+
+async fn outcome_with(ask: &Ask, grant: impl FnOnce(Timestamp) -> String) -> String {
     let place = Place::open();
-    let (ask, waiting) = place.raise(&write(file("/d/e/a")), MINUTE);
+    let (ask, waiting) = place.raise(ask, MINUTE);
     let grant = Json::parse(grant(place.now()).as_bytes(), ic_types::JsonLimits::CALL).unwrap();
     let Json::Object(mut object) = response("approved", &ask) else { panic!() };
     object.insert("grant", grant);
@@ -544,6 +576,17 @@ async fn only_what_was_offered_is_granted() {
         let expected = format!("malformed: the response grants what was not offered: {expected}");
         assert_eq!(outcome_of(written(wider)).await, expected, "{wider}");
     }
+}
+
+/// Whatever whoever answers believes to be offered, an invariant is granted as shown or not at all.
+#[tokio::test(start_paused = true)]
+async fn an_invariant_is_not_granted_for_a_directory() {
+    let bashrc = write(file("/h/.bashrc"));
+    let wider = written(r#"{"write-path":{"kind":"directory","values":["/h/"]}}"#);
+    let outcome = outcome_with(&bashrc, wider).await;
+    assert!(outcome.starts_with("malformed: the response grants what was not"), "{outcome}");
+    let exact = written(r#"{"write-path":{"kind":"file","values":["/h/.bashrc"]}}"#);
+    assert_eq!(outcome_with(&bashrc, exact).await, "Approved by cli, granted");
 }
 
 #[tokio::test(start_paused = true)]
@@ -605,4 +648,16 @@ async fn a_denial_grants_nothing() {
     settle_down().await;
     let outcome = summary(&waiting.outcome().await);
     assert!(outcome.starts_with("malformed: "), "{outcome}");
+}
+
+/// Somebody holds the lock and does not let go: no call hangs for that.
+#[tokio::test(start_paused = true)]
+async fn while_somebody_holds_the_lock_a_person_is_asked() {
+    let ask = write(file("/d/a"));
+    let (root, grants) = open();
+    grants.add(granted(&ask, Chosen::Widest, None).await, later(1)).unwrap();
+    let held = ic_home::Lock::acquire(root.path().join("grants.lock")).unwrap();
+    assert!(!is_answered(&grants, &ask, later(2)));
+    drop(held);
+    assert!(is_answered(&grants, &ask, later(2)));
 }

@@ -48,7 +48,7 @@ async fn a_thousand_wait_and_one_more_does_not() {
 
     // One answer among so many comes at once: no timer fires.
     let (start, (end, ended)) = (Instant::now(), std::sync::mpsc::channel::<()>());
-    tokio::task::spawn_blocking(move || ended.recv().ok());
+    tokio::task::spawn_blocking(move || ended.recv_timeout(Duration::from_secs(20)).ok());
     let (ask, waiting) = raised.remove(PENDING_MAX / 2);
     place.respond(&ask, &approval(&ask));
     assert_eq!(summary(&waiting.outcome().await), "Approved by cli");

@@ -1,6 +1,8 @@
 //! Waiting for an answer: it comes, it does not come, nobody wants it any more.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ic_escalation::{DeskError, Ended, Receipt, Reply};
@@ -17,8 +19,9 @@ struct StoppedTime(std::sync::mpsc::Sender<()>);
 impl StoppedTime {
     fn begin() -> Self {
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        // Time that is paused does not go on while a blocking task runs.
-        tokio::task::spawn_blocking(move || ended.recv().ok());
+        // Time that is paused does not go on while a blocking task runs; a test that waits for
+        // nothing is to fail one day.
+        tokio::task::spawn_blocking(move || ended.recv_timeout(Duration::from_secs(20)).ok());
         Self(end)
     }
 }
@@ -61,7 +64,7 @@ async fn an_answer_that_wakes_nobody_is_found_by_looking() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_there_before_the_clerk_is_found() {
-    let clock = std::sync::Arc::new(crate::world::RuntimeClock::new());
+    let clock = Arc::new(crate::world::RuntimeClock::new());
     let (place, clerk) = Place::open_without_clerk(clock);
     let (ask, waiting) = place.raise(&Ask::write("/d/a"), MINUTE);
     place.respond(&ask, &response("denied", &ask).to_string().into_bytes());
@@ -79,6 +82,8 @@ async fn nobody_answers_and_time_is_over() {
     assert_eq!(summary(&waiting.outcome().await), "expired");
     assert_eq!(start.elapsed(), MINUTE, "neither earlier nor later");
     assert!(!place.request_path(&ask).exists());
+    let seal = fs::read_to_string(place.response_path(&ask)).unwrap();
+    assert_eq!(seal, r#"{"decision":"expired"}"#, "nobody's answer is the first any more");
     tokio::time::sleep(MINUTE).await;
     assert_eq!(names(&place.directory()), [""; 0], "nothing is left behind");
 }
@@ -205,25 +210,80 @@ async fn a_directory_that_is_replaced_is_watched_again() {
     drop(stopped.0);
 }
 
-/// Time goes on for everybody but the timer while a machine sleeps.
+/// A clock that goes on only when it is told to, as one does while a machine sleeps.
+#[derive(Debug)]
+struct SetClock(AtomicU64);
+
+impl SetClock {
+    /// Opens a desk with such a clock.
+    fn open() -> (Place, Arc<Self>) {
+        let clock = Arc::new(Self(1_000_000.into()));
+        let ticks: Arc<dyn ic_escalation::Ticks> = clock.clone();
+        let (mut place, clerk) = Place::open_without_clerk(ticks);
+        place.clerk = tokio::spawn(clerk.run());
+        (place, clock)
+    }
+
+    fn go_on(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl ic_home::Clock for SetClock {
+    fn now(&self) -> ic_types::Timestamp {
+        ic_types::Timestamp::from_unix_ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_after_a_long_sleep_is_too_late() {
-    #[derive(Debug)]
-    struct Woken(std::sync::atomic::AtomicU64);
-    impl ic_home::Clock for Woken {
-        fn now(&self) -> ic_types::Timestamp {
-            ic_types::Timestamp::from_unix_ms(self.0.load(std::sync::atomic::Ordering::SeqCst))
-        }
-    }
-    let clock = std::sync::Arc::new(Woken(1_000_000.into()));
-    let ticks: std::sync::Arc<dyn ic_escalation::Ticks> = clock.clone();
-    let (place, clerk) = Place::open_without_clerk(ticks);
-    tokio::spawn(clerk.run());
+    let (place, clock) = SetClock::open();
     let (ask, waiting) = place.raise(&Ask::write("/d/a"), MINUTE);
     settle_down().await;
-    clock.0.store(10_000_000, std::sync::atomic::Ordering::SeqCst);
+    clock.go_on(2 * MINUTE);
     place.respond(&ask, &approval(&ask));
     assert_eq!(summary(&waiting.outcome().await), "expired");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_long_sleep_nobody_waits_for_the_timer() {
+    let (place, clock) = SetClock::open();
+    let (_, waiting) = place.raise(&Ask::write("/d/a"), MINUTE);
+    settle_down().await;
+    let start = Instant::now();
+    clock.go_on(2 * MINUTE);
+    assert_eq!(summary(&waiting.outcome().await), "expired");
+    assert!(start.elapsed() <= Duration::from_millis(500), "{:?}", start.elapsed());
+}
+
+/// It stood there in time, and is noticed a moment later.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_noticed_late_counts_as_of_the_deadline() {
+    let (place, clock) = SetClock::open();
+    let (ask, waiting) = place.raise(&Ask::write("/d/a"), MINUTE);
+    settle_down().await;
+    clock.go_on(MINUTE + Duration::from_millis(300));
+    place.respond(&ask, &approval(&ask));
+    let ic_escalation::Outcome::Answered(answered) = waiting.outcome().await else { panic!() };
+    assert_eq!(answered.at, ask.ticket.deadline);
+    let settled = ask.escalation().settle(&ask.ticket, &answered.answer, answered.at);
+    assert!(matches!(settled, Settled::Permit(_)), "{settled:?}");
+}
+
+/// No event tells of it, and nobody looks everywhere: the clerk looks when it hears of a question.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_quicker_than_the_question_is_found() {
+    let place = Place::open();
+    let (_, first) = place.raise(&Ask::write("/d/a"), MINUTE);
+    settle_down().await;
+    let stopped = StoppedTime::begin();
+    let (ask, waiting) = place.raise(&Ask::write("/d/b"), MINUTE);
+    fs::write(place.root.path().join("answer"), approval(&ask)).unwrap();
+    fs::hard_link(place.root.path().join("answer"), place.response_path(&ask)).unwrap();
+    let start = Instant::now();
+    assert_eq!(summary(&waiting.outcome().await), "Approved by cli");
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    drop((stopped.0, first));
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +294,7 @@ async fn what_an_earlier_process_left_is_removed() {
     for name in ["request-a.json", "response-a.json", "notes.txt"] {
         fs::write(directory.join(name), "{}").unwrap();
     }
-    let clock = std::sync::Arc::new(ic_home::SystemClock);
+    let clock = Arc::new(ic_home::SystemClock);
     let (_desk, _clerk) = ic_escalation::FileDesk::open(&directory, clock).unwrap();
     assert_eq!(names(&directory), ["notes.txt"]);
 }
