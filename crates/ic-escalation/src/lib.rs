@@ -24,7 +24,7 @@
 //!   first, so an answer is accepted or too late, and both sides know which.
 //! - Anything but an answer to the very question that was asked is a denial, and is said to be one.
 //! - A grant is computed from what one call named; nothing in a file can make one, or make one wider.
-//! - Nothing an agent wrote reaches a person's eyes but through [`ic_types::visible`].
+//! - Nothing an agent wrote reaches a person's eyes but through [`visible`](fn@ic_types::visible).
 
 pub mod board;
 pub mod desk;
