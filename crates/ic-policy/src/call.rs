@@ -187,6 +187,25 @@ impl ResolvedCall {
         &self.parts
     }
 
+    /// Returns what stands behind the values without being one of them, as JSON: further names of
+    /// files, and paths in arguments that have no role.
+    pub(crate) fn behind_json(&self) -> Json {
+        let values = self.parts.roles.iter().flat_map(|values| &values.values);
+        let also = values.filter_map(Value::path).flat_map(|path| &path.also);
+        let mut behind = Object::new();
+        behind.insert("also", also.map(|path| Json::from(path.to_string())).collect::<Vec<_>>());
+        let unannotated = self.parts.unannotated_paths.iter();
+        let unannotated = unannotated.map(|UnannotatedPath { argument, path }| {
+            let names = std::iter::once(&path.path).chain(&path.also);
+            let mut object = Object::new();
+            object.insert("argument", argument.as_str());
+            object.insert("paths", names.map(|it| Json::from(it.to_string())).collect::<Vec<_>>());
+            Json::Object(object)
+        });
+        behind.insert("unannotated", unannotated.collect::<Vec<_>>());
+        Json::Object(behind)
+    }
+
     /// Returns the resolved values as JSON: role by role, files with what was found there.
     pub fn resolved_json(&self) -> Json {
         let mut roles = Object::new();

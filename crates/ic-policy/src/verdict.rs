@@ -314,6 +314,18 @@ impl Denial {
     }
 }
 
+// === impl Cause ===
+
+impl Cause {
+    fn to_json(&self) -> Json {
+        let mut object = Object::new();
+        object.insert("rule", &*self.rule);
+        object.insert("role", self.role.map_or(Json::Null, |role| Json::from(role.as_str())));
+        object.insert("structural", self.structural.is_some());
+        Json::Object(object)
+    }
+}
+
 // === impl Escalation ===
 
 impl Escalation {
@@ -359,6 +371,12 @@ impl Escalation {
         question.insert("arguments", Json::Object(self.call.sent().clone()));
         question.insert("resolved", self.call.resolved_json());
         question.insert("policyHash", self.policy_hash.to_string());
+        // SECURITY: why a person is asked is a part of what they answer. The same file may have become
+        // one that the host runs, by a link elsewhere, while the question stood.
+        question.insert("rule", &*self.rule);
+        question.insert("reason", &*self.reason);
+        question.insert("causes", self.causes.iter().map(Cause::to_json).collect::<Vec<_>>());
+        question.insert("behind", self.call.behind_json());
         Digest::of(Json::Object(question).to_canonical().as_bytes())
     }
 

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use super::{Asked, Broker, Going, Reply};
 use crate::refusal::Refusal;
-use crate::{chain, locked};
+use crate::{breaker, chain, locked};
 
 /// How often a person is asked about one call, because what it is about changed meanwhile.
 const QUESTIONS_MAX: usize = 3;
@@ -278,7 +278,12 @@ impl Broker {
         let (verdict, reason) = (Some(Effect::Deny), Some(Arc::from(why)));
         let entry = Entry { verdict, reason, ..entry };
         let recorded = self.record_of(event(name, ticket), entry, going);
-        let Some(refusal) = refusal else { return Err(Reply::Nothing) };
+        let Some(refusal) = refusal else {
+            // Whoever asks and takes back without end would bury the questions that matter.
+            let now = self.clock.now();
+            locked(&self.breaker).remember(going.repetition, breaker::Came::Denial, now);
+            return Err(Reply::Nothing);
+        };
         recorded?;
         Err(self.denied(Ok(0), refusal, going.repetition))
     }

@@ -29,5 +29,6 @@ pub(super) fn of(request: &Request) -> Option<String> {
     }
     // What cannot be read has no difference that could be shown; the call is shown all the same.
     let before = String::from_utf8(file::read(path, BYTES_MAX).ok()??).ok()?;
-    Some(diff::unified(path, &before, after))
+    // SECURITY: a name with line ends in it would forge lines of the difference.
+    Some(diff::unified(&ic_types::visible(path), &before, after))
 }

@@ -116,6 +116,27 @@ fn a_file_that_changes_after_the_question_is_asked_about_again() {
     desk.check_log();
 }
 
+/// The file is the same, and so is the call; but the host would run it now.
+#[test]
+fn a_question_whose_reason_got_worse_is_asked_again() {
+    let mut desk = Desk::new();
+    desk.place.write("home/Documents/notes.txt", "as it was shown");
+    desk.place.dir("work");
+    let workspace = desk.place.path("work").to_str().unwrap().to_owned();
+    let mut proxy = desk.start_with(&["--workspace", &workspace]);
+    let id = desk.ask_write(&mut proxy, "notes.txt", "export EVIL=1");
+    let first = desk.question();
+    assert_ne!(&*first.request().rule, "structural-host-executes");
+    desk.place.link("work/.envrc", desk.path("notes.txt"));
+    approve(&first);
+    let second = desk.question();
+    assert_eq!(&*second.request().rule, "structural-host-executes");
+    deny(&second);
+    proxy.answer(&id).bad();
+    assert_eq!(desk.read("notes.txt").unwrap(), "as it was shown");
+    proxy.finish();
+}
+
 #[test]
 fn a_call_that_changes_each_time_is_refused_in_the_end() {
     let mut desk = Desk::new();
