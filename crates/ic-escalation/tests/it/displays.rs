@@ -59,6 +59,22 @@ fn a_question_is_shown_with_all_that_matters() {
 }
 
 #[test]
+fn no_value_that_a_person_is_asked_about_is_cut() {
+    let files: Vec<_> = (0..100).map(|at| file(&format!("/d/file{at}"))).collect();
+    let asks = Ask::of("write_files", &[(Role::WritePath, &files)]);
+    let shown = show(&request(&asks), View::Short, None, NOW).join("\n");
+    for at in 0..100 {
+        assert!(shown.contains(&format!("\"/d/file{at}\"")), "{at}: {shown}");
+    }
+    // What nobody is asked about may be.
+    let roles: &[(Role, &[_])] =
+        &[(Role::ReadPath, &files), (Role::WritePath, &[file("/d/asked")])];
+    let other = Ask::of("copy", roles).with(|ask| ask.rules = crate::world::ASK_BUT_READ);
+    let shown = show(&request(&other), View::Short, None, NOW).join("\n");
+    assert!(!shown.contains("/d/file99") && shown.contains("/d/asked"), "{shown}");
+}
+
+#[test]
 fn the_full_view_leaves_nothing_out() {
     let mut arguments = Object::new();
     for at in 0..100 {
@@ -74,8 +90,8 @@ fn the_full_view_leaves_nothing_out() {
         assert!(full.contains(&format!("\"argument{at}\": \"{at}{}\"", "y".repeat(1_000))));
     }
     let short = show(&request, View::Short, None, NOW);
-    assert!(short.len() < 60, "{}", short.len());
-    assert_eq!(short.iter().filter(|line| line.contains("… 80 more …")).count(), 2);
+    assert!(short.len() < 140, "{}", short.len());
+    assert_eq!(short.iter().filter(|line| line.contains("… 80 more …")).count(), 1);
     assert!(short.iter().all(|line| line.chars().count() < 300));
 }
 
