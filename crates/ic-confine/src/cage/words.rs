@@ -131,8 +131,8 @@ mod tests {
     fn spec() -> CageSpec {
         let seen = |path: &str, access| Seen { path: path.into(), access };
         CageSpec {
-            seen: vec![seen("/opt/a b", Access::Read), seen("/work/end", Access::Write)],
-            hidden: vec!["/work/end/.env".into()],
+            seen: vec![seen("/opt/a b", Access::Read), seen("/data/end", Access::Write)],
+            hidden: vec!["/data/end/.env".into()],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
             home: "/home/ada".into(),
             scratch: "/s".into(),
