@@ -70,6 +70,11 @@ impl Home {
         self.keys().join("audit.key")
     }
 
+    /// Returns the directory in which each server that we installed has one of its own.
+    pub fn installed_servers(&self) -> PathBuf {
+        self.at("servers")
+    }
+
     /// Returns the directory of all sessions.
     pub fn sessions(&self) -> PathBuf {
         self.at("sessions")

@@ -279,6 +279,25 @@ impl From<ic_audit::AuditError> for Failure {
     }
 }
 
+impl From<ic_session::OpenError> for Failure {
+    fn from(error: ic_session::OpenError) -> Self {
+        use ic_session::{DirectoryError, OpenError};
+        let message = chain(&error);
+        match error {
+            OpenError::File(error) | OpenError::Directory(DirectoryError::File(error)) => {
+                error.into()
+            }
+            OpenError::Key(error) => error.into(),
+            OpenError::Audit(error) => error.into(),
+            OpenError::InUse(_) => Self::environment(message)
+                .with_hint("give this one another name with `--session NAME`"),
+            OpenError::Directory(_) | OpenError::Grants(_) | OpenError::NoChance(_) => {
+                Self::environment(message)
+            }
+        }
+    }
+}
+
 impl From<ic_audit::verify::VerifyError> for Failure {
     fn from(error: ic_audit::verify::VerifyError) -> Self {
         Self::environment(chain(&error))

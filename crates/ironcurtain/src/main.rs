@@ -8,9 +8,9 @@ mod error;
 mod files;
 mod holding;
 mod judge;
+mod opening;
 mod person;
 mod screen;
-mod session;
 mod trial;
 
 use std::io;

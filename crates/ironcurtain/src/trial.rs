@@ -96,7 +96,7 @@ impl Trial {
             sandbox,
             home: environment.home()?,
             private,
-            installed: installed(&home).join(name.as_str()),
+            installed: home.installed_servers().join(name.as_str()),
             variables: environment.server_variables(launch::variables_asked_for(config)),
         };
         Ok(Recipe {
@@ -120,11 +120,6 @@ impl Trial {
             probing.await
         })
     }
-}
-
-/// Returns the directory in which each server that we installed has one of its own.
-pub(crate) fn installed(home: &Home) -> PathBuf {
-    home.root().join("servers")
 }
 
 const SANDBOX: &str = "sandbox";

@@ -3,7 +3,6 @@
 //! Standard output belongs to the protocol; whatever a person should know goes to standard error.
 //! One call's way through the house is in `ic_broker`.
 
-mod desk;
 mod open;
 mod witness;
 
@@ -14,6 +13,7 @@ use ic_broker::client::{Ended, serve};
 use ic_broker::stdio;
 use ic_home::Environment;
 use ic_policy::SandboxKind;
+use ic_session::Wait;
 use ic_types::{AbsolutePath, SessionName};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::opening::check_directory;
 use crate::screen::Screen;
 
-use desk::Wait;
 use open::Opener;
 
 /// Serve MCP on standard input and output, with a policy between the client and its servers
@@ -96,7 +96,8 @@ pub(crate) fn run(
         let stop = stop_on_signals()?;
         let wait = if args.wait { Wait::ForAnybody } else { Wait::WhileAttended };
         let mut desk = None;
-        let opener = Opener { wanted, name, wait, desk: &mut desk, environment, screen };
+        let wanted = Some((wanted, name));
+        let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
         let ended = serve(reader, writer, opener, &stop).await;
         if let Some(desk) = desk {
             // Before the servers end, which takes a while: nobody should answer what nobody asks.
@@ -144,7 +145,7 @@ impl ProxyArgs {
             (None, None) => return Ok(None),
         };
         let path = environment.absolute(path)?;
-        open::check_directory(what, &path, environment)?;
+        check_directory(what, &path, environment)?;
         Ok(Some((path, kind)))
     }
 }

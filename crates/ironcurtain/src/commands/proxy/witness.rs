@@ -3,9 +3,6 @@
 //! Both are made harmless for a terminal first. Nothing here is a record. Notices are written by a
 //! thread of their own: a client that does not read our standard error must not hold us up.
 
-#![expect(clippy::disallowed_types, reason = "the session's log is an open file")]
-
-use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -13,14 +10,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ic_broker::Witness;
-use ic_home::{Clock as _, SystemClock, file};
+use ic_session::Journal;
 use ic_types::ServerName;
 
 use crate::error::Failure;
 use crate::screen::visible;
 
-/// How much of what servers say is kept.
-const LOG_BYTES_MAX: usize = 16 << 20;
 /// How many notices wait for somebody who does not read; further ones are only kept.
 const NOTICES_MAX: usize = 256;
 /// How long the last notices may take to be written.
@@ -29,7 +24,7 @@ const LAST_WORDS_MAX: Duration = Duration::from_millis(200);
 /// Tells people by standard error.
 #[derive(Debug)]
 pub(super) struct StderrWitness {
-    log: Mutex<(File, usize)>,
+    journal: Journal,
     notices: Option<SyncSender<String>>,
     /// Disconnected when all notices are written.
     written: Mutex<Receiver<()>>,
@@ -38,7 +33,7 @@ pub(super) struct StderrWitness {
 impl StderrWitness {
     /// Makes a witness that keeps what servers say in the file at `path`.
     pub(super) fn new(path: &Path) -> Result<Self, Failure> {
-        let log = Mutex::new((file::open_append(path)?, LOG_BYTES_MAX));
+        let journal = Journal::open(path)?;
         let (notices, waiting) = sync_channel::<String>(NOTICES_MAX);
         let (writing, written) = channel();
         std::thread::Builder::new()
@@ -51,32 +46,21 @@ impl StderrWitness {
                 drop(writing);
             })
             .map_err(|source| Failure::environment("cannot start").with_source(source))?;
-        Ok(Self { log, notices: Some(notices), written: Mutex::new(written) })
-    }
-
-    fn keep(&self, line: &str) {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{} {line}\n", SystemClock.now());
-        if let Some(left) = log.1.checked_sub(line.len()) {
-            log.1 = left;
-            // What servers say is a help, not a record; without room for it the session goes on.
-            log.0.write_all(line.as_bytes()).ok();
-        }
+        Ok(Self { journal, notices: Some(notices), written: Mutex::new(written) })
     }
 }
 
 impl Witness for StderrWitness {
     fn notice(&self, text: &str) {
-        let text = visible(text);
-        self.keep(&text);
+        self.journal.keep(text);
         if let Some(notices) = &self.notices {
             // Whoever does not read misses some of it.
-            notices.try_send(text).ok();
+            notices.try_send(visible(text)).ok();
         }
     }
 
     fn server_wrote(&self, server: &ServerName, line: &str) {
-        self.keep(&format!("[{server}] {}", visible(line)));
+        self.journal.keep_words(server, line);
     }
 }
 

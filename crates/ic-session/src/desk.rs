@@ -1,4 +1,4 @@
-//! The desk of a proxy's session: where its questions are put, and who is there to answer them.
+//! The desk of a session: where its questions are put, and who is there to answer them.
 //!
 //! What is asked, and what an answer means, is decided in `ic_broker` and `ic_policy`.
 
@@ -9,12 +9,14 @@ use ic_escalation::{Desk, Ended, FileDesk, Registered, Registry, SessionEntry};
 use ic_home::{Clock as _, FileError, Home, Process, SystemClock};
 use tokio::task::JoinHandle;
 
-use crate::error::Failure;
-use crate::session::SessionDirectory;
+use crate::directory::{Description, SessionDirectory};
+
+/// How much of a task stands in the list of sessions that run.
+const LABEL_CHARS_MAX: usize = 80;
 
 /// Whether calls wait for a person who is not there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Wait {
+pub enum Wait {
     /// For anybody who comes in time.
     ForAnybody,
     /// Only while somebody is there.
@@ -23,9 +25,10 @@ pub(super) enum Wait {
 
 /// A desk that is open, and the session in the list of those that run.
 #[derive(Debug)]
-pub(super) struct OpenDesk {
+pub struct OpenDesk {
     desk: FileDesk,
     clerk: JoinHandle<Ended>,
+    entry: SessionEntry,
     registered: Registered,
 }
 
@@ -36,33 +39,38 @@ struct People(Home);
 impl OpenDesk {
     /// Opens the desk of a session whose log is open: nobody else has it, and what is left of an
     /// earlier run can go.
-    pub(super) fn open(
+    pub(crate) fn open(
         home: &Home,
         directory: &SessionDirectory,
-        (kind, agent): (&str, &str),
-    ) -> Result<Self, Failure> {
+        description: &Description<'_>,
+    ) -> Result<Self, FileError> {
         let escalation_dir = home.escalations(&directory.id);
         let (desk, clerk) = FileDesk::open(&escalation_dir, Arc::new(SystemClock))?;
         let entry = SessionEntry {
             session: directory.id.clone(),
             name: directory.name.clone(),
-            kind: kind.to_owned(),
-            label: format!("{agent}: interactive"),
+            kind: description.kind.as_str().to_owned(),
+            label: label(description),
             escalation_dir,
             started_at: SystemClock.now(),
             process: Process::this()?,
         };
         let registered = Registry::of(home).register(&entry)?;
-        Ok(Self { desk, clerk: tokio::spawn(clerk.run()), registered })
+        Ok(Self { desk, clerk: tokio::spawn(clerk.run()), entry, registered })
     }
 
     /// Returns the desk, to ask at.
-    pub(super) fn desk(&self) -> Arc<dyn Desk> {
+    pub(crate) fn desk(&self) -> Arc<dyn Desk> {
         Arc::new(self.desk.clone())
     }
 
+    /// Returns the session as it stands in the list of those that run.
+    pub fn entry(&self) -> &SessionEntry {
+        &self.entry
+    }
+
     /// Withdraws what still waits, and takes the session off the list.
-    pub(super) async fn close(self) {
+    pub async fn close(self) {
         self.desk.close();
         // A clerk that panicked has withdrawn everything too.
         self.clerk.await.ok();
@@ -72,7 +80,7 @@ impl OpenDesk {
 
 impl Wait {
     /// Returns when a question is worth asking.
-    pub(super) fn patience(self, home: &Home) -> Patience {
+    pub(crate) fn patience(self, home: &Home) -> Patience {
         match self {
             Self::ForAnybody => Patience::ForAnybody,
             Self::WhileAttended => Patience::WhileAttended(Arc::new(People(home.clone()))),
@@ -80,7 +88,7 @@ impl Wait {
     }
 
     /// Says what becomes of calls that need a person, for the header of a session.
-    pub(super) fn header(self, home: &Home) -> Result<String, Failure> {
+    pub fn header(self, home: &Home) -> Result<&'static str, FileError> {
         let is_attended = ic_escalation::is_anybody_there(home)?;
         Ok(match (self, is_attended) {
             (_, true) => "desk: somebody is there; calls that need a person wait for them",
@@ -93,8 +101,7 @@ impl Wait {
                  `ironcurtain approvals watch --desk` in another terminal lets you answer, and \
                  `--wait` lets calls wait"
             }
-        }
-        .to_owned())
+        })
     }
 }
 
@@ -102,4 +109,16 @@ impl Attendance for People {
     fn is_anybody_there(&self) -> Result<bool, FileError> {
         ic_escalation::is_anybody_there(&self.0)
     }
+}
+
+/// Says who does what, in a line.
+fn label(description: &Description<'_>) -> String {
+    let task = description.task.unwrap_or("interactive");
+    let line = task.lines().next().unwrap_or_default();
+    let mut label = format!("{}: ", description.agent);
+    label.extend(line.chars().take(LABEL_CHARS_MAX));
+    if line.chars().nth(LABEL_CHARS_MAX).is_some() || line.len() < task.trim_end().len() {
+        label.push('…');
+    }
+    label
 }

@@ -2,51 +2,80 @@
 //!
 //! Conversations are not kept here, and no session is run here.
 
+use std::io;
 use std::path::PathBuf;
 
 use ic_audit::LogFiles;
 use ic_home::{Clock as _, FileError, Home, SystemClock, file, random};
 use ic_types::{Json, JsonLimits, Object, SessionId, SessionName};
 
-use crate::error::Failure;
-
 /// The largest description that is read.
 const META_BYTES_MAX: u64 = 1 << 20;
+/// How much of the first message is written down.
+const FIRST_MESSAGE_CHARS_MAX: usize = 200;
 /// How often a new id is tried.
 const IDS_MAX: usize = 16;
 
 /// A session's directory.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionDirectory {
+pub struct SessionDirectory {
     /// The session.
-    pub(crate) id: SessionId,
+    pub id: SessionId,
     /// What people call it.
-    pub(crate) name: SessionName,
+    pub name: SessionName,
     path: PathBuf,
 }
 
 /// What is written down about a session.
 #[derive(Debug)]
-pub(crate) struct Description<'a> {
+pub struct Description<'a> {
     /// What kind of session it is.
-    pub(crate) kind: &'static str,
+    pub kind: SessionKind,
     /// Who acts in it.
-    pub(crate) agent: &'a str,
+    pub agent: &'a str,
+    /// What it was started for, if that is known.
+    pub task: Option<&'a str>,
     /// The user's own directory, if it is about one.
-    pub(crate) workspace: Option<String>,
+    pub workspace: Option<String>,
+}
+
+/// What kind of session it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SessionKind {
+    /// The built-in agent, asked by a person.
+    BuiltIn,
+    /// A script of a person's, without a model.
+    Script,
+    /// An MCP client of somebody else's.
+    Proxy,
+}
+
+/// A session whose directory cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is nothing to tell ids apart by.
+    #[error("cannot make a session id")]
+    NoChance(#[source] io::Error),
+    /// Ids are taken.
+    #[error("cannot make a session: every id that was tried is taken")]
+    NoId,
+    /// No name can be made.
+    #[error("cannot make a name for the session")]
+    NoName,
 }
 
 impl SessionDirectory {
     /// Makes a new session; its name is `name`, or made of `agent` and the id.
-    pub(crate) fn create(
+    pub fn create(
         home: &Home,
         name: Option<&SessionName>,
         agent: &str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, DirectoryError> {
         for _ in 0..IDS_MAX {
-            let chance = random::bytes::<4>().map_err(|source| {
-                Failure::environment("cannot make a session id").with_source(source)
-            })?;
+            let chance = random::bytes::<4>().map_err(DirectoryError::NoChance)?;
             let id = SessionId::generate(SystemClock.now(), u32::from_le_bytes(chance));
             let path = home.session(&id);
             match file::create_new_dir(&path) {
@@ -63,15 +92,15 @@ impl SessionDirectory {
             file::create_dir(directory.servers())?;
             return Ok(directory);
         }
-        Err(Failure::environment("cannot make a session: every id that was tried is taken"))
+        Err(DirectoryError::NoId)
     }
 
     /// Finds the newest session of that name and kind.
-    pub(crate) fn find(
+    pub fn find(
         home: &Home,
         name: &SessionName,
-        kind: &str,
-    ) -> Result<Option<Self>, Failure> {
+        kind: SessionKind,
+    ) -> Result<Option<Self>, DirectoryError> {
         let names = file::names(home.sessions())?.unwrap_or_default();
         let ids = names.iter().rev().filter_map(|id| id.to_str()?.parse::<SessionId>().ok());
         for id in ids {
@@ -79,7 +108,7 @@ impl SessionDirectory {
             let Some(bytes) = file::read(path.join(META), META_BYTES_MAX)? else { continue };
             let Ok(Json::Object(meta)) = Json::parse(&bytes, JsonLimits::CALL) else { continue };
             let is = |key, value| meta.get(key).and_then(Json::as_str) == Some(value);
-            if is("name", name.as_str()) && is("kind", kind) {
+            if is("name", name.as_str()) && is("kind", kind.as_str()) {
                 return Ok(Some(Self { id, name: name.clone(), path }));
             }
         }
@@ -87,7 +116,7 @@ impl SessionDirectory {
     }
 
     /// Writes down what the session is.
-    pub(crate) fn describe(&self, description: &Description<'_>) -> Result<(), Failure> {
+    pub fn describe(&self, description: &Description<'_>) -> Result<(), DirectoryError> {
         let path = self.path.join(META);
         let now = SystemClock.now().to_string();
         let mut meta = match file::read(&path, META_BYTES_MAX)? {
@@ -99,7 +128,7 @@ impl SessionDirectory {
         };
         meta.insert("id", self.id.as_str());
         meta.insert("name", self.name.as_str());
-        meta.insert("kind", description.kind);
+        meta.insert("kind", description.kind.as_str());
         meta.insert("agent", description.agent);
         if let Some(workspace) = &description.workspace {
             meta.insert("workspace", workspace.as_str());
@@ -108,8 +137,10 @@ impl SessionDirectory {
             meta.insert("createdAt", now.as_str());
         }
         meta.insert("lastActivityAt", now);
-        for (key, value) in [("messageCount", Json::from(0_u64)), ("firstMessage", Json::from(""))]
-        {
+        let first_message: String =
+            description.task.unwrap_or_default().chars().take(FIRST_MESSAGE_CHARS_MAX).collect();
+        let first_message = Json::from(first_message);
+        for (key, value) in [("messageCount", Json::from(0_u64)), ("firstMessage", first_message)] {
             if meta.get(key).is_none() {
                 meta.insert(key, value);
             }
@@ -119,33 +150,44 @@ impl SessionDirectory {
     }
 
     /// Returns the directory in which the agent is free, if the user gave none.
-    pub(crate) fn sandbox(&self) -> PathBuf {
+    pub fn sandbox(&self) -> PathBuf {
         self.path.join("sandbox")
     }
 
     /// Returns the directory in which each server has one of its own.
-    pub(crate) fn servers(&self) -> PathBuf {
+    pub fn servers(&self) -> PathBuf {
         self.path.join("servers")
     }
 
     /// Returns the file for whatever is neither a record nor for a person.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.path.join("session.log")
     }
 
     /// Returns the files of the audit log.
-    pub(crate) fn audit(&self) -> LogFiles {
+    pub fn audit(&self) -> LogFiles {
         LogFiles { log: self.path.join("audit.jsonl"), head: self.path.join("audit.head") }
+    }
+}
+
+impl SessionKind {
+    /// Returns its name, as it is written down.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Script => "script",
+            Self::Proxy => "proxy",
+        }
     }
 }
 
 const META: &str = "meta.json";
 
 /// Makes a name of the agent's, told apart by the end of the id.
-fn by_itself(agent: &str, id: &SessionId) -> Result<SessionName, Failure> {
+fn by_itself(agent: &str, id: &SessionId) -> Result<SessionName, DirectoryError> {
     let suffix = id.as_str().rsplit('-').next().unwrap_or_default();
     let short: String = agent.chars().take(40).collect();
     SessionName::of(&format!("{short}-{suffix}"))
         .or_else(|_| SessionName::of(&format!("session-{suffix}")))
-        .map_err(|error| Failure::environment(error.to_string()))
+        .map_err(|_| DirectoryError::NoName)
 }

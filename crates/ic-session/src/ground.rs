@@ -1,0 +1,186 @@
+//! What every session stands on: its directory, its log, its desk, its broker.
+//!
+//! Everything is handed in, found and checked by others; no policy is looked for here, and no server
+//! is started. What fails half-way leaves nothing that runs.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_audit::key::KeyError;
+use ic_audit::{AuditError, AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
+use ic_broker::pins::PinsFile;
+use ic_broker::servers_file::ServersFile;
+use ic_broker::{Broker, Judge, People, Setup, Witness};
+use ic_confine::{Confinement, Launcher};
+use ic_escalation::{Grants, GrantsError};
+use ic_home::{FileError, Home, SystemClock, random};
+use ic_types::{Json, Object, SessionName};
+
+use crate::desk::{OpenDesk, Wait};
+use crate::directory::{Description, DirectoryError, SessionDirectory};
+
+/// What a session is opened with.
+pub struct Opening<'a> {
+    /// The home that it is kept in.
+    pub home: &'a Home,
+    /// Its directory.
+    pub directory: SessionDirectory,
+    /// What is written down about it.
+    pub description: Description<'a>,
+    /// Who decides.
+    pub judge: Judge,
+    /// Where the policy comes from, as a person would say it.
+    pub policy: &'a str,
+    /// The servers.
+    pub servers: ServersFile,
+    /// What holds servers.
+    pub held: Held,
+    /// What hides our keys.
+    pub redactor: Arc<Redactor>,
+    /// When records are committed.
+    pub sync: SyncMode,
+    /// What starts processes.
+    pub launcher: Launcher,
+    /// What the `${ENV:NAME}` of the servers file stand for.
+    pub variables: Vec<(String, String)>,
+    /// Whether calls wait for a person who is not there.
+    pub wait: Wait,
+    /// How long a question waits for its answer.
+    pub timeout: Duration,
+    /// Whoever is to know what happens.
+    pub witness: Arc<dyn Witness>,
+}
+
+/// What holds the servers of a session, and what was wanted.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// What is in force.
+    pub confinement: Confinement,
+    /// The name of what is wanted, as it is configured.
+    pub mode: &'static str,
+    /// The servers that are not held because their entries say so.
+    pub exceptions: Vec<String>,
+}
+
+/// What a session stands on.
+#[derive(Debug)]
+pub struct Ground {
+    /// The session's directory.
+    pub directory: SessionDirectory,
+    /// What its calls go through.
+    pub broker: Arc<Broker>,
+    /// Where its questions are put.
+    pub desk: OpenDesk,
+}
+
+/// A session that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its directory cannot be made or used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The key of its log cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Its log cannot be used.
+    #[error(transparent)]
+    Audit(AuditError),
+    /// Another process has it.
+    #[error("the session `{0}` is running already")]
+    InUse(SessionName),
+    /// Its grants cannot be kept.
+    #[error("cannot keep the grants of the session")]
+    Grants(#[source] GrantsError),
+    /// There is nothing to tell its requests apart by.
+    #[error("cannot start")]
+    NoChance(#[source] io::Error),
+}
+
+impl Opening<'_> {
+    /// Opens the session; must be called within the runtime that it is to live in.
+    pub fn open(self) -> Result<Ground, OpenError> {
+        let event = self.event();
+        let Self { home, directory, description, .. } = self;
+        directory.describe(&description)?;
+        let options = LogOptions {
+            session: directory.id.clone(),
+            key: AuditKey::read_or_create(&home.audit_key())?,
+            redactor: Arc::clone(&self.redactor),
+            clock: Arc::new(SystemClock),
+            sync: self.sync,
+        };
+        let log =
+            AuditLog::open(directory.audit(), options, event).map_err(|error| match error {
+                AuditError::InUse(_) => OpenError::InUse(directory.name.clone()),
+                other => OpenError::Audit(other),
+            })?;
+        let grants = Grants::open(home.grants(&directory.id), directory.id.clone())
+            .map_err(OpenError::Grants)?;
+        // Only once the log is open: then no other process has the session, and a question that is
+        // found there is nobody's.
+        let desk = OpenDesk::open(home, &directory, &description)?;
+        let people = People {
+            session: directory.id.clone(),
+            desk: desk.desk(),
+            grants,
+            patience: self.wait.patience(home),
+            timeout: self.timeout,
+        };
+        let setup = Setup {
+            judge: self.judge,
+            servers: self.servers,
+            log,
+            redactor: self.redactor,
+            clock: Arc::new(SystemClock),
+            launcher: self.launcher,
+            confinement: self.held.confinement,
+            pins: PinsFile::of(home),
+            private: directory.servers(),
+            installed: home.installed_servers(),
+            variables: self.variables,
+            run: run_id()?,
+            people,
+            witness: self.witness,
+        };
+        let broker = setup.build()?;
+        Ok(Ground { directory, broker, desk })
+    }
+
+    /// Returns what the log says first about this run of the session.
+    fn event(&self) -> Object {
+        let mut event = Object::new();
+        event.insert("event", "opened");
+        event.insert("kind", self.description.kind.as_str());
+        event.insert("name", self.directory.name.as_str());
+        event.insert("agent", self.description.agent);
+        event.insert("version", env!("CARGO_PKG_VERSION"));
+        event.insert("policy", self.policy);
+        event.insert("policyHash", self.judge.policy.hash().to_string());
+        if let Some(sandbox) = &self.judge.bounds.sandbox {
+            event.insert("sandbox", sandbox.path.to_string());
+        }
+        event.insert("confinement", self.held.confinement.to_string());
+        event.insert("confinementMode", self.held.mode);
+        let unconfined = self.held.exceptions.iter().map(|it| Json::from(it.as_str()));
+        event.insert("unconfined", unconfined.collect::<Vec<_>>());
+        let servers = self.servers.iter().map(|(name, _)| Json::from(name.as_str()));
+        event.insert("servers", servers.collect::<Vec<_>>());
+        event
+    }
+}
+
+impl std::fmt::Debug for Opening<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opening").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// Returns what tells the requests of this run from those of earlier ones.
+fn run_id() -> Result<String, OpenError> {
+    let chance = random::bytes::<4>().map_err(OpenError::NoChance)?;
+    Ok(format!("{:08x}", u32::from_be_bytes(chance)))
+}

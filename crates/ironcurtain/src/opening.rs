@@ -1,0 +1,210 @@
+//! Opens a session as the command line wants it: configuration, cage and policy, then its ground.
+//!
+//! What the session then does is not known here.
+
+use std::sync::Arc;
+
+use ic_audit::{Redactor, SyncMode};
+use ic_broker::{Witness, launch};
+use ic_confine::Launcher;
+use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
+use ic_home::{Environment, Home};
+use ic_policy::SandboxKind;
+use ic_resolve::path::Last;
+use ic_resolve::{Kind, RealDisk};
+use ic_session::{
+    Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
+};
+use ic_types::{AbsolutePath, SessionName};
+
+use crate::error::Failure;
+use crate::holding::Holding;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::screen::Screen;
+
+/// What session is wanted.
+#[derive(Debug)]
+pub(crate) struct SessionWanted<'a> {
+    /// The policy and its surroundings.
+    pub(crate) wanted: Wanted,
+    /// What people are to call it.
+    pub(crate) name: Option<SessionName>,
+    /// What kind of session it is.
+    pub(crate) kind: SessionKind,
+    /// Who acts in it.
+    pub(crate) agent: &'a str,
+    /// What it is started for.
+    pub(crate) task: Option<&'a str>,
+    /// Whether calls wait for a person who is not there.
+    pub(crate) wait: Wait,
+}
+
+/// A session that is open, and what it was opened with.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// What it stands on.
+    pub(crate) ground: Ground,
+    /// What starts processes.
+    pub(crate) launcher: Launcher,
+    /// What holds them.
+    pub(crate) holding: Holding,
+    /// The configuration in force.
+    pub(crate) config: Config,
+}
+
+impl SessionWanted<'_> {
+    /// Opens the session, and tells the person which one it is.
+    pub(crate) async fn open<W>(
+        mut self,
+        witness: W,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Opened, Failure>
+    where
+        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Failure>,
+    {
+        let home = Home::new(environment.ironcurtain_home()?);
+        home.prepare()?;
+        let config_file = ConfigFile::read(&home)?;
+        let mut config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
+        let launcher = Launcher::this_program().map_err(|source| {
+            Failure::environment("cannot find this program to start servers with")
+                .with_source(source)
+        })?;
+        let holding =
+            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
+        let directory = self.directory(&home)?;
+        if self.wanted.sandbox.is_none() {
+            let sandbox = environment.absolute(&directory.sandbox())?;
+            self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
+        }
+        let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, screen)?;
+        holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
+        let hello = hello(&directory, &loaded, &holding);
+        let asked =
+            loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
+        let keys = &mut config.api_keys;
+        let keys = [keys.anthropic.take(), keys.openai.take(), keys.google.take()];
+        let opening = Opening {
+            home: &home,
+            witness: witness(&directory)?,
+            description: Description {
+                kind: self.kind,
+                agent: self.agent,
+                task: self.task,
+                workspace: workspace(&self.wanted),
+            },
+            directory,
+            policy: &loaded.origin,
+            held: Held {
+                confinement: holding.confinement,
+                mode: holding.mode_name(),
+                exceptions: exceptions(&holding, &loaded),
+            },
+            redactor: Arc::new(Redactor::new(keys.into_iter().flatten())),
+            sync: match config.audit_sync {
+                AuditSync::Group => SyncMode::Group,
+                AuditSync::Each => SyncMode::Each,
+            },
+            launcher: launcher.clone(),
+            variables: environment.server_variables(asked),
+            judge: loaded.judge,
+            servers: loaded.servers,
+            wait: self.wait,
+            timeout: config.escalation_timeout,
+        };
+        let ground = opening.open()?;
+        for line in hello {
+            screen.notice(&line);
+        }
+        screen.notice(self.wait.header(&home)?);
+        Ok(Opened { ground, launcher, holding, config })
+    }
+
+    /// Finds the session that is to be continued, or makes a new one.
+    fn directory(&self, home: &Home) -> Result<SessionDirectory, Failure> {
+        if let (Some(name), SessionKind::Proxy) = (&self.name, self.kind)
+            && let Some(found) =
+                SessionDirectory::find(home, name, self.kind).map_err(OpenError::from)?
+        {
+            return Ok(found);
+        }
+        Ok(SessionDirectory::create(home, self.name.as_ref(), self.agent)
+            .map_err(OpenError::from)?)
+    }
+}
+
+fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {
+    holding.exceptions(&loaded.servers).into_iter().map(str::to_owned).collect()
+}
+
+/// Says which session this is, and what it does not protect against.
+fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Vec<String> {
+    let sandbox = loaded.judge.bounds.sandbox.as_ref();
+    let sandbox = sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string());
+    let mut lines = vec![
+        format!("session {} ({})", directory.id, directory.name),
+        format!("policy {}, sandbox {sandbox}", loaded.origin),
+        holding.header(),
+    ];
+    lines.extend(exceptions(holding, loaded).into_iter().map(|name| {
+        format!(
+            "server `{name}` is not confined, as its entry says: it runs with all of your rights"
+        )
+    }));
+    lines
+}
+
+/// Refuses a directory in which no agent should be free.
+pub(crate) fn check_directory(
+    what: &str,
+    path: &AbsolutePath,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let follow = |path: &AbsolutePath| {
+        ic_resolve::path::follow(&RealDisk, path, Last::Follow).map_err(|fault| {
+            Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
+                .with_source(fault)
+        })
+    };
+    let refuse = |reason: &str| {
+        Err(Failure::usage(format!(
+            "`{}` cannot be the {what}: {reason}",
+            path.as_path().display()
+        ))
+        .with_hint("name a directory that holds what the agent is to work on, and nothing else"))
+    };
+    let found = follow(path)?;
+    match &found.entry {
+        Some(entry) if entry.kind == Kind::Directory => {}
+        Some(_) => return refuse("it is no directory"),
+        None => return refuse("it does not exist"),
+    }
+    let (user, ours) = (environment.home()?, environment.ironcurtain_home()?);
+    let (user, ours) = (follow(&user)?.path, follow(&ours)?.path);
+    let is_top = found.path.as_path().parent().is_none();
+    // Homes of others lie beside the user's own.
+    let is_home = user.is_within(&found.path)
+        || user.as_path().parent() == found.path.as_path().parent()
+            && user != found.path
+            && is_home_like(&user);
+    match () {
+        () if is_top => refuse("it is everything"),
+        () if is_home => refuse("it is a home directory, or holds one"),
+        () if ours.is_within(&found.path) => refuse("it holds the IronCurtain home"),
+        () if found.path.is_within(&ours) => refuse("it lies in the IronCurtain home"),
+        () => Ok(()),
+    }
+}
+
+/// Returns whether directories beside `home` are homes too.
+fn is_home_like(home: &ic_types::CanonicalPath) -> bool {
+    home.as_path().parent() == Some(std::path::Path::new("/home"))
+}
+
+fn workspace(wanted: &Wanted) -> Option<String> {
+    match &wanted.sandbox {
+        Some((path, SandboxKind::Workspace)) => Some(path.as_path().display().to_string()),
+        Some((_, SandboxKind::Session)) | None => None,
+    }
+}
