@@ -23,7 +23,7 @@ use ic_home::Clock;
 use ic_mcp::{Outcome, RpcError, code};
 use ic_policy::{Effect, Permit, Verdict};
 use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
-use tokio::sync::{RwLock, broadcast};
+use tokio::sync::{RwLock, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,7 +41,7 @@ pub use news::Announcement;
 pub use people::{Attendance, Patience, People};
 use service::NoService;
 pub(crate) use setup::roots_result;
-pub use setup::{Setup, Witness};
+pub use setup::{Ending, EscalationNews, Setup, Witness};
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -89,6 +89,8 @@ pub struct Flight {
     pub(crate) progress: Option<Progress>,
     /// The call's place in the order of calls.
     pub(crate) turn: Option<Turn>,
+    /// Says whether a person is being asked about the call, if anybody wants to know.
+    pub(crate) asks: Option<watch::Sender<bool>>,
 }
 
 /// What is said to the client.
@@ -126,6 +128,20 @@ impl Broker {
             Some(Ok(found)) => self.serve(asked, found, flight, &request_id).await,
             Some(Err(refusal)) => self.refuse(&asked, &refusal, None, &request_id),
         }
+    }
+
+    /// Returns what a call of the tool offered as `name` is bound to, if this process itself makes it.
+    ///
+    /// To be asked in the order in which the calls are made. `asks` says whether a person is being
+    /// asked about it.
+    pub fn flight(
+        &self,
+        name: &str,
+        cancel: CancellationToken,
+        asks: watch::Sender<bool>,
+    ) -> Flight {
+        let (left, turn) = (CancellationToken::new(), self.turn(name));
+        Flight { cancel, left, progress: None, turn, asks: Some(asks) }
     }
 
     /// Returns the place of a call in the order of calls, if its server wants them one by one.

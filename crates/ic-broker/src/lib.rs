@@ -41,7 +41,7 @@ pub mod stdio;
 pub mod tool;
 mod violation;
 
-pub use broker::{Attendance, Broker, Patience, People, Setup, Witness};
+pub use broker::{Attendance, Broker, Ending, EscalationNews, Patience, People, Setup, Witness};
 pub use judge::Judge;
 pub use server::{HandshakeError, Introduction};
 

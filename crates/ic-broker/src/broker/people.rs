@@ -23,7 +23,7 @@ use ic_policy::{
 use ic_types::{Json, Object, SessionId, Timestamp};
 use tokio::time::Instant;
 
-use super::{Asked, Broker, Going, Reply};
+use super::{Asked, Broker, Ending, EscalationNews, Flight, Going, Reply};
 use crate::refusal::Refusal;
 use crate::{breaker, chain, locked};
 
@@ -195,10 +195,14 @@ impl Broker {
         };
         match attendance {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.not_asked(&Refusal::no_handler(escalation), going)),
+            Ok(false) => {
+                self.witness.escalation(EscalationNews::Unattended);
+                Err(self.not_asked(&Refusal::no_handler(escalation), going))
+            }
             Err(error) => {
                 // Who cannot be seen is not there.
                 self.witness.notice(&chain(&error));
+                self.witness.escalation(EscalationNews::Unattended);
                 Err(self.not_asked(&Refusal::no_handler(escalation), going))
             }
         }
@@ -220,16 +224,21 @@ impl Broker {
         self.record_of(raised, asked, going)?;
         let waiting = self.people.desk.raise(question).map_err(|error| {
             let why = format!("nobody could be asked: {}", chain(&error));
+            self.witness.escalation(EscalationNews::Unattended);
             self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
         })?;
-        self.witness.notice(&format!(
-            "{}.{} waits for a person until {}; see `ironcurtain approvals`",
-            going.found.server.name, going.found.offer.tool.name, ticket.deadline
-        ));
+        let id = &ticket.escalation;
+        let (server, tool) = going.found.names();
+        let until = ticket.deadline;
+        self.witness.escalation(EscalationNews::Raised { id, server, tool, until });
         // Calls behind it need not wait for a person.
         going.flight.turn = None;
         let since = Instant::now();
-        let outcome = outcome(waiting, going).await;
+        let outcome = {
+            let _asks = Asks::begin(&going.flight);
+            outcome(waiting, going).await
+        };
+        self.witness.escalation(EscalationNews::Ended(id, ending(&outcome)));
         let duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..Entry::new(Kind::Escalation) };
         self.answered_with(outcome, escalation, (ticket, entry), going)
@@ -380,6 +389,41 @@ impl Broker {
             ..entry
         };
         self.log.note(entry).map(drop).map_err(|error| self.unrecorded(&error))
+    }
+}
+
+/// Tells whoever wants to know that a person is being asked, until it is dropped.
+struct Asks<'a>(&'a Flight);
+
+impl<'a> Asks<'a> {
+    fn begin(flight: &'a Flight) -> Self {
+        let asks = Self(flight);
+        asks.tell(true);
+        asks
+    }
+
+    fn tell(&self, is_asked: bool) {
+        if let Some(asks) = &self.0.asks {
+            asks.send_replace(is_asked);
+        }
+    }
+}
+
+impl Drop for Asks<'_> {
+    fn drop(&mut self) {
+        self.tell(false);
+    }
+}
+
+fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
+    match outcome {
+        Ok(Outcome::Answered(answered)) => match answered.answer.decision {
+            Decision::Approved => Ending::Approved,
+            Decision::Denied => Ending::Denied,
+        },
+        Ok(Outcome::Malformed(_)) => Ending::Denied,
+        Ok(Outcome::Expired) => Ending::Expired,
+        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left) => Ending::Withdrawn,
     }
 }
 

@@ -11,7 +11,9 @@ use ic_confine::{Confinement, Launcher};
 use ic_egress::{Egress, SystemResolver};
 use ic_home::{Clock, FileError, file};
 use ic_policy::SandboxKind;
-use ic_types::{AbsolutePath, CanonicalPath, Json, Object, ServerName};
+use ic_types::{
+    AbsolutePath, CanonicalPath, EscalationId, Json, Object, ServerName, Timestamp, ToolName,
+};
 use tokio::sync::{RwLock, Semaphore, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -71,6 +73,41 @@ pub trait Witness: Send + Sync {
     fn notice(&self, text: &str);
     /// A line of a server's standard error: text of a stranger.
     fn server_wrote(&self, server: &ServerName, line: &str);
+    /// Something about a call that needs a person; most have no use for it.
+    fn escalation(&self, _news: EscalationNews<'_>) {}
+}
+
+/// What becomes of a call that needs a person.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EscalationNews<'a> {
+    /// The question stands where people see it.
+    Raised {
+        /// The question's id.
+        id: &'a EscalationId,
+        /// The server that the call is for.
+        server: &'a ServerName,
+        /// The tool on that server.
+        tool: &'a ToolName,
+        /// When an answer comes too late.
+        until: Timestamp,
+    },
+    /// The question is over.
+    Ended(&'a EscalationId, Ending),
+    /// Nobody was there to be asked.
+    Unattended,
+}
+
+/// How a question ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// With a yes.
+    Approved,
+    /// With a no, or with something that was no answer.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// Nobody wanted the answer any more.
+    Withdrawn,
 }
 
 impl Setup {

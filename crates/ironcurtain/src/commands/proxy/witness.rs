@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ic_broker::Witness;
+use ic_broker::{EscalationNews, Witness};
 use ic_session::Journal;
 use ic_types::ServerName;
 
@@ -61,6 +61,15 @@ impl Witness for StderrWitness {
 
     fn server_wrote(&self, server: &ServerName, line: &str) {
         self.journal.keep_words(server, line);
+    }
+
+    fn escalation(&self, news: EscalationNews<'_>) {
+        match news {
+            EscalationNews::Raised { server, tool, until, .. } => self.notice(&format!(
+                "{server}.{tool} waits for a person until {until}; see `ironcurtain approvals`"
+            )),
+            EscalationNews::Ended(..) | EscalationNews::Unattended => {}
+        }
     }
 }
 
