@@ -37,6 +37,7 @@ use crate::server::{
 use crate::{chain, locked};
 
 use catalog::Catalog;
+pub use catalog::OfferedTool;
 pub use news::Announcement;
 pub use people::{Attendance, Patience, People};
 use service::NoService;
@@ -96,8 +97,10 @@ pub struct Flight {
 /// What is said to the client.
 #[derive(Debug)]
 pub enum Reply {
-    /// The result of the call, as JSON; a refusal is one too.
+    /// The result of the call, as JSON.
     Result(String),
+    /// The call was refused: the kind of refusal, and the result that says so, as JSON.
+    Refused(RefusalKind, String),
     /// We failed, or the server did not keep to the protocol.
     Error(RpcError),
     /// Nothing: the client took the call back.
@@ -316,7 +319,7 @@ impl Broker {
             // A reason can hold the last words of a server.
             Ok(_) => {
                 let text = Json::Object(refusal.to_result()).to_string();
-                Reply::Result(self.redactor.mask_own_keys(text))
+                Reply::Refused(refusal.kind(), self.redactor.mask_own_keys(text))
             }
             Err(error) => self.unrecorded(&error),
         }

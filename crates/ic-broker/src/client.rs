@@ -328,7 +328,9 @@ impl<O: Open> Client<O> {
             let reply = broker.call(asked, flight).await;
             flights.land(&id);
             let line = match reply {
-                Reply::Result(text) => result_line(Some(&id), |out| era.complete(out, &text)),
+                Reply::Result(text) | Reply::Refused(_, text) => {
+                    result_line(Some(&id), |out| era.complete(out, &text))
+                }
                 Reply::Error(error) => error_line(Some(&id), &error),
                 Reply::Nothing => return,
             };

@@ -76,6 +76,11 @@ impl Refusal {
         Self { kind, decision, rule: rule.to_owned(), reason: reason.into() }
     }
 
+    /// Returns why, for programs.
+    pub fn kind(&self) -> RefusalKind {
+        self.kind
+    }
+
     /// Returns the rule or invariant that refuses.
     pub fn rule(&self) -> &str {
         &self.rule

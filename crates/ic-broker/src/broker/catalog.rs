@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_types::{Digest, Json, ServerName, ToolName};
+use ic_types::{Digest, Json, Object, ServerName, ToolName};
 use tokio::task::JoinSet;
 
 use super::Broker;
@@ -25,6 +25,19 @@ const LIST_WAIT_AGAIN: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     tools: BTreeMap<String, (ServerName, ToolName)>,
+}
+
+/// A tool that is offered, and whose it is.
+#[derive(Clone, Debug)]
+pub struct OfferedTool {
+    /// The server that has it.
+    pub server: ServerName,
+    /// What the server calls it.
+    pub tool: ToolName,
+    /// The name under which it is offered.
+    pub name: String,
+    /// What is said of it, as in a list of tools: text of a stranger.
+    pub listed: Object,
 }
 
 impl Catalog {
@@ -51,6 +64,23 @@ impl Broker {
     ///
     /// Servers that take too long are left out; clients hear of it when they are there.
     pub async fn list_tools(&self) -> Vec<Json> {
+        self.wait_for_servers().await;
+        let tools = self.offered_tools().await;
+        *locked(&self.last_list) = Some(digest(&tools));
+        tools
+    }
+
+    /// Lists the tools that are offered, server by server; servers that do not run yet are started.
+    pub async fn list_by_server(&self) -> Vec<OfferedTool> {
+        self.wait_for_servers().await;
+        let tools = self.offered().await;
+        let listed: Vec<Json> = tools.iter().map(|it| Json::Object(it.listed.clone())).collect();
+        *locked(&self.last_list) = Some(digest(&listed));
+        tools
+    }
+
+    /// Starts servers that do not run yet, and waits a while for them.
+    async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
         for server in self.servers.values().filter(|server| !server.is_not_there_yet()) {
             let server = Arc::clone(server);
@@ -68,9 +98,6 @@ impl Broker {
         };
         tokio::time::timeout(wait, all).await.ok();
         // Starting goes on in tasks of its own; only our waiting ends here.
-        let tools = self.offered_tools().await;
-        *locked(&self.last_list) = Some(digest(&tools));
-        tools
     }
 
     /// Returns whether clients were given another list than they would be given now.
@@ -80,18 +107,27 @@ impl Broker {
     }
 
     async fn offered_tools(&self) -> Vec<Json> {
+        self.offered().await.into_iter().map(|it| Json::Object(it.listed)).collect()
+    }
+
+    async fn offered(&self) -> Vec<OfferedTool> {
         self.renew_catalog().await;
         let catalog = Arc::clone(&*self.catalog.read().await);
         let tools = catalog.tools.iter();
         tools.filter_map(|(name, (server, tool))| self.entry(name, server, tool)).collect()
     }
 
-    fn entry(&self, name: &str, server: &ServerName, tool: &ToolName) -> Option<Json> {
+    fn entry(&self, name: &str, server: &ServerName, tool: &ToolName) -> Option<OfferedTool> {
         let table = self.servers.get(server)?.running()?.tools();
         let offer = table.get(tool)?;
         match offer.withheld {
             Some(_) => None,
-            None => Some(Json::Object(offer.tool.offered(name))),
+            None => Some(OfferedTool {
+                server: server.clone(),
+                tool: tool.clone(),
+                name: name.to_owned(),
+                listed: offer.tool.offered(name),
+            }),
         }
     }
 
