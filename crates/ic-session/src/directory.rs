@@ -95,21 +95,22 @@ impl SessionDirectory {
         Err(DirectoryError::NoId)
     }
 
-    /// Finds the newest session of that name and kind.
+    /// Finds the newest session of that name, and what kind of session it is.
     pub fn find(
         home: &Home,
         name: &SessionName,
-        kind: SessionKind,
-    ) -> Result<Option<Self>, DirectoryError> {
+    ) -> Result<Option<(Self, SessionKind)>, DirectoryError> {
         let names = file::names(home.sessions())?.unwrap_or_default();
         let ids = names.iter().rev().filter_map(|id| id.to_str()?.parse::<SessionId>().ok());
         for id in ids {
             let path = home.session(&id);
             let Some(bytes) = file::read(path.join(META), META_BYTES_MAX)? else { continue };
             let Ok(Json::Object(meta)) = Json::parse(&bytes, JsonLimits::CALL) else { continue };
-            let is = |key, value| meta.get(key).and_then(Json::as_str) == Some(value);
-            if is("name", name.as_str()) && is("kind", kind.as_str()) {
-                return Ok(Some(Self { id, name: name.clone(), path }));
+            let text = |key| meta.get(key).and_then(Json::as_str);
+            if text("name") == Some(name.as_str())
+                && let Some(kind) = text("kind").and_then(SessionKind::of)
+            {
+                return Ok(Some((Self { id, name: name.clone(), path }, kind)));
             }
         }
         Ok(None)
@@ -159,6 +160,11 @@ impl SessionDirectory {
         self.path.join("servers")
     }
 
+    /// Returns the directory that the code sandbox may call its own.
+    pub fn worker(&self) -> PathBuf {
+        self.path.join("worker")
+    }
+
     /// Returns the file for whatever is neither a record nor for a person.
     pub fn log(&self) -> PathBuf {
         self.path.join("session.log")
@@ -171,6 +177,10 @@ impl SessionDirectory {
 }
 
 impl SessionKind {
+    fn of(name: &str) -> Option<Self> {
+        [Self::BuiltIn, Self::Script, Self::Proxy].into_iter().find(|it| it.as_str() == name)
+    }
+
     /// Returns its name, as it is written down.
     pub fn as_str(self) -> &'static str {
         match self {

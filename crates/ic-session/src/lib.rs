@@ -2,17 +2,46 @@
 //!
 //! It wires; it decides nothing. Calls are judged in `ic_broker` and `ic_policy`, code runs in
 //! `ic_sandbox`, models are asked in `ic_agent`. No terminal is known here: whoever runs a session
-//! talks to it through a trait.
+//! talks to it through [`Session`].
 //!
-//! Reading order: [`directory`] (where a session is kept), [`desk`] and [`ground`] (what every session
-//! stands on), [`journal`].
+//! ```text
+//! Opening ─▶ Ground (directory, log, desk, broker) ─▶ Workbench (+ sandbox) ─▶ BuiltIn (+ agent): Session
+//!                     └─▶ the proxy                          └─▶ a script
+//! ```
+//!
+//! Reading order: [`session`] (the trait), [`directory`] (where a session is kept), [`desk`] and
+//! [`ground`] (what every session stands on), [`workbench`] and `calls` (how code runs under policy),
+//! `code` and [`built_in`] (the agent), [`news`] and [`questions`] (what is told and asked),
+//! [`journal`].
+//!
+//! # Invariants
+//!
+//! - Nothing is global: sessions of one process share no state but the home.
+//! - A call of a script reaches a server through the broker alone, and its record comes to its end
+//!   even if nobody waits for it.
+//! - What a session owns ends with it: closing leaves no process, and a second time does nothing.
 
+pub mod built_in;
+mod calls;
+mod code;
 pub mod desk;
 pub mod directory;
 pub mod ground;
 pub mod journal;
+pub mod news;
+pub mod questions;
+pub mod session;
+pub mod workbench;
 
+pub use built_in::{BuiltIn, Mind};
+pub use code::how;
 pub use desk::{OpenDesk, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
 pub use ground::{Ground, Held, OpenError, Opening};
 pub use journal::Journal;
+pub use news::{CallFate, CallNews, Event, News, Tally};
+pub use questions::Questions;
+pub use session::{
+    Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
+};
+pub use workbench::{WORKER, Workbench};

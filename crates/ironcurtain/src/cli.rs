@@ -4,7 +4,7 @@ use crate::commands::{
     approvals::ApprovalsCommand, audit::AuditCommand, completions::CompletionsArgs,
     config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
     mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs,
-    servers::ServersCommand,
+    run::RunArgs, servers::ServersCommand, start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -21,6 +21,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Start(StartArgs),
+    Run(RunArgs),
     Proxy(ProxyArgs),
     /// Run one of the built-in MCP servers on standard input and output
     #[command(subcommand)]

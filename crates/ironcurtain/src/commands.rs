@@ -11,7 +11,9 @@ pub(crate) mod mcp_server;
 pub(crate) mod migrate;
 pub(crate) mod policy;
 pub(crate) mod proxy;
+pub(crate) mod run;
 pub(crate) mod servers;
+pub(crate) mod start;
 
 use std::process::ExitCode;
 
@@ -28,10 +30,14 @@ pub(crate) enum Exit {
     Success,
     /// Something that was checked does not hold.
     Failed,
-    /// The call needs a person.
+    /// The call needs a person, or needed one whom nobody was.
     NeedsApproval,
     /// The call is denied.
     Denied,
+    /// The budget is used up.
+    BudgetExhausted,
+    /// The person does not want it any more.
+    Cancelled,
 }
 
 impl From<Exit> for ExitCode {
@@ -41,6 +47,8 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::NeedsApproval => 3,
             Exit::Denied => 4,
+            Exit::BudgetExhausted => 5,
+            Exit::Cancelled => 130,
         })
     }
 }
@@ -52,6 +60,8 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     match command {
+        Command::Start(args) => start::run(&args, environment, screen),
+        Command::Run(args) => run::run(&args, environment, screen),
         Command::Proxy(args) => proxy::run(&args, environment, screen),
         Command::McpServer(command) => mcp_server::run(command, environment, screen),
         Command::Approvals(command) => approvals::run(command, environment, screen),

@@ -11,6 +11,8 @@ mod judge;
 mod opening;
 mod person;
 mod screen;
+mod signals;
+mod terminal;
 mod trial;
 
 use std::io;
@@ -43,8 +45,13 @@ fn keep_to_ourselves() -> Result<(), Failure> {
 fn main() -> ExitCode {
     // First of all, and with nothing read: this is what starts and guards each server.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == ic_confine::LAUNCH) {
+    let first = arguments.next();
+    if first.as_ref().is_some_and(|first| first == ic_confine::LAUNCH) {
         return ic_confine::run_launcher(arguments);
+    }
+    // Likewise: code of the agent's runs behind this, in a cage.
+    if first.is_some_and(|first| first == ic_session::WORKER) {
+        return ic_sandbox::worker::run(arguments);
     }
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));

@@ -2,6 +2,7 @@
 //!
 //! What the session then does is not known here.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -48,8 +49,12 @@ pub(crate) struct Opened {
     pub(crate) launcher: Launcher,
     /// What holds them.
     pub(crate) holding: Holding,
-    /// The configuration in force.
+    /// The configuration in force, without its keys.
     pub(crate) config: Config,
+    /// Whether there is a key of a provider.
+    pub(crate) has_key: bool,
+    /// The directory in which the agent is free.
+    pub(crate) sandbox: String,
 }
 
 impl SessionWanted<'_> {
@@ -85,6 +90,9 @@ impl SessionWanted<'_> {
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
         let keys = [keys.anthropic.take(), keys.openai.take(), keys.google.take()];
+        let has_key = keys.iter().any(Option::is_some);
+        let sandbox = loaded.judge.bounds.sandbox.as_ref();
+        let sandbox = sandbox.map_or_else(String::new, |it| it.path.to_string());
         let opening = Opening {
             home: &home,
             witness: witness(&directory)?,
@@ -118,16 +126,24 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home)?);
-        Ok(Opened { ground, launcher, holding, config })
+        Ok(Opened { ground, launcher, holding, config, has_key, sandbox })
     }
 
     /// Finds the session that is to be continued, or makes a new one.
     fn directory(&self, home: &Home) -> Result<SessionDirectory, Failure> {
-        if let (Some(name), SessionKind::Proxy) = (&self.name, self.kind)
-            && let Some(found) =
-                SessionDirectory::find(home, name, self.kind).map_err(OpenError::from)?
-        {
-            return Ok(found);
+        if let Some(name) = &self.name {
+            let found = SessionDirectory::find(home, name).map_err(OpenError::from)?;
+            match (found, self.kind) {
+                (Some((found, SessionKind::Proxy)), SessionKind::Proxy) => return Ok(found),
+                (Some((found, _)), _) => {
+                    return Err(Failure::usage(format!(
+                        "there is a session `{name}` already: {}",
+                        found.id
+                    ))
+                    .with_hint("give this one another name, or none"));
+                }
+                (None, _) => {}
+            }
         }
         Ok(SessionDirectory::create(home, self.name.as_ref(), self.agent)
             .map_err(OpenError::from)?)
@@ -153,6 +169,17 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
         )
     }));
     lines
+}
+
+/// Returns the user's own directory to work in, if one is named.
+pub(crate) fn workspace_at(
+    path: Option<&Path>,
+    environment: &Environment,
+) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let path = environment.absolute(path)?;
+    check_directory("workspace", &path, environment)?;
+    Ok(Some((path, SandboxKind::Workspace)))
 }
 
 /// Refuses a directory in which no agent should be free.

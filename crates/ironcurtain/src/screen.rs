@@ -37,6 +37,12 @@ impl Screen {
         writeln!(self.err, "ironcurtain: {}", visible(message)).ok();
     }
 
+    /// Shows the person a line of what goes on, which is harmless already.
+    pub(crate) fn progress(&mut self, line: &str) {
+        // Without standard error there is nobody to tell.
+        writeln!(self.err, "{line}").ok();
+    }
+
     /// Tells the person something that does not stop us.
     pub(crate) fn warning(&mut self, message: &str) {
         // Without standard error there is nobody to tell.

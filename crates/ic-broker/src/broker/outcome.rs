@@ -31,7 +31,9 @@ impl Broker {
     ) -> Reply {
         let note = caged.and_then(|server| {
             let violation = violation(&outcome)?;
-            entry.reason = Some(Arc::from(violation.reason(server)));
+            let reason = violation.reason(server);
+            self.witness.violation(&reason);
+            entry.reason = Some(Arc::from(reason));
             Some(violation.note(server))
         });
         let (reply, entry, came) = match outcome {

@@ -73,6 +73,8 @@ pub trait Witness: Send + Sync {
     fn notice(&self, text: &str);
     /// A line of a server's standard error: text of a stranger.
     fn server_wrote(&self, server: &ServerName, line: &str);
+    /// A cage refused something to a server, as far as its answer tells.
+    fn violation(&self, _reason: &str) {}
     /// Something about a call that needs a person; most have no use for it.
     fn escalation(&self, _news: EscalationNews<'_>) {}
 }

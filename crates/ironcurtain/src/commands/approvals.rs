@@ -123,7 +123,7 @@ impl Sight {
 const NOTHING: &str = "No escalation pending.";
 
 /// Shows a question with its number, whoever asks, and the change that it would make.
-fn lines(pending: &Pending, view: View, now: Timestamp) -> Vec<String> {
+pub(crate) fn lines(pending: &Pending, view: View, now: Timestamp) -> Vec<String> {
     let request = pending.request();
     let change = change::of(request);
     let show = |view| display::show(request, view, change.as_deref(), now).into_iter();
@@ -177,6 +177,6 @@ pub(super) fn person(
 }
 
 /// Says what kept an answer, a grant or a seat from being written.
-pub(super) fn unusable(error: &dyn Error) -> Failure {
+pub(crate) fn unusable(error: &dyn Error) -> Failure {
     Failure::environment(chain(error))
 }

@@ -1,0 +1,298 @@
+//! The session of the built-in agent: a model, a workbench, and turns one after the other.
+//!
+//! ```text
+//! send_message ─▶ task: Agent::turn ─▶ Model, CodeTool ─▶ Workbench ─▶ Broker
+//!       ▲                  │
+//!       └──── answer ◀─────┘        events: News ─▶ whoever listens
+//! ```
+//!
+//! A turn runs in a task of its own, so that it comes to a clean end even if nobody waits for it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ic_agent::{
+    Agent, Answer, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
+    TurnError, system_prompt,
+};
+use ic_escalation::{Pending, Reply, Told};
+use ic_home::{Clock, SystemClock};
+use ic_model::{Message, Model, Prices};
+use ic_types::Timestamp;
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::code::CodeTool;
+use crate::directory::SessionKind;
+use crate::news::{Event, News};
+use crate::questions::Questions;
+use crate::session::{
+    Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
+};
+use crate::workbench::Workbench;
+
+/// How many diagnostics are kept; the oldest are forgotten.
+const DIAGNOSTICS_MAX: usize = 10_000;
+
+/// A session of the built-in agent.
+#[derive(Debug)]
+pub struct BuiltIn {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+    /// Cancelled when the session ends.
+    stop: CancellationToken,
+}
+
+/// What a session of the built-in agent is made of, besides its workbench.
+#[derive(Debug)]
+pub struct Mind {
+    /// Who thinks.
+    pub model: Arc<dyn Model>,
+    /// What it costs.
+    pub prices: Prices,
+    /// What one turn may use.
+    pub limits: Limits,
+    /// The directory in which the agent is free, as it is told.
+    pub sandbox: String,
+}
+
+/// What the turns of a session share with whoever looks at it.
+#[derive(Debug)]
+struct Shared {
+    workbench: Arc<Workbench>,
+    created_at: Timestamp,
+    meter: Meter,
+    /// Taken by the turn that runs, and gone once the session is closed.
+    agent: Mutex<Option<Agent>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    status: Status,
+    turns: Vec<Turn>,
+    diagnostics: VecDeque<Diagnostic>,
+}
+
+impl BuiltIn {
+    /// Makes the session at `workbench`, which is closed again if that does not work out.
+    pub async fn open(workbench: Workbench, mind: Mind) -> Result<Self, SessionError> {
+        let workbench = Arc::new(workbench);
+        let parts = Parts {
+            model: mind.model,
+            toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
+            clock: Arc::new(SystemClock),
+            system: system_prompt(&mind.sandbox),
+            limits: mind.limits,
+            prices: mind.prices,
+        };
+        let agent = match Agent::new(parts, History::new()) {
+            Ok(agent) => agent,
+            Err(error) => {
+                // What went wrong first is what the person is told.
+                workbench.close().await.ok();
+                let what = "the session cannot be started".to_owned();
+                return Err(SessionError::InitFailed { what, source: Box::new(error) });
+            }
+        };
+        let state =
+            State { status: Status::Initializing, turns: Vec::new(), diagnostics: VecDeque::new() };
+        let shared = Arc::new(Shared {
+            created_at: SystemClock.now(),
+            meter: agent.meter(),
+            agent: Mutex::new(Some(agent)),
+            state: Mutex::new(state),
+            workbench,
+        });
+        shared.stand(Status::Ready);
+        Ok(Self { shared, tasks: TaskTracker::new(), stop: CancellationToken::new() })
+    }
+
+    /// Returns what happens, and what was counted.
+    pub fn news(&self) -> &News {
+        &self.shared.workbench.news
+    }
+
+    /// Returns what waits for a person.
+    pub fn questions(&self) -> &Questions {
+        &self.shared.workbench.questions
+    }
+
+    /// Takes the agent for one turn, if the session is ready.
+    fn begin(&self) -> Result<Agent, SessionError> {
+        let mut state = locked(&self.shared.state);
+        match state.status {
+            Status::Ready => {}
+            Status::Closed => return Err(SessionError::Closed),
+            status @ (Status::Initializing | Status::Processing) => {
+                return Err(SessionError::NotReady(status));
+            }
+        }
+        let agent = locked(&self.shared.agent).take().ok_or(SessionError::Closed)?;
+        state.status = Status::Processing;
+        drop(state);
+        self.shared.workbench.news.tell(Event::Status(Status::Processing));
+        Ok(agent)
+    }
+}
+
+impl Session for BuiltIn {
+    fn info(&self) -> Info {
+        let state = locked(&self.shared.state);
+        let directory = &self.shared.workbench.directory;
+        Info {
+            id: directory.id.clone(),
+            name: directory.name.clone(),
+            kind: SessionKind::BuiltIn,
+            status: state.status,
+            turn_count: state.turns.len() as u64,
+            created_at: self.shared.created_at,
+        }
+    }
+
+    fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {
+        let message = message.to_owned();
+        Box::pin(async move {
+            let mut agent = self.begin()?;
+            let (answering, mut answered) = oneshot::channel();
+            let cut = self.stop.child_token();
+            // Whoever does not wait any more wants no answer.
+            let _guard = cut.clone().drop_guard();
+            let shared = Arc::clone(&self.shared);
+            self.tasks.spawn({
+                let cut = cut.clone();
+                async move {
+                    let ended = shared.turn(&mut agent, &message, &cut).await;
+                    shared.give_back(agent);
+                    answering.send(ended).ok();
+                }
+            });
+            let answered = tokio::select! {
+                answered = &mut answered => answered,
+                () = cancel.cancelled() => {
+                    cut.cancel();
+                    // It ends soon, and then the session is ready again.
+                    answered.await
+                }
+            };
+            // A turn that panicked has no answer, and its agent is gone.
+            answered.unwrap_or(Err(SessionError::Closed))
+        })
+    }
+
+    fn history(&self) -> Vec<Turn> {
+        locked(&self.shared.state).turns.clone()
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        locked(&self.shared.state).diagnostics.iter().cloned().collect()
+    }
+
+    fn pending_escalations(&self) -> Vec<Pending> {
+        self.shared.workbench.questions.pending()
+    }
+
+    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
+        self.shared.workbench.questions.resolve(shown, reply)
+    }
+
+    fn budget(&self) -> Snapshot {
+        self.shared.meter.snapshot()
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.shared.workbench.news.subscribe()
+    }
+
+    fn close(&self) -> Closing<'_> {
+        Box::pin(async move {
+            let was_closed = {
+                let mut state = locked(&self.shared.state);
+                std::mem::replace(&mut state.status, Status::Closed) == Status::Closed
+            };
+            self.stop.cancel();
+            self.tasks.close();
+            self.tasks.wait().await;
+            // With the agent goes its hold on the workbench.
+            drop(locked(&self.shared.agent).take());
+            let closed = self.shared.workbench.close().await;
+            if !was_closed {
+                self.shared.workbench.news.tell(Event::Status(Status::Closed));
+            }
+            closed.map_err(|error| SessionError::InitFailed {
+                what: "the record of the session could not be ended".to_owned(),
+                source: Box::new(error),
+            })
+        })
+    }
+}
+
+impl Shared {
+    /// Runs one turn, and keeps what came of it.
+    async fn turn(
+        &self,
+        agent: &mut Agent,
+        message: &str,
+        cut: &CancellationToken,
+    ) -> Result<String, SessionError> {
+        let timestamp = SystemClock.now();
+        let ended = agent.turn(message, self, cut).await;
+        let news = &self.workbench.news;
+        news.tell(Event::Budget(Box::new(self.meter.snapshot())));
+        let Answer { text, usage, .. } = ended?;
+        let (prompt, completion) = (usage.prompt, usage.completion);
+        let mut state = locked(&self.state);
+        let turn = Turn {
+            turn_number: state.turns.len() as u64 + 1,
+            user_message: message.to_owned(),
+            assistant_response: text.clone(),
+            usage: TurnUsage { prompt, completion, total: usage.total() },
+            timestamp,
+        };
+        state.turns.push(turn);
+        drop(state);
+        news.tell(Event::Answer(text.clone()));
+        Ok(text)
+    }
+
+    /// Takes the agent back after a turn.
+    fn give_back(&self, agent: Agent) {
+        *locked(&self.agent) = Some(agent);
+        self.stand(Status::Ready);
+    }
+
+    /// Notes how the session stands, unless it has ended.
+    fn stand(&self, status: Status) {
+        let mut state = locked(&self.state);
+        if state.status == Status::Closed {
+            return;
+        }
+        state.status = status;
+        drop(state);
+        self.workbench.news.tell(Event::Status(status));
+    }
+}
+
+impl Observer for Shared {
+    fn text(&self, delta: &str) {
+        self.workbench.news.tell(Event::Text(delta.to_owned()));
+    }
+
+    fn diagnostic(&self, diagnostic: Diagnostic) {
+        let mut state = locked(&self.state);
+        if DIAGNOSTICS_MAX <= state.diagnostics.len() {
+            state.diagnostics.pop_front();
+        }
+        state.diagnostics.push_back(diagnostic.clone());
+        drop(state);
+        self.workbench.news.tell(Event::Diagnostic(diagnostic));
+    }
+
+    /// Conversations are not kept on disk.
+    fn save_point(&self, _at: SavePoint, _messages: &[Message]) {}
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,265 @@
+//! The calls of a session's scripts: each goes through the broker, and what came of it is told.
+//!
+//! Nothing is judged here. What a script gets back is the result as the broker gives it, or why there
+//! is none.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ic_broker::broker::{Asked, OfferedTool, Reply};
+use ic_broker::tool::offered_name;
+use ic_broker::Broker;
+use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
+use ic_types::{Json, JsonLimits, Object, ToolCall};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::news::{CallFate, CallNews, News};
+
+/// How many denials of one script are remembered, to be explained.
+const DENIALS_MAX: usize = 20;
+/// How much of the arguments people are told.
+const ARGUMENTS_CHARS_MAX: usize = 120;
+/// How much of one argument people are told.
+const ARGUMENT_CHARS_MAX: usize = 60;
+
+/// Makes the calls of scripts.
+#[derive(Debug)]
+pub(crate) struct BrokerCalls {
+    /// Gone once the session is closed.
+    broker: Mutex<Option<Arc<Broker>>>,
+    news: Arc<News>,
+    /// Calls that run; each comes to its end, so that its record does.
+    tasks: TaskTracker,
+    denials: Mutex<Vec<String>>,
+}
+
+impl BrokerCalls {
+    pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
+        let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
+        Self { broker, news, tasks: TaskTracker::new(), denials }
+    }
+
+    /// Starts the servers, so that the first script need not wait for them.
+    pub(crate) fn warm_up(&self, stop: CancellationToken) {
+        if let Some(broker) = self.broker() {
+            self.tasks.spawn(async move {
+                stop.run_until_cancelled(broker.list_by_server()).await;
+            });
+        }
+    }
+
+    /// Returns the reasons of the calls that were denied since this was asked last.
+    pub(crate) fn take_denials(&self) -> Vec<String> {
+        std::mem::take(&mut *locked(&self.denials))
+    }
+
+    /// Waits for the calls that run, and lets go of the broker.
+    pub(crate) async fn end(&self) -> Option<Arc<Broker>> {
+        let broker = locked(&self.broker).take();
+        self.tasks.close();
+        self.tasks.wait().await;
+        broker
+    }
+
+    fn broker(&self) -> Option<Arc<Broker>> {
+        locked(&self.broker).clone()
+    }
+
+    /// Makes a call, and says whether a person was asked about it.
+    async fn make(
+        &self,
+        call: ToolCall,
+        pause: &Pause,
+        cancel: &CancellationToken,
+    ) -> (Reply, bool) {
+        let Some(broker) = self.broker() else { return (Reply::Nothing, false) };
+        let name = offered_name(&call.server, &call.tool);
+        let (asks, mut is_asked) = watch::channel(false);
+        let flight = broker.flight(&name, cancel.clone(), asks);
+        let asked = Asked { name, arguments: call.arguments, meta: Object::new() };
+        // Dropped half-way, a call would leave no outcome in the record.
+        let calling = self.tasks.spawn(async move { broker.call(asked, flight).await });
+        let mut was_asked = false;
+        let waiting = async {
+            // The sender is gone when the call is over.
+            while is_asked.wait_for(|it| *it).await.is_ok() {
+                was_asked = true;
+                let _held = pause.hold();
+                if is_asked.wait_for(|it| !*it).await.is_err() {
+                    break;
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let reply = tokio::select! {
+            called = calling => called.unwrap_or(Reply::Nothing),
+            () = waiting => Reply::Nothing,
+        };
+        (reply, was_asked)
+    }
+
+    fn tell(&self, call: &ToolCall, arguments: String, fate: CallFate) {
+        let call = format!("{}.{}", call.server, call.tool);
+        self.news.called(CallNews { call, arguments, fate });
+    }
+}
+
+impl Calls for BrokerCalls {
+    fn catalogue(&self) -> BoxFuture<'_, Arc<Catalogue>> {
+        Box::pin(async {
+            let Some(broker) = self.broker() else { return Arc::new(Catalogue::default()) };
+            Arc::new(catalogue(broker.list_by_server().await))
+        })
+    }
+
+    fn call<'a>(
+        &'a self,
+        call: ToolCall,
+        pause: &'a Pause,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Called> {
+        Box::pin(async move {
+            let arguments = summary(&call.arguments);
+            let names = ToolCall { arguments: Object::new(), ..call.clone() };
+            let (reply, was_asked) = self.make(call, pause, cancel).await;
+            let called = called(reply);
+            let fate = match &called {
+                Called::Done { .. } if was_asked => CallFate::Approved,
+                Called::Done { .. } => CallFate::Done,
+                Called::Failed { message } => CallFate::Failed(message.clone()),
+                Called::Denied(denial) => {
+                    let mut denials = locked(&self.denials);
+                    if denials.len() < DENIALS_MAX {
+                        denials.push(denial.message.clone());
+                    }
+                    CallFate::Refused(denial.message.clone())
+                }
+            };
+            self.tell(&names, arguments, fate);
+            called
+        })
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts tools together by server.
+fn catalogue(tools: Vec<OfferedTool>) -> Catalogue {
+    let mut servers: Vec<ServerEntry> = Vec::new();
+    for OfferedTool { server, tool, mut listed, .. } in tools {
+        let entry = ToolEntry {
+            name: tool,
+            description: listed.get("description").and_then(Json::as_str).map(str::to_owned),
+            input_schema: object(listed.remove("inputSchema")).unwrap_or_default(),
+            output_schema: object(listed.remove("outputSchema")),
+        };
+        match servers.iter_mut().find(|it| it.name == server) {
+            Some(found) => found.tools.push(entry),
+            None => {
+                servers.push(ServerEntry { name: server, description: None, tools: vec![entry] });
+            }
+        }
+    }
+    Catalogue { servers }
+}
+
+fn object(json: Option<Json>) -> Option<Object> {
+    match json? {
+        Json::Object(object) => Some(object),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+    }
+}
+
+/// Reads what the broker says.
+fn called(reply: Reply) -> Called {
+    let (is_refused, text) = match reply {
+        Reply::Result(text) => (false, text),
+        Reply::Refused(_, text) => (true, text),
+        Reply::Error(error) => return Called::Failed { message: error.to_string() },
+        Reply::Nothing => return Called::Failed { message: "the call was cancelled".to_owned() },
+    };
+    let parsed = Json::parse(text.as_bytes(), JsonLimits::CALL);
+    let Ok(Json::Object(mut result)) = parsed else {
+        return Called::Failed { message: "the result cannot be read".to_owned() };
+    };
+    let text = content(result.get("content"));
+    let structured = result.remove("structuredContent");
+    match (is_refused, result.get("isError")) {
+        (true, _) => Called::Denied(denial(text, structured)),
+        (false, Some(Json::Bool(true))) => Called::Failed { message: text },
+        (false, _) => Called::Done { text, structured },
+    }
+}
+
+/// Reads a refusal of ours.
+fn denial(message: String, structured: Option<Json>) -> Denial {
+    let details = object(structured).and_then(|mut it| object(it.remove("ironcurtain")));
+    let details = details.unwrap_or_default();
+    let text = |key: &str| details.get(key).and_then(Json::as_str).map(str::to_owned);
+    Denial {
+        message,
+        decision: text("decision").unwrap_or_else(|| "deny".to_owned()),
+        rule: text("rule").unwrap_or_default(),
+        reason: text("reason").unwrap_or_default(),
+        next_step: text("nextStep"),
+    }
+}
+
+/// Joins the texts of a result; what is no text is named.
+fn content(content: Option<&Json>) -> String {
+    let Some(Json::Array(blocks)) = content else { return String::new() };
+    let mut texts = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let Json::Object(block) = block else { continue };
+        let field = |key: &str| block.get(key).and_then(Json::as_str).unwrap_or_default();
+        texts.push(match field("type") {
+            "text" => field("text").to_owned(),
+            "resource_link" => format!("[link to {}]", field("uri")),
+            "resource" => resource(block.get("resource")),
+            kind => format!("[{kind} {}, which a script cannot use]", field("mimeType")),
+        });
+    }
+    texts.join("\n")
+}
+
+fn resource(resource: Option<&Json>) -> String {
+    let Some(Json::Object(resource)) = resource else { return String::new() };
+    let field = |key: &str| resource.get(key).and_then(Json::as_str);
+    match (field("text"), field("uri")) {
+        (Some(text), _) => text.to_owned(),
+        (None, uri) => format!("[resource {}]", uri.unwrap_or_default()),
+    }
+}
+
+/// Tells people what a call is about, shortly: `path=notes.txt content="…" (1200 characters)`.
+fn summary(arguments: &Object) -> String {
+    let mut summary = String::new();
+    for (key, value) in arguments.iter() {
+        if !summary.is_empty() {
+            summary.push(' ');
+        }
+        let text = match value {
+            Json::String(text) => text.clone(),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
+                value.to_string()
+            }
+        };
+        let n_chars = text.chars().count();
+        let start: String = text.chars().take(ARGUMENT_CHARS_MAX).collect();
+        // Writing to a string cannot fail.
+        match n_chars <= ARGUMENT_CHARS_MAX {
+            true => write!(summary, "{key}={start}").ok(),
+            false => write!(summary, "{key}={start}… ({n_chars} characters)").ok(),
+        };
+        if ARGUMENTS_CHARS_MAX < summary.chars().count() {
+            summary = summary.chars().take(ARGUMENTS_CHARS_MAX).collect();
+            summary.push('…');
+            break;
+        }
+    }
+    summary
+}

@@ -1,0 +1,193 @@
+//! What happens in a session, for whoever runs it, and what is counted of it.
+//!
+//! Nothing here is a record: whoever does not listen misses it. Text in it is of strangers; whoever
+//! shows it makes it visible first.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ic_agent::{Diagnostic, Snapshot};
+use ic_broker::{Ending, EscalationNews, Witness};
+use ic_types::{EscalationId, ServerName};
+use tokio::sync::broadcast;
+
+use crate::journal::Journal;
+use crate::session::Status;
+
+/// How much a listener may be behind without missing anything.
+const EVENTS_MAX: usize = 1024;
+/// How many violations wait to be told.
+const VIOLATIONS_MAX: usize = 20;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The session stands otherwise.
+    Status(Status),
+    /// A piece of the model's text.
+    Text(String),
+    /// Something happened in a turn.
+    Diagnostic(Diagnostic),
+    /// A call was made, and this is what became of it.
+    Called(CallNews),
+    /// A call waits for a person.
+    EscalationRaised(EscalationId),
+    /// Somebody has answered, or nobody wants an answer any more.
+    EscalationResolved(EscalationId, Ending),
+    /// Nobody has answered in time.
+    EscalationExpired(EscalationId),
+    /// The answer to a message.
+    Answer(String),
+    /// How the budget stands after a turn.
+    Budget(Box<Snapshot>),
+    /// Something that a person should know.
+    Notice(String),
+}
+
+/// A call that is over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CallNews {
+    /// The server and the tool, as a script names them.
+    pub call: String,
+    /// The arguments, shortened.
+    pub arguments: String,
+    /// What became of it.
+    pub fate: CallFate,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CallFate {
+    /// It was made.
+    Done,
+    /// It was made after a person had approved it.
+    Approved,
+    /// It was made, and failed: why.
+    Failed(String),
+    /// It was not made: why.
+    Refused(String),
+}
+
+/// What was counted in a session.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// Calls that were made.
+    pub calls: u64,
+    /// Calls that were refused.
+    pub refusals: u64,
+    /// Calls that a person approved.
+    pub approvals: u64,
+    /// Calls that needed a person, whom nobody was, or who did not answer in time.
+    pub unanswered: u64,
+}
+
+/// Tells what happens, and counts.
+#[derive(Debug)]
+pub struct News {
+    events: broadcast::Sender<Event>,
+    journal: Journal,
+    calls: AtomicU64,
+    refusals: AtomicU64,
+    approvals: AtomicU64,
+    unanswered: AtomicU64,
+    violations: Mutex<Vec<String>>,
+}
+
+impl News {
+    /// Makes one that keeps what is not for people in `journal`.
+    pub fn new(journal: Journal) -> Self {
+        let (events, _) = broadcast::channel(EVENTS_MAX);
+        let zero = || AtomicU64::new(0);
+        let (calls, refusals, approvals, unanswered) = (zero(), zero(), zero(), zero());
+        let violations = Mutex::new(Vec::new());
+        Self { events, journal, calls, refusals, approvals, unanswered, violations }
+    }
+
+    /// Returns what happens from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    /// Returns what was counted so far.
+    pub fn tally(&self) -> Tally {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Tally {
+            calls: read(&self.calls),
+            refusals: read(&self.refusals),
+            approvals: read(&self.approvals),
+            unanswered: read(&self.unanswered),
+        }
+    }
+
+    /// Returns what cages refused since this was asked last.
+    pub(crate) fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        // Nobody has to listen.
+        self.events.send(event).ok();
+    }
+
+    pub(crate) fn called(&self, call: CallNews) {
+        let counter = match call.fate {
+            CallFate::Done | CallFate::Approved | CallFate::Failed(_) => &self.calls,
+            CallFate::Refused(_) => &self.refusals,
+        };
+        count(counter);
+        self.tell(Event::Called(call));
+    }
+}
+
+impl Witness for News {
+    fn notice(&self, text: &str) {
+        self.journal.keep(text);
+        self.tell(Event::Notice(text.to_owned()));
+    }
+
+    fn server_wrote(&self, server: &ServerName, line: &str) {
+        self.journal.keep_words(server, line);
+    }
+
+    fn violation(&self, reason: &str) {
+        let mut violations = self.violations.lock().unwrap_or_else(PoisonError::into_inner);
+        if violations.len() < VIOLATIONS_MAX {
+            violations.push(reason.to_owned());
+        }
+    }
+
+    fn escalation(&self, news: EscalationNews<'_>) {
+        match news {
+            EscalationNews::Raised { id, .. } => self.tell(Event::EscalationRaised(id.clone())),
+            EscalationNews::Ended(id, Ending::Expired) => {
+                count(&self.unanswered);
+                self.tell(Event::EscalationExpired(id.clone()));
+            }
+            EscalationNews::Ended(id, ending) => {
+                if ending == Ending::Approved {
+                    count(&self.approvals);
+                }
+                self.tell(Event::EscalationResolved(id.clone(), ending));
+            }
+            EscalationNews::Unattended => count(&self.unanswered),
+        }
+    }
+}
+
+/// Says it for people: `3 calls, 1 refused, 1 approved`.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, refusals, approvals, unanswered } = self;
+        let plural = if *calls == 1 { "call" } else { "calls" };
+        write!(f, "{calls} {plural} made, {refusals} refused, {approvals} approved by a person")?;
+        match unanswered {
+            0 => Ok(()),
+            _ => write!(f, ", {unanswered} unanswered"),
+        }
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}

@@ -1,0 +1,186 @@
+//! The session as others see it: one trait for every kind.
+//!
+//! Whoever runs a session — a terminal, a socket, a page — knows this trait and nothing behind it, and
+//! a session knows nobody who runs it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use ic_agent::{Diagnostic, Snapshot, Spent, TurnError};
+use ic_escalation::{AnswerError, Pending, Reply, Told};
+use ic_types::{EscalationId, SessionId, SessionName, Timestamp};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use crate::directory::SessionKind;
+use crate::news::Event;
+
+/// One conversation with one agent.
+pub trait Session: Send + Sync {
+    /// Returns what it is, and how it stands.
+    fn info(&self) -> Info;
+
+    /// Sends a message, and waits for the answer.
+    ///
+    /// Only a session that is ready takes one. When `cancel` is cancelled, or what is returned is
+    /// dropped, the turn is cut: what has happened is kept, and the session is ready again.
+    fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_>;
+
+    /// Returns the turns that were answered.
+    fn history(&self) -> Vec<Turn>;
+
+    /// Returns what happened in all turns so far; the oldest are forgotten when there are many.
+    fn diagnostics(&self) -> Vec<Diagnostic>;
+
+    /// Returns the questions that wait for a person, in order.
+    fn pending_escalations(&self) -> Vec<Pending>;
+
+    /// Answers a question that was shown to a person.
+    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError>;
+
+    /// Returns how the budget of the current turn, or else of the last one, stands.
+    fn budget(&self) -> Snapshot;
+
+    /// Returns what happens from now on.
+    fn events(&self) -> broadcast::Receiver<Event>;
+
+    /// Ends the session and all that it owns; the second time there is nothing left to do.
+    fn close(&self) -> Closing<'_>;
+}
+
+/// An answer that is under way.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<String, SessionError>> + Send + 'a>>;
+
+/// An end that is under way.
+pub type Closing<'a> = Pin<Box<dyn Future<Output = Result<(), SessionError>> + Send + 'a>>;
+
+/// A session at one moment.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Info {
+    /// Which session it is.
+    pub id: SessionId,
+    /// What people call it.
+    pub name: SessionName,
+    /// What kind of session it is.
+    pub kind: SessionKind,
+    /// How it stands.
+    pub status: Status,
+    /// How many turns were answered.
+    pub turn_count: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How a session stands: initializing → ready ⇄ processing → closed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Status {
+    /// It is being opened.
+    Initializing,
+    /// It takes a message.
+    Ready,
+    /// A message is being answered.
+    Processing,
+    /// It has ended.
+    Closed,
+}
+
+/// A turn that was answered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Turn {
+    /// Which one, from 1.
+    pub turn_number: u64,
+    /// What the person wrote.
+    pub user_message: String,
+    /// What was answered.
+    pub assistant_response: String,
+    /// What it took.
+    pub usage: TurnUsage,
+    /// When it began.
+    pub timestamp: Timestamp,
+}
+
+/// The tokens of a turn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TurnUsage {
+    /// Those that went in.
+    pub prompt: u64,
+    /// Those that came out.
+    pub completion: u64,
+    /// Both.
+    pub total: u64,
+}
+
+/// Something that a session did not do.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// It cannot take a message now.
+    #[error("Session is not ready to accept messages (current status: {0})")]
+    NotReady(Status),
+    /// It has ended.
+    #[error("Session has been closed")]
+    Closed,
+    /// It could not be opened, or not be ended as it should.
+    #[error("{what}")]
+    InitFailed {
+        /// What could not be done.
+        what: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The message has no answer.
+    #[error(transparent)]
+    MessageFailed(TurnError),
+    /// The turn has used what it may use.
+    #[error("{}", TurnError::BudgetExhausted(*.0))]
+    BudgetExhausted(Spent),
+}
+
+/// A question that was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// It does not wait any more.
+    #[error("No pending escalation with ID: {0}")]
+    NotPending(EscalationId),
+    /// The answer could not be written.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+}
+
+impl SessionError {
+    /// Returns the name by which programs know it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotReady(_) => "SESSION_NOT_READY",
+            Self::Closed => "SESSION_CLOSED",
+            Self::InitFailed { .. } => "SESSION_INIT_FAILED",
+            Self::MessageFailed(_) => "MESSAGE_FAILED",
+            Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",
+        }
+    }
+}
+
+impl From<TurnError> for SessionError {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::BudgetExhausted(spent) => Self::BudgetExhausted(spent),
+            error @ (TurnError::EmptyMessage
+            | TurnError::LongMessage
+            | TurnError::Model(_)
+            | TurnError::EmptyAnswer
+            | TurnError::Cancelled
+            | TurnError::Loop { .. }) => Self::MessageFailed(error),
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Initializing => "initializing",
+            Self::Ready => "ready",
+            Self::Processing => "processing",
+            Self::Closed => "closed",
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! `ironcurtain run`: a script of a person's, under policy, without any model.
+//!
+//! What it prints goes to standard output; what it calls, and what needs a person, to standard error.
+
+use std::path::PathBuf;
+
+use ic_home::Environment;
+use ic_sandbox::{Ended, Run, Script};
+use ic_session::{SessionKind, Wait, Workbench};
+use tokio_util::sync::CancellationToken;
+
+use super::start::{open, print_answer, runtime, seat, session_name};
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::files;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::opening::{SessionWanted, workspace_at};
+use crate::screen::Screen;
+use crate::signals::Signals;
+use crate::terminal::{Onlooker, Paint, Tty, Watched};
+
+/// Who acts in such a session.
+const AGENT: &str = "script";
+
+/// Run a TypeScript or JavaScript file under policy, without a model
+///
+/// Tools are called as `server.tool({...})`; `help()` lists them, and `args` holds what follows `--`.
+/// Exits with 0 if the script came to its end, with 3 if it did and a call needed a person whom
+/// nobody was, with 130 if it was cancelled, and with 1 if it failed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    /// The script
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Directory of your own to work in, where changing what the host runs later needs a person
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    #[arg(long, value_name = "NAME|DIR")]
+    policy: Option<PathBuf>,
+    /// Name of the session, by which you find it again
+    #[arg(long, value_name = "N")]
+    name: Option<String>,
+    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    #[arg(long)]
+    wait: bool,
+    /// What the script finds in `args`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &RunArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let source = String::from_utf8(files::read(&args.file)?).map_err(|_| {
+        Failure::config(format!("`{}` is not UTF-8 text", args.file.display()))
+            .with_hint("save the script as UTF-8")
+    })?;
+    let script = Script { source, arguments: args.arguments.clone() };
+    let task = args.file.display().to_string();
+    let session = SessionWanted {
+        wanted: Wanted {
+            policy: args.policy.clone(),
+            sandbox: workspace_at(args.workspace.as_deref(), environment)?,
+            protected: Vec::new(),
+            servers: None,
+        },
+        name: session_name(args.name.as_deref())?,
+        kind: SessionKind::Script,
+        agent: AGENT,
+        task: Some(&task),
+        wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
+    };
+    // A mistake in the policy is to show before anything is made.
+    Loaded::load(&session.wanted, NoSandbox::Fresh, environment, screen)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(execute(&script, session, environment, screen));
+    // A thread that waits for a name to be looked up must not keep us.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn execute(
+    script: &Script,
+    session: SessionWanted<'_>,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let mut signals = Signals::listen()?;
+    let terminal = Tty::find();
+    let seat = seat(terminal.is_some(), environment)?;
+    let (news, opened) = open(session, environment, screen).await?;
+    let workbench =
+        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement)?;
+    let cancel = CancellationToken::new();
+    let watched = {
+        let running = workbench.run(script, &cancel);
+        let paint = Paint::of_stderr(environment);
+        let scene = (&*workbench.news, &workbench.questions);
+        let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
+        onlooker.watch(running, &mut signals, &cancel).await
+    };
+    drop(seat);
+    let closed = workbench.close().await;
+    let exit = match watched {
+        Watched::Done(run) => report(run, workbench.news.tally().unanswered, screen),
+        Watched::Abandoned => Ok(Exit::Cancelled),
+    };
+    closed?;
+    exit
+}
+
+/// Prints what the script printed, and says how it ended.
+fn report(run: Run, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Failure> {
+    let printed = run.output.strip_suffix('\n').unwrap_or(&run.output);
+    if !printed.is_empty() {
+        print_answer(printed, screen)?;
+    }
+    if let Some(value) = &run.value {
+        print_answer(value, screen)?;
+    }
+    match run.ended {
+        Ended::Done if n_unanswered == 0 => Ok(Exit::Success),
+        Ended::Done => Ok(Exit::NeedsApproval),
+        Ended::Cancelled => Ok(Exit::Cancelled),
+        ended => Err(Failure::environment(ic_session::how(&ended))),
+    }
+}

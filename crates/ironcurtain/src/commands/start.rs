@@ -1,0 +1,258 @@
+//! `ironcurtain start`: the built-in agent does a task under policy.
+//!
+//! One message, and the answer on standard output. What the agent does is shown on standard error as it
+//! happens; a call that needs a person is asked about there.
+
+use std::io::{IsTerminal as _, stdout};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ic_agent::{Limits, TurnError};
+use ic_escalation::Presence;
+use ic_home::{Environment, Home};
+use ic_model::{OfflineModel, Prices};
+use ic_session::{
+    BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError, SessionKind, Wait,
+    Workbench,
+};
+use ic_types::{SessionName, visible};
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::Exit;
+use crate::commands::approvals::unusable;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::opening::{Opened, SessionWanted, workspace_at};
+use crate::screen::Screen;
+use crate::signals::Signals;
+use crate::terminal::{Onlooker, Paint, Tty, Watched};
+
+/// Who acts in such a session.
+const AGENT: &str = "built-in";
+/// The name of the model that needs no key.
+const OFFLINE: &str = "offline";
+
+/// Let an agent do a task, with a policy between it and your files and accounts
+///
+/// Prints the answer. Exits with 0 if there is one, with 3 if a call needed a person and nobody
+/// answered, with 5 if the budget was used up, with 130 if it was cancelled, and with 1 if it failed.
+/// Without a key the offline model serves, which understands a few plain requests; ask it for `help`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StartArgs {
+    /// What the agent is to do
+    #[arg(value_name = "TASK")]
+    task: String,
+    /// Directory of your own to work in, where changing what the host runs later needs a person
+    ///
+    /// Without it the agent works in a new directory that is made for the session.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    ///
+    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    #[arg(long, value_name = "NAME|DIR")]
+    policy: Option<PathBuf>,
+    /// Model that thinks; `offline` is the only one in this version
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// Name of the session, by which you find it again
+    #[arg(long, value_name = "N")]
+    name: Option<String>,
+    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    #[arg(long)]
+    wait: bool,
+}
+
+/// How a task ended.
+enum Ended {
+    Answered(String),
+    Failed(SessionError),
+    Abandoned,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &StartArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    if args.task.trim().is_empty() {
+        return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
+    }
+    if let Some(model) = args.model.as_deref().filter(|it| *it != OFFLINE) {
+        return Err(Failure::usage(format!("there is no model `{model}` in this version"))
+            .with_hint("name `offline`, or leave `--model` out"));
+    }
+    let session = SessionWanted {
+        wanted: Wanted {
+            policy: args.policy.clone(),
+            sandbox: workspace_at(args.workspace.as_deref(), environment)?,
+            protected: Vec::new(),
+            servers: None,
+        },
+        name: session_name(args.name.as_deref())?,
+        kind: SessionKind::BuiltIn,
+        agent: AGENT,
+        task: Some(&args.task),
+        wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
+    };
+    // A mistake in the policy is to show before anything is made.
+    Loaded::load(&session.wanted, NoSandbox::Fresh, environment, screen)?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(task(&args.task, session, environment, screen));
+    // A thread that waits for a name to be looked up must not keep us.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn task(
+    task: &str,
+    session: SessionWanted<'_>,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let mut signals = Signals::listen()?;
+    let terminal = Tty::find();
+    let seat = seat(terminal.is_some(), environment)?;
+    let (news, opened) = open(session, environment, screen).await?;
+    say_model(&opened, screen);
+    let limits = Limits::from(&opened.config.budget);
+    let sandbox = opened.sandbox.clone();
+    let workbench =
+        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement)?;
+    let mind =
+        Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
+    let session = BuiltIn::open(workbench, mind).await.map_err(failed)?;
+    let cancel = CancellationToken::new();
+    let ended = {
+        let sending = session.send_message(task, cancel.clone());
+        let paint = Paint::of_stderr(environment);
+        let scene = (session.news(), session.questions());
+        let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
+        match onlooker.watch(sending, &mut signals, &cancel).await {
+            Watched::Done(Ok(answer)) => Ended::Answered(answer),
+            Watched::Done(Err(error)) => Ended::Failed(error),
+            Watched::Abandoned => Ended::Abandoned,
+        }
+    };
+    drop(seat);
+    let closed = session.close().await;
+    let tally = session.news().tally();
+    let exit = report(ended, tally.unanswered, screen);
+    summarise(&session, screen);
+    closed.map_err(failed)?;
+    exit
+}
+
+/// Opens the session, and whoever hears what happens in it.
+pub(super) async fn open(
+    session: SessionWanted<'_>,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<(Arc<News>, Opened), Failure> {
+    let mut news = None;
+    let witness = |directory: &SessionDirectory| -> Result<Arc<dyn ic_broker::Witness>, Failure> {
+        let made = Arc::new(News::new(Journal::open(&directory.log())?));
+        news = Some(Arc::clone(&made));
+        Ok(made)
+    };
+    let opened = session.open(witness, environment, screen).await?;
+    match news {
+        Some(news) => Ok((news, opened)),
+        None => Err(Failure::environment("the session was opened without anybody to hear of it")),
+    }
+}
+
+/// Counts whoever sits at the terminal as present.
+pub(super) fn seat(
+    is_attended: bool,
+    environment: &Environment,
+) -> Result<Option<Presence>, Failure> {
+    if !is_attended {
+        return Ok(None);
+    }
+    let home = Home::new(environment.ironcurtain_home()?);
+    home.prepare()?;
+    Presence::take(&home).map(Some).map_err(|error| unusable(&error))
+}
+
+/// Makes the runtime that a session lives in.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Failure::environment("cannot start").with_source(source))
+}
+
+/// Makes the name of a session of what was typed.
+pub(super) fn session_name(name: Option<&str>) -> Result<Option<SessionName>, Failure> {
+    let name = name.map(SessionName::of).transpose();
+    name.map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Says which model thinks, and why.
+fn say_model(opened: &Opened, screen: &mut Screen) {
+    screen.notice(match opened.has_key {
+        false => {
+            "model offline: no key is set, so the built-in offline model serves; it understands plain \
+             requests only"
+        }
+        true => {
+            "model offline: a key is set, but this version has no clients for providers yet, so the \
+             built-in offline model serves"
+        }
+    });
+}
+
+/// Prints the answer, or says why there is none.
+fn report(ended: Ended, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Failure> {
+    match ended {
+        Ended::Answered(answer) => {
+            print_answer(&answer, screen)?;
+            Ok(match n_unanswered {
+                0 => Exit::Success,
+                _ => Exit::NeedsApproval,
+            })
+        }
+        Ended::Failed(SessionError::MessageFailed(TurnError::Cancelled)) | Ended::Abandoned => {
+            Ok(Exit::Cancelled)
+        }
+        Ended::Failed(error @ SessionError::BudgetExhausted(_)) => {
+            screen.warning(&error.to_string());
+            Ok(Exit::BudgetExhausted)
+        }
+        Ended::Failed(error) => Err(failed(error)),
+    }
+}
+
+/// Prints text of a stranger: as it is into a pipe, and harmless on a terminal.
+pub(super) fn print_answer(answer: &str, screen: &mut Screen) -> Result<(), Failure> {
+    if !stdout().is_terminal() {
+        return screen.line(answer);
+    }
+    for line in answer.lines() {
+        let parts: Vec<String> = line.split('\t').map(visible).collect();
+        screen.line(&parts.join("\t"))?;
+    }
+    Ok(())
+}
+
+/// Says what the session did.
+fn summarise(session: &BuiltIn, screen: &mut Screen) {
+    let tally = session.news().tally();
+    let info = session.info();
+    screen.notice(&format!(
+        "{}; `ironcurtain audit show {}` shows the record",
+        tally, info.id
+    ));
+}
+
+fn failed(error: SessionError) -> Failure {
+    match error {
+        SessionError::InitFailed { what, source } => Failure::environment(what).with_source(source),
+        error @ (SessionError::NotReady(_)
+        | SessionError::Closed
+        | SessionError::MessageFailed(_)
+        | SessionError::BudgetExhausted(_)) => Failure::environment(error.to_string()),
+    }
+}

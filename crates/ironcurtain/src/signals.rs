@@ -1,0 +1,38 @@
+//! What asks this program to end: an interrupt, a termination, a terminal that was closed.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::Failure;
+
+/// The signals that ask us to end.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// Listens from now on; must be called within the runtime that is to wait for them.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let on = |kind| {
+            signal(kind).map_err(|source| {
+                Failure::environment("cannot wait for signals").with_source(source)
+            })
+        };
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hangup: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for any of them.
+    pub(crate) async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

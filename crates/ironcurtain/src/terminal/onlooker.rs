@@ -1,0 +1,216 @@
+//! Whoever looks on while a session works: told what happens, asked what needs a person, and able to
+//! stop it.
+
+use std::future::Future;
+use std::pin::pin;
+
+use ic_agent::Diagnostic;
+use ic_broker::Ending;
+use ic_session::{CallFate, CallNews, Event, News, Questions};
+use ic_types::visible;
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::sync::CancellationToken;
+
+use super::banner::{Asks, Banner, Place};
+use super::paint::{Paint, Tone};
+use super::tty::{Tty, Typed};
+use crate::screen::Screen;
+use crate::signals::Signals;
+
+/// How much of somebody else's reason stands on a line.
+const REASON_CHARS_MAX: usize = 300;
+
+/// Whoever looks on.
+pub(crate) struct Onlooker<'a> {
+    questions: &'a Questions,
+    events: broadcast::Receiver<Event>,
+    screen: &'a mut Screen,
+    paint: Paint,
+    /// Where answers are typed, if somebody is there.
+    terminal: Option<Tty>,
+    banner: Banner,
+}
+
+/// How work ended that somebody looked at.
+pub(crate) enum Watched<T> {
+    /// By itself.
+    Done(T),
+    /// It was asked to end, and did not.
+    Abandoned,
+}
+
+impl<'a> Onlooker<'a> {
+    /// Looks at what happens from now on.
+    pub(crate) fn new(
+        (news, questions): (&News, &'a Questions),
+        terminal: Option<Tty>,
+        paint: Paint,
+        screen: &'a mut Screen,
+    ) -> Self {
+        let events = news.subscribe();
+        Self { questions, events, screen, paint, terminal, banner: Banner::default() }
+    }
+
+    /// Looks on until `work` is done; being interrupted cancels it, and a second time leaves it.
+    pub(crate) async fn watch<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        signals: &mut Signals,
+        cancel: &CancellationToken,
+    ) -> Watched<T> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                // What has happened is told before the answer to it.
+                biased;
+                event = self.events.recv() => match event {
+                    Ok(event) => self.on_event(event),
+                    Err(RecvError::Lagged(n_events)) => self.on_missed(n_events),
+                    // Whoever tells is held by the work; without it there is nothing to tell.
+                    Err(RecvError::Closed) => return Watched::Done(work.await),
+                },
+                done = &mut work => {
+                    self.catch_up();
+                    return Watched::Done(done);
+                }
+                () = signals.any() => {
+                    if cancel.is_cancelled() {
+                        return Watched::Abandoned;
+                    }
+                    self.say(Tone::Quiet, "Cancelled; ending what runs. Once more leaves it at once.");
+                    cancel.cancel();
+                }
+                typed = typed(&mut self.terminal) => self.on_typed(&typed),
+            }
+        }
+    }
+
+    /// Tells what has happened and was not told yet.
+    fn catch_up(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            self.on_event(event);
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Called(call) => self.on_call(&call),
+            Event::Notice(text) => self.screen.notice(&text),
+            Event::EscalationRaised(id) => {
+                let asks = match &self.terminal {
+                    Some(_) => self.with_banner(|banner, place| banner.raised(id, place)),
+                    None => {
+                        let text = format!(
+                            "A call waits for a person; `ironcurtain approvals show {id}` shows it."
+                        );
+                        self.say(Tone::Question, &text);
+                        Asks::AsBefore
+                    }
+                };
+                self.forget_typed(asks);
+            }
+            Event::EscalationResolved(id, ending) => {
+                let how = match ending {
+                    Ending::Approved => "Approved elsewhere.",
+                    Ending::Denied => "Denied elsewhere.",
+                    Ending::Expired => "Nobody answered in time.",
+                    Ending::Withdrawn => "The question was withdrawn.",
+                };
+                let asks = self.with_banner(|banner, place| banner.ended(&id, how, place));
+                self.forget_typed(asks);
+            }
+            Event::EscalationExpired(id) => {
+                let how = "Nobody answered in time, so the call is denied.";
+                let asks = self.with_banner(|banner, place| banner.ended(&id, how, place));
+                self.forget_typed(asks);
+            }
+            Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
+            Event::Status(_) | Event::Text(_) | Event::Answer(_) | Event::Budget(_) => {}
+        }
+    }
+
+    fn on_call(&mut self, call: &CallNews) {
+        let what = visible(&format!("{} {}", call.call, call.arguments));
+        let (tone, mark, why) = match &call.fate {
+            CallFate::Done => (Tone::Good, "✓ allowed ", None),
+            CallFate::Approved => (Tone::Good, "✓ approved", None),
+            CallFate::Failed(why) => (Tone::Bad, "✗ failed  ", Some(why)),
+            CallFate::Refused(why) => (Tone::Bad, "✗ refused ", Some(why)),
+        };
+        self.screen.progress(&format!("  {} {what}", self.paint.text(tone, mark)));
+        if let Some(why) = why {
+            let why: String = why.chars().take(REASON_CHARS_MAX).collect();
+            self.say(Tone::Quiet, &format!("             {why}"));
+        }
+    }
+
+    fn on_diagnostic(&mut self, diagnostic: &Diagnostic) {
+        match diagnostic {
+            Diagnostic::BudgetWarning { spent } => {
+                self.screen.notice(&format!("most of the budget is used: {spent}"));
+            }
+            Diagnostic::LoopDetection { tool, repeats, .. } => {
+                self.screen
+                    .notice(&format!("the model used `{tool}` {repeats} times with the same result"));
+            }
+            Diagnostic::ConfinementViolation { detail } => {
+                self.screen.notice(&format!("confinement_violation: {detail}"));
+            }
+            // What calls a script makes is told one by one, and what the model says is the answer.
+            Diagnostic::ToolCall { .. }
+            | Diagnostic::AgentText { .. }
+            | Diagnostic::StepFinish { .. }
+            | Diagnostic::BudgetExhausted { .. }
+            | Diagnostic::ResultTruncation { .. } => {}
+        }
+    }
+
+    fn on_missed(&mut self, n_events: u64) {
+        self.screen.notice(&format!("{n_events} events came too fast to be shown"));
+        // A question among them must not be lost.
+        for pending in self.questions.pending() {
+            let id = pending.request().escalation.clone();
+            let asks = self.with_banner(|banner, place| banner.raised(id, place));
+            self.forget_typed(asks);
+        }
+    }
+
+    fn on_typed(&mut self, typed: &Typed) {
+        match typed {
+            Typed::Line(line) => {
+                let asks = self.with_banner(|banner, place| banner.typed(line, place));
+                self.forget_typed(asks);
+            }
+            Typed::Noise => {}
+            Typed::End => {
+                self.terminal = None;
+                self.say(Tone::Quiet, "Nothing can be typed any more; others can still answer.");
+            }
+        }
+    }
+
+    fn with_banner<T>(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>) -> T) -> T {
+        let mut place =
+            Place { questions: self.questions, screen: &mut *self.screen, paint: self.paint };
+        act(&mut self.banner, &mut place)
+    }
+
+    fn forget_typed(&mut self, asks: Asks) {
+        if let (Asks::Anew, Some(terminal)) = (asks, &mut self.terminal) {
+            // SECURITY: what was typed before the question was read is no answer to it.
+            terminal.forget_typed();
+        }
+    }
+
+    fn say(&mut self, tone: Tone, text: &str) {
+        self.screen.progress(&self.paint.text(tone, &visible(text)));
+    }
+}
+
+/// Waits for the next line; without a terminal there is none.
+async fn typed(terminal: &mut Option<Tty>) -> Typed {
+    match terminal {
+        Some(terminal) => terminal.typed().await,
+        None => std::future::pending().await,
+    }
+}

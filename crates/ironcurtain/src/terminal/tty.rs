@@ -1,0 +1,79 @@
+//! The terminal itself, read line by line without holding anything up.
+//!
+//! Opened anew, so that reading without waiting changes nothing for others who have it open. What a
+//! line means is not known here.
+
+use std::io::{self, IsTerminal as _};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::io::unix::AsyncFd;
+
+/// The terminal of this process, if it has one.
+const TERMINAL: &str = "/dev/tty";
+/// The longest line that is looked at.
+const LINE_BYTES_MAX: usize = 256;
+
+/// A terminal at which somebody sits.
+#[derive(Debug)]
+pub(crate) struct Tty {
+    terminal: AsyncFd<OwnedFd>,
+    /// Whether what comes next is the rest of a line that was too long.
+    is_within_line: bool,
+}
+
+/// What was typed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Typed {
+    /// A line, without the ends of it.
+    Line(String),
+    /// Nothing that could be an answer.
+    Noise,
+    /// The terminal has gone, or its input has ended.
+    End,
+}
+
+impl Tty {
+    /// Finds the terminal, if somebody sits at it: both what is asked and what is typed go through it.
+    ///
+    /// Must be called within the runtime that is to wait for it.
+    pub(crate) fn find() -> Option<Self> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let terminal = rustix::fs::open(TERMINAL, flags, Mode::empty()).ok()?;
+        Some(Self { terminal: AsyncFd::new(terminal).ok()?, is_within_line: false })
+    }
+
+    /// Throws away what was typed and not read yet.
+    pub(crate) fn forget_typed(&mut self) {
+        // Without a terminal nothing was typed.
+        tcflush(self.terminal.get_ref(), QueueSelector::IFlush).ok();
+    }
+
+    /// Waits for the next line.
+    pub(crate) async fn typed(&mut self) -> Typed {
+        let mut buffer = [0; LINE_BYTES_MAX];
+        let n_bytes = loop {
+            let Ok(mut ready) = self.terminal.readable().await else { return Typed::End };
+            let read = ready.try_io(|terminal| Ok(rustix::io::read(terminal, &mut buffer)?));
+            match read {
+                Ok(Ok(0)) => return Typed::End,
+                Ok(Ok(n_bytes)) => break n_bytes,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(_)) => return Typed::End,
+                // Nothing was there after all.
+                Err(_) => {}
+            }
+        };
+        let bytes = buffer.get(..n_bytes).unwrap_or_default();
+        // SECURITY: the rest of a long line must not be taken for a line of its own.
+        let was_within_line = std::mem::replace(&mut self.is_within_line, !bytes.ends_with(b"\n"));
+        match was_within_line || self.is_within_line {
+            true => Typed::Noise,
+            false => Typed::Line(String::from_utf8_lossy(bytes).trim().to_owned()),
+        }
+    }
+}
