@@ -17,7 +17,8 @@
 //!
 //! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
 //! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
-//! does, `table` is what the system says about processes, and `proc` is where it says so.
+//! does, `table` is what the system says about processes, and `proc` is where it says so. `tighten` is
+//! for a program of ours that gives up the rest by itself.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,6 +51,7 @@ mod rung;
 mod start;
 mod sys;
 mod table;
+mod tighten;
 
 pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
@@ -62,6 +64,7 @@ pub use probe::RungFault;
 pub use program::{FindError, find_program};
 pub use rung::Rung;
 pub use start::{ChildSpec, Hold, Launcher, StartError};
+pub use tighten::{TightenError, tighten};
 
 /// Joins an error and its causes by colons.
 fn chain(error: &dyn std::error::Error) -> String {
