@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ic_agent::{
     Agent, Answer, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
-    TurnError, system_prompt,
+    system_prompt,
 };
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};

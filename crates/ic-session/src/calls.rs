@@ -6,9 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ic_broker::Broker;
 use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
-use ic_broker::Broker;
 use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
 use ic_types::{Json, JsonLimits, Object, ToolCall};
 use tokio::sync::watch;

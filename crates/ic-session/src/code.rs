@@ -70,7 +70,9 @@ pub fn how(ended: &Ended) -> String {
         Ended::Threw { message, line, column, stack } => {
             let mut text = message.clone();
             match (line, column) {
-                (Some(line), Some(column)) => add(&mut text, &format!("at line {line}, column {column}")),
+                (Some(line), Some(column)) => {
+                    add(&mut text, &format!("at line {line}, column {column}"))
+                }
                 (Some(line), None) => add(&mut text, &format!("at line {line}")),
                 (None, _) => {}
             }
@@ -80,7 +82,9 @@ pub fn how(ended: &Ended) -> String {
         Ended::TimedOut => "the script took too long, and was ended".to_owned(),
         Ended::OutOfMemory => "the script needed too much memory, and was ended".to_owned(),
         Ended::Killed { why } => format!("the script was ended: {why}"),
-        Ended::Broke { why } => format!("the script was ended, because its process misbehaved: {why}"),
+        Ended::Broke { why } => {
+            format!("the script was ended, because its process misbehaved: {why}")
+        }
         Ended::Cancelled => "the script was cancelled".to_owned(),
         Ended::NotStarted { why } => format!("no script can be run: {why}"),
     }

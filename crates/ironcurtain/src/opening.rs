@@ -226,7 +226,7 @@ pub(crate) fn check_directory(
 
 /// Returns whether directories beside `home` are homes too.
 fn is_home_like(home: &ic_types::CanonicalPath) -> bool {
-    home.as_path().parent() == Some(std::path::Path::new("/home"))
+    home.as_path().parent() == Some(Path::new("/home"))
 }
 
 fn workspace(wanted: &Wanted) -> Option<String> {

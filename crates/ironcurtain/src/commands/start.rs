@@ -120,8 +120,7 @@ async fn task(
     let sandbox = opened.sandbox.clone();
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement)?;
-    let mind =
-        Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
+    let mind = Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
     let session = BuiltIn::open(workbench, mind).await.map_err(failed)?;
     let cancel = CancellationToken::new();
     let ended = {
@@ -241,10 +240,7 @@ pub(super) fn print_answer(answer: &str, screen: &mut Screen) -> Result<(), Fail
 fn summarise(session: &BuiltIn, screen: &mut Screen) {
     let tally = session.news().tally();
     let info = session.info();
-    screen.notice(&format!(
-        "{}; `ironcurtain audit show {}` shows the record",
-        tally, info.id
-    ));
+    screen.notice(&format!("{}; `ironcurtain audit show {}` shows the record", tally, info.id));
 }
 
 fn failed(error: SessionError) -> Failure {

@@ -151,7 +151,10 @@ impl Banner {
         match number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) {
             Some(wish) => self.answer(pending, &Reply::Approve(Some(wish)), place),
             None => {
-                place.say(Tone::Question, &format!("Nothing was granted, and nothing answered. {KEYS}"));
+                place.say(
+                    Tone::Question,
+                    &format!("Nothing was granted, and nothing answered. {KEYS}"),
+                );
                 Asks::AsBefore
             }
         }

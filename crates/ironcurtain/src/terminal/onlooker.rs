@@ -150,8 +150,9 @@ impl<'a> Onlooker<'a> {
                 self.screen.notice(&format!("most of the budget is used: {spent}"));
             }
             Diagnostic::LoopDetection { tool, repeats, .. } => {
-                self.screen
-                    .notice(&format!("the model used `{tool}` {repeats} times with the same result"));
+                self.screen.notice(&format!(
+                    "the model used `{tool}` {repeats} times with the same result"
+                ));
             }
             Diagnostic::ConfinementViolation { detail } => {
                 self.screen.notice(&format!("confinement_violation: {detail}"));

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{QueueSelector, tcflush};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The terminal of this process, if it has one.
@@ -44,7 +45,13 @@ impl Tty {
         }
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let terminal = rustix::fs::open(TERMINAL, flags, Mode::empty()).ok()?;
-        Some(Self { terminal: AsyncFd::new(terminal).ok()?, is_within_line: false })
+        #[expect(
+            deprecated,
+            reason = "only a handle that is closed behind its back is a danger here, and this one is \
+                      owned; what replaces this is unsafe"
+        )]
+        let terminal = AsyncFd::with_interest(terminal, Interest::READABLE);
+        Some(Self { terminal: terminal.ok()?, is_within_line: false })
     }
 
     /// Throws away what was typed and not read yet.
