@@ -240,6 +240,15 @@ pub fn remove(path: impl AsRef<Path>) -> Result<(), FileError> {
     }
 }
 
+/// Removes the directory at `path` if nothing is in it.
+pub fn remove_empty_dir(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    match rustix::fs::unlinkat(CWD, path, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(FileError::system(Doing::Remove, path, error)),
+    }
+}
+
 /// Opens a lock file, which nobody writes to.
 pub(crate) fn open_lock(path: &Path) -> Result<File, FileError> {
     open_own(path, OFlags::empty(), Doing::Lock)

@@ -37,66 +37,25 @@ impl Toolbox for CodeTool {
             let run = self.0.run(&script, cancel).await;
             let denials = self.0.take_denials();
             let violations = self.0.news.take_violations();
-            outcome(run).map(|outcome| ToolOutcome { denials, violations, ..outcome })
+            outcome(&run).map(|outcome| ToolOutcome { denials, violations, ..outcome })
         })
     }
 }
 
 /// Tells the model what a script came to.
-fn outcome(run: Run) -> Result<ToolOutcome, Interrupted> {
-    let Run { mut output, value, ended, .. } = run;
-    match ended {
+fn outcome(run: &Run) -> Result<ToolOutcome, Interrupted> {
+    let report = run.report();
+    match &run.ended {
         Ended::Cancelled => Err(Interrupted),
-        Ended::Done => {
-            if let Some(value) = value {
-                add(&mut output, &value);
-            }
-            if output.is_empty() {
-                output.push_str("(the script printed and returned nothing)");
-            }
-            Ok(ToolOutcome::done(output))
+        Ended::Done if report.is_empty() => {
+            Ok(ToolOutcome::done("(the script printed and returned nothing)"))
         }
-        ended => {
-            add(&mut output, &how(&ended));
-            Ok(ToolOutcome::failed(output))
-        }
+        Ended::Done => Ok(ToolOutcome::done(report)),
+        Ended::Threw { .. }
+        | Ended::TimedOut
+        | Ended::OutOfMemory
+        | Ended::Killed { .. }
+        | Ended::Broke { .. }
+        | Ended::NotStarted { .. } => Ok(ToolOutcome::failed(report)),
     }
-}
-
-/// Says how a script ended that did not come to its end.
-pub fn how(ended: &Ended) -> String {
-    match ended {
-        Ended::Done => "the script came to its end".to_owned(),
-        Ended::Threw { message, line, column, stack } => {
-            let mut text = message.clone();
-            match (line, column) {
-                (Some(line), Some(column)) => {
-                    add(&mut text, &format!("at line {line}, column {column}"))
-                }
-                (Some(line), None) => add(&mut text, &format!("at line {line}")),
-                (None, _) => {}
-            }
-            add(&mut text, stack.trim_end());
-            text
-        }
-        Ended::TimedOut => "the script took too long, and was ended".to_owned(),
-        Ended::OutOfMemory => "the script needed too much memory, and was ended".to_owned(),
-        Ended::Killed { why } => format!("the script was ended: {why}"),
-        Ended::Broke { why } => {
-            format!("the script was ended, because its process misbehaved: {why}")
-        }
-        Ended::Cancelled => "the script was cancelled".to_owned(),
-        Ended::NotStarted { why } => format!("no script can be run: {why}"),
-    }
-}
-
-/// Adds a line, if there is anything in it.
-fn add(text: &mut String, line: &str) {
-    if line.is_empty() {
-        return;
-    }
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(line);
 }

@@ -88,8 +88,9 @@ impl SessionDirectory {
                 None => by_itself(agent, &id)?,
             };
             let directory = Self { id, name, path };
-            file::create_dir(directory.sandbox())?;
-            file::create_dir(directory.servers())?;
+            for part in directory.parts() {
+                file::create_dir(part)?;
+            }
             return Ok(directory);
         }
         Err(DirectoryError::NoId)
@@ -148,6 +149,27 @@ impl SessionDirectory {
         }
         file::replace_unsynced(&path, Json::Object(meta).to_string().as_bytes())?;
         Ok(())
+    }
+
+    /// Takes a session back that was never opened; once it has a record, or anything else of value,
+    /// it stays.
+    pub fn discard(&self) {
+        if !matches!(file::read(self.audit().log, 0), Ok(None)) {
+            return;
+        }
+        // What is in use, or cannot be removed, is removed with the session some day.
+        for left in [self.path.join(META), self.log()] {
+            file::remove(left).ok();
+        }
+        for part in self.parts() {
+            file::remove_empty_dir(part).ok();
+        }
+        file::remove_empty_dir(&self.path).ok();
+    }
+
+    /// Returns the directories that every session has.
+    fn parts(&self) -> [PathBuf; 3] {
+        [self.sandbox(), self.servers(), self.worker()]
     }
 
     /// Returns the directory in which the agent is free, if the user gave none.

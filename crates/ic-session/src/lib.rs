@@ -34,7 +34,6 @@ pub mod session;
 pub mod workbench;
 
 pub use built_in::{BuiltIn, Mind};
-pub use code::how;
 pub use desk::{OpenDesk, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
 pub use ground::{Ground, Held, OpenError, Opening};

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
-use ic_home::{FileError, file};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -45,14 +44,12 @@ impl Workbench {
         news: Arc<News>,
         launcher: Launcher,
         confinement: Confinement,
-    ) -> Result<Self, FileError> {
+    ) -> Self {
         let Ground { directory, broker, desk } = ground;
-        let scratch = directory.worker();
-        file::create_dir(&scratch)?;
         let sandbox = Sandbox::new(SandboxSpec {
             launcher,
             arguments: vec![WORKER.into()],
-            hold: hold(confinement, scratch),
+            hold: hold(confinement, directory.worker()),
             limits: Limits::DEFAULT,
         });
         let calls = BrokerCalls::new(broker, Arc::clone(&news));
@@ -60,7 +57,7 @@ impl Workbench {
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
         let desk = Mutex::new(Some(desk));
-        Ok(Self { directory, news, questions, sandbox, calls, desk, stop })
+        Self { directory, news, questions, sandbox, calls, desk, stop }
     }
 
     /// Runs a script.

@@ -157,6 +157,14 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// Returns the directory in which the agent is free, as a person would read it.
+    pub(crate) fn sandbox(&self) -> String {
+        let sandbox = self.judge.bounds.sandbox.as_ref();
+        sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string())
+    }
+}
+
 // === impl JudgeArgs ===
 
 impl JudgeArgs {

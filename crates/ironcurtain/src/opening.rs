@@ -57,10 +57,18 @@ pub(crate) struct Opened {
     pub(crate) sandbox: String,
 }
 
+/// What this machine and its configuration give to a session.
+struct Surroundings {
+    home: Home,
+    config: Config,
+    launcher: Launcher,
+    holding: Holding,
+}
+
 impl SessionWanted<'_> {
     /// Opens the session, and tells the person which one it is.
     pub(crate) async fn open<W>(
-        mut self,
+        self,
         witness: W,
         environment: &Environment,
         screen: &mut Screen,
@@ -68,41 +76,50 @@ impl SessionWanted<'_> {
     where
         W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Failure>,
     {
-        let home = Home::new(environment.ironcurtain_home()?);
-        home.prepare()?;
-        let config_file = ConfigFile::read(&home)?;
-        let mut config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
-        let launcher = Launcher::this_program().map_err(|source| {
-            Failure::environment("cannot find this program to start servers with")
-                .with_source(source)
-        })?;
-        let holding =
-            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
-        let directory = self.directory(&home)?;
+        let surroundings = Surroundings::find(environment).await?;
+        let directory = self.directory(&surroundings.home)?;
+        let opened = self.open_at(&directory, surroundings, witness, environment, screen);
+        if opened.is_err() {
+            directory.discard();
+        }
+        opened
+    }
+
+    fn open_at<W>(
+        mut self,
+        directory: &SessionDirectory,
+        surroundings: Surroundings,
+        witness: W,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Opened, Failure>
+    where
+        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Failure>,
+    {
+        let Surroundings { home, mut config, launcher, holding } = surroundings;
         if self.wanted.sandbox.is_none() {
             let sandbox = environment.absolute(&directory.sandbox())?;
             self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
         }
         let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, screen)?;
         holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
-        let hello = hello(&directory, &loaded, &holding);
+        let hello = hello(directory, &loaded, &holding);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
         let keys = [keys.anthropic.take(), keys.openai.take(), keys.google.take()];
         let has_key = keys.iter().any(Option::is_some);
-        let sandbox = loaded.judge.bounds.sandbox.as_ref();
-        let sandbox = sandbox.map_or_else(String::new, |it| it.path.to_string());
+        let sandbox = loaded.sandbox();
         let opening = Opening {
             home: &home,
-            witness: witness(&directory)?,
+            witness: witness(directory)?,
             description: Description {
                 kind: self.kind,
                 agent: self.agent,
                 task: self.task,
                 workspace: workspace(&self.wanted),
             },
-            directory,
+            directory: directory.clone(),
             policy: &loaded.origin,
             held: Held {
                 confinement: holding.confinement,
@@ -154,10 +171,26 @@ fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {
     holding.exceptions(&loaded.servers).into_iter().map(str::to_owned).collect()
 }
 
+impl Surroundings {
+    /// Finds out what there is; refuses where servers have to be held and cannot be.
+    async fn find(environment: &Environment) -> Result<Self, Failure> {
+        let home = Home::new(environment.ironcurtain_home()?);
+        home.prepare()?;
+        let config_file = ConfigFile::read(&home)?;
+        let config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
+        let launcher = Launcher::this_program().map_err(|source| {
+            Failure::environment("cannot find this program to start servers with")
+                .with_source(source)
+        })?;
+        let holding =
+            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
+        Ok(Self { home, config, launcher, holding })
+    }
+}
+
 /// Says which session this is, and what it does not protect against.
 fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Vec<String> {
-    let sandbox = loaded.judge.bounds.sandbox.as_ref();
-    let sandbox = sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string());
+    let sandbox = loaded.sandbox();
     let mut lines = vec![
         format!("session {} ({})", directory.id, directory.name),
         format!("policy {}, sandbox {sandbox}", loaded.origin),

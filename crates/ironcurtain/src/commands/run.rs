@@ -94,7 +94,7 @@ async fn execute(
     let seat = seat(terminal.is_some(), environment)?;
     let (news, opened) = open(session, environment, screen).await?;
     let workbench =
-        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement)?;
+        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let cancel = CancellationToken::new();
     let watched = {
         let running = workbench.run(script, &cancel);
@@ -126,6 +126,19 @@ fn report(run: Run, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Fail
         Ended::Done if n_unanswered == 0 => Ok(Exit::Success),
         Ended::Done => Ok(Exit::NeedsApproval),
         Ended::Cancelled => Ok(Exit::Cancelled),
-        ended => Err(Failure::environment(ic_session::how(&ended))),
+        Ended::Threw { .. }
+        | Ended::TimedOut
+        | Ended::OutOfMemory
+        | Ended::Killed { .. }
+        | Ended::Broke { .. }
+        | Ended::NotStarted { .. } => Err(failure(run)),
     }
+}
+
+/// Says why a script did not come to its end.
+fn failure(run: Run) -> Failure {
+    let report = Run { output: String::new(), value: None, ..run }.report();
+    let mut lines = report.lines().map(str::to_owned);
+    let first = lines.next().unwrap_or_default();
+    Failure::environment(first).with_details(lines.collect())
 }

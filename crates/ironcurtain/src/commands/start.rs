@@ -119,7 +119,7 @@ async fn task(
     let limits = Limits::from(&opened.config.budget);
     let sandbox = opened.sandbox.clone();
     let workbench =
-        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement)?;
+        Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let mind = Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
     let session = BuiltIn::open(workbench, mind).await.map_err(failed)?;
     let cancel = CancellationToken::new();

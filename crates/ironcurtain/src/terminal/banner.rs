@@ -148,16 +148,11 @@ impl Banner {
     fn chosen(&mut self, line: &str, pending: &Pending, place: &mut Place<'_>) -> Asks {
         let number: Option<usize> = line.parse().ok();
         let wishes = std::mem::take(&mut self.wishes);
-        match number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) {
-            Some(wish) => self.answer(pending, &Reply::Approve(Some(wish)), place),
-            None => {
-                place.say(
-                    Tone::Question,
-                    &format!("Nothing was granted, and nothing answered. {KEYS}"),
-                );
-                Asks::AsBefore
-            }
+        if let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) {
+            return self.answer(pending, &Reply::Approve(Some(wish)), place);
         }
+        place.say(Tone::Question, &format!("Nothing was granted, and nothing answered. {KEYS}"));
+        Asks::AsBefore
     }
 }
 

@@ -7,7 +7,7 @@ use std::pin::pin;
 use ic_agent::Diagnostic;
 use ic_broker::Ending;
 use ic_session::{CallFate, CallNews, Event, News, Questions};
-use ic_types::visible;
+use ic_types::{EscalationId, visible};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
@@ -96,19 +96,7 @@ impl<'a> Onlooker<'a> {
         match event {
             Event::Called(call) => self.on_call(&call),
             Event::Notice(text) => self.screen.notice(&text),
-            Event::EscalationRaised(id) => {
-                let asks = match &self.terminal {
-                    Some(_) => self.with_banner(|banner, place| banner.raised(id, place)),
-                    None => {
-                        let text = format!(
-                            "A call waits for a person; `ironcurtain approvals show {id}` shows it."
-                        );
-                        self.say(Tone::Question, &text);
-                        Asks::AsBefore
-                    }
-                };
-                self.forget_typed(asks);
-            }
+            Event::EscalationRaised(id) => self.on_raised(id),
             Event::EscalationResolved(id, ending) => {
                 let how = match ending {
                     Ending::Approved => "Approved elsewhere.",
@@ -127,6 +115,16 @@ impl<'a> Onlooker<'a> {
             Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
             Event::Status(_) | Event::Text(_) | Event::Answer(_) | Event::Budget(_) => {}
         }
+    }
+
+    fn on_raised(&mut self, id: EscalationId) {
+        if self.terminal.is_none() {
+            let show = format!("`ironcurtain approvals show {id}` shows it");
+            self.say(Tone::Question, &format!("A call waits for a person; {show}."));
+            return;
+        }
+        let asks = self.with_banner(|banner, place| banner.raised(id, place));
+        self.forget_typed(asks);
     }
 
     fn on_call(&mut self, call: &CallNews) {
