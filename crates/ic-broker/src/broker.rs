@@ -259,6 +259,7 @@ impl Broker {
             Ok(recorded) => recorded,
             Err(error) => return self.unrecorded(&error),
         };
+        service.warrant(&recorded);
         let started = Instant::now();
         let asking = Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.

@@ -148,7 +148,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
         hidden: Vec::new(),
         links: Vec::new(),
         home: lent.home.as_path().to_owned(),
-        scratch: lent.private.clone(),
+        scratch: Some(lent.private.clone()),
         network: Network::None,
         unix_sockets: false,
         limits: Limits::SERVER,

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
+use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT};
 use ic_egress::{Allowed, TooManyDoors};
 use ic_resolve::RealDisk;
 pub use ic_servers::filesystem::View;
-use ic_servers::filesystem::{Links, Rights, ViewDirectory};
+use ic_servers::filesystem::{Hands, Links, Rights, ViewDirectory};
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName};
 
 use crate::cage;
@@ -23,6 +23,8 @@ use crate::sight::{self, Sight};
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// With this our own server asks for what is changed.
+const ASKING: &str = "--ask-for-changes";
 /// How long a server that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -175,7 +177,7 @@ impl Recipe {
                     }
                 };
                 let sight = Sight::of_view(&view, &RealDisk);
-                Ok(Launch { spec: self.filesystem(&view, hold)?, sight, allowed: None })
+                Ok(Launch { spec: self.filesystem(&view, Hands::Own, hold)?, sight, allowed: None })
             }
             Start::Builtin(builtin @ (BuiltinServer::Git | BuiltinServer::Fetch)) => {
                 Err(LaunchFault::NotYet(builtin.as_str()))
@@ -201,29 +203,29 @@ impl Recipe {
     pub(crate) fn one_shot(&self, one_shot: &OneShot) -> Result<ChildSpec, LaunchFault> {
         let hold = match self.confinement() {
             Confinement::None => Hold::Free,
-            Confinement::Cage(rung) => Hold::Caged(rung, self.cage_of(one_shot, rung)),
+            Confinement::Cage(rung) => {
+                let cage = one_shot.cage(&self.lent, &self.judge.bounds, rung, &RealDisk);
+                Hold::Caged(rung, cage)
+            }
         };
-        self.filesystem(&one_shot.view, hold)
+        self.filesystem(&one_shot.view, Hands::Asking, hold)
     }
 
-    fn cage_of(&self, one_shot: &OneShot, rung: Rung) -> CageSpec {
-        let mut spec = cage::empty(&self.lent);
-        if rung.can_hide() {
-            spec.hidden = cage::hidden(&one_shot.seen, &self.judge.bounds.protected, &RealDisk);
-        }
-        spec.seen.clone_from(&one_shot.seen);
-        spec
-    }
-
-    fn filesystem(&self, view: &View, hold: Hold) -> Result<ChildSpec, LaunchFault> {
+    fn filesystem(&self, view: &View, hands: Hands, hold: Hold) -> Result<ChildSpec, LaunchFault> {
         let view = match view.to_json() {
             Ok(json) => json.to_string(),
             Err(error) => return Err(LaunchFault::View(error.to_string())),
         };
+        let mut arguments =
+            ["mcp-server", "filesystem", "--view", &view].map(OsString::from).to_vec();
+        match hands {
+            Hands::Own => {}
+            Hands::Asking => arguments.push(ASKING.into()),
+        }
         Ok(ChildSpec {
             // This very program, even if the file was replaced meanwhile.
             program: PathBuf::from("/proc/self/exe"),
-            arguments: ["mcp-server", "filesystem", "--view", &view].map(OsString::from).to_vec(),
+            arguments,
             environment: fixed(&self.lent, &hold),
             directory: None,
             grace: GRACE,
@@ -353,6 +355,7 @@ pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ic_confine::Rung;
 
     fn lent() -> Lent {
         let path = |text: &str| AbsolutePath::new(text).unwrap();

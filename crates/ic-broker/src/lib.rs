@@ -11,8 +11,8 @@
 //!
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
 //! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
-//! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), `one_shot` (what
-//! one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
+//! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), [`one_shot`]
+//! (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
 //! them), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
@@ -29,7 +29,7 @@ pub mod client;
 pub mod judge;
 pub mod launch;
 mod ledger;
-mod one_shot;
+pub mod one_shot;
 pub mod pins;
 pub mod probe;
 pub mod refusal;

@@ -1,39 +1,41 @@
 //! What our filesystem server sees when it is started for one call: the judged paths, and no more.
 //!
 //! ```text
-//! read   a directory        that directory
-//!        a file             that file, its parent held
-//! write, delete             the nearest directory above that is there, held; only the path is reached
+//!                     the view holds                              the cage shows, to be read
+//! read   a directory  that directory                              that directory
+//!        a file       its parent                                  that file
+//! write, delete       the nearest directory above that is there   nothing, or what is edited
 //! ```
 //!
-//! The directory above has to be writable for an entry of it to be made, replaced or removed; the list
-//! of all that is reached keeps the server to the judged path. Nothing is opened or started here.
+//! To make, replace or remove an entry its directory has to be written, with all that is in it; so the
+//! server writes nothing, and we carry out what it asks for beneath the directories of the same view.
+//! Nothing is opened or started here.
 
-use ic_confine::{Access, Seen};
+use ic_confine::{Access, CageSpec, Rung};
 use ic_policy::Bounds;
 use ic_resolve::{Disk, Kind};
-use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath};
+use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath, is_reading};
 use ic_types::CanonicalPath;
 
-use crate::cage::{is_showable, kind, protecting, shown};
-use crate::launch::is_text;
-use crate::sight::Judged;
+use crate::cage::{self, is_showable, kind, protecting};
+use crate::launch::{Lent, is_text};
+pub use crate::sight::Judged;
 
 /// The most paths that a call can be about; they are given to the server on its command line.
 const PATHS_MAX: usize = 256;
 
 /// What a server that is started for one call sees.
 #[derive(Clone, Debug)]
-pub(crate) struct OneShot {
-    /// Its view.
-    pub(crate) view: View,
-    /// What its cage shows.
-    pub(crate) seen: Vec<Seen>,
+pub struct OneShot {
+    /// Its view, and the one in which its deed is carried out.
+    pub view: View,
+    /// What its cage shows, to be read.
+    pub read: Vec<CanonicalPath>,
 }
 
 /// A call that cannot be served by itself.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum OneShotFault {
+pub enum OneShotFault {
     /// There is a link where none was, or the place is gone.
     #[error("`{0}` changed since it was judged, so nothing was done; try again")]
     Changed(CanonicalPath),
@@ -52,8 +54,9 @@ pub(crate) enum OneShotFault {
 }
 
 impl OneShot {
-    /// Works out what is needed to serve a call about `judged`.
-    pub(crate) fn plan(
+    /// Works out what is needed to serve a call of `tool` about `judged`.
+    pub fn plan(
+        tool: &str,
         judged: &[Judged],
         bounds: &Bounds,
         disk: &dyn Disk,
@@ -61,20 +64,22 @@ impl OneShot {
         if PATHS_MAX < judged.len() {
             return Err(OneShotFault::TooMany);
         }
-        let (mut held, mut seen): (Vec<CanonicalPath>, Vec<Seen>) = (Vec::new(), Vec::new());
+        let (mut held, mut read): (Vec<CanonicalPath>, Vec<CanonicalPath>) =
+            (Vec::new(), Vec::new());
         for it in judged {
+            let is_read = it.rights.read && is_reading(tool);
             let (directory, part) = match it.access() {
                 Access::Read => for_reading(&it.path, disk)?,
-                Access::Write => {
-                    let above = for_changing(&it.path, bounds, disk)?;
-                    let part = shown(&above, Access::Write);
-                    (above, Some(part))
+                Access::Write if is_read => {
+                    let (_, part) = for_reading(&it.path, disk)?;
+                    (for_changing(&it.path, bounds, disk)?, part)
                 }
+                Access::Write => (for_changing(&it.path, bounds, disk)?, None),
             };
             if !held.contains(&directory) {
                 held.push(directory);
             }
-            seen.extend(part);
+            read.extend(part.filter(|_| is_read));
         }
         // The list says what may be done with each path, so each directory gives what any needs.
         let rights = judged.iter().fold(Rights::NONE, |all, it| all.and(it.rights));
@@ -97,7 +102,21 @@ impl OneShot {
             // SECURITY: what was judged had no links in it; one that is there now was put there since.
             links: Links::Refuse,
         };
-        Ok(Self { view, seen: deduped(&seen) })
+        Ok(Self { view, read: deduped(&read) })
+    }
+}
+
+impl OneShot {
+    /// Returns its cage.
+    pub fn cage(&self, lent: &Lent, bounds: &Bounds, rung: Rung, disk: &dyn Disk) -> CageSpec {
+        let mut cage = cage::empty(lent);
+        // SECURITY: what it reads is all there is; what it changes, it asks us for.
+        cage.scratch = None;
+        cage.seen = self.read.iter().map(|path| cage::shown(path, Access::Read)).collect();
+        if rung.can_hide() {
+            cage.hidden = cage::hidden(&cage.seen, &bounds.protected, disk);
+        }
+        cage
     }
 }
 
@@ -105,14 +124,14 @@ impl OneShot {
 fn for_reading(
     path: &CanonicalPath,
     disk: &dyn Disk,
-) -> Result<(CanonicalPath, Option<Seen>), OneShotFault> {
+) -> Result<(CanonicalPath, Option<CanonicalPath>), OneShotFault> {
     if !is_showable(path) {
         return Err(OneShotFault::Root(path.clone()));
     }
     let parent = path.parent().unwrap_or_else(CanonicalPath::root);
     match kind(path, disk) {
-        Some(Kind::Directory) => Ok((path.clone(), Some(shown(path, Access::Read)))),
-        Some(Kind::File | Kind::Other) => Ok((parent, Some(shown(path, Access::Read)))),
+        Some(Kind::Directory) => Ok((path.clone(), Some(path.clone()))),
+        Some(Kind::File | Kind::Other) => Ok((parent, Some(path.clone()))),
         Some(Kind::Link) => Err(OneShotFault::Changed(path.clone())),
         // Nothing is shown, and so nothing is found.
         None => Ok((parent, None)),
@@ -146,15 +165,12 @@ fn for_changing(
     Err(OneShotFault::Root(path.clone()))
 }
 
-/// Leaves out what is shown already by something above it with the same access, or more.
-fn deduped(seen: &[Seen]) -> Vec<Seen> {
-    let covers = |above: &Seen, it: &Seen| {
-        let is_enough = above.access == Access::Write || it.access == Access::Read;
-        is_enough && it.path.starts_with(&above.path) && *above != *it
-    };
-    let mut left: Vec<Seen> = Vec::new();
-    for it in seen {
-        if !left.contains(it) && !seen.iter().any(|above| covers(above, it)) {
+/// Leaves out what is shown already by something above it.
+fn deduped(read: &[CanonicalPath]) -> Vec<CanonicalPath> {
+    let covers = |above: &CanonicalPath, it: &CanonicalPath| it.is_within(above) && above != it;
+    let mut left: Vec<CanonicalPath> = Vec::new();
+    for it in read {
+        if !left.contains(it) && !read.iter().any(|above| covers(above, it)) {
             left.push(it.clone());
         }
     }
@@ -194,16 +210,16 @@ mod tests {
             .dir("/h/.ssh")
     }
 
-    fn plan(judged: &[(&str, Rights)]) -> Result<OneShot, String> {
+    fn plan(tool: &str, judged: &[(&str, Rights)]) -> Result<OneShot, String> {
         let judged: Vec<Judged> =
             judged.iter().map(|(it, rights)| Judged { path: path(it), rights: *rights }).collect();
-        OneShot::plan(&judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
+        OneShot::plan(tool, &judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
     }
 
-    /// Plans a call, and checks which directories are held and what is shown.
+    /// Plans a call, and checks which directories are held and what is shown, to be read.
     #[track_caller]
-    fn check(judged: &[(&str, Rights)], held: &[&str], seen: &[(&str, Access)]) {
-        let OneShot { view, seen: shown_parts } = plan(judged).unwrap();
+    fn check(tool: &str, judged: &[(&str, Rights)], held: &[&str], shown: &[&str]) {
+        let OneShot { view, read } = plan(tool, judged).unwrap();
         let only: Vec<(String, Rights)> =
             view.only.unwrap().iter().map(|it| (it.path.to_string(), it.rights)).collect();
         let exactly: Vec<(String, Rights)> =
@@ -212,66 +228,70 @@ mod tests {
         let directories: Vec<String> =
             view.directories.iter().map(|it| it.path.to_string()).collect();
         assert_eq!(directories, held, "{judged:?}");
-        let expected: Vec<Seen> =
-            seen.iter().map(|(it, access)| shown(&path(it), *access)).collect();
-        assert_eq!(shown_parts, expected, "{judged:?}");
+        let read: Vec<String> = read.iter().map(ToString::to_string).collect();
+        assert_eq!(read, shown, "{judged:?}");
     }
 
     #[track_caller]
     fn check_refused(judged: &[(&str, Rights)], part: &str) {
-        let fault = plan(judged).expect_err("nobody serves it");
+        let fault = plan("read_file", judged).expect_err("nobody serves it");
         assert!(fault.contains(part), "{judged:?}: {fault}");
     }
 
     #[test]
     fn reading_shows_the_path_itself() {
-        check(&[("/h/docs/a.txt", Rights::READ)], &["/h/docs"], &[("/h/docs/a.txt", Access::Read)]);
-        check(&[("/h/docs", Rights::READ)], &["/h/docs"], &[("/h/docs", Access::Read)]);
+        let check = |judged, held, shown| check("read_file", judged, held, shown);
+        check(&[("/h/docs/a.txt", Rights::READ)], &["/h/docs"], &["/h/docs/a.txt"]);
+        check(&[("/h/docs", Rights::READ)], &["/h/docs"], &["/h/docs"]);
         check(&[("/h/docs/gone", Rights::READ)], &["/h/docs"], &[]);
         check(&[("/gone/deep/er", Rights::READ)], &["/gone/deep"], &[]);
         check(
             &[("/h/docs/a.txt", Rights::READ), ("/h/docs/b.txt", Rights::READ)],
             &["/h/docs"],
-            &[("/h/docs/a.txt", Access::Read), ("/h/docs/b.txt", Access::Read)],
+            &["/h/docs/a.txt", "/h/docs/b.txt"],
         );
         // What is shown by something above it is shown once.
         check(
             &[("/h/docs", Rights::READ), ("/h/docs/sub", Rights::READ)],
             &["/h/docs", "/h/docs/sub"],
-            &[("/h/docs", Access::Read)],
+            &["/h/docs"],
         );
     }
 
     #[test]
-    fn changing_holds_the_nearest_directory_above() {
+    fn changing_holds_the_nearest_directory_above_and_shows_nothing() {
         for rights in [Rights::WRITE, Rights::DELETE, Rights::ALL] {
             for it in ["/h/docs/a.txt", "/h/docs/new", "/h/docs/sub", "/h/docs/link"] {
-                check(&[(it, rights)], &["/h/docs"], &[("/h/docs", Access::Write)]);
+                for tool in ["write_file", "create_directory", "delete_file"] {
+                    check(tool, &[(it, rights)], &["/h/docs"], &[]);
+                }
             }
         }
+        check("create_directory", &[("/h/docs/new/deep/er", Rights::WRITE)], &["/h/docs"], &[]);
         check(
-            &[("/h/docs/new/deep/er", Rights::WRITE)],
-            &["/h/docs"],
-            &[("/h/docs", Access::Write)],
-        );
-        check(
+            "move_file",
             &[("/h/docs/a.txt", MOVED), ("/h/other/a.txt", Rights::WRITE)],
             &["/h/docs", "/h/other"],
-            &[("/h/docs", Access::Write), ("/h/other", Access::Write)],
+            &[],
         );
-        // A mount in the way of a name could not be replaced.
-        check(
-            &[("/h/docs/a.txt", Rights::READ), ("/h/docs/b.txt", Rights::WRITE)],
-            &["/h/docs"],
-            &[("/h/docs", Access::Write)],
-        );
+        let moved_link =
+            [("/h/other", Rights::READ), ("/h/docs/link", MOVED), ("/h/l", Rights::WRITE)];
+        check("move_file", &moved_link, &["/h/other", "/h/docs", "/h"], &[]);
+    }
+
+    #[test]
+    fn what_is_edited_is_shown_and_nothing_beside_it() {
+        let edited = Rights::READ.and(Rights::WRITE);
+        check("edit_file", &[("/h/docs/a.txt", edited)], &["/h/docs"], &["/h/docs/a.txt"]);
+        check("edit_file", &[("/h/docs/gone", edited)], &["/h/docs"], &[]);
+        check("edit_file", &[("/h/docs/a.txt", Rights::WRITE)], &["/h/docs"], &[]);
     }
 
     #[test]
     fn a_link_is_moved_as_what_it_is() {
         let (link, target) = ("/h/docs/link", "/h/other");
         let read_of = |judged: &[(&str, Rights)]| {
-            let only = plan(judged).unwrap().view.only.unwrap();
+            let only = plan("move_file", judged).unwrap().view.only.unwrap();
             only.iter().find(|it| it.path == path(link)).unwrap().rights.read
         };
         assert!(read_of(&[(target, Rights::READ), (link, Rights::DELETE)]));
@@ -295,6 +315,9 @@ mod tests {
         let many: Vec<Judged> = (0..=PATHS_MAX)
             .map(|n| Judged { path: path(&format!("/x/{n}")), rights: Rights::READ })
             .collect();
-        assert!(matches!(OneShot::plan(&many, &bounds(), &disk()), Err(OneShotFault::TooMany)));
+        assert!(matches!(
+            OneShot::plan("read_file", &many, &bounds(), &disk()),
+            Err(OneShotFault::TooMany)
+        ));
     }
 }

@@ -9,6 +9,7 @@
 //! may be asked is not decided here.
 
 mod connection;
+mod deeds;
 mod errand;
 pub(crate) mod handshake;
 pub(crate) mod process;
@@ -349,7 +350,7 @@ impl Server {
 
     fn host(&self) -> process::Host<'_> {
         let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        process::Host { name: &self.name, launcher, roots, tasks }
+        process::Host { name: &self.name, launcher, roots, tasks, deeds: None }
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started.

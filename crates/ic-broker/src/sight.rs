@@ -52,9 +52,11 @@ pub(crate) struct Shown {
 
 /// A path that a call is about, and what is to be done with it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Judged {
-    pub(crate) path: CanonicalPath,
-    pub(crate) rights: Rights,
+pub struct Judged {
+    /// The path.
+    pub path: CanonicalPath,
+    /// What is to be done with it.
+    pub rights: Rights,
 }
 
 impl Judged {

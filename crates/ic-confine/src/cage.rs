@@ -24,8 +24,8 @@ pub struct CageSpec {
     /// Where its home is: an empty directory, whatever the host has there.
     pub home: PathBuf,
     /// An empty directory of this child alone, on the host. It is the child's home and its place for
-    /// temporary files where a rung cannot make such places.
-    pub scratch: PathBuf,
+    /// temporary files where a rung cannot make such places; without it there are none then.
+    pub scratch: Option<PathBuf>,
     /// How it reaches other machines.
     pub network: Network,
     /// Whether it may make and connect to Unix sockets in what it sees.

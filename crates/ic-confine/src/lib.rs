@@ -42,6 +42,7 @@
 mod cage;
 mod child;
 mod doors;
+mod hand;
 mod launch;
 mod orders;
 mod probe;
@@ -56,6 +57,7 @@ mod tighten;
 pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
+pub use hand::without_capabilities;
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
 };

@@ -256,7 +256,7 @@ mod tests {
             hidden: Vec::new(),
             links: Vec::new(),
             home: "/home".into(),
-            scratch: "/scratch".into(),
+            scratch: Some("/scratch".into()),
             network: Network::None,
             unix_sockets: false,
             limits: Limits::SERVER,

@@ -89,7 +89,7 @@ fn empty(scratch: &Path) -> CageSpec {
         hidden: Vec::new(),
         links: Vec::new(),
         home: PathBuf::from("/home"),
-        scratch: scratch.to_owned(),
+        scratch: Some(scratch.to_owned()),
         network: Network::None,
         unix_sockets: false,
         limits: Limits::SERVER,

@@ -12,6 +12,7 @@
 mod arguments;
 mod beneath;
 mod catalog;
+mod deed;
 pub mod diff;
 mod edit;
 mod entries;
@@ -33,12 +34,13 @@ use std::path::Path;
 use ic_types::Object;
 use rustix::io::Errno;
 
-use crate::tools::{Cancel, Tool, ToolResult, Tools, UnknownTool};
+use crate::tools::{Caller, Tool, ToolResult, Tools, UnknownTool};
 use arguments::Arguments;
 use fault::Fault;
 use lanes::Lanes;
 use reach::Reach;
 
+pub use deed::{DEED_METHOD, Hands, NotWarranted, Order, Warrant, is_reading};
 pub use view::{Links, Rights, View, ViewDirectory, ViewError, ViewPath};
 
 /// The filesystem server.
@@ -46,6 +48,7 @@ pub use view::{Links, Rights, View, ViewDirectory, ViewError, ViewPath};
 pub struct Filesystem {
     reach: Reach,
     lanes: Lanes,
+    hands: Hands,
 }
 
 /// The server cannot work on this machine.
@@ -57,24 +60,25 @@ pub enum OpenError {
 }
 
 impl Filesystem {
-    /// Opens the directories of `view`, once and for all.
+    /// Opens the directories of `view`, once and for all; `hands` carry out what is changed.
     ///
     /// A directory that is not there is no error: nothing is reached through it.
-    pub fn open(view: &View) -> Result<Self, OpenError> {
+    pub fn open(view: &View, hands: Hands) -> Result<Self, OpenError> {
         // Kernels before 5.6 do not know it, and some filters of system calls forbid it.
         if let Err(error @ (Errno::NOSYS | Errno::PERM)) = beneath::hold_root(Path::new("/")) {
             return Err(OpenError::Unsupported(error.into()));
         }
-        Ok(Self { reach: Reach::open(view), lanes: Lanes::new() })
+        Ok(Self { reach: Reach::open(view), lanes: Lanes::new(), hands })
     }
 
     fn make(
         &self,
         tool: &str,
         arguments: &Object,
-        cancel: &Cancel,
+        caller: Caller<'_>,
     ) -> Option<Result<ToolResult, Fault>> {
-        let (reach, lanes) = (&self.reach, &self.lanes);
+        let (reach, hands, cancel) = (&self.reach, self.hands, caller.cancel());
+        let changing = (hands, &self.lanes);
         let taking = |names: &[&str]| Arguments::new(arguments, names);
         Some(match tool {
             "read_file" | "read_text_file" => {
@@ -87,22 +91,27 @@ impl Filesystem {
                 taking(&["paths"]).and_then(|args| read::texts(reach, args, cancel))
             }
             "write_file" => {
-                taking(&["path", "content"]).and_then(|args| write::file(reach, lanes, args))
+                let taken = taking(&["path", "content"]);
+                taken.and_then(|args| write::file(reach, changing, args, caller))
             }
             "edit_file" => taking(&["path", "edits", "dryRun"])
-                .and_then(|args| edit::edit(reach, lanes, args, cancel)),
-            "create_directory" => taking(&["path"]).and_then(|args| write::directory(reach, args)),
+                .and_then(|args| edit::edit(reach, changing, args, caller)),
+            "create_directory" => {
+                taking(&["path"]).and_then(|args| write::directory(reach, hands, args, caller))
+            }
             "list_directory" => taking(&["path"]).and_then(|args| list::list(reach, args)),
             "list_directory_with_sizes" => taking(&["path", "sortBy"])
                 .and_then(|args| list::list_with_sizes(reach, args, cancel)),
             "directory_tree" => taking(&["path", "excludePatterns"])
                 .and_then(|args| find::tree(reach, args, cancel)),
             "move_file" => taking(&["source", "destination"])
-                .and_then(|args| entries::rename(reach, lanes, args, cancel)),
+                .and_then(|args| entries::change_name(reach, changing, args, caller)),
             "search_files" => taking(&["path", "pattern", "excludePatterns"])
                 .and_then(|args| find::search(reach, args, cancel)),
             "get_file_info" => taking(&["path"]).and_then(|args| list::info(reach, args)),
-            "delete_file" => taking(&["path"]).and_then(|args| entries::delete(reach, args)),
+            "delete_file" => {
+                taking(&["path"]).and_then(|args| entries::delete(reach, hands, args, caller))
+            }
             "list_allowed_directories" => taking(&[]).map(|_| list::allowed(reach)),
             _ => return None,
         })
@@ -122,9 +131,9 @@ impl Tools for Filesystem {
         &self,
         tool: &str,
         arguments: &Object,
-        cancel: &Cancel,
+        caller: Caller<'_>,
     ) -> Result<ToolResult, UnknownTool> {
-        let made = self.make(tool, arguments, cancel).ok_or(UnknownTool)?;
+        let made = self.make(tool, arguments, caller).ok_or(UnknownTool)?;
         Ok(made.unwrap_or_else(|fault| ToolResult::failed(fault.to_string())))
     }
 }

@@ -17,19 +17,20 @@
 //! - The filesystem server opens nothing by name: every access is beneath a directory handle that
 //!   was opened at the start, through no symbolic link and no magic link.
 //! - A file is replaced as a whole or not at all, and never written through a link or a hard link.
+//! - A server with [`Hands::Asking`](filesystem::Hands::Asking) changes nothing itself.
 //!
 //! # Example
 //!
 //! ```
-//! use ic_servers::filesystem::{Filesystem, View};
-//! use ic_servers::tools::{Cancel, Tools};
+//! use ic_servers::filesystem::{Filesystem, Hands, View};
+//! use ic_servers::tools::{Caller, Cancel, Tools};
 //! use ic_types::Object;
 //!
 //! let view = View::parse(r#"{"directories":[],"leaveOut":[],"only":null,"links":"refuse"}"#)?;
-//! let server = Filesystem::open(&view)?;
+//! let server = Filesystem::open(&view, Hands::Own)?;
 //! let mut arguments = Object::new();
 //! arguments.insert("path", "/etc/passwd");
-//! let result = server.call("read_file", &arguments, &Cancel::new())?;
+//! let result = server.call("read_file", &arguments, Caller::silent(&Cancel::new()))?;
 //! assert!(result.is_error(), "nothing is in an empty view");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Ends when the input ends, after the calls under way were answered, or when nobody reads the
-//! output any more. Does not know what any tool does, and asks the client for nothing.
+//! output any more. Does not know what any tool does; the client is asked only what a tool asks it.
 
 mod protocol;
+mod questions;
 mod queue;
 mod streams;
 
@@ -19,12 +20,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
-use ic_mcp::{Id, Line, Lines, Message, MessageFault, Outcome, Response, RpcError, code};
-use ic_types::JsonLimits;
+use ic_mcp::{
+    Id, Line, Lines, Message, MessageFault, Outcome, Response, RpcError, code, request_line,
+};
+use ic_types::{Json, JsonLimits, Object};
 use rustix::fd::BorrowedFd;
 
-use crate::tools::{Cancel, Tools};
+use crate::tools::{Ask, Caller, Cancel, NoAnswer, Tools};
 use protocol::{Call, Plan};
+use questions::Questions;
 use queue::{Limits, Queue, Workers};
 use streams::{Output, Ready};
 
@@ -66,6 +70,7 @@ pub fn serve(
         output: Output::new(output),
         queue: Queue::new(QUEUE_LIMITS),
         flights: Mutex::new(HashMap::new()),
+        questions: Questions::new(),
         is_over: AtomicBool::new(false),
     };
     let read = thread::scope(|scope| {
@@ -73,6 +78,8 @@ pub fn serve(
         if !matches!(read, Ok(Ended::InputClosed)) {
             service.cancel_all();
         }
+        // Nothing more is read, so nobody who asked is answered any more.
+        service.questions.close();
         service.queue.close();
         read
     });
@@ -90,6 +97,8 @@ struct Service<'a> {
     queue: Queue<Job>,
     /// The calls that were not answered yet.
     flights: Mutex<HashMap<Id, Cancel>>,
+    /// What the client was asked.
+    questions: Questions,
     /// Nobody would read what is still to come.
     is_over: AtomicBool,
 }
@@ -155,8 +164,7 @@ impl Service<'_> {
                     self.cancel(&id);
                 }
             }
-            // We ask for nothing, so nothing can be an answer to us.
-            Ok(Message::Response(_)) => {}
+            Ok(Message::Response(response)) => self.questions.answer(response),
             Err(fault) => self.refuse(fault),
         }
     }
@@ -191,7 +199,8 @@ impl Service<'_> {
                 if worker.spawn_scoped(scope, || self.work()).is_err() {
                     // A machine without a thread to spare is served one call at a time.
                     if let Some(job) = self.queue.no_worker() {
-                        self.make(job);
+                        // This thread is the one that would read the answer to a question.
+                        self.make(job, None);
                     }
                 }
             }
@@ -200,18 +209,22 @@ impl Service<'_> {
 
     fn work(&self) {
         while let Some(job) = self.queue.next() {
-            self.make(job);
+            self.make(job, Some(self));
         }
     }
 
-    fn make(&self, job: Job) {
+    fn make(&self, job: Job, asking: Option<&dyn Ask>) {
         let Job { id, call, cancel, n_bytes } = job;
         let Call { tool, arguments, era } = call;
+        let caller = match asking {
+            Some(asking) => Caller::new(&cancel, asking),
+            None => Caller::silent(&cancel),
+        };
         let outcome = if cancel.is_cancelled() {
             Ok(None)
         } else {
             // A mistake in one tool must not take the answers of the other calls with it.
-            catch_unwind(AssertUnwindSafe(|| self.tools.call(&tool, &arguments, &cancel))).map(Some)
+            catch_unwind(AssertUnwindSafe(|| self.tools.call(&tool, &arguments, caller))).map(Some)
         };
         let outcome = match outcome {
             Ok(None) => None,
@@ -243,10 +256,14 @@ impl Service<'_> {
     }
 
     fn answer(&self, id: Option<Id>, outcome: Outcome) {
-        let line = Message::from(Response { id, outcome }).to_line();
-        if self.output.write(&line).is_err() {
+        self.write(&Message::from(Response { id, outcome }).to_line());
+    }
+
+    fn write(&self, line: &str) {
+        if self.output.write(line).is_err() {
             self.is_over.store(true, Ordering::Relaxed);
             self.cancel_all();
+            self.questions.close();
         }
     }
 
@@ -259,5 +276,14 @@ impl Service<'_> {
 
     fn flights(&self) -> MutexGuard<'_, HashMap<Id, Cancel>> {
         self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ask for Service<'_> {
+    fn ask(&self, method: &str, params: &Object) -> Result<Outcome, NoAnswer> {
+        let (number, answer) = self.questions.put()?;
+        let line = request_line(&Id::number(number), method, |out| Json::write_object(out, params));
+        self.write(&line);
+        answer.recv().map_err(|_| NoAnswer)
     }
 }

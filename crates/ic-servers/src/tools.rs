@@ -2,9 +2,11 @@
 //!
 //! Knows nothing of streams, nor of what any tool does.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ic_mcp::Outcome;
 use ic_types::{Json, Object};
 
 /// A server's tools.
@@ -18,12 +20,13 @@ pub trait Tools: Sync {
     /// Makes one call.
     ///
     /// Several calls run at once. What goes wrong with a call is part of its result, since the model
-    /// is to read it. A call that takes long looks at `cancel`, and may then return anything.
+    /// is to read it. A call that takes long looks whether it was cancelled, and may then return
+    /// anything.
     fn call(
         &self,
         tool: &str,
         arguments: &Object,
-        cancel: &Cancel,
+        caller: Caller<'_>,
     ) -> Result<ToolResult, UnknownTool>;
 }
 
@@ -109,6 +112,24 @@ pub enum Content {
 /// Whether whoever asked has lost interest.
 #[derive(Clone, Debug)]
 pub struct Cancel(Arc<AtomicBool>);
+
+/// Whoever made a call: can lose interest, and can perhaps be asked something in turn.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    cancel: &'a Cancel,
+    asking: Option<&'a dyn Ask>,
+}
+
+/// A way to ask whoever calls.
+pub trait Ask: Sync {
+    /// Asks, and waits for the answer.
+    fn ask(&self, method: &str, params: &Object) -> Result<Outcome, NoAnswer>;
+}
+
+/// Nobody answers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("whoever made the call cannot be asked")]
+pub struct NoAnswer;
 
 // === impl Tool ===
 
@@ -221,5 +242,35 @@ impl Cancel {
     /// Returns whether somebody said so.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+// === impl Caller ===
+
+impl<'a> Caller<'a> {
+    /// Makes a caller that can be asked.
+    pub fn new(cancel: &'a Cancel, asking: &'a dyn Ask) -> Self {
+        Self { cancel, asking: Some(asking) }
+    }
+
+    /// Makes a caller that answers nothing.
+    pub fn silent(cancel: &'a Cancel) -> Self {
+        Self { cancel, asking: None }
+    }
+
+    /// Returns whether it has lost interest.
+    pub fn cancel(&self) -> &'a Cancel {
+        self.cancel
+    }
+
+    /// Asks it, and waits for the answer.
+    pub fn ask(&self, method: &str, params: &Object) -> Result<Outcome, NoAnswer> {
+        self.asking.ok_or(NoAnswer)?.ask(method, params)
+    }
+}
+
+impl fmt::Debug for Caller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").field("cancel", self.cancel).finish_non_exhaustive()
     }
 }

@@ -234,7 +234,7 @@ fn caged(rung: Rung, place: &Path) -> Hold {
         hidden: Vec::new(),
         links: Vec::new(),
         home: PathBuf::from("/home/bench"),
-        scratch: place.to_owned(),
+        scratch: Some(place.to_owned()),
         network: Network::None,
         unix_sockets: false,
         limits: Limits::SERVER,

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ic_audit::Recorded;
 use ic_confine::{Access, Confinement};
 use ic_policy::Permit;
 use ic_resolve::RealDisk;
@@ -64,7 +65,8 @@ impl Broker {
             let reason = unseen(server, lacking);
             return Err(refused(RefusalKind::Confinement, RULE, reason));
         }
-        let one_shot = OneShot::plan(&judged, &self.judge.bounds, &RealDisk)
+        let tool = permit.call().tool().as_str();
+        let one_shot = OneShot::plan(tool, &judged, &self.judge.bounds, &RealDisk)
             .map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
         match server.start_once(&one_shot, cancel).await {
             Ok(errand) => Ok(Service::Errand(Box::new(errand))),
@@ -109,6 +111,16 @@ impl Service {
         match self {
             Self::Standing(live) => &live.connection,
             Self::Errand(errand) => &errand.connection,
+        }
+    }
+
+    /// Lets a server that was started for this call ask for what the call changes.
+    ///
+    /// SECURITY: nothing is carried out before this, and there is no proof before the record.
+    pub(super) fn warrant(&self, recorded: &Recorded) {
+        match self {
+            Self::Standing(_) => {}
+            Self::Errand(errand) => errand.warrant(recorded),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Whatever comes in is untrusted. A request of the server's is answered here, from what was laid
 //! down before, or refused; nothing it sends reaches a person or a model but the answers to calls,
-//! progress of calls that run, and log messages. How the server was started is not known here.
+//! progress of calls that run, and log messages. The one deed that a server may ask for is `deeds`'
+//! business. How the server was started is not known here.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +15,14 @@ use ic_mcp::{
     Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Response, RpcError, code,
     meta, notification_line, request_line,
 };
+use ic_servers::filesystem::DEED_METHOD;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::deeds::Deeds;
 use crate::locked;
 
 /// The longest line that a server may send.
@@ -180,6 +183,12 @@ impl Connection {
         self.outbox.send(notification_line(method, params)).await.map_err(|_| self.why_over())
     }
 
+    /// Answers a request of the server's.
+    pub(super) async fn reply(&self, response: Response) {
+        // A connection that is over needs no answer.
+        self.outbox.send(Message::from(response).to_line()).await.ok();
+    }
+
     /// Tells the server something, unless it does not read.
     pub(crate) fn try_tell(&self, method: &str, params: &Object) {
         self.outbox.try_send(notification_line(method, params)).ok();
@@ -276,6 +285,8 @@ pub(crate) struct Inbox {
     news: mpsc::Sender<News>,
     /// What may be.
     logs: mpsc::Sender<News>,
+    /// What the server may have carried out.
+    deeds: Option<Arc<Deeds>>,
     strikes: u32,
     chatter: u32,
     chatter_bytes: usize,
@@ -313,11 +324,17 @@ impl Inbox {
             roots,
             news,
             logs,
+            deeds: None,
             strikes: 0,
             chatter: 0,
             chatter_bytes: 0,
             chatter_since,
         }
+    }
+
+    /// Lets the server ask for what it may have carried out.
+    pub(super) fn with_deeds(self, deeds: Option<Arc<Deeds>>) -> Self {
+        Self { deeds, ..self }
     }
 
     /// Takes in one line.
@@ -335,6 +352,9 @@ impl Inbox {
                 }
             }
             Ok(Message::Request(request)) => {
+                if let (Some(deeds), DEED_METHOD) = (&self.deeds, request.method.as_str()) {
+                    return deeds.begin(request, line.len(), &self.connection);
+                }
                 self.count_chatter(line.len())?;
                 let outcome = self.asked(&request.method);
                 let line = Message::from(Response { id: Some(request.id), outcome }).to_line();

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use ic_audit::Recorded;
 use ic_confine::Confinement;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
+use super::deeds::Deeds;
 use super::{START_MAX, Server, handshake, process};
 use crate::one_shot::OneShot;
 
@@ -21,6 +23,7 @@ use crate::one_shot::OneShot;
 pub(crate) struct Errand {
     pub(crate) connection: Arc<Connection>,
     running: process::Running,
+    deeds: Arc<Deeds>,
     tasks: TaskTracker,
     slot: OwnedSemaphorePermit,
 }
@@ -56,10 +59,13 @@ impl Server {
                 server.news(news);
             }
         };
-        let started = process::start(&self.host(), &spec, tell).map_err(failed)?;
-        let process::Started { running, connection, doors: _ } = started;
         let tasks = self.yard.tasks.clone();
-        let errand = Errand { connection, running, tasks, slot };
+        let view = one_shot.view.clone();
+        let deeds = Arc::new(Deeds::new(view, self.recipe.confinement(), tasks.clone()));
+        let host = process::Host { deeds: Some(Arc::clone(&deeds)), ..self.host() };
+        let started = process::start(&host, &spec, tell).map_err(failed)?;
+        let process::Started { running, connection, doors: _ } = started;
+        let errand = Errand { connection, running, deeds, tasks, slot };
         let meeting = handshake::meet(&errand.connection, &self.yard.stop, START_MAX);
         match cancel.run_until_cancelled(meeting).await {
             Some(Ok(_)) => Ok(errand),
@@ -83,8 +89,14 @@ impl Errand {
         self.running.confinement()
     }
 
+    /// Lets the server ask for the deed of its call.
+    pub(crate) fn warrant(&self, recorded: &Recorded) {
+        self.deeds.warrant(recorded);
+    }
+
     /// Ends the server; its place is free for another one when it is gone.
     pub(crate) fn end(self, why: &str) {
+        self.deeds.close();
         self.connection.end(why);
         let Self { running, slot, tasks, .. } = self;
         tasks.spawn(async move {

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use super::ServerNews;
 use super::connection::{Connection, Inbox, LINE_BYTES_MAX, Misbehaved, News};
+use super::deeds::Deeds;
 use crate::locked;
 
 /// How many of a server's last words are kept.
@@ -45,6 +46,8 @@ pub(crate) struct Host<'a> {
     pub(crate) roots: &'a Json,
     /// Where the tasks that carry its messages run.
     pub(crate) tasks: &'a TaskTracker,
+    /// What it may have carried out, if it runs for one call.
+    pub(crate) deeds: Option<Arc<Deeds>>,
 }
 
 /// A process that was started, and what leads to it.
@@ -99,7 +102,8 @@ pub(crate) fn start(
     let (connection, outgoing) = Connection::new(host.name.clone());
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
-    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs);
+    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
+        .with_deeds(host.deeds.clone());
     let words = Arc::new(Mutex::new(VecDeque::new()));
     host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
     host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));

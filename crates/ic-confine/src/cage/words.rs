@@ -30,7 +30,9 @@ impl CageSpec {
             words.extend(values.iter().map(|value| (*value).to_owned()));
         };
         say(HOME, &[self.home.as_os_str()]);
-        say(SCRATCH, &[self.scratch.as_os_str()]);
+        if let Some(scratch) = &self.scratch {
+            say(SCRATCH, &[scratch.as_os_str()]);
+        }
         for Seen { path, access } in &self.seen {
             match access {
                 Access::Read => say(READ, &[path.as_os_str()]),
@@ -91,7 +93,7 @@ impl CageSpec {
                 _ => return None,
             }
         }
-        let (home, scratch, limits) = (home?, scratch?, limits?);
+        let (home, limits) = (home?, limits?);
         Some(Self { seen, hidden, links, home, scratch, network, unix_sockets, limits })
     }
 }
@@ -135,7 +137,7 @@ mod tests {
             hidden: vec!["/data/end/.env".into()],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
             home: "/home/ada".into(),
-            scratch: "/s".into(),
+            scratch: Some("/s".into()),
             network: Network::Doors {
                 ports: vec![80, 443],
                 addresses: vec!["127.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
@@ -158,6 +160,7 @@ mod tests {
     fn a_cage_is_read_as_it_was_written() {
         check(&spec());
         check(&CageSpec { network: Network::None, unix_sockets: false, ..spec() });
+        check(&CageSpec { scratch: None, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
     }
 

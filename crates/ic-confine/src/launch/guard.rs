@@ -264,7 +264,11 @@ fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
     let is_heavy = || match cage.rung {
         Rung::Namespaces | Rung::Bubblewrap => false,
         // What is the cage's own is on the host's disk.
-        Rung::Landlock => weight::exceeds(&cage.spec.scratch, limits.scratch_bytes_max),
+        Rung::Landlock => cage
+            .spec
+            .scratch
+            .as_ref()
+            .is_some_and(|scratch| weight::exceeds(scratch, limits.scratch_bytes_max)),
     };
     u64::from(limits.tasks_max) + OURS < n_tasks
         || limits.memory_bytes_max.saturating_mul(2) < n_bytes

@@ -30,7 +30,10 @@ impl Caged {
         }
         let (home, temporary) = match rung {
             Rung::Namespaces | Rung::Bubblewrap => (cage.home.clone(), PathBuf::from("/tmp")),
-            Rung::Landlock => (cage.scratch.clone(), cage.scratch.clone()),
+            Rung::Landlock => {
+                let place = cage.scratch.clone().unwrap_or_else(|| PathBuf::from("/"));
+                (place.clone(), place)
+            }
         };
         let directory = spec.directory.clone().unwrap_or_else(|| home.clone());
         if !directory.is_absolute() {

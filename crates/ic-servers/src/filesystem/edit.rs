@@ -3,22 +3,21 @@
 //! The line breaks of a file stay what they are: in a file that ends its lines in the way of DOS, a
 //! passage may be written with either.
 
-use rustix::fs::Stat;
+use std::borrow::Cow;
 
 use super::arguments::Arguments;
-use super::beneath;
+use super::deed::{Deed, EDITING, Hands, Known};
 use super::diff;
 use super::fault::Fault;
 use super::lanes::Lanes;
-use super::reach::{Place, Reach};
+use super::reach::Reach;
 use super::read::{File, Part};
 use super::show;
 use super::view::Rights;
-use super::write::{self, Existing};
-use crate::tools::{Cancel, ToolResult};
+use crate::tools::{Caller, Cancel, ToolResult};
 
 /// The longest file that is edited; a difference of longer ones would cost too much.
-const BYTES_MAX: usize = 8 << 20;
+pub(super) const BYTES_MAX: usize = 8 << 20;
 
 /// A passage and what takes its place.
 struct Edit<'a> {
@@ -29,14 +28,15 @@ struct Edit<'a> {
 /// Replaces passages of a file, or only says what would be replaced.
 pub(super) fn edit(
     reach: &Reach,
-    lanes: &Lanes,
+    (hands, lanes): (Hands, &Lanes),
     arguments: Arguments<'_>,
-    cancel: &Cancel,
+    caller: Caller<'_>,
 ) -> Result<ToolResult, Fault> {
+    let cancel = caller.cancel();
     let path = arguments.text("path")?;
     let edits = edits(arguments)?;
     let is_dry_run = arguments.flag("dryRun")?;
-    let needed = if is_dry_run { Rights::READ } else { Rights::READ.and(Rights::WRITE) };
+    let needed = if is_dry_run { Rights::READ } else { EDITING };
     let reached = reach.reach(path, needed)?;
     // From here on until the file is replaced, so that no edit of ours is lost.
     let _lane = lanes.enter(&reached.path);
@@ -49,10 +49,9 @@ pub(super) fn edit(
         return Ok(ToolResult::text("Nothing changes"));
     }
     if !is_dry_run {
-        let place = reached.into_place()?;
-        let old = write::old_file(&place)?;
-        check_untouched(&place, &file.stat, old.as_ref())?;
-        write::put(&place, after.as_bytes(), old.as_ref(), Existing::Replace)?;
+        let (path, known) = (reached.path.clone(), Known::of(&file.stat));
+        let deed = Deed::Edit { path, content: Cow::Owned(after), known };
+        hands.carry_out(&deed, reach, caller)?;
     }
     Ok(ToolResult::text(difference))
 }
@@ -122,18 +121,6 @@ fn is_dos(text: &str) -> bool {
         previous = Some(byte);
     }
     has_breaks
-}
-
-/// Checks that the file is still the one that was read.
-fn check_untouched(place: &Place, read: &Stat, now: Option<&Stat>) -> Result<(), Fault> {
-    let of = |stat: &Stat| {
-        let changed = (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
-        (stat.st_dev, stat.st_ino, beneath::size(stat), changed)
-    };
-    match now {
-        Some(now) if of(now) == of(read) => Ok(()),
-        Some(_) | None => Err(Fault::Overtaken { path: place.path.clone() }),
-    }
 }
 
 #[cfg(test)]

@@ -3,26 +3,56 @@
 //! A link is removed or moved itself, never what it leads to, and nothing is ever replaced.
 
 use ic_resolve::Kind;
+use ic_types::CanonicalPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::arguments::Arguments;
 use super::beneath;
+use super::deed::{Deed, Hands, MOVING};
 use super::fault::Fault;
 use super::lanes::Lanes;
 use super::reach::{Place, Reach};
 use super::show;
 use super::view::Rights;
 use super::write::{self, Existing};
-use crate::tools::{Cancel, ToolResult};
+use crate::tools::{Caller, Cancel, ToolResult};
 
 /// How much is copied at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Removes a file, or a link.
-pub(super) fn delete(reach: &Reach, arguments: Arguments<'_>) -> Result<ToolResult, Fault> {
-    let place = reach.place(arguments.text("path")?, Rights::DELETE)?;
+pub(super) fn delete(
+    reach: &Reach,
+    hands: Hands,
+    arguments: Arguments<'_>,
+    caller: Caller<'_>,
+) -> Result<ToolResult, Fault> {
+    let path = reach.find_entry(arguments.text("path")?, Rights::DELETE)?;
+    let shown = show::path(path.as_path());
+    hands.carry_out(&Deed::Remove { path }, reach, caller)?;
+    Ok(ToolResult::text(format!("Removed {shown}")))
+}
+
+/// Gives a file or directory another name; what has that name already stays.
+pub(super) fn change_name(
+    reach: &Reach,
+    (hands, lanes): (Hands, &Lanes),
+    arguments: Arguments<'_>,
+    caller: Caller<'_>,
+) -> Result<ToolResult, Fault> {
+    let (from, to) = (arguments.text("source")?, arguments.text("destination")?);
+    let (from, to) = (reach.find_entry(from, MOVING)?, reach.find_entry(to, Rights::WRITE)?);
+    let _lane = lanes.enter(&from);
+    let shown = (show::path(from.as_path()), show::path(to.as_path()));
+    hands.carry_out(&Deed::Move { from, to }, reach, caller)?;
+    Ok(ToolResult::text(format!("Moved {} to {}", shown.0, shown.1)))
+}
+
+/// Removes the entry at `path`.
+pub(super) fn remove(reach: &Reach, path: &CanonicalPath) -> Result<(), Fault> {
+    let place = reach.place(path, Rights::DELETE)?;
     match place.look()?.as_ref().map(beneath::kind) {
         None => return Err(Fault::Missing { path: place.path }),
         Some(is @ Kind::Directory) => {
@@ -32,35 +62,30 @@ pub(super) fn delete(reach: &Reach, arguments: Arguments<'_>) -> Result<ToolResu
         Some(Kind::File | Kind::Link | Kind::Other) => {}
     }
     rustix::fs::unlinkat(&place.parent, &place.name, AtFlags::empty())
-        .map_err(|error| place.fault("remove", error))?;
-    Ok(ToolResult::text(format!("Removed {}", show::path(place.path.as_path()))))
+        .map_err(|error| place.fault("remove", error))
 }
 
-/// Gives a file or directory another name; what has that name already stays.
+/// Gives the entry at `from` the name `to`.
 pub(super) fn rename(
     reach: &Reach,
-    lanes: &Lanes,
-    arguments: Arguments<'_>,
+    from: &CanonicalPath,
+    to: &CanonicalPath,
     cancel: &Cancel,
-) -> Result<ToolResult, Fault> {
-    let (from, to) = (arguments.text("source")?, arguments.text("destination")?);
-    let from = reach.place(from, Rights::READ.and(Rights::DELETE))?;
+) -> Result<(), Fault> {
+    let from = reach.place(from, MOVING)?;
     let to = reach.place(to, Rights::WRITE)?;
     let Some(stat) = from.look()? else { return Err(Fault::Missing { path: from.path }) };
     if to.path != from.path && to.path.is_within(&from.path) {
         return Err(Fault::argument("destination", "lies in what is to be moved"));
     }
-    let _lane = lanes.enter(&from.path);
     // SECURITY: without this a move would remove whatever is at the destination.
     let flags = RenameFlags::NOREPLACE;
     match rustix::fs::renameat_with(&from.parent, &from.name, &to.parent, &to.name, flags) {
-        Ok(()) => {}
-        Err(Errno::XDEV) => carry(&from, &to, &stat, cancel)?,
-        Err(error @ Errno::EXIST) => return Err(to.fault("move to", error)),
-        Err(error) => return Err(from.fault("move", error)),
+        Ok(()) => Ok(()),
+        Err(Errno::XDEV) => carry(&from, &to, &stat, cancel),
+        Err(error @ Errno::EXIST) => Err(to.fault("move to", error)),
+        Err(error) => Err(from.fault("move", error)),
     }
-    let (from, to) = (show::path(from.path.as_path()), show::path(to.path.as_path()));
-    Ok(ToolResult::text(format!("Moved {from} to {to}")))
 }
 
 /// Moves a file to another file system: copies it, then removes it.

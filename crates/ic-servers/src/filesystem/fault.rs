@@ -68,6 +68,9 @@ pub(super) enum Fault {
     System { doing: &'static str, path: CanonicalPath, source: io::Error },
     #[error("the call was cancelled")]
     Cancelled,
+    /// In the words of whoever carried the change out for us.
+    #[error("{text}")]
+    Told { text: String },
 }
 
 impl Fault {

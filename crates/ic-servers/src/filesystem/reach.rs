@@ -88,15 +88,37 @@ impl Reach {
 
     /// Reaches what `text` leads to.
     pub(super) fn reach(&self, text: &str, needed: Rights) -> Result<Reached<'_>, Fault> {
-        let path = self.resolve(text, Last::Follow)?;
-        self.cover(text, path, needed)
+        self.at(&self.find(text, needed)?, needed)
     }
 
-    /// Reaches the entry that `text` names, to move it or remove it, or to put something there.
-    pub(super) fn place(&self, text: &str, needed: Rights) -> Result<Place, Fault> {
+    /// Finds out where `text` leads, and whether that is in the view.
+    pub(super) fn find(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
+        let path = self.resolve(text, Last::Follow)?;
+        self.cover(text, &path, needed).map(|_| path)
+    }
+
+    /// Finds the entry that `text` names, to move it or remove it, or to put something there.
+    pub(super) fn find_entry(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
         let last = if ends_in_directory(text) { Last::Follow } else { Last::Keep };
         let path = self.resolve(text, last)?;
-        let reached = self.cover(text, path.clone(), needed)?;
+        self.cover(text, &path, needed).map(|_| path)
+    }
+
+    /// Reaches what is at `path`.
+    pub(super) fn at(&self, path: &CanonicalPath, needed: Rights) -> Result<Reached<'_>, Fault> {
+        let opened = self.cover(&path.to_string(), path, needed)?;
+        let handle = self.handle(opened, path)?;
+        let relative = path.as_path().strip_prefix(opened.path.as_path());
+        let Ok(relative) = relative.map(Path::to_owned) else {
+            return Err(Fault::Outside { text: path.to_string() });
+        };
+        Ok(Reached { handle, path: path.clone(), relative, links: self.links })
+    }
+
+    /// Reaches the entry at `path`, whatever is there.
+    pub(super) fn place(&self, path: &CanonicalPath, needed: Rights) -> Result<Place, Fault> {
+        let reached = self.at(path, needed)?;
+        let path = path.clone();
         if self.leave_out.iter().any(|out| out.is_within(&path)) {
             return Err(Fault::AboveLeftOut { path });
         }
@@ -143,7 +165,7 @@ impl Reach {
     }
 
     /// Finds the directory that decides about `path`, and asks it.
-    fn cover(&self, text: &str, path: CanonicalPath, needed: Rights) -> Result<Reached<'_>, Fault> {
+    fn cover(&self, text: &str, path: &CanonicalPath, needed: Rights) -> Result<&Opened, Fault> {
         let containing = self.directories.iter().filter(|opened| path.is_within(&opened.path));
         let Some(opened) = containing.max_by_key(|opened| opened.path.components().count()) else {
             return Err(Fault::Outside { text: text.to_owned() });
@@ -151,28 +173,30 @@ impl Reach {
         // A directory that was named although it lies beneath something left out is not left out.
         let counts = |out: &&CanonicalPath| opened.path == **out || !opened.path.is_within(out);
         if self.leave_out.iter().filter(counts).any(|out| path.is_within(out)) {
-            return Err(Fault::LeftOut { path });
+            return Err(Fault::LeftOut { path: path.clone() });
         }
-        match opened.rights.lacks(needed).and(self.listed(text, &path)?.lacks(needed)) {
-            Rights::NONE => {}
-            lacking => return Err(Fault::NoRight { path, lacking }),
+        match opened.rights.lacks(needed).and(self.listed(text, path)?.lacks(needed)) {
+            Rights::NONE => Ok(opened),
+            lacking => Err(Fault::NoRight { path: path.clone(), lacking }),
         }
-        let handle = match &opened.handle {
-            Ok(handle) => handle,
-            // Made for one call, and what that is about is not there.
+    }
+
+    fn handle<'a>(&self, opened: &'a Opened, path: &CanonicalPath) -> Result<&'a OwnedFd, Fault> {
+        let path = path.clone();
+        match &opened.handle {
+            Ok(handle) => Ok(handle),
+            // Made for one call, and what that is about is not there, or is a link by now.
             Err(Errno::NOENT | Errno::NOTDIR) if self.only.is_some() => {
-                return Err(Fault::Missing { path });
+                Err(Fault::Missing { path })
+            }
+            Err(Errno::LOOP) if self.only.is_some() => {
+                Err(Fault::Changed { path, links: self.links })
             }
             Err(error) => {
                 let (directory, error) = (opened.path.clone(), std::io::Error::from(*error));
-                return Err(Fault::Unavailable { directory, reason: error.to_string() });
+                Err(Fault::Unavailable { directory, reason: error.to_string() })
             }
-        };
-        let relative = path.as_path().strip_prefix(opened.path.as_path());
-        let Ok(relative) = relative.map(Path::to_owned) else {
-            return Err(Fault::Outside { text: text.to_owned() });
-        };
-        Ok(Reached { handle, path, relative, links: self.links })
+        }
     }
 
     /// Returns the rights that the list of all that is reached gives to `path`.

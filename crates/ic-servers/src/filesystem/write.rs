@@ -8,23 +8,26 @@
 //! So whoever has the old file open, or by another hard link, keeps the old content, and a full disk
 //! leaves the old file as it was. Does not read what it replaces.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use ic_resolve::Kind;
+use ic_types::CanonicalPath;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::arguments::Arguments;
 use super::beneath;
+use super::deed::{Deed, EDITING, Hands, Known};
 use super::fault::Fault;
 use super::lanes::Lanes;
 use super::reach::{Place, Reach};
 use super::show;
 use super::view::Rights;
-use crate::tools::ToolResult;
+use crate::tools::{Caller, ToolResult};
 
 /// How every name of an unfinished file begins.
 pub(super) const TEMPORARY_PREFIX: &str = ".ironcurtain-tmp.";
@@ -39,21 +42,51 @@ const KEPT: Mode = Mode::from_raw_mode(0o777);
 /// Makes a file, or replaces what is in it.
 pub(super) fn file(
     reach: &Reach,
-    lanes: &Lanes,
+    (hands, lanes): (Hands, &Lanes),
     arguments: Arguments<'_>,
+    caller: Caller<'_>,
 ) -> Result<ToolResult, Fault> {
     let content = arguments.text("content")?;
-    let place = reach.reach(arguments.text("path")?, Rights::WRITE)?.into_place()?;
-    let _lane = lanes.enter(&place.path);
-    let old = old_file(&place)?;
-    put(&place, content.as_bytes(), old.as_ref(), Existing::Replace)?;
-    let path = show::path(place.path.as_path());
-    Ok(ToolResult::text(format!("Wrote {} bytes to {path}", content.len())))
+    let path = reach.find(arguments.text("path")?, Rights::WRITE)?;
+    let _lane = lanes.enter(&path);
+    let shown = show::path(path.as_path());
+    let deed = Deed::Write { path, content: Cow::Borrowed(content) };
+    hands.carry_out(&deed, reach, caller)?;
+    Ok(ToolResult::text(format!("Wrote {} bytes to {shown}", content.len())))
 }
 
 /// Makes a directory, and those above it that are missing.
-pub(super) fn directory(reach: &Reach, arguments: Arguments<'_>) -> Result<ToolResult, Fault> {
-    let reached = reach.reach(arguments.text("path")?, Rights::WRITE)?;
+pub(super) fn directory(
+    reach: &Reach,
+    hands: Hands,
+    arguments: Arguments<'_>,
+    caller: Caller<'_>,
+) -> Result<ToolResult, Fault> {
+    let path = reach.find(arguments.text("path")?, Rights::WRITE)?;
+    let shown = show::path(path.as_path());
+    hands.carry_out(&Deed::CreateDirectory { path }, reach, caller)?;
+    Ok(ToolResult::text(format!("The directory {shown} is there")))
+}
+
+/// Replaces what is in the file at `path`, if it is still the `known` one, or makes a file there.
+pub(super) fn replace(
+    reach: &Reach,
+    path: &CanonicalPath,
+    content: &[u8],
+    known: Option<&Known>,
+) -> Result<(), Fault> {
+    let needed = if known.is_some() { EDITING } else { Rights::WRITE };
+    let place = reach.at(path, needed)?.into_place()?;
+    let old = old_file(&place)?;
+    if known.is_some() && old.as_ref().map(Known::of).as_ref() != known {
+        return Err(Fault::Overtaken { path: place.path });
+    }
+    put(&place, content, old.as_ref(), Existing::Replace)
+}
+
+/// Makes the directory at `path`, and those above it that are missing.
+pub(super) fn make_directory(reach: &Reach, path: &CanonicalPath) -> Result<(), Fault> {
+    let reached = reach.at(path, Rights::WRITE)?;
     let failed = |error| reached.fault("make the directory", error);
     let (root, steps) = reached.steps();
     let mut at = beneath::hold_directory(root, Path::new("")).map_err(failed)?;
@@ -71,14 +104,14 @@ pub(super) fn directory(reach: &Reach, arguments: Arguments<'_>) -> Result<ToolR
             held => held.map_err(failed)?,
         };
     }
-    Ok(ToolResult::text(format!("The directory {} is there", show::path(reached.path.as_path()))))
+    Ok(())
 }
 
 /// Looks at the file that is to be replaced; `None` if there is none.
 ///
 /// Renaming asks for no right on the old file, so it is asked for here: what its owner made
 /// read-only stays.
-pub(super) fn old_file(place: &Place) -> Result<Option<Stat>, Fault> {
+fn old_file(place: &Place) -> Result<Option<Stat>, Fault> {
     let Some(stat) = place.look()? else { return Ok(None) };
     match beneath::kind(&stat) {
         Kind::File => {}
@@ -102,12 +135,7 @@ pub(super) enum Existing {
 }
 
 /// Puts a file of `content` at `place`, with the mode of the `old` one.
-pub(super) fn put(
-    place: &Place,
-    content: &[u8],
-    old: Option<&Stat>,
-    existing: Existing,
-) -> Result<(), Fault> {
+fn put(place: &Place, content: &[u8], old: Option<&Stat>, existing: Existing) -> Result<(), Fault> {
     put_with(place, old, existing, |file| write_all(file, content))
 }
 
@@ -255,7 +283,6 @@ mod tests {
 
     use super::super::view::{Links, View, ViewDirectory};
     use super::*;
-    use ic_types::CanonicalPath;
 
     #[test]
     fn a_file_that_does_not_get_its_name_is_removed() {
@@ -266,7 +293,8 @@ mod tests {
         let directories = vec![ViewDirectory { path, rights: Rights::ALL }];
         let view = View { directories, leave_out: Vec::new(), only: None, links: Links::Refuse };
         let reach = Reach::open(&view);
-        let place = reach.place(root.join("f.txt").to_str().unwrap(), Rights::WRITE).unwrap();
+        let path = CanonicalPath::new(root.join("f.txt")).unwrap();
+        let place = reach.place(&path, Rights::WRITE).unwrap();
         let kept = put(&place, b"new", None, Existing::Keep);
         assert!(matches!(kept, Err(Fault::Exists { .. })), "{kept:?}");
         let unfilled = put_with(&place, None, Existing::Replace, |_| Err(Errno::NOSPC));

@@ -4,7 +4,7 @@ use std::io::{Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 
 use ic_servers::filesystem::{Filesystem, Links, Rights};
-use ic_servers::tools::{Cancel, Tools};
+use ic_servers::tools::{Caller, Cancel, Tools};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ proptest! {
                 let arguments = arguments.iter().cloned().collect::<serde_json::Map<_, _>>();
                 let arguments = Value::from(arguments).to_string().replace("ROOT", &ground.text(""));
                 let arguments = serde_json::from_str(&arguments).unwrap();
-                let told = server.call(tool, &object(arguments), &Cancel::new());
+                let told = server.call(tool, &object(arguments), Caller::silent(&Cancel::new()));
                 let told = format!("{told:?}");
                 prop_assert!(!told.contains(crate::ground::SECRET), "{}", told);
             }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewPath};
-use ic_servers::tools::{Cancel, Content, Tools};
+use ic_servers::filesystem::{Filesystem, Hands, Links, Rights, View, ViewDirectory, ViewPath};
+use ic_servers::tools::{Caller, Cancel, Content, Tools};
 use ic_types::{CanonicalPath, Json, JsonLimits, Object};
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ impl Ground {
         leave_out: &[&str],
         links: Links,
     ) -> Filesystem {
-        Filesystem::open(&self.view(directories, leave_out, links)).unwrap()
+        Filesystem::open(&self.view(directories, leave_out, links), Hands::Own).unwrap()
     }
 
     /// Returns a server that sees `directories`, and of them only what lies in `only`.
@@ -112,12 +112,21 @@ impl Ground {
         only: &[(&str, Rights)],
         links: Links,
     ) -> Filesystem {
+        let view = View { links, ..self.view_of_only(directories, only) };
+        Filesystem::open(&view, Hands::Own).unwrap()
+    }
+
+    /// Returns a view of `directories`, and of them only what lies in `only`; links are refused.
+    pub(crate) fn view_of_only(
+        &self,
+        directories: &[(&str, Rights)],
+        only: &[(&str, Rights)],
+    ) -> View {
         let only = only
             .iter()
             .map(|(path, rights)| ViewPath { path: self.canonical(path), rights: *rights })
             .collect();
-        let view = self.view(directories, &[], links);
-        Filesystem::open(&View { only: Some(only), ..view }).unwrap()
+        View { only: Some(only), ..self.view(directories, &[], Links::Refuse) }
     }
 
     fn view(&self, directories: &[(&str, Rights)], leave_out: &[&str], links: Links) -> View {
@@ -146,7 +155,18 @@ pub(crate) fn call(server: &Filesystem, tool: &str, arguments: Value) -> Told {
 /// Makes a call with arguments that are ready.
 #[track_caller]
 pub(crate) fn call_with(server: &Filesystem, tool: &str, arguments: &Object) -> Told {
-    let result = server.call(tool, arguments, &Cancel::new()).unwrap();
+    call_of(server, tool, arguments, Caller::silent(&Cancel::new()))
+}
+
+/// Makes a call of a caller that may be asked something.
+#[track_caller]
+pub(crate) fn call_of(
+    server: &Filesystem,
+    tool: &str,
+    arguments: &Object,
+    caller: Caller<'_>,
+) -> Told {
+    let result = server.call(tool, arguments, caller).unwrap();
     let text: Vec<&str> = result
         .content()
         .iter()

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ic_servers::filesystem::{Links, Rights};
-use ic_servers::tools::{Cancel, Tools};
+use ic_servers::tools::{Caller, Cancel, Tools};
 use serde_json::{Value, json};
 
 use crate::ground::{Ground, done, object};
@@ -103,7 +103,7 @@ fn a_call_that_was_cancelled_stops() {
         ("read_multiple_files", json!({"paths": [file]})),
         ("edit_file", json!({"path": file, "edits": edits})),
     ] {
-        let result = server.call(tool, &object(arguments), &cancel).unwrap();
+        let result = server.call(tool, &object(arguments), Caller::silent(&cancel)).unwrap();
         assert!(result.is_error(), "{tool} went on");
     }
     assert_eq!(ground.read("in/0/f.txt"), "x");

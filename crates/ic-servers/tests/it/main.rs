@@ -13,6 +13,7 @@
 mod attacks;
 mod catalog;
 mod changing;
+mod deeds;
 mod disks;
 mod fuzz;
 mod ground;

@@ -1,7 +1,7 @@
 //! Reading files: text, parts of it, several at once, bytes.
 
 use ic_servers::filesystem::Links;
-use ic_servers::tools::{Cancel, Content, Tools};
+use ic_servers::tools::{Caller, Cancel, Content, Tools};
 use serde_json::json;
 
 use crate::ground::{BOTH, Ground, call, done, object, refused};
@@ -148,7 +148,11 @@ fn bytes_are_returned_by_what_the_name_says() {
     let ground = Ground::new();
     let server = ground.server(Links::Refuse);
     let read = |path: &str| {
-        let result = server.call("read_media_file", &object(json!({"path": path})), &Cancel::new());
+        let result = server.call(
+            "read_media_file",
+            &object(json!({"path": path})),
+            Caller::silent(&Cancel::new()),
+        );
         result.unwrap().content().to_vec()
     };
     let data = "AAEC".to_owned();
@@ -171,7 +175,7 @@ fn bytes_in_base64_stay_below_their_limit() {
     let server = ground.server(Links::Refuse);
     let path = ground.write("in/a.png", vec![7; 6_291_453]);
     let object = object(json!({"path": path}));
-    let result = server.call("read_media_file", &object, &Cancel::new()).unwrap();
+    let result = server.call("read_media_file", &object, Caller::silent(&Cancel::new())).unwrap();
     let [Content::Image { data, .. }] = result.content() else { panic!("no image") };
     assert!(data.len() < 8 << 20);
     let long = ground.write("in/b.png", vec![7; 6_291_454]);

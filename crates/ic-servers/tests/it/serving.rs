@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-use ic_servers::tools::{Cancel, Effect, Tool, ToolResult, Tools, UnknownTool, World};
+use ic_servers::tools::{Caller, Effect, Tool, ToolResult, Tools, UnknownTool, World};
 use ic_servers::{Ended, serve};
 use ic_types::{Json, Object};
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Tools for Fake {
         &self,
         tool: &str,
         arguments: &Object,
-        cancel: &Cancel,
+        caller: Caller<'_>,
     ) -> Result<ToolResult, UnknownTool> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
         match tool {
@@ -75,9 +75,16 @@ impl Tools for Fake {
             "until_cancelled" => {
                 self.waiting.lock().unwrap().0 += 1;
                 self.changed.notify_all();
-                while !cancel.is_cancelled() {
+                while !caller.cancel().is_cancelled() {
                     thread::yield_now();
                 }
+            }
+            "ask" => {
+                let text = match caller.ask("fake/question", arguments) {
+                    Ok(outcome) => format!("{outcome:?}"),
+                    Err(error) => error.to_string(),
+                };
+                return Ok(ToolResult::text(text));
             }
             "panic" => panic!("on purpose"),
             _ => return Err(UnknownTool),
@@ -341,4 +348,44 @@ fn a_tool_that_fails_badly_takes_nobody_along() {
         assert_eq!(ids(&answers), (0..20).collect::<Vec<_>>());
         assert_eq!(answers.iter().filter(|answer| answer["error"]["code"] == -32603).count(), 10);
     });
+}
+
+#[test]
+fn a_tool_asks_its_client_and_waits_for_the_answer() {
+    let fake = Fake::new();
+    Client::talk(&fake, |client| {
+        client.call(1, "ask", "one");
+        let asked = client.answer();
+        assert_eq!(asked["method"], "fake/question");
+        assert_eq!(asked["params"], json!({"text": "one"}));
+        // Neither what answers nothing, nor another call, is taken for the answer.
+        client.send(&json!({"jsonrpc": "2.0", "id": 77, "result": {"no": 1}}));
+        client.call(2, "echo", "between");
+        assert_eq!(client.answer()["id"], 2);
+        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"yes": 1}}));
+        let answer = client.answer();
+        assert_eq!(answer["id"], 1);
+        assert!(answer.to_string().contains("yes"), "{answer}");
+    });
+}
+
+#[test]
+fn a_question_that_nobody_answers_ends_with_the_input() {
+    let fake = Fake::new();
+    let ended = Client::talk(&fake, |client| {
+        for id in 0..20 {
+            client.call(id, "ask", "x");
+        }
+        client.end_input();
+        let rest = client.rest();
+        let (asked, answers): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|it| it.get("method").is_some());
+        assert!(asked.len() <= 8, "no more questions than workers");
+        assert_eq!(ids(&answers), (0..20).collect::<Vec<_>>());
+        for answer in answers {
+            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+            assert_eq!(text, "whoever made the call cannot be asked");
+        }
+    });
+    assert_eq!(ended, Ended::InputClosed);
 }

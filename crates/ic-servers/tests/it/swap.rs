@@ -6,15 +6,17 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use ic_servers::filesystem::{Filesystem, Links};
-use ic_types::Object;
+use ic_servers::filesystem::{Links, Rights};
+use ic_types::{Json, Object};
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::json;
 
-use crate::ground::{Ground, SECRET, call_with, object};
+use crate::deeds;
+use crate::ground::{Ground, SECRET, Told, call_with, object};
 
 /// Calls under each of the two ways to treat links; two tests make a hundred thousand.
 const N_CALLS: usize = 50_000;
@@ -22,15 +24,42 @@ const N_CALLERS: usize = 3;
 
 #[test]
 fn a_swapped_directory_leads_nowhere_when_links_are_refused() {
-    race(Links::Refuse);
+    race_for_one_server(Links::Refuse);
 }
 
 #[test]
 fn a_swapped_directory_leads_nowhere_when_links_are_followed() {
-    race(Links::Follow);
+    race_for_one_server(Links::Follow);
 }
 
-fn race(links: Links) {
+fn race_for_one_server(links: Links) {
+    let server = OnceLock::new();
+    race(|ground, tool, arguments| {
+        call_with(server.get_or_init(|| ground.server(links)), tool, arguments)
+    });
+}
+
+/// Each call has a server of its own that asks for what it changes, and what the server and whoever
+/// carries it out hold is the directory that is swapped.
+#[test]
+fn a_swapped_directory_leads_nowhere_when_a_deed_is_asked_for() {
+    race(|ground, tool, arguments| {
+        let named = arguments.iter().flat_map(|(name, value)| match (name, value) {
+            ("path" | "source" | "destination", Json::String(text)) => vec![text.clone()],
+            ("paths", Json::Array(all)) => {
+                all.iter().filter_map(Json::as_str).map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        });
+        let only: Vec<(String, Rights)> = named.map(|text| (text, Rights::ALL)).collect();
+        let only: Vec<(&str, Rights)> = only.iter().map(|(it, all)| (&**it, *all)).collect();
+        let held = [("in/d", Rights::ALL), ("in", Rights::ALL)];
+        deeds::call_once(&ground.view_of_only(&held, &only), tool, arguments)
+    });
+}
+
+/// Lets calls and swapping meet; `serve` makes a call.
+fn race(serve: impl Fn(&Ground, &str, &Object) -> Told + Sync) {
     let ground = Ground::in_memory();
     ground.write("in/d/secret.txt", "harmless");
     ground.write("in/secret.txt", "harmless");
@@ -40,19 +69,19 @@ fn race(links: Links) {
     ground.link("in/d-link", ground.path("out/sub"));
     ground.link("in/f-link", ground.path("out/secret.txt"));
     let before = state(&ground);
-    let server = ground.server(links);
     let calls = calls(&ground);
+    let serve = |tool: &str, arguments: &Object| serve(&ground, tool, arguments);
     let is_over = AtomicBool::new(false);
     let (n_done, n_refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         scope.spawn(|| swap(&ground, &is_over));
         let callers: Vec<_> = (0..N_CALLERS)
             .map(|caller| {
-                let (server, calls) = (&server, &calls);
+                let (serve, calls) = (&serve, &calls);
                 let (n_done, n_refused) = (&n_done, &n_refused);
                 scope.spawn(move || {
                     for n in (caller..N_CALLS).step_by(N_CALLERS) {
-                        let is_done = is_done(server, &calls[n % calls.len()]);
+                        let is_done = is_done(serve, &calls[n % calls.len()]);
                         let counter = if is_done { n_done } else { n_refused };
                         counter.fetch_add(1, Ordering::Relaxed);
                     }
@@ -125,8 +154,11 @@ fn calls(ground: &Ground) -> Vec<(&'static str, Object)> {
 }
 
 /// Makes a call; returns whether it was done. A secret in its answer is a panic.
-fn is_done(server: &Filesystem, (tool, arguments): &(&'static str, Object)) -> bool {
-    match call_with(server, tool, arguments) {
+fn is_done(
+    serve: impl Fn(&str, &Object) -> Told,
+    (tool, arguments): &(&'static str, Object),
+) -> bool {
+    match serve(tool, arguments) {
         Ok(text) => {
             // Of the outside, not even names may be told.
             assert!(!text.contains("only-outside"), "{tool}: {text}");

@@ -1,6 +1,8 @@
 //! What a view is, how it is written, and how its directories decide.
 
-use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewError, ViewPath};
+use ic_servers::filesystem::{
+    Filesystem, Hands, Links, Rights, View, ViewDirectory, ViewError, ViewPath,
+};
 use ic_types::{AbsolutePath, CanonicalPath};
 use serde_json::json;
 
@@ -95,7 +97,7 @@ fn directories_that_a_person_names_have_to_be_there() {
     let view = View::of_directories(&[path("link"), path("in"), path("in/../in")]).unwrap();
     assert_eq!(view.directories.len(), 1, "one directory under three names");
     assert_eq!(view.links, Links::Follow);
-    let server = Filesystem::open(&view).unwrap();
+    let server = Filesystem::open(&view, Hands::Own).unwrap();
     for name in ["link/f.txt", "in/f.txt"] {
         assert_eq!(done(&server, "read_file", json!({"path": ground.text(name)})), "x");
     }
@@ -147,10 +149,10 @@ fn server_call(
     tool: &str,
     arguments: serde_json::Value,
 ) -> Result<(), String> {
-    use ic_servers::tools::{Cancel, Content, Tools as _};
+    use ic_servers::tools::{Caller, Cancel, Content, Tools as _};
 
     let object = crate::ground::object(arguments);
-    let result = server.call(tool, &object, &Cancel::new()).unwrap();
+    let result = server.call(tool, &object, Caller::silent(&Cancel::new())).unwrap();
     match (result.is_error(), result.content()) {
         (true, [Content::Text(text)]) => Err(text.clone()),
         _ => Ok(()),

@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 
 use ic_home::Environment;
+use ic_servers::filesystem::Hands;
 use ic_servers::{Ended, Filesystem, Tools, View, serve};
 
 use crate::commands::Exit;
@@ -43,6 +44,9 @@ pub(crate) struct FilesystemArgs {
     /// rights, beyond which nothing is reached, and `links` is `refuse` or `follow`.
     #[arg(long, value_name = "JSON", group = "what")]
     view: Option<String>,
+    /// Change nothing, but ask the client to do it with the request `ironcurtain/deed`
+    #[arg(long, requires = "view")]
+    ask_for_changes: bool,
 }
 
 /// Runs the command.
@@ -53,7 +57,8 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match command {
         McpServerCommand::Filesystem(args) => {
-            let server = Filesystem::open(&view(&args, environment)?)?;
+            let hands = if args.ask_for_changes { Hands::Asking } else { Hands::Own };
+            let server = Filesystem::open(&view(&args, environment)?, hands)?;
             talk(&server, screen)
         }
         McpServerCommand::Git => Err(not_yet("git")),

@@ -8,6 +8,7 @@ mod attacks;
 mod doors;
 mod ends;
 mod limits;
+mod one_shots;
 mod views;
 
 use std::ffi::OsString;
@@ -102,8 +103,10 @@ impl Ground {
         // Where it is built, perhaps nobody else may look.
         let binary = place.path().join("ironcurtain");
         std::fs::copy(env!("CARGO_BIN_EXE_ironcurtain"), &binary).unwrap();
-        let attacks = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cages/attack.py");
-        std::fs::copy(attacks, place.path().join("attack.py")).unwrap();
+        let attacks = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cages");
+        for script in ["attack.py", "one_shot.py"] {
+            std::fs::copy(attacks.join(script), place.path().join(script)).unwrap();
+        }
         for name in [".", "home", "scratch", "seen", "seen/read", "seen/write", "other"] {
             std::fs::create_dir_all(place.path().join(name)).unwrap();
             if who == Who::Nobody {
@@ -144,7 +147,7 @@ impl Ground {
             hidden: Vec::new(),
             links: Vec::new(),
             home: self.path("home"),
-            scratch: self.path("scratch"),
+            scratch: Some(self.path("scratch")),
             network: Network::None,
             unix_sockets: false,
             limits: Limits::SERVER,

@@ -2,6 +2,8 @@
 //! holds exactly what was judged, and ends with the call.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -100,6 +102,53 @@ fn a_directory_that_a_rule_opens_is_served_by_the_server_that_runs() {
     proxy.finish();
 }
 
+/// What is changed is changed by us, and looks as if the server had done it.
+#[test]
+fn modes_links_and_directories_are_kept_and_long_files_are_edited() {
+    for (rung, rig) in Rig::on_every_rung() {
+        rig.place.write("outside/private.txt", "old");
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(rig.place.path("outside/private.txt"), private).unwrap();
+        rig.place.write("outside/d/deep/x.txt", "x");
+        rig.place.link("outside/link", "d");
+        rig.place.write("outside/long.txt", "\u{1}\u{1}\u{1}\n".repeat((5 << 18) - 1) + "end");
+        rig.place.dir("elsewhere");
+        let mut proxy = rig.start();
+        let mut call =
+            |tool: &str, arguments: Value| proxy.call(&format!("filesystem__{tool}"), &arguments);
+        let private = rig.text("outside/private.txt");
+        call("write_file", json!({"path": private, "content": "new"})).good();
+        let mode = fs::metadata(&private).unwrap().permissions().mode();
+        assert_eq!((rig.read("outside/private.txt").as_str(), mode & 0o7777), ("new", 0o600));
+        for (from, to) in [("outside/d", "elsewhere/d"), ("outside/link", "elsewhere/link")] {
+            let moved = json!({"source": rig.text(from), "destination": rig.text(to)});
+            call("move_file", moved).good();
+        }
+        assert_eq!(rig.read("elsewhere/d/deep/x.txt"), "x");
+        assert_eq!(fs::read_link(rig.place.path("elsewhere/link")).unwrap(), Path::new("d"));
+        let edits = json!([{"oldText": "end", "newText": "END"}]);
+        let long = rig.text("outside/long.txt");
+        call("edit_file", json!({"path": long, "edits": edits})).good();
+        assert!(rig.read("outside/long.txt").ends_with("\u{1}\nEND"), "{rung}");
+        // What fails, fails with the words of the tool.
+        let told = call("delete_file", json!({"path": rig.text("elsewhere/d")})).bad();
+        assert!(told.ends_with("is a directory; only files and links are removed"), "{told}");
+        let new = rig.text("outside/none/x.txt");
+        let told = call("write_file", json!({"path": new, "content": "x"})).bad();
+        assert!(told.contains("make it with `create_directory` first"), "{told}");
+        let taken = json!({"source": private, "destination": rig.text("elsewhere/d")});
+        let told = call("move_file", taken).bad();
+        assert!(told.ends_with("exists already; nothing was changed"), "{told}");
+        proxy.finish();
+        assert!(names(&rig, "outside").iter().all(|name| !name.contains("tmp")), "{rung}");
+    }
+}
+
+fn names(rig: &Rig, relative: &str) -> Vec<String> {
+    let entries = fs::read_dir(rig.place.path(relative)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
 /// The long-lived server still holds the directory that is gone.
 #[test]
 fn a_directory_that_was_made_anew_is_another_one() {
@@ -150,9 +199,21 @@ fn a_directory_that_is_swapped_for_a_link_leads_nowhere() {
                 let read = json!({"path": rig.text(&format!("work/d/{n}.txt"))});
                 let new = rig.text(&format!("work/d/{n}.new"));
                 let write = json!({"path": new, "content": "x"});
+                let old = rig.text(&format!("work/d/{n}.txt"));
+                let made = json!({"path": rig.text(&format!("work/d/{n}.made/deep"))});
+                let edits = json!([{"oldText": SECRET, "newText": "x"}]);
+                let moved = rig.text(&format!("work/d/{n}.moved"));
+                // Something that would be seen in the other place, whichever it is.
+                let (tool, change) = match n % 4 {
+                    0 => ("delete_file", json!({"path": old})),
+                    1 => ("move_file", json!({"source": old, "destination": moved})),
+                    2 => ("create_directory", made),
+                    _ => ("edit_file", json!({"path": old, "edits": edits})),
+                };
                 let ids = [
                     proxy.ask_call("filesystem__read_text_file", &read),
                     proxy.ask_call("filesystem__write_file", &write),
+                    proxy.ask_call(&format!("filesystem__{tool}"), &change),
                 ];
                 for id in ids {
                     let text = proxy.answer(&id).text();
@@ -168,8 +229,10 @@ fn a_directory_that_is_swapped_for_a_link_leads_nowhere() {
         let read = json!({"path": rig.text(&format!("work/d/{N_CALLS}.txt"))});
         assert_eq!(proxy.call("filesystem__read_text_file", &read).good(), "fine");
         proxy.finish();
-        let names = fs::read_dir(rig.place.path("secret")).unwrap();
-        assert_eq!(names.count(), N_CALLS + 1, "{mode}: something was written there");
+        assert_eq!(names(&rig, "secret").len(), N_CALLS + 1, "{mode}: something was changed there");
+        for n in 0..=N_CALLS {
+            assert_eq!(rig.read(&format!("secret/{n}.txt")), SECRET, "{mode}");
+        }
     }
 }
 

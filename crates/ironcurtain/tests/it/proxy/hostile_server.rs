@@ -190,6 +190,7 @@ fn a_server_may_ask_for_the_roots_and_for_nothing_else() {
         ("ask-sampling", "sampling/createMessage"),
         ("ask-elicitation", "elicitation/create"),
         ("ask-tool", "tools/call"),
+        ("ask-deed", "ironcurtain/deed"),
         ("drowned-question", "elicitation/create"),
     ] {
         let told: Value = serde_json::from_str(&provoke(&mut proxy, what).good()).unwrap();
@@ -197,8 +198,13 @@ fn a_server_may_ask_for_the_roots_and_for_nothing_else() {
         rig.check_unharmed(&mut proxy, what);
     }
     // It is recorded beside what is going on; talk does not drown a question.
-    let requests =
-        ["sampling/createMessage", "elicitation/create", "tools/call", "elicitation/create"];
+    let requests = [
+        "sampling/createMessage",
+        "elicitation/create",
+        "tools/call",
+        "ironcurtain/deed",
+        "elicitation/create",
+    ];
     until("each question is recorded", || {
         let denied = rig.intents("deny").into_iter();
         let recorded: Vec<Value> = denied.map(|mut it| it["arguments"]["request"].take()).collect();
