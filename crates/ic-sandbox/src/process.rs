@@ -36,7 +36,7 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
         hidden: Vec::new(),
         links: Vec::new(),
         home: PathBuf::from("/home"),
-        scratch,
+        scratch: Some(scratch),
         network: Network::None,
         unix_sockets: false,
         limits: ic_confine::Limits {
