@@ -47,19 +47,9 @@ pub use server::{HandshakeError, Introduction};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ic_types::chain;
+
 /// Locks `mutex`; what it guards is whole even if somebody panicked while holding it.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Joins an error and its causes by colons.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    message
 }
