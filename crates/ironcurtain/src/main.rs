@@ -11,6 +11,7 @@ mod judge;
 mod person;
 mod screen;
 mod session;
+mod signals;
 mod trial;
 
 use std::io;

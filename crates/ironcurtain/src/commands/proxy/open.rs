@@ -6,7 +6,7 @@ use std::time::Duration;
 use ic_audit::{AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Open};
 use ic_broker::pins::PinsFile;
-use ic_broker::{Broker, People, Setup, launch};
+use ic_broker::{Broker, FORWARD_GRACE, People, Setup, launch};
 use ic_confine::Launcher;
 use ic_escalation::Grants;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
@@ -141,6 +141,7 @@ impl Opener<'_> {
             grants,
             patience: self.wait.patience(home),
             timeout,
+            grace: FORWARD_GRACE,
         })
     }
 
