@@ -10,9 +10,9 @@
 //! written again.
 //!
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
-//! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
-//! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), [`one_shot`]
-//! (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
+//! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
+//! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
+//! [`one_shot`] (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
 //! them), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
@@ -32,6 +32,7 @@ mod ledger;
 pub mod one_shot;
 pub mod pins;
 pub mod probe;
+mod questions;
 pub mod refusal;
 mod result;
 mod server;
@@ -41,7 +42,9 @@ pub mod stdio;
 pub mod tool;
 mod violation;
 
-pub use broker::{Attendance, Broker, Ending, EscalationNews, Patience, People, Setup, Witness};
+pub use broker::{
+    Attendance, Broker, Ending, EscalationNews, FORWARD_GRACE, Patience, People, Setup, Witness,
+};
 pub use judge::Judge;
 pub use server::{HandshakeError, Introduction};
 

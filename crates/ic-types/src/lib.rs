@@ -55,4 +55,4 @@ pub use role::{Category, Role, UnknownRole};
 pub use secret::Secret;
 pub use session::{EscalationId, SessionId, SessionName};
 pub use time::Timestamp;
-pub use visible::visible;
+pub use visible::{visible, visible_line};
