@@ -70,10 +70,9 @@ fn serve(mut words: impl Iterator<Item = OsString>) -> Result<(), WorkerError> {
     // SECURITY: before the first byte of a script is read.
     ic_confine::tighten().map_err(WorkerError::Tighten)?;
     say(&Said::Ready)?;
-    let order = match frame::read(&mut io::stdin().lock(), RUN_BYTES_MAX) {
-        Ok(frame) => frame,
+    let Ok(order) = frame::read(&mut io::stdin().lock(), RUN_BYTES_MAX) else {
         // The host has no script for us.
-        Err(_) => return Ok(()),
+        return Ok(());
     };
     let order = RunOrder::read(&order).map_err(|_| WorkerError::Order)?;
     say(&Said::Started)?;
