@@ -360,7 +360,7 @@ impl Run {
             Ended::TimedOut => say("The script took too long and was stopped."),
             Ended::OutOfMemory => say("The script needed too much memory and was stopped."),
             Ended::Killed { why } | Ended::Broke { why } => {
-                say(&format!("The script was stopped: {why}."))
+                say(&format!("The script was stopped: {why}."));
             }
             Ended::Cancelled => say("The script was cancelled."),
             Ended::NotStarted { why } => say(&format!("The script could not be run: {why}.")),

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Runs a script to its end.
-    pub(super) fn run(self, order: RunOrder) -> Said {
+    pub(super) fn run(&self, order: RunOrder) -> Said {
         let RunOrder { source, arguments, catalogue, calls_max, .. } = order;
         let stripped = match ic_typescript::strip(&source) {
             Ok(stripped) => stripped,
@@ -88,15 +88,12 @@ impl Engine {
         *self.bridge.borrow_mut() = Bridge::new(catalogue, calls_max);
         let arguments = arguments.into_iter().map(Json::from).collect();
         let arguments = Json::Array(arguments).to_string();
-        let bridge = Rc::clone(&self.bridge);
-        let said = self.context.clone().with(|ctx| {
+        let said = self.context.with(|ctx| {
             let run = self.in_context(&ctx)?;
             run.begin.call::<_, ()>((offered, arguments))?;
             Ok(run.script(&stripped))
         });
-        bridge.borrow_mut().finish();
-        // The process ends with it; taking everything apart would only cost time.
-        std::mem::forget(self);
+        self.bridge.borrow_mut().finish();
         said.unwrap_or_else(|error: rquickjs::Error| {
             threw(&format!("InternalError: {error}"), Trace::default())
         })

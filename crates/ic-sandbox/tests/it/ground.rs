@@ -68,7 +68,7 @@ impl Ground {
 
 /// Waits for what comes at once, or never.
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("it happens in time")
+    tokio::time::timeout(Duration::from_mins(1), future).await.expect("it happens in time")
 }
 
 /// Serves the calls of tests.

@@ -24,16 +24,16 @@ pub(crate) fn run() -> ExitCode {
 fn serve() -> io::Result<()> {
     say(r#"{"say":"ready"}"#)?;
     let order = String::from_utf8_lossy(&hear()?).into_owned();
-    match order.split_once("forge ").and_then(|(_, rest)| rest.split_once('.')) {
-        Some((forgery, _)) => forge(forgery),
-        None => {
-            say(STARTED)?;
-            say(CALL)?;
-            let reply = String::from_utf8_lossy(&hear()?).into_owned();
-            let value = reply.split("\"value\":").nth(1).unwrap_or("null}").to_owned();
-            say(&format!("{{\"say\":\"done\",\"value\":{value}"))
-        }
+    if let Some((forgery, _)) =
+        order.split_once("forge ").and_then(|(_, rest)| rest.split_once('.'))
+    {
+        return forge(forgery);
     }
+    say(STARTED)?;
+    say(CALL)?;
+    let reply = String::from_utf8_lossy(&hear()?).into_owned();
+    let value = reply.split("\"value\":").nth(1).unwrap_or("null}").to_owned();
+    say(&format!("{{\"say\":\"done\",\"value\":{value}"))
 }
 
 fn forge(forgery: &str) -> io::Result<()> {
