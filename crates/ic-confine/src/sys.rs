@@ -146,6 +146,14 @@ pub(crate) fn forget_handlers() {
     }
 }
 
+/// Lets `signals` do again what they do by themselves.
+pub(crate) fn forget_handlers_of(signals: &[Signal]) {
+    for signal in signals {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
+    }
+}
+
 /// Lets every signal do again what it does by itself, and none wait.
 pub(crate) fn forget_signals() {
     forget_handlers();
