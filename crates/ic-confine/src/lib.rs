@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! host ── Launcher::start ─▶ guard ─────────────▶ server ─▶ whatever it starts
-//!                            (this program again)  (this program once more, until it runs the server)
+//!                            (this program again)  (a copy of the guard, until it runs the server)
 //!      ◀───────────── stdin, stdout, stderr ─────▶
 //! ```
 //!

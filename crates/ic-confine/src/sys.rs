@@ -63,6 +63,13 @@ pub(crate) fn close_when_run(first: u32) -> io::Result<()> {
     check(unsafe { libc::close_range(first, libc::c_uint::MAX, flags) }).map(drop)
 }
 
+/// Returns whether the descriptor `number` is closed when a program is run.
+pub(crate) fn is_closed_when_run(number: RawFd) -> io::Result<bool> {
+    // SAFETY: a number that is no descriptor is an error, and nothing is done with one that is.
+    let flags = check(unsafe { libc::fcntl(number, libc::F_GETFD) })?;
+    Ok(flags & libc::FD_CLOEXEC != 0)
+}
+
 /// Makes a copy of this process in new namespaces; returns the copy's number, and `None` in the copy.
 ///
 /// SECURITY: only for a process with a single thread, which a launcher is: in the copy of another
@@ -143,6 +150,14 @@ pub(crate) fn forget_handlers() {
         // It cannot be done for some of them, which do by themselves what they do.
         // SAFETY: no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Lets `signals` do again what they do by themselves.
+pub(crate) fn forget_handlers_of(signals: &[Signal]) {
+    for signal in signals {
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
     }
 }
 

@@ -25,7 +25,8 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior,
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// A call makes some hundred small allocations, and this one is quicker at them.
+/// A call makes some hundred small allocations, and this one is quicker at them. It is built without
+/// huge pages: to fill the first of them with zeros would be a third of the start of a launcher.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -13,10 +13,12 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::Signal;
 
+use super::signals::HEARD;
 use super::{LaunchError, cage, cannot, check_parent, is_alive};
 use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
 use crate::start::OURSELVES;
-use crate::{proc, program, sys};
+use crate::sys::{self, Awaited};
+use crate::{proc, program};
 
 /// More than the system lets a program be started with.
 const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
@@ -25,6 +27,21 @@ const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
 pub(super) fn run(order: &BecomeOrder) -> LaunchError {
     match prepare(order) {
         Ok((environment, ourselves)) => exec(&order.invocation, environment, ourselves.as_ref()),
+        Err(error) => error,
+    }
+}
+
+/// Becomes the server in a copy of the guard; returns only if that failed.
+pub(super) fn of_copy(order: &BecomeOrder, awaited: Awaited) -> LaunchError {
+    let part = || -> Result<(), LaunchError> {
+        // Its own, so that what is sent to the group does not come back to the guard.
+        rustix::process::setpgid(None, None).map_err(cannot("part from the guard"))?;
+        // The handlers are the guard's; what came meanwhile is for us.
+        sys::forget_handlers_of(&HEARD);
+        awaited.release().map_err(cannot("hear signals"))
+    };
+    match part() {
+        Ok(()) => run(order),
         Err(error) => error,
     }
 }
@@ -39,6 +56,7 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     if let Some(guard) = order.guard {
         check_parent(guard)?;
     }
+    give_back_huge_pages();
     let environment = environment()?;
     let HoldOrder::Caged(cage) = &order.hold else {
         program::check(&order.invocation.program)?;
@@ -57,6 +75,13 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     cage::open_doors(cage)?;
     cage::restrict(cage, Some(&ourselves))?;
     Ok((environment, Some(ourselves)))
+}
+
+/// Lets the server have huge pages, which our allocator does without, and which it would do without too
+/// because we did.
+pub(super) fn give_back_huge_pages() {
+    // It is about speed alone, and nothing of ours depends on it.
+    rustix::thread::disable_transparent_huge_pages(false).ok();
 }
 
 /// Returns the environment that was written out for the server.

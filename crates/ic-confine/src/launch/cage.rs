@@ -3,7 +3,7 @@
 //! ```text
 //! namespaces   guard ─▶ first process of new namespaces ─▶ restrict ─▶ the server
 //! bubblewrap   guard ─▶ bwrap ──────▶ this program again ─▶ restrict ─▶ the server
-//! landlock     guard ───────────────▶ this program again ─▶ restrict ─▶ the server
+//! landlock     guard ─▶ a copy of it ───────────────────▶ restrict ─▶ the server
 //! ```
 //!
 //! Everything that can fail is an error, and then nothing is run. Which rung is used was decided

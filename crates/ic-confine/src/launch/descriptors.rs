@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{LaunchError, cannot};
@@ -16,8 +15,6 @@ use crate::{proc, sys};
 const FIRST: i32 = 3;
 /// The most that we look at; where there are more, nothing is started.
 const DESCRIPTORS_MAX: usize = 1 << 16;
-/// More than `/proc/self/fdinfo/N` has to say before it comes to the flags.
-const INFO_BYTES_MAX: usize = 4096;
 
 /// Sees to it that no descriptor but 0, 1 and 2 reaches a program that we run.
 pub(super) fn keep_from_children() -> Result<(), LaunchError> {
@@ -32,33 +29,28 @@ pub(super) fn keep_from_children() -> Result<(), LaunchError> {
 }
 
 fn check(number: i32) -> Result<(), LaunchError> {
-    match proc::read(&Path::new("/proc/self/fdinfo").join(number.to_string()), INFO_BYTES_MAX) {
-        Ok(text) if has_flag(&text) => Ok(()),
-        Ok(_) => Err(LaunchError::Descriptor { number }),
+    match sys::is_closed_when_run(number) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(LaunchError::Descriptor { number }),
         // The one with which the directory was listed; it is closed already.
-        Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(cannot("look at the open descriptors")(errno)),
+        Err(error) if error.raw_os_error() == Some(Errno::BADF.raw_os_error()) => Ok(()),
+        Err(error) => Err(cannot("look at the open descriptors")(error)),
     }
-}
-
-/// Reads the line `flags: <octal>`; what cannot be read has no flag.
-fn has_flag(text: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(text);
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    flags.is_some_and(|flags| OFlags::from_bits_retain(flags).contains(OFlags::CLOEXEC))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd as _;
 
     #[test]
     fn only_a_descriptor_that_says_so_is_closed() {
-        assert!(has_flag(b"pos:\t0\nflags:\t02000000\nmnt_id:\t15\n"));
-        assert!(has_flag(b"pos:\t0\nflags:\t02100002\nmnt_id:\t15\n"));
-        for text in ["pos:\t0\nflags:\t0100002\n", "pos:\t0\n", "flags:\tx\n", "flags:\t2000000z"] {
-            assert!(!has_flag(text.as_bytes()), "{text}");
-        }
+        let (one, other) = std::io::pipe().unwrap();
+        rustix::io::fcntl_setfd(&other, rustix::io::FdFlags::empty()).unwrap();
+        assert!(check(one.as_raw_fd()).is_ok(), "what Rust opens is closed");
+        let refused = check(other.as_raw_fd());
+        assert!(matches!(refused, Err(LaunchError::Descriptor { .. })), "{refused:?}");
+        // No process has so many.
+        assert!(check(i32::MAX).is_ok(), "what is not open reaches nobody");
     }
 }

@@ -11,7 +11,6 @@
 //! exactly when nothing of the server is left. The guard holds none of the server's pipes, and does
 //! not know what is said in them.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -21,18 +20,19 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::thread::UnshareFlags;
 
 use super::cage::namespaces::Inmate;
 use super::covers::Covers;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::{
     EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, LaunchError, become_server, cage, cannot,
-    check_parent, descriptors, weight,
+    check_parent, descriptors, report, weight,
 };
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
-use crate::start::OURSELVES;
+use crate::sys::{self, Awaited};
 use crate::table::{self, Kinship};
 
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
@@ -115,17 +115,19 @@ fn start_held(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, La
     }
 }
 
+/// Starts a copy of us that becomes the server: to run this program once more would take longer than
+/// all the rest.
 fn start_becoming(order: &BecomeOrder) -> Result<Pid, LaunchError> {
-    #[expect(clippy::disallowed_methods, reason = "this is where servers come from")]
-    let mut server = std::process::Command::new(OURSELVES);
-    let server = server
-        .arg0("ironcurtain")
-        .args(order.words())
-        // Its own, so that what is sent to the group does not come back to us.
-        .process_group(0)
-        .spawn()
-        .map_err(cannot("start the server"))?;
-    Ok(Pid::from_child(&server))
+    // Held back, so that none comes to a copy that still has our handlers.
+    let awaited = Awaited::hold_back(&signals::HEARD).map_err(cannot("wait for signals"))?;
+    let none = UnshareFlags::empty();
+    let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
+        sys::leave(report(&become_server::of_copy(order, awaited)));
+    };
+    awaited.release().map_err(cannot("wait for signals"))?;
+    // The copy does so as well; once it has become the server, only it can have done so.
+    rustix::process::setpgid(Some(server), Some(server)).ok();
+    Ok(server)
 }
 
 /// Gives up the standard streams, so that they end when the server closes its own.

@@ -7,7 +7,10 @@ use std::os::unix::net::UnixStream;
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use rustix::process::Signal;
+
+/// The signals that a guard listens to.
+pub(super) const HEARD: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::CHILD];
 
 /// Two descriptors that can be read when a signal has come.
 #[derive(Debug)]
@@ -23,7 +26,8 @@ impl Signals {
     pub(super) fn catch() -> io::Result<Self> {
         // A signal for ending that was ignored when we were started is heard all the same, and so
         // is the one for children: where that is ignored, nobody learns how they ended.
-        Ok(Self { end: catch(&[SIGTERM, SIGINT, SIGHUP])?, child: catch(&[SIGCHLD])? })
+        let [term, int, hup, child] = HEARD;
+        Ok(Self { end: catch(&[term, int, hup])?, child: catch(&[child])? })
     }
 
     pub(super) fn end(&self) -> BorrowedFd<'_> {
@@ -45,11 +49,11 @@ impl Signals {
     }
 }
 
-fn catch(signals: &[i32]) -> io::Result<UnixStream> {
+fn catch(signals: &[Signal]) -> io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
     reader.set_nonblocking(true)?;
     for signal in signals {
-        signal_hook::low_level::pipe::register(*signal, writer.try_clone()?)?;
+        signal_hook::low_level::pipe::register(signal.as_raw(), writer.try_clone()?)?;
     }
     Ok(reader)
 }

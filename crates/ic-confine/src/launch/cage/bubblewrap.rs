@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, SeekFrom};
+use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, SeekFrom};
 use rustix::process::{Pid, Signal};
 
 use super::super::{LaunchError, cannot, hold_ourselves};
@@ -145,9 +145,11 @@ impl Words {
                     let target = super::path_of(&target);
                     self.say(["--symlink".as_ref(), target.as_os_str(), path.as_os_str()]);
                 }
-                FileType::Directory | FileType::RegularFile => {
+                FileType::Directory => {
                     self.say(["--ro-bind".as_ref(), path.as_os_str(), path.as_os_str()]);
                 }
+                // Each mount costs bubblewrap a look at all of them, so small files are copied.
+                FileType::RegularFile => self.copy(&path),
                 _ => {}
             }
         }
@@ -178,9 +180,20 @@ impl Words {
         for name in system::MADE_ETC {
             let number = self.file(system::made_etc(name, &spec.home).as_bytes())?;
             let path = format!("/etc/{name}");
-            self.say(["--perms".into(), "0644".into(), "--ro-bind-data".into(), number, path]);
+            self.say(["--perms".into(), "0644".into(), "--file".into(), number, path]);
         }
         Ok(())
+    }
+
+    /// Shows a copy of the file at `path`, in the root that nobody writes; one that we may not read is
+    /// of no use to the server either.
+    fn copy(&mut self, path: &Path) {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(CWD, path, flags, Mode::empty()) else { return };
+        let number = OsString::from(file.as_raw_fd().to_string());
+        self.files.push(file);
+        self.say(["--perms", "0644"]);
+        self.say(["--file".as_ref(), number.as_os_str(), path.as_os_str()]);
     }
 
     /// Covers what is at `path`.

@@ -104,6 +104,7 @@ fn serve(inmate: Inmate<'_>, ourselves: &OwnedFd) -> LaunchError {
     let prepare = || -> Result<(), LaunchError> {
         // A group of its own, so that it can be asked to end with all that it started.
         rustix::process::setsid().map_err(cannot("begin a session"))?;
+        become_server::give_back_huge_pages();
         restrict(inmate.order, Some(ourselves))
     };
     match prepare() {

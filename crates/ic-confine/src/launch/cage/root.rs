@@ -34,8 +34,9 @@ const SCAFFOLD: &str = "/usr";
 /// What lies over what is hidden; the names are gone before anybody is there to see them.
 const EMPTY_DIRECTORY: &str = ".nothing";
 const EMPTY_FILE: &str = ".empty";
-/// Where the places that share one size are while the root is made.
-const TOGETHER: &str = ".together";
+/// Where the places that share one size are while the root is made. It goes away with the old root, of
+/// which nothing is looked for any more.
+const TOGETHER: &str = "/dev";
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
 /// More files and directories than any server has in its home.
 const SCRATCH_FILES_MAX: u64 = 1 << 16;
@@ -253,8 +254,8 @@ impl Root {
     fn make_places(&self, spec: &CageSpec) -> Result<(), LaunchError> {
         let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let all = memory(spec.limits.scratch_bytes_max, SCRATCH_FILES_MAX, attributes)?;
-        let together = Path::new(TOGETHER);
-        self.put(&all, together, FileType::Directory)?;
+        move_mount(&all, "", CWD, TOGETHER, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+            .map_err(at("put memory at", TOGETHER))?;
         let places = [
             ("tmp", Path::new("/tmp")),
             ("shm", Path::new("/dev/shm")),
@@ -386,11 +387,7 @@ impl Root {
     fn enter(self) -> Result<(), LaunchError> {
         let failed = || at("move into", "the cage");
         // What was made from them does not need their names.
-        let together = Path::new(SCAFFOLD).join(TOGETHER);
-        unmount(&together, UnmountFlags::DETACH).map_err(failed())?;
-        for name in [TOGETHER, EMPTY_DIRECTORY] {
-            rustix::fs::unlinkat(&self.mount, name, AtFlags::REMOVEDIR).map_err(failed())?;
-        }
+        rustix::fs::unlinkat(&self.mount, EMPTY_DIRECTORY, AtFlags::REMOVEDIR).map_err(failed())?;
         rustix::fs::unlinkat(&self.mount, EMPTY_FILE, AtFlags::empty()).map_err(failed())?;
         rustix::process::fchdir(&self.mount).map_err(failed())?;
         rustix::process::pivot_root(".", ".").map_err(failed())?;
