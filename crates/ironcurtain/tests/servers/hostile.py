@@ -259,26 +259,28 @@ class Hostile(Server):
         self.write(json.dumps([{"jsonrpc": "2.0", "id": number, "result": text_result("batch")}]).encode() + b"\n")
         self.nothing(number)
 
+    def flood(self, data):
+        """Writes until somebody ends it: what is too much is so much a second, and on a busy machine
+        nobody knows how long it takes to be read."""
+        for _ in range(10_000):
+            self.write(data)
+
     def do_notification_flood(self, number):
         line = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"flood"}}\n'
-        for _ in range(100):
-            self.write(line * 1000)
+        self.flood(line * 1000)
 
     def do_request_flood(self, number):
         line = b'{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}\n'
-        for _ in range(100):
-            self.write(line * 1000)
+        self.flood(line * 1000)
 
     def do_fat_requests(self, number):
-        line = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * MIB + b'"}}\n'
-        for _ in range(20):
-            self.write(line)
+        line = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (3 * MIB) + b'"}}\n'
+        self.flood(line)
 
     def do_fat_notifications(self, number):
         line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message",
-                           "params": {"level": "debug", "data": "x" * 200_000}}).encode() + b"\n"
-        for _ in range(60):
-            self.write(line)
+                           "params": {"level": "debug", "data": "x" * (2 * MIB)}}).encode() + b"\n"
+        self.flood(line)
 
     def do_drowned_question(self, number):
         # Much talk and a question in one breath.
