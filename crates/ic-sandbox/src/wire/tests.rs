@@ -1,3 +1,5 @@
+//! What is said arrives as it was meant, and nothing else is a message.
+
 use super::*;
 use crate::catalogue::{ServerEntry, ToolEntry};
 
