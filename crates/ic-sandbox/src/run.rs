@@ -261,7 +261,8 @@ impl Talk<'_, '_> {
         };
         if !matches!(said, Said::Call { .. }) {
             self.n_others += 1;
-            if OTHER_FRAMES_MAX < self.n_others {
+            // What was printed goes out before each call.
+            if OTHER_FRAMES_MAX.saturating_add(self.n_calls) < self.n_others {
                 return broke("the worker spoke too often");
             }
         }
@@ -366,5 +367,26 @@ impl Run {
             Ended::NotStarted { why } => say(&format!("The script could not be run: {why}.")),
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(code: Option<i32>, expected: &str) {
+        assert_eq!(Run::none(of_code(code)).report(), expected, "{code:?}");
+    }
+
+    #[test]
+    fn the_end_of_a_worker_is_told() {
+        check(Some(124), "The script needed too much memory and was stopped.");
+        check(Some(128 + 24), "The script took too long and was stopped.");
+        check(Some(128 + 9), "The script was stopped: the worker was ended by signal 9.");
+        check(Some(3), "The script was stopped: the worker ended with code 3.");
+        check(None, "The script was stopped: the worker was killed.");
+        let crashed = "The script was stopped: the worker crashed, as it does on a script that nests very deeply.";
+        check(Some(128 + 11), crashed);
     }
 }

@@ -15,7 +15,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::calls::Calls;
 use crate::limits::{ARGUMENTS_BYTES_MAX, Limits, RUN_BYTES_MAX};
-use crate::output::as_u64;
 use crate::process::{Start, Worker};
 use crate::run::{self, Ended, Given, Outcome, Run, Script};
 use crate::wire::RunOrder;
@@ -124,14 +123,7 @@ impl Inner {
         if let Some(ended) = refused(script) {
             return Run::none(ended);
         }
-        let order = RunOrder {
-            source: script.source.clone(),
-            arguments: script.arguments.clone(),
-            catalogue: (*catalogue).clone(),
-            calls_max: self.limits.calls_max,
-            output_bytes_max: as_u64(self.limits.output_bytes_max),
-        };
-        let order = order.write();
+        let order = RunOrder::write(script, &catalogue, self.limits.calls_max);
         if RUN_BYTES_MAX < order.len() {
             let why = "the descriptions of all tools together are too long".to_owned();
             return Run::none(Ended::NotStarted { why });

@@ -18,6 +18,7 @@ use ic_types::{Json, JsonError, JsonLimits, Object, ToolCall};
 use crate::calls::{Called, Denial};
 use crate::catalogue::{Catalogue, array, optional};
 use crate::limits::{FRAME, TO_WORKER};
+use crate::run::Script;
 
 /// What a worker says.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,6 @@ pub(crate) struct RunOrder {
     pub(crate) arguments: Vec<String>,
     pub(crate) catalogue: Catalogue,
     pub(crate) calls_max: u64,
-    pub(crate) output_bytes_max: u64,
 }
 
 /// What came of a call, as the worker is told of it.
@@ -146,14 +146,14 @@ impl Said {
 }
 
 impl RunOrder {
-    pub(crate) fn write(&self) -> String {
+    /// Writes an order.
+    pub(crate) fn write(script: &Script, catalogue: &Catalogue, calls_max: u64) -> String {
         let mut object = Object::new();
-        object.insert("source", self.source.as_str());
-        let arguments: Vec<Json> = self.arguments.iter().map(|it| it.as_str().into()).collect();
+        object.insert("source", script.source.as_str());
+        let arguments: Vec<Json> = script.arguments.iter().map(|it| it.as_str().into()).collect();
         object.insert("arguments", arguments);
-        object.insert("catalogue", self.catalogue.to_json());
-        object.insert("callsMax", self.calls_max);
-        object.insert("outputBytesMax", self.output_bytes_max);
+        object.insert("catalogue", catalogue.to_json());
+        object.insert("callsMax", calls_max);
         Json::Object(object).to_string()
     }
 
@@ -166,7 +166,6 @@ impl RunOrder {
             source: fields.text("source")?,
             catalogue: Catalogue::from_json(fields.take("catalogue")?).ok_or(WireError::Shape)?,
             calls_max: fields.count("callsMax")?,
-            output_bytes_max: fields.count("outputBytesMax")?,
         };
         fields.end(order)
     }

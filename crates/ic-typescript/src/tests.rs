@@ -1,3 +1,5 @@
+//! Sources and what becomes of them.
+
 use super::*;
 
 /// Checks what `source` becomes.

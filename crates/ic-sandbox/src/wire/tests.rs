@@ -1,3 +1,5 @@
+//! What is said arrives as it was meant, and nothing else is a message.
+
 use super::*;
 use crate::catalogue::{ServerEntry, ToolEntry};
 
@@ -93,9 +95,10 @@ fn an_order_and_replies_arrive() {
         arguments: vec!["a".to_owned(), String::new()],
         catalogue: Catalogue { servers: vec![server] },
         calls_max: 3,
-        output_bytes_max: 4,
     };
-    assert_eq!(RunOrder::read(order.write().as_bytes()).expect("an order"), order);
+    let script = Script { source: order.source.clone(), arguments: order.arguments.clone() };
+    let text = RunOrder::write(&script, &order.catalogue, 3);
+    assert_eq!(RunOrder::read(text.as_bytes()).expect("an order"), order);
     check_reply(&Reply::Value(Json::Null));
     check_reply(&Reply::Value(Json::Object(object(r#"{"a": [1, "b"]}"#))));
     check_reply(&Reply::Failed("no".to_owned()));

@@ -78,7 +78,7 @@ impl Engine {
 
     /// Runs a script to its end.
     pub(super) fn run(&self, order: RunOrder) -> Said {
-        let RunOrder { source, arguments, catalogue, calls_max, .. } = order;
+        let RunOrder { source, arguments, catalogue, calls_max } = order;
         let stripped = match ic_typescript::strip(&source) {
             Ok(stripped) => stripped,
             Err(mistakes) => return no_script(&mistakes),

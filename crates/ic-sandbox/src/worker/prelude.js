@@ -127,6 +127,8 @@
     }
   };
 
+  // Whoever sets this is handed the functions on the stack, ours among them.
+  fixed(RealError, 'prepareStackTrace', undefined);
   // What it throws is told, like the rejection of any promise.
   fixed(root, 'queueMicrotask', (job) => {
     (async () => { await undefined; job(); })();
