@@ -33,8 +33,8 @@ pub const EXECUTE_CODE: &str = "execute_code";
 /// The key of that tool's input under which the code stands.
 pub const CODE: &str = "code";
 
-/// What the records of a script take at most, and more than that.
-const RESULT_BYTES_MAX: usize = 2 << 20;
+/// More than the records of a script take; scripts that were given print what they like.
+const RESULT_BYTES_MAX: usize = 1 << 20;
 
 /// The model that serves without a key.
 #[derive(Clone, Copy, Debug)]

@@ -39,7 +39,7 @@ fn check_end(
 const WARNED: Limits = Limits { warn_percent: Some(80), ..Limits::OFF };
 
 #[tokio::test(start_paused = true)]
-async fn tokens() {
+async fn tokens_run_out() {
     let limits = Limits { tokens_max: Some(100), ..WARNED };
     let model = ScriptedModel::new((0..20).map(|n| echo(n).taking(20, 5)));
     let mut rig = Rig::with(limits, Prices::FREE, model);
@@ -52,7 +52,7 @@ async fn tokens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn steps() {
+async fn steps_run_out() {
     let limits = Limits { steps_max: Some(5), ..WARNED };
     let mut rig = Rig::with(limits, Prices::FREE, ScriptedModel::new((0..20).map(echo)));
     let ended = rig.turn("go").await;
@@ -60,7 +60,7 @@ async fn steps() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cost() {
+async fn money_runs_out() {
     let limits = Limits { cost_max: Some(Cost::from_dollars(0.01)), ..WARNED };
     let prices = Prices { completion: Cost::from_billionths(15_000), ..Prices::FREE };
     let model = ScriptedModel::new((0..20).map(|n| echo(n).taking(1000, 100)));
@@ -70,7 +70,7 @@ async fn cost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_between_steps() {
+async fn time_runs_out_between_steps() {
     let limits = Limits { duration_max: Some(Duration::from_mins(5)), ..WARNED };
     let mut rig = Rig::with(limits, Prices::FREE, ScriptedModel::new((0..20).map(slow)));
     let ended = rig.turn("go").await;

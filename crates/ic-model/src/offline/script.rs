@@ -21,8 +21,12 @@ pub(super) enum Script {
 /// What a line begins with that holds a record of a request.
 pub(super) const MARK: &str = "ironcurtain-offline ";
 
-/// UTF-16 units of text that the records of one script hold; escaped, they fit into a result.
-const TEXT_UNITS_MAX: usize = 250_000;
+/// Bytes that the records of one script take, as they are printed; a sandbox keeps so much of what a
+/// script prints, and a record that is cut is none. What a request leaves of its share goes to the
+/// ones after it.
+const RECORDS_BYTES_MAX: usize = 60_000;
+/// Bytes of a record that are no text of a tool: its mark, its keys, and a note that it was cut.
+const RECORD_FRAME_BYTES: usize = 120;
 /// Files that are looked into by a search, and lines that it finds.
 const SEARCHED_FILES_MAX: usize = 300;
 const FOUND_LINES_MAX: usize = 200;
@@ -36,7 +40,9 @@ pub(super) fn scripts(requests: &[Request]) -> Vec<Script> {
             continue;
         }
         if !matches!(scripts.last(), Some(Script::Ours { .. })) {
-            scripts.push(Script::Ours { places: Vec::new(), code: prelude() });
+            let rest = requests.iter().skip(place);
+            let n_steps = rest.take_while(|it| !matches!(it, Request::Run { .. })).count();
+            scripts.push(Script::Ours { places: Vec::new(), code: prelude(n_steps) });
         }
         if let Some(Script::Ours { places, code }) = scripts.last_mut() {
             places.push(place);
@@ -67,10 +73,11 @@ pub(super) fn literal(text: &str) -> String {
     safe
 }
 
-/// What every script begins with.
-fn prelude() -> String {
+/// What every script begins with; `n_steps` requests share the room.
+fn prelude(n_steps: usize) -> String {
+    let room = RECORDS_BYTES_MAX.saturating_sub(RECORD_FRAME_BYTES.saturating_mul(n_steps));
     let mark = literal(MARK);
-    format!("let room = {TEXT_UNITS_MAX};\n{}", PRELUDE.replace("MARK", &mark))
+    format!("const mark = {mark};\nlet room = {room};\nlet left = {n_steps};\n{PRELUDE}")
 }
 
 const PRELUDE: &str = r#"const plain = (value) => {
@@ -78,17 +85,33 @@ const PRELUDE: &str = r#"const plain = (value) => {
   if (value && Array.isArray(value.content)) {
     return value.content.map((part) => (typeof part.text === "string" ? part.text : "[" + part.type + "]")).join("\n");
   }
+  if (value && typeof value.content === "string") return value.content;
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 };
-const tell = (record, key, value) => {
-  let shown = String(value).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
-  if (shown.length > room) {
-    const n = shown.length;
-    shown = shown.slice(0, room).replace(/[\ud800-\udbff]$/, "") + "\n[cut: " + n + " characters in all]";
+const bytes = (text) => {
+  let n = 0;
+  for (const c of text) {
+    const code = c.codePointAt(0);
+    n += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
   }
-  room = Math.max(0, room - shown.length);
+  return n;
+};
+const tell = (record, key, value) => {
+  const whole = String(value).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  const share = Math.floor(room / left);
+  let kept = Math.min(whole.length, share);
+  let shown = whole.slice(0, kept);
+  while (bytes(JSON.stringify(shown)) > share && kept > 0) {
+    kept = Math.floor(kept * 0.8);
+    shown = whole.slice(0, kept);
+  }
+  room -= Math.min(share, bytes(JSON.stringify(shown)));
+  left -= 1;
+  if (kept < whole.length) {
+    shown = shown.replace(/[\ud800-\udbff]$/, "") + "\n[cut: " + whole.length + " characters in all]";
+  }
   record[key] = shown;
-  console.log(MARK + JSON.stringify(record));
+  console.log(mark + JSON.stringify(record));
 };
 const step = (clause, act) => {
   let text;
@@ -115,14 +138,6 @@ const info = (path) => {
     if (!isPlain || lines.some((line) => line.endsWith("] " + name) || line.startsWith("[cut"))) throw error;
     return null;
   }
-};
-const bytes = (text) => {
-  let n = 0;
-  for (const c of text) {
-    const code = c.codePointAt(0);
-    n += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  }
-  return n;
 };
 const whole = (path, known) => {
   const size = /^size: (\d+)$/m.exec(known);

@@ -201,15 +201,13 @@ fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn results_may_be_those_of_the_protocol() {
-    let setup = Setup { files: FILES, before: "globalThis.shape = 'protocol';" };
-    let turn =
-        send_to(setup, "read a.txt then append \"x\" to a.txt then search for \"beta\" in docs");
-    assert!(
-        turn.answer.starts_with("`a.txt`:\nalpha\nbeta\n\nI appended 1 bytes"),
-        "{}",
-        turn.answer
-    );
-    assert!(turn.answer.contains("docs/b.txt:1: beta"), "{}", turn.answer);
+    for before in ["globalThis.shape = 'protocol';", "globalThis.shape = 'structured';"] {
+        let message = "read a.txt then append \"x\" to a.txt then search for \"beta\" in docs";
+        let turn = send_to(Setup { files: FILES, before }, message);
+        let expected = "`a.txt`:\nalpha\nbeta\n\nI appended 1 bytes";
+        assert!(turn.answer.starts_with(expected), "{}", turn.answer);
+        assert!(turn.answer.contains("docs/b.txt:1: beta"), "{}", turn.answer);
+    }
 }
 
 #[test]
@@ -245,10 +243,18 @@ fn what_is_not_understood_does_nothing_and_is_named() {
 
 #[test]
 fn long_texts_are_cut_by_the_script_and_it_is_said() {
-    let before = "tools.read_text_file = () => 'ä\u{1f600}'.repeat(200000);";
-    let turn = send_to(Setup { files: "{}", before }, "read a.txt and read b.txt");
-    assert!(turn.answer.contains("[cut: 600000 characters in all]"));
-    assert!(turn.answer.len() < OfflineModel.result_bytes_max());
+    for (unit, n_units) in [("ä\u{1f600}", 30_000), ("x", 60_000), ("\\u0001", 20_000)] {
+        let before = format!("tools.read_text_file = () => '{unit}'.repeat({n_units});");
+        let setup = Setup { files: "{}", before: &before };
+        let turn = send_to(setup, "read a.txt and read b.txt then list the files");
+        assert_eq!(turn.answer.matches(" characters in all]").count(), 2, "{unit}");
+        assert!(turn.answer.contains("In `.`: (nothing)"), "{unit}: each has its share");
+        let printed = turn.n_printed;
+        assert!((25_000..64_000).contains(&printed), "{unit}: {printed}");
+    }
+    // What is short leaves its share to what is long.
+    let long = format!(r#"{{"a.txt": "x", "b.txt": "{}"}}"#, "y".repeat(4900));
+    assert!(!send(&long, "read a.txt and read b.txt").answer.contains("[cut"));
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) struct Turn {
     pub(crate) answer: String,
     /// The calls that its scripts made: server, tool, arguments.
     pub(crate) calls: Vec<String>,
+    /// How many bytes its scripts printed.
+    pub(crate) n_printed: usize,
     /// The files that are there afterwards.
     pub(crate) files: Json,
 }
@@ -44,7 +46,7 @@ const tools = {
   create_directory: ({ path }) => { disk[clean(path) + "/.keep"] = ""; return "ok"; },
   search_files: ({ path, pattern }) => "found " + pattern + " in " + path,
 };
-globalThis.filesystem = new Proxy({}, { get: (_, tool) => (args) => { note("filesystem", tool, args); const text = tools[tool](args); return shape === "text" ? text : { content: [{ type: "text", text }] }; } });
+globalThis.filesystem = new Proxy({}, { get: (_, tool) => (args) => { note("filesystem", tool, args); const text = tools[tool](args); return shape === "text" ? text : { content: shape === "structured" ? text : [{ type: "text", text }] }; } });
 globalThis.fetch = { http_fetch: (args) => { note("fetch", "http_fetch", args); return "<page>"; } };
 globalThis.git = new Proxy({}, { get: (_, tool) => (args) => { note("git", tool, args); return tool + " done"; } });
 "#;
@@ -74,6 +76,7 @@ pub(crate) fn send_to(setup: Setup<'_>, message: &str) -> Turn {
         ctx.eval::<(), _>(start).unwrap();
         let mut messages = vec![Message::User(vec![UserBlock::Text(message.to_owned())])];
         let first = complete(&messages);
+        let mut n_printed = 0;
         let results: Vec<UserBlock> = first
             .blocks
             .iter()
@@ -81,6 +84,7 @@ pub(crate) fn send_to(setup: Setup<'_>, message: &str) -> Turn {
                 AssistantBlock::ToolUse { id, name, input } => {
                     assert_eq!((name.as_str(), first.stop), (EXECUTE_CODE, StopReason::ToolUse));
                     let (content, is_error) = run(&ctx, code(input));
+                    n_printed += content.len();
                     Some(UserBlock::ToolResult { id: id.clone(), content, is_error })
                 }
                 AssistantBlock::Text(_) | AssistantBlock::Verbatim { .. } => None,
@@ -100,7 +104,7 @@ pub(crate) fn send_to(setup: Setup<'_>, message: &str) -> Turn {
         let files: String = ctx.eval("JSON.stringify(disk)").unwrap();
         let Json::Array(calls) = parse(&calls) else { panic!("no calls") };
         let calls = calls.iter().map(|call| call.as_str().unwrap().to_owned()).collect();
-        Turn { answer: answer.clone(), calls, files: parse(&files) }
+        Turn { answer: answer.clone(), calls, n_printed, files: parse(&files) }
     })
 }
 

@@ -141,15 +141,20 @@ fn hostile_messages_are_read_in_one_pass() {
 #[test]
 fn naughty_strings_are_texts_like_any_other() {
     let Some(vectors) = shared::corpus("naughty_strings") else { return };
-    assert!(100 < vectors.len());
-    for vector in &vectors {
-        let Some(text) = vector["input"].as_str() else { continue };
-        read(text);
-        let message = format!("write\n~~~~~~~\n{text}\n~~~~~~~\nto a.txt");
-        let write = Request::Write { path: "a.txt".into(), text: format!("{text}\n") };
-        if !text.contains("~~~~~~~") {
-            assert_eq!(read(&message), Reading::Requests(vec![write]), "{text:?}");
-        }
+    let texts: Vec<&str> = vectors
+        .iter()
+        .filter_map(|vector| vector["input"].as_str())
+        .filter(|text| !text.contains("~~~~~~~"))
+        .collect();
+    assert!(100 < texts.len());
+    for texts in texts.chunks(50) {
+        let write = |text| format!("write\n~~~~~~~\n{text}\n~~~~~~~\nto a.txt\n");
+        let message: String = texts.iter().map(write).collect();
+        let path = || "a.txt".to_owned();
+        let wanted =
+            texts.iter().map(|text| Request::Write { path: path(), text: format!("{text}\n") });
+        assert_eq!(read(&message), Reading::Requests(wanted.collect()));
+        texts.iter().for_each(|text| drop(read(text)));
     }
 }
 
