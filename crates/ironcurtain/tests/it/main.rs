@@ -31,7 +31,10 @@ mod mcp_server;
 mod memory;
 mod migrate;
 mod proxy;
+mod run;
 mod servers;
+mod session;
+mod start;
 
 use ic_testkit::{Output, Place};
 
