@@ -8,6 +8,7 @@ mod broker;
 mod cage;
 mod desk;
 mod policy;
+mod sandbox;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub enum Bench {
     Cage,
     /// Time questions to a person: until they are seen, and from their answers to the results
     Desk,
+    /// Time scripts in the code sandbox, their calls, and what idle sandboxes take
+    Sandbox,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -42,6 +45,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Broker => broker::run(out),
         Bench::Cage => cage::run(out),
         Bench::Desk => desk::run(out),
+        Bench::Sandbox => sandbox::run(out),
     }
 }
 

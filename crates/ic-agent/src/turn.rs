@@ -19,7 +19,7 @@ use crate::diagnostic::{Diagnostic, Observer, SavePoint, preview};
 use crate::excerpt::shorten;
 use crate::history::{are_distinct, use_id};
 use crate::repetition::{ROUNDS_MAX, Repetition};
-use crate::toolbox::ToolOutcome;
+use crate::toolbox::{Interrupted, ToolOutcome};
 
 /// Tool uses in one message of the model; those beyond are not run.
 const USES_MAX: usize = 32;
@@ -65,6 +65,12 @@ struct ToolUse {
 struct Used {
     results: Vec<UserBlock>,
     notes: Vec<UserBlock>,
+    cut: Option<TurnError>,
+}
+
+/// What running one tool came to, and whether the turn was cut meanwhile.
+struct Ran {
+    outcome: Result<ToolOutcome, Interrupted>,
     cut: Option<TurnError>,
 }
 
@@ -189,16 +195,14 @@ impl<'a> Turn<'a> {
         }
         let tool = preview(name);
         self.observer.diagnostic(Diagnostic::ToolCall { tool, preview: preview_of_input(input) });
-        let ran = match self.agent.tools.fault(name, input) {
-            Some(fault) => Ok(ToolOutcome::failed(fault)),
+        let Ran { outcome, cut } = match self.agent.tools.fault(name, input) {
+            Some(fault) => Ran { outcome: Ok(ToolOutcome::failed(fault)), cut: None },
             None => self.run_tool(name, input).await,
         };
-        let outcome = match ran {
-            Ok(outcome) => outcome,
-            Err(cut) => {
-                used.cut = Some(cut);
-                return Err(CUT_SHORT.to_owned());
-            }
+        used.cut = cut;
+        let Ok(outcome) = outcome else {
+            used.cut.get_or_insert(TurnError::Cancelled);
+            return Err(CUT_SHORT.to_owned());
         };
         self.n_uses_finished += 1;
         let outcome = self.prepare(name, outcome);
@@ -208,23 +212,18 @@ impl<'a> Turn<'a> {
     }
 
     /// Runs a tool; when the turn is cut, it has a moment to end by itself.
-    async fn run_tool(&self, name: &str, input: &Json) -> Result<ToolOutcome, TurnError> {
+    async fn run_tool(&self, name: &str, input: &Json) -> Ran {
         let token = self.cancel.child_token();
         let _guard = token.clone().drop_guard();
         let mut running = self.agent.parts.toolbox.run(name, input, &token);
         let cut = tokio::select! {
             biased;
-            ran = &mut running => match ran {
-                Ok(outcome) => return Ok(outcome),
-                Err(_) => TurnError::Cancelled,
-            },
+            outcome = &mut running => return Ran { outcome, cut: None },
             cut = self.cut() => cut,
         };
         token.cancel();
-        match time::timeout(CUT_GRACE, running).await {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) | Err(_) => Err(cut),
-        }
+        let outcome = time::timeout(CUT_GRACE, running).await.unwrap_or(Err(Interrupted));
+        Ran { outcome, cut: Some(cut) }
     }
 
     /// Makes of an outcome what the model reads.
@@ -257,7 +256,7 @@ impl<'a> Turn<'a> {
         }
         let tool = preview(name);
         if is_stopped {
-            used.cut = Some(TurnError::Loop { tool: tool.clone(), repeats });
+            used.cut.get_or_insert(TurnError::Loop { tool: tool.clone(), repeats });
         } else {
             used.notes.push(UserBlock::Note(format!(
                 "You have done the same {repeats} times, with the same result. \

@@ -1,7 +1,8 @@
 //! The circuit breaker: an agent that does the same thing over and over is stopped.
 //!
 //! It counts identical calls with identical results, and identical denials, within a minute. It
-//! judges nothing else: a call that it lets through is judged as any other.
+//! judges nothing else: a call that it lets through is judged as any other. What a person said no to is
+//! not kept here, where it could be pushed out by other calls.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -40,8 +41,6 @@ struct Past {
     since: Timestamp,
     last: Timestamp,
     refused_until: Option<Timestamp>,
-    /// Until when a person's no stands.
-    no_until: Option<Timestamp>,
 }
 
 impl Breaker {
@@ -49,18 +48,6 @@ impl Breaker {
     pub(crate) fn refuses(&self, call: &Digest, now: Timestamp) -> Option<u32> {
         let past = self.calls.get(call)?;
         past.refused_until.filter(|until| now < *until).map(|_| past.count)
-    }
-
-    /// Returns whether a person has said no to the call, and is not to be asked again.
-    pub(crate) fn said_no(&self, call: &Digest, now: Timestamp) -> bool {
-        let past = self.calls.get(call);
-        past.and_then(|past| past.no_until).is_some_and(|until| now < until)
-    }
-
-    /// Remembers that a person said no; for a minute, however often the call is made meanwhile.
-    pub(crate) fn remember_no(&mut self, call: Digest, now: Timestamp) {
-        let past = self.past(call, Came::Denial, now);
-        past.no_until = Some(after(now, WINDOW));
     }
 
     /// Remembers what came of a call.
@@ -82,13 +69,10 @@ impl Breaker {
         if !self.calls.contains_key(&call) && CALLS_MAX <= self.calls.len() {
             self.forget(now);
         }
-        let fresh = |no_until| {
-            let (count, since, last, refused_until) = (0, now, now, None);
-            Past { came, count, since, last, refused_until, no_until }
-        };
-        let past = self.calls.entry(call).or_insert_with(|| fresh(None));
+        let fresh = || Past { came, count: 0, since: now, last: now, refused_until: None };
+        let past = self.calls.entry(call).or_insert_with(fresh);
         if past.came != came || is_past(past.since, now) {
-            *past = fresh(past.no_until);
+            *past = fresh();
         }
         past
     }
@@ -96,8 +80,7 @@ impl Breaker {
     /// Forgets what is past; if that is too little, the older half of the rest.
     fn forget(&mut self, now: Timestamp) {
         self.calls.retain(|_, past| {
-            let untils = [past.refused_until, past.no_until];
-            !is_past(past.last, now) || untils.into_iter().flatten().any(|until| now < until)
+            !is_past(past.last, now) || past.refused_until.is_some_and(|until| now < until)
         });
         if self.calls.len() < CALLS_MAX {
             return;
@@ -178,19 +161,6 @@ mod tests {
         }
         breaker.remember(digest(0), SAME, at(0));
         assert!(breaker.refuses(&digest(0), at(0)).is_none());
-    }
-
-    #[test]
-    fn a_person_s_no_stands_for_a_minute_whatever_comes_meanwhile() {
-        let mut breaker = Breaker::default();
-        breaker.remember_no(digest(0), at(0));
-        for (came, second) in [(Came::Denial, 1), (SAME, 30), (Came::Denial, 59)] {
-            breaker.remember(digest(0), came, at(second));
-            assert!(breaker.said_no(&digest(0), at(second)), "{second}");
-        }
-        assert!(!breaker.said_no(&digest(0), at(60)));
-        assert!(!breaker.said_no(&digest(1), at(0)), "another call");
-        assert!(breaker.refuses(&digest(0), at(1)).is_none(), "it is no repetition");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use ic_confine::Confinement;
 use ic_home::Clock;
 use ic_mcp::{Outcome, RpcError, code};
 use ic_policy::{Effect, Permit, Verdict};
-use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
+use ic_types::{Digest, Json, Object, ServerName, Timestamp, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
+use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{
     Asking, Connection, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable,
@@ -39,7 +40,8 @@ use crate::{chain, locked};
 use catalog::Catalog;
 pub use catalog::OfferedTool;
 pub use news::Announcement;
-pub use people::{Attendance, Patience, People};
+use people::stale;
+pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 use service::NoService;
 pub(crate) use setup::roots_result;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
@@ -58,6 +60,7 @@ pub struct Broker {
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
     breaker: Mutex<Breaker>,
+    questions: Mutex<Questions>,
     people: People,
     announcements: broadcast::Sender<Announcement>,
     witness: Arc<dyn Witness>,
@@ -235,18 +238,25 @@ impl Broker {
 
     /// Records and forwards a call that may be forwarded.
     async fn forward(&self, permit: Permit, going: Going) -> Reply {
-        let Going { found, meta, repetition, flight, request_id, .. } = going;
+        let Going { found, meta, repetition, flight, request_id, until, .. } = going;
         let (Found { server, live, .. }, request_id) = (found, &request_id);
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
-        let service = match self.service(&permit, (&server, live), &flight.cancel).await {
-            Ok(service) => service,
-            Err(NoService::Refused(refusal)) => {
+        let service = self.service(&permit, (&server, live), &flight.cancel);
+        let service = match self.in_time(until, service).await {
+            Some(Ok(service)) if !self.is_over(until) => service,
+            // SECURITY: what was approved is not done at a time for which nobody approved it.
+            Some(Ok(service)) => {
+                service.end();
+                return self.not_forwarded(permit, &stale(), request_id);
+            }
+            None => return self.not_forwarded(permit, &stale(), request_id),
+            Some(Err(NoService::Refused(refusal))) => {
                 return self.not_forwarded(permit, &refusal, request_id);
             }
-            Err(NoService::Cancelled) => {
+            Some(Err(NoService::Cancelled)) => {
                 let reason = "cancelled by the client before it was forwarded";
                 let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
                 self.not_forwarded(permit, &refusal, request_id);
@@ -393,12 +403,15 @@ struct Going {
     repetition: Digest,
     flight: Flight,
     request_id: String,
+    /// When it is too late to forward it, if somebody approved it.
+    until: Option<Timestamp>,
 }
 
 impl Going {
     fn new(asked: Asked, found: Found, flight: Flight, (repetition, id): (Digest, &str)) -> Self {
         let Asked { name, meta, .. } = asked;
-        Self { name, found, meta, repetition, flight, request_id: id.to_owned() }
+        let request_id = id.to_owned();
+        Self { name, found, meta, repetition, flight, request_id, until: None }
     }
 }
 

@@ -10,9 +10,9 @@
 //! written again.
 //!
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
-//! [`pins`] (what is trusted), `breaker`, `result` and [`refusal`] (what stands between), [`launch`]
-//! and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), [`one_shot`]
-//! (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
+//! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
+//! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
+//! [`one_shot`] (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
 //! them), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
@@ -32,6 +32,7 @@ mod ledger;
 pub mod one_shot;
 pub mod pins;
 pub mod probe;
+mod questions;
 pub mod refusal;
 mod result;
 mod server;
@@ -41,25 +42,17 @@ pub mod stdio;
 pub mod tool;
 mod violation;
 
-pub use broker::{Attendance, Broker, Ending, EscalationNews, Patience, People, Setup, Witness};
+pub use broker::{
+    Attendance, Broker, Ending, EscalationNews, FORWARD_GRACE, Patience, People, Setup, Witness,
+};
 pub use judge::Judge;
 pub use server::{HandshakeError, Introduction};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ic_types::chain;
+
 /// Locks `mutex`; what it guards is whole even if somebody panicked while holding it.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Joins an error and its causes by colons.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    message
 }

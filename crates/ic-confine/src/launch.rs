@@ -17,11 +17,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ic_types::chain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::chain;
 use crate::orders::Order;
 use crate::program::FindError;
 

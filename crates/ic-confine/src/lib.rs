@@ -67,15 +67,3 @@ pub use program::{FindError, find_program};
 pub use rung::Rung;
 pub use start::{ChildSpec, Hold, Launcher, StartError};
 pub use tighten::{TightenError, tighten};
-
-/// Joins an error and its causes by colons.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

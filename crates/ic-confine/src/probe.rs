@@ -67,7 +67,7 @@ impl Launcher {
             grace: Duration::ZERO,
             hold: Hold::Caged(rung, empty(&scratch)),
         };
-        let mut child = self.start(&spec).map_err(|error| crate::chain(&error))?;
+        let mut child = self.start(&spec).map_err(|error| ic_types::chain(&error))?;
         drop(child.stdin);
         let (said, complained) = tokio::join!(words(child.stdout), words(child.stderr));
         child.process.stop().await.map_err(failed)?;

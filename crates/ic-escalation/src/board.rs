@@ -12,6 +12,7 @@ use ic_home::{FileError, file};
 use ic_policy::{DecidedBy, Decision};
 use ic_types::{Digest, EscalationId, Json, Object, SessionName, Timestamp};
 
+use crate::ending::Ending;
 use crate::offer::Wish;
 use crate::registry::SessionEntry;
 use crate::request::{self, Request, RequestError};
@@ -111,6 +112,12 @@ impl Board {
         }
         found
     }
+
+    /// Finds how the question `id` of one of `sessions` ended, as long as something is left of it.
+    pub fn ending(sessions: &[SessionEntry], id: &EscalationId) -> Option<Ending> {
+        let endings = sessions.iter().map(|session| Ending::of(&session.escalation_dir, id));
+        endings.into_iter().find(|ending| *ending != Ending::Gone)
+    }
 }
 
 fn look_at(session: &SessionEntry, now: Timestamp, found: &mut Waiters) -> Result<(), FileError> {
@@ -151,6 +158,11 @@ impl Pending {
         &self.session
     }
 
+    /// Returns how the question ended, once it waits no more.
+    pub fn ending(&self) -> Ending {
+        Ending::of(&self.directory, &self.request.escalation)
+    }
+
     fn order(&self) -> (Timestamp, &EscalationId) {
         (self.request.created_at, &self.request.escalation)
     }
@@ -167,6 +179,7 @@ impl Pending {
         object.insert("resolved", request.resolved.clone());
         object.insert("reason", request.reason.as_str());
         object.insert("rule", request.rule.as_str());
+        object.insert("causes", request.causes_json());
         object.insert("createdAt", request.created_at.to_string());
         object.insert("expiresAt", request.expires_at.to_string());
         Json::Object(object)
@@ -253,7 +266,7 @@ fn first_there(path: &Path) -> Receipt {
     match file::read_own(path, RESPONSE_BYTES_MAX as u64) {
         Ok(None) => Receipt::Expired,
         Ok(Some(bytes)) => match Written::parse(&bytes) {
-            Ok(Written::Seal) => Receipt::Expired,
+            Ok(Written::Seal(_)) => Receipt::Expired,
             Ok(Written::Response(_)) | Err(_) => Receipt::AnsweredAlready,
         },
         Err(_) => Receipt::AnsweredAlready,
@@ -293,7 +306,7 @@ mod tests {
         let digest = Digest::of(b"question");
         let text = format!(
             r#"{{"escalationId":"e","sessionId":"s","serverName":"x","toolName":"t","arguments":{{}},
-                "reason":"","rule":"ask","escalatedRoles":[],"resolved":{{}},"digest":"{digest}",
+                "reason":"","rule":"ask","causes":[],"escalatedRoles":[],"resolved":{{}},"digest":"{digest}",
                 "createdAt":"2026-11-15T00:00:00Z","expiresAt":"2026-11-15T00:05:00Z"}}"#
         );
         let (id, session) = ("e".parse().unwrap(), "s".parse().unwrap());

@@ -114,6 +114,13 @@ impl Question {
         }
     }
 
+    /// Says that the server is the one of that name that is part of this program.
+    #[must_use]
+    pub fn of_builtin(mut self, name: &str) -> Self {
+        self.request.builtin = Some(name.to_owned());
+        self
+    }
+
     /// Returns the question as people see it.
     pub fn request(&self) -> &Request {
         &self.request

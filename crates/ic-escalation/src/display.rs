@@ -5,9 +5,9 @@
 //! ones are shortened in the middle, with their length, and the full view shows all of it. Colours
 //! and widths are the business of whoever prints.
 
-use ic_types::{Json, Object, Role, Timestamp, visible};
+use ic_types::{Json, Object, Role, Timestamp, visible, visible_line};
 
-use crate::request::Request;
+use crate::request::{AskedCause, Request};
 
 /// The longest value that is shown whole, in characters.
 const VALUE_CHARS_MAX: usize = 160;
@@ -25,30 +25,70 @@ pub enum View {
     Full,
 }
 
+/// The change that a call would make to a text that is there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change<'a> {
+    /// The difference, line by line; text too: of the file, and of the agent.
+    Difference(&'a str),
+    /// There is one, and it is not shown for this reason.
+    NotShown(&'a str),
+}
+
 /// Shows `request`, line by line, with the change that it would make to a file if that is known.
-///
-/// `diff` is text too: it holds what is in the file, and what the agent wants to be in it.
-pub fn show(request: &Request, view: View, diff: Option<&str>, now: Timestamp) -> Vec<String> {
+pub fn show(
+    request: &Request,
+    view: View,
+    change: Option<Change<'_>>,
+    now: Timestamp,
+) -> Vec<String> {
     let mut lines = vec![format!("{} wants to call {}", request.server, request.tool)];
-    lines.push(format!("  because: {}", text(&request.reason, view)));
-    lines.push(format!("  rule: {}", text(&request.rule, view)));
+    lines.extend(cause_lines(request, view));
     for (role, values) in request.resolved.iter() {
         let escalates = request.escalated_roles.iter().any(|it| it.as_str() == role);
         let mark = if escalates { " (asks)" } else { "" };
-        lines.push(format!("  {}{mark}:", text(role, view)));
+        lines.push(format!("  {}{mark}:", role_name(role, view)));
         let values = resolved_lines(role, values, view);
         // SECURITY: behind many harmless values of a role that asks, the one that asks could be cut.
         lines.extend(if escalates { values } else { cut(values, view) });
     }
     lines.push("  arguments:".to_owned());
     lines.extend(cut(argument_lines(&request.arguments, view), view));
-    if let Some(diff) = diff {
-        lines.push("  change:".to_owned());
-        let changes = diff.lines().map(|line| format!("    {}", plain(line, view)));
-        lines.extend(cut(changes.collect(), view));
+    match change {
+        Some(Change::Difference(diff)) => {
+            lines.push("  change:".to_owned());
+            let changes = diff.lines().map(|line| format!("    {}", changed_line(line, view)));
+            lines.extend(cut(changes.collect(), view));
+        }
+        Some(Change::NotShown(why)) => {
+            lines.push(format!("  no difference shown: {}", plain(why, View::Full)));
+        }
+        None => {}
     }
     lines.push(format!("  expires: {}", remaining(request.expires_at, now)));
     lines
+}
+
+/// Says why a person is asked: everything that asks, and nothing of it is left out.
+pub fn cause_lines(request: &Request, view: View) -> Vec<String> {
+    let mut lines = vec![
+        format!("  because: {}", text(&request.reason, view)),
+        format!("  rule: {}", text(&request.rule, view)),
+    ];
+    for AskedCause { rule, reason, roles } in request.further_causes() {
+        let roles: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        let about = match roles.is_empty() {
+            true => "the call as a whole".to_owned(),
+            false => roles.join(", "),
+        };
+        lines.push(format!("  also because: {}", text(reason, view)));
+        lines.push(format!("    rule: {}, about: {about}", text(rule, view)));
+    }
+    lines
+}
+
+/// Names a role; what is none stands in quotes, as any text of a question.
+fn role_name(role: &str, view: View) -> String {
+    role.parse::<Role>().map_or_else(|_| text(role, view), |role| role.to_string())
 }
 
 /// Shows one value as JSON on one line, shortened unless everything is to be shown.
@@ -82,10 +122,26 @@ fn short(text: &str, chars_max: usize, show: impl Fn(&str) -> String) -> String 
     let kept = chars_max / 2;
     let head: String = text.chars().take(kept).collect();
     let tail: String = text.chars().skip(n_chars - kept).collect();
-    format!("{} … {n_chars} characters … {}", show(&head), show(&tail))
+    let missing = n_chars - 2 * kept;
+    let (head, tail) = (show(&head), show(&tail));
+    format!("{head} … {missing} of {n_chars} characters not shown … {tail}")
 }
 
-/// Shows a line of a difference, whose first character means something.
+/// Shows a line of a difference: a mark, how far the text is indented, the text.
+fn changed_line(line: &str, view: View) -> String {
+    let marked = line.chars().next().filter(|mark| matches!(mark, '+' | '-' | ' '));
+    let (mark, text) = match marked {
+        Some(mark) => (mark.to_string(), line.get(1..).unwrap_or_default()),
+        None => (String::new(), line),
+    };
+    let shown = match view {
+        View::Full => visible_line(text),
+        View::Short => short(text, VALUE_CHARS_MAX, visible_line),
+    };
+    format!("{mark}{shown}")
+}
+
+/// Shows text that is not quoted.
 fn plain(line: &str, view: View) -> String {
     match view {
         View::Full => visible(line),
@@ -147,7 +203,8 @@ fn cut(mut lines: Vec<String>, view: View) -> Vec<String> {
     if view == View::Short && LINES_MAX < lines.len() {
         let more = lines.len() - LINES_MAX;
         lines.truncate(LINES_MAX);
-        lines.push(format!("    … {more} more …"));
+        let lines_are = if more == 1 { "line is" } else { "lines are" };
+        lines.push(format!("    … {more} more {lines_are} not shown …"));
     }
     lines
 }

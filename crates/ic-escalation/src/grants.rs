@@ -83,6 +83,9 @@ pub enum GrantsError {
         /// What is wrong with it.
         fault: DocumentFault,
     },
+    /// Somebody else changes them, and does not come to an end.
+    #[error("somebody else holds on to the grants of the session")]
+    Busy,
     /// There are too many.
     #[error("a session has at most {GRANTS_MAX} grants at once")]
     TooMany,
@@ -100,10 +103,10 @@ impl Grants {
         Ok(grants)
     }
 
-    /// Puts a grant in force.
+    /// Puts a grant in force; waits for nobody.
     pub fn add(&self, grant: Grant, now: Timestamp) -> Result<(), GrantsError> {
         let mut in_force = locked(&self.in_force);
-        let _lock = self.file.lock()?;
+        let _lock = self.file.try_lock().ok_or(GrantsError::Busy)?;
         self.refresh(&mut in_force, now);
         if GRANTS_MAX <= in_force.len() {
             return Err(GrantsError::TooMany);
@@ -113,13 +116,13 @@ impl Grants {
         self.write(&in_force)
     }
 
-    /// Answers `escalation` if it was granted; a count is one less then, whatever becomes of the call.
+    /// Answers `escalation` if it was granted, and by which grant; a count is one less then, whatever becomes of the call.
     pub fn answer(
         &self,
         escalation: &Escalation,
         ticket: &Ticket,
         now: Timestamp,
-    ) -> Option<Answer> {
+    ) -> Option<(Answer, GrantId)> {
         // Calls of this session take turns here, so that only others are met at the lock.
         let mut in_force = locked(&self.in_force);
         if in_force.is_empty() {
@@ -130,12 +133,13 @@ impl Grants {
         self.refresh(&mut in_force, now);
         let covers = |grant: &&mut Grant| grant.covers(escalation, ticket);
         let grant = in_force.iter_mut().find(covers)?;
+        let id = grant.id().clone();
         if grant.is_counted() {
             grant.spend();
             self.write(&in_force).ok()?;
         }
         let digest = escalation.digest(ticket);
-        Some(Answer { decision: Decision::Approved, digest, decided_by: DecidedBy::Grant })
+        Some((Answer { decision: Decision::Approved, digest, decided_by: DecidedBy::Grant }, id))
     }
 
     /// Returns the grants that are in force.

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
-//! desk that is a directory), [`board`] (the answering side), [`registry`] and [`presence`] (who is
+//! desk that is a directory), [`board`] (the answering side) and [`ending`] (how a question ended), [`registry`] and [`presence`] (who is
 //! there), [`scope`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
 //! [`display`] (what a person sees).
 //!
@@ -30,6 +30,7 @@ pub mod board;
 pub mod desk;
 pub mod display;
 mod document;
+pub mod ending;
 pub mod grant;
 pub mod grants;
 pub mod offer;
@@ -45,12 +46,13 @@ pub use desk::{
     Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal, new_escalation_id,
 };
 pub use document::DocumentFault;
+pub use ending::Ending;
 pub use grant::{Grant, GrantId};
 pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
 pub use offer::{Choice, NoOffer, NotOffered, Offer, Terms, Wish};
 pub use presence::{Presence, PresenceError, is_anybody_there};
 pub use registry::{Live, Registered, Registry, RegistryError, SessionEntry};
 pub use rendezvous::{Clerk, Ended, FileDesk, Ticks};
-pub use request::{Request, RequestError};
+pub use request::{AskedCause, Request, RequestError};
 pub use response::ResponseFault;
 pub use scope::{Scope, ScopeKind};

@@ -122,7 +122,12 @@ enum Reach {
 impl Offer {
     /// Computes what may be granted with the answer to `request`.
     pub fn of_request(request: &Request) -> Result<Self, NoOffer> {
-        let reach = match request.rule.starts_with(STRUCTURAL_PREFIX) {
+        if request.causes.iter().any(|cause| cause.roles.is_empty()) {
+            return Err(NoOffer::NoRole);
+        }
+        let causes = request.causes.iter().map(|cause| &cause.rule);
+        let is_structural = |rule: &String| rule.starts_with(STRUCTURAL_PREFIX);
+        let reach = match causes.chain([&request.rule]).any(is_structural) {
             true => Reach::Exact,
             false => Reach::Any,
         };

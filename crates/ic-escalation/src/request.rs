@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ic_home::{FileError, file};
-use ic_policy::{Escalation, Ticket};
+use ic_policy::{Cause, Escalation, Ticket};
 use ic_types::{
     Digest, EscalationId, Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp,
     ToolName,
@@ -37,10 +37,12 @@ pub struct Request {
     pub tool: ToolName,
     /// The arguments as they will be sent.
     pub arguments: Object,
-    /// Why a person is asked.
+    /// Why a person is asked; the first of the reasons, if there are several.
     pub reason: String,
-    /// The rule or invariant that asks.
+    /// The rule or invariant that asks; the first of them, if there are several.
     pub rule: String,
+    /// Everything that asks, the first one included.
+    pub causes: Vec<AskedCause>,
     /// The roles that a person has to decide about.
     pub escalated_roles: Vec<Role>,
     /// What the arguments were resolved to, role by role.
@@ -51,6 +53,19 @@ pub struct Request {
     pub created_at: Timestamp,
     /// When an answer comes too late.
     pub expires_at: Timestamp,
+    /// What the server is called among those that are part of this program, if it is one of them.
+    pub builtin: Option<String>,
+}
+
+/// One thing that asks for a person, with the roles that it is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AskedCause {
+    /// The rule or invariant.
+    pub rule: String,
+    /// Why it asks.
+    pub reason: String,
+    /// The roles that it is about; none if it is about the call as a whole.
+    pub roles: Vec<Role>,
 }
 
 /// A question as it was found, with the digest of its very bytes.
@@ -94,12 +109,19 @@ impl Request {
             arguments: call.sent().clone(),
             reason: escalation.reason().to_owned(),
             rule: escalation.rule().to_owned(),
+            causes: causes(escalation),
             escalated_roles: escalation.roles().to_vec(),
             resolved,
             digest: escalation.digest(ticket),
             created_at: now,
             expires_at: ticket.deadline,
+            builtin: None,
         }
+    }
+
+    /// Returns everything that asks besides the rule that the question names first.
+    pub fn further_causes(&self) -> impl Iterator<Item = &AskedCause> {
+        self.causes.iter().filter(|it| (&it.rule, &it.reason) != (&self.rule, &self.reason))
     }
 
     /// Reads a question; `escalation` and `session` are those whose file it is.
@@ -109,10 +131,6 @@ impl Request {
         session: &SessionId,
     ) -> Result<Self, DocumentFault> {
         let mut fields = Fields::parse(bytes, LIMITS)?;
-        let roles = |texts: Vec<String>| {
-            let wrong = DocumentFault::Wrong { key: "escalatedRoles", expected: "a list of roles" };
-            texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(|_| wrong)
-        };
         let request = Self {
             escalation: fields.parsed("escalationId", "an escalation's id")?,
             session: fields.parsed("sessionId", "a session's id")?,
@@ -121,11 +139,19 @@ impl Request {
             arguments: fields.object("arguments")?,
             reason: fields.text("reason")?,
             rule: fields.text("rule")?,
-            escalated_roles: roles(fields.texts("escalatedRoles")?)?,
+            causes: parse_causes(fields.take("causes")?)?,
+            escalated_roles: roles(&mut fields, "escalatedRoles")?,
             resolved: fields.object("resolved")?,
             digest: fields.parsed("digest", "a digest")?,
             created_at: fields.parsed("createdAt", "a time")?,
             expires_at: fields.parsed("expiresAt", "a time")?,
+            builtin: match fields.take_optional("builtin") {
+                None => None,
+                Some(Json::String(name)) => Some(name),
+                Some(_) => {
+                    return Err(DocumentFault::Wrong { key: "builtin", expected: "a text" });
+                }
+            },
         };
         fields.finish()?;
         // SECURITY: a copy of another question under this name would be answered as this one.
@@ -148,13 +174,72 @@ impl Request {
         object.insert("arguments", self.arguments.clone());
         object.insert("reason", self.reason.as_str());
         object.insert("rule", self.rule.as_str());
+        object.insert("causes", self.causes_json());
         object.insert("escalatedRoles", list(self.escalated_roles.iter().map(|it| it.as_str())));
         object.insert("resolved", self.resolved.clone());
         object.insert("digest", self.digest.to_string());
         object.insert("createdAt", self.created_at.to_string());
         object.insert("expiresAt", self.expires_at.to_string());
+        if let Some(builtin) = &self.builtin {
+            object.insert("builtin", builtin.as_str());
+        }
         Json::Object(object)
     }
+
+    /// Returns everything that asks, as it stands in the file.
+    pub(crate) fn causes_json(&self) -> Json {
+        let cause = |AskedCause { rule, reason, roles }: &AskedCause| {
+            let mut object = Object::new();
+            object.insert("rule", rule.as_str());
+            object.insert("reason", reason.as_str());
+            object.insert("roles", list(roles.iter().map(|it| it.as_str())));
+            Json::Object(object)
+        };
+        Json::Array(self.causes.iter().map(cause).collect())
+    }
+}
+
+/// Gathers what asks: the roles about which a rule asks for one reason stand together.
+fn causes(escalation: &Escalation) -> Vec<AskedCause> {
+    let mut causes: Vec<AskedCause> = Vec::new();
+    for Cause { rule, reason, role, structural: _ } in escalation.causes() {
+        let is_same = |it: &&mut AskedCause| {
+            let is_about_all = (it.roles.is_empty(), role.is_none());
+            *it.rule == **rule && *it.reason == **reason && is_about_all.0 == is_about_all.1
+        };
+        match (causes.iter_mut().find(is_same), role) {
+            (Some(cause), Some(role)) if !cause.roles.contains(role) => cause.roles.push(*role),
+            (Some(_), _) => {}
+            (None, _) => causes.push(AskedCause {
+                rule: rule.to_string(),
+                reason: reason.to_string(),
+                roles: role.iter().copied().collect(),
+            }),
+        }
+    }
+    causes
+}
+
+fn parse_causes(json: Json) -> Result<Vec<AskedCause>, DocumentFault> {
+    let wrong = || DocumentFault::Wrong { key: "causes", expected: "a list of causes" };
+    let Json::Array(causes) = json else { return Err(wrong()) };
+    let cause = |json: Json| {
+        let mut fields = Fields::of(json).ok_or_else(wrong)?;
+        let cause = AskedCause {
+            rule: fields.text("rule")?,
+            reason: fields.text("reason")?,
+            roles: roles(&mut fields, "roles")?,
+        };
+        fields.finish()?;
+        Ok(cause)
+    };
+    causes.into_iter().map(cause).collect()
+}
+
+fn roles(fields: &mut Fields, key: &'static str) -> Result<Vec<Role>, DocumentFault> {
+    let wrong = DocumentFault::Wrong { key, expected: "a list of roles" };
+    let texts = fields.texts(key)?;
+    texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(|_| wrong)
 }
 
 /// Returns the name of a question's file.

@@ -67,7 +67,7 @@ pub(crate) enum Seal {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     Response(Response),
-    Seal,
+    Seal(Seal),
 }
 
 impl Response {
@@ -111,8 +111,11 @@ impl Response {
 impl Written {
     /// Reads what stands where an answer does.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, DocumentFault> {
-        let is_seal = [Seal::Expired, Seal::Withdrawn].iter().any(|it| it.to_bytes() == bytes);
-        if is_seal { Ok(Self::Seal) } else { Response::parse(bytes).map(Self::Response) }
+        let seal = [Seal::Expired, Seal::Withdrawn].into_iter().find(|it| it.to_bytes() == bytes);
+        match seal {
+            Some(seal) => Ok(Self::Seal(seal)),
+            None => Response::parse(bytes).map(Self::Response),
+        }
     }
 }
 

@@ -376,16 +376,29 @@ fn escalated_roles(findings: &[Finding], call: &ResolvedCall) -> Vec<Role> {
 
 /// Returns everything that escalates, each with the role that it is about.
 fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
-    let escalating = findings.iter().filter(|finding| finding.effect == Effect::Escalate);
-    let cause = |finding: &Finding| Cause {
-        rule: finding.authority.name(policy),
-        role: finding.role,
-        structural: match finding.authority {
-            Authority::Structural(structural) => Some(structural),
-            Authority::Rule(_) | Authority::Default => None,
-        },
-    };
-    escalating.map(cause).collect()
+    let mut causes = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.effect == Effect::Escalate) {
+        causes.push(Cause {
+            rule: finding.authority.name(policy),
+            reason: finding.reason(policy),
+            role: finding.role,
+            structural: match finding.authority {
+                Authority::Structural(structural) => Some(structural),
+                Authority::Rule(_) | Authority::Default => None,
+            },
+        });
+        // The values of one role may be asked about by different rules, of which a finding names one.
+        for (_, authority) in &finding.settled {
+            let asks = |rule: &&Rule| rule.effect == Effect::Escalate;
+            let Some(rule) = authority.rule(policy).filter(asks) else { continue };
+            let (name, reason) = (Arc::clone(&rule.name), Arc::clone(&rule.reason));
+            let cause = Cause { rule: name, reason, role: finding.role, structural: None };
+            if !causes.contains(&cause) {
+                causes.push(cause);
+            }
+        }
+    }
+    causes
 }
 
 fn deny_by_default(policy: &Policy, call: ResolvedCall) -> Verdict {

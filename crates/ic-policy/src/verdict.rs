@@ -131,6 +131,8 @@ pub struct Escalation {
 pub struct Cause {
     /// The rule or invariant.
     pub rule: Arc<str>,
+    /// Why it asks.
+    pub reason: Arc<str>,
     /// The role that it is about; `None` if it is about the call as a whole.
     pub role: Option<Role>,
     /// The invariant, if it is one.
@@ -320,6 +322,7 @@ impl Cause {
     fn to_json(&self) -> Json {
         let mut object = Object::new();
         object.insert("rule", &*self.rule);
+        object.insert("reason", &*self.reason);
         object.insert("role", self.role.map_or(Json::Null, |role| Json::from(role.as_str())));
         object.insert("structural", self.structural.is_some());
         Json::Object(object)

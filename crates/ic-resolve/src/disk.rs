@@ -106,7 +106,7 @@ impl Disk for RealDisk {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if !matches!(name, b"." | b"..") {
-                entries.push((OsString::from_vec(name.to_vec()), kind_of(entry.file_type())));
+                entries.push((OsString::from_vec(name.to_vec()), Kind::from(entry.file_type())));
             }
             if entries.len() == n_max {
                 break;
@@ -168,21 +168,23 @@ fn is_absence(error: rustix::io::Errno) -> bool {
     matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR)
 }
 
-fn kind_of(file_type: FileType) -> Kind {
-    match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Kind::Other,
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Self {
+        match file_type {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Link,
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => Self::Other,
+        }
     }
 }
 
 fn entry_of(stat: &rustix::fs::Stat) -> Entry {
-    let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
+    let kind = Kind::from(FileType::from_raw_mode(stat.st_mode));
     let state = FileState {
         kind: match kind {
             Kind::File => FileKind::File,

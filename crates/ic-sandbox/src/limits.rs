@@ -24,7 +24,7 @@ pub struct Limits {
 impl Limits {
     /// What a script gets if nobody says otherwise.
     pub const DEFAULT: Self = Self {
-        time: Duration::from_secs(120),
+        time: Duration::from_mins(2),
         heap_bytes_max: 128 << 20,
         output_bytes_max: 64 << 10,
         calls_max: 10_000,

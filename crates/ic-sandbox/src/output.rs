@@ -89,7 +89,9 @@ mod tests {
     #[track_caller]
     fn check(pieces: &[&str], expected: &str) {
         let mut output = Output::new(8);
-        pieces.iter().for_each(|piece| output.push(piece));
+        for piece in pieces {
+            output.push(piece);
+        }
         assert_eq!(output.finish(), expected, "{pieces:?}");
     }
 

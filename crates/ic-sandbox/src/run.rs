@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::Calls;
 use crate::catalogue::Catalogue;
 use crate::frame::{self, FrameError};
-use crate::limits::{FRAME_BYTES_MAX, Limits, OTHER_FRAMES_MAX, TOTAL_BYTES_MAX};
+use crate::limits::{FRAME_BYTES_MAX, Limits, OTHER_FRAMES_MAX, PRINT_BYTES_MAX, TOTAL_BYTES_MAX};
 use crate::output::{Output, as_u64, clip};
 use crate::pause::Pause;
 use crate::process::Worker;
@@ -124,6 +124,7 @@ pub(crate) async fn run(worker: &mut Worker, given: &Given<'_>) -> Outcome {
         value: None,
         n_calls: 0,
         n_others: 0,
+        n_printed: 0,
         n_bytes: 0,
     };
     let ended = {
@@ -206,6 +207,7 @@ struct Talk<'a, 'g> {
     n_calls: u64,
     /// Frames that were no calls.
     n_others: u64,
+    n_printed: usize,
     n_bytes: u64,
 }
 
@@ -221,6 +223,10 @@ impl Talk<'_, '_> {
                     return broke("the worker spoke out of turn");
                 }
                 (State::Started, Said::Print { text, n_missing }) => {
+                    self.n_printed = self.n_printed.saturating_add(text.len());
+                    if PRINT_BYTES_MAX * 2 < self.n_printed {
+                        return broke("the worker printed too much");
+                    }
                     self.output.miss(n_missing);
                     self.output.push(&text);
                 }
@@ -231,7 +237,7 @@ impl Talk<'_, '_> {
                     return Ok(Ended::Done);
                 }
                 (State::Started, Said::Memory) => return Ok(Ended::OutOfMemory),
-                (State::Started, Said::Threw(thrown)) => return Ok(self.thrown(thrown)),
+                (State::Started, Said::Threw(thrown)) => return Ok(self.thrown(&thrown)),
             }
         }
     }
@@ -302,7 +308,7 @@ impl Talk<'_, '_> {
         frame::send(self.stdin, reply.as_bytes()).await.map_err(|_| Fault::Gone)
     }
 
-    fn thrown(&self, thrown: Thrown) -> Ended {
+    fn thrown(&self, thrown: &Thrown) -> Ended {
         let bytes_max = self.given.limits.output_bytes_max;
         Ended::Threw {
             message: clip(&thrown.message, bytes_max),
@@ -353,8 +359,9 @@ impl Run {
             }
             Ended::TimedOut => say("The script took too long and was stopped."),
             Ended::OutOfMemory => say("The script needed too much memory and was stopped."),
-            Ended::Killed { why } => say(&format!("The script was stopped: {why}.")),
-            Ended::Broke { why } => say(&format!("The script was stopped: {why}.")),
+            Ended::Killed { why } | Ended::Broke { why } => {
+                say(&format!("The script was stopped: {why}."));
+            }
             Ended::Cancelled => say("The script was cancelled."),
             Ended::NotStarted { why } => say(&format!("The script could not be run: {why}.")),
         }

@@ -11,6 +11,7 @@ mod trace;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -66,14 +67,15 @@ fn serve(mut words: impl Iterator<Item = OsString>) -> Result<(), WorkerError> {
     let stack_bytes = getrlimit(Resource::Stack).maximum.unwrap_or(u64::MAX).min(STACK_BYTES);
     limit(Resource::Stack, stack_bytes, stack_bytes)?;
     drop(ic_typescript::strip(WARM_UP));
+    // The process ends with it; taking everything apart would cost time, and can fail.
     let engine = Engine::new(heap_bytes, stack_bytes).map_err(WorkerError::Engine)?;
+    let engine = ManuallyDrop::new(engine);
     // SECURITY: before the first byte of a script is read.
     ic_confine::tighten().map_err(WorkerError::Tighten)?;
     say(&Said::Ready)?;
-    let order = match frame::read(&mut io::stdin().lock(), RUN_BYTES_MAX) {
-        Ok(frame) => frame,
+    let Ok(order) = frame::read(&mut io::stdin().lock(), RUN_BYTES_MAX) else {
         // The host has no script for us.
-        Err(_) => return Ok(()),
+        return Ok(());
     };
     let order = RunOrder::read(&order).map_err(|_| WorkerError::Order)?;
     say(&Said::Started)?;

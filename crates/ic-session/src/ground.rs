@@ -11,7 +11,7 @@ use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::pins::PinsFile;
 use ic_broker::servers_file::ServersFile;
-use ic_broker::{Broker, Judge, People, Setup, Witness};
+use ic_broker::{Broker, FORWARD_GRACE, Judge, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
@@ -129,6 +129,7 @@ impl Opening<'_> {
             grants,
             patience: self.wait.patience(home),
             timeout: self.timeout,
+            grace: FORWARD_GRACE,
         };
         let setup = Setup {
             judge: self.judge,

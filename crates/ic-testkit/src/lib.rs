@@ -1,13 +1,15 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! and the recorded vectors and hostile inputs, where they lie beside the project.
+//! a model that follows a script, and the recorded vectors and hostile inputs, where they lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
 pub mod memory_disk;
 pub mod place;
 pub mod proxy;
+pub mod scripted_model;
 pub mod shared;
 
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
 pub use proxy::Proxy;
+pub use scripted_model::{Line, ScriptedModel};

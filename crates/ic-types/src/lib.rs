@@ -4,7 +4,7 @@
 //! checked twice. The crate does no I/O, reads no clock and knows no policy.
 //!
 //! Reading order: [`name`], [`path`], [`host`], [`role`], [`json`], [`call`]; then the smaller
-//! [`session`], [`provider`], [`secret`], [`time`], [`digest`] and [`mod@visible`].
+//! [`session`], [`provider`], [`secret`], [`time`], [`digest`], [`mod@visible`] and [`chain()`].
 //!
 //! # Invariants
 //!
@@ -30,6 +30,7 @@
 //! ```
 
 pub mod call;
+mod chain;
 pub mod digest;
 pub mod host;
 pub mod json;
@@ -43,6 +44,7 @@ pub mod time;
 pub mod visible;
 
 pub use call::ToolCall;
+pub use chain::chain;
 pub use digest::Digest;
 pub use host::{Host, InvalidHost};
 pub use json::{Json, JsonError, JsonLimits, Number, Object};
@@ -53,4 +55,4 @@ pub use role::{Category, Role, UnknownRole};
 pub use secret::Secret;
 pub use session::{EscalationId, SessionId, SessionName};
 pub use time::Timestamp;
-pub use visible::visible;
+pub use visible::{visible, visible_line};

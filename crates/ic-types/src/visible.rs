@@ -6,40 +6,54 @@ use std::fmt::Write as _;
 
 /// Marks that may stand over one letter; more of them reach into the lines above and below.
 const MARKS_MAX: usize = 2;
-/// Spaces in a row; more of them push what follows to where it looks like something else.
-const SPACES_MAX: usize = 16;
+/// Spaces in a row; more of them push what follows to where it looks like something else, such as a
+/// line of ours after the end of a terminal's line.
+const SPACES_MAX: usize = 4;
+/// How far a line is indented as it is shown.
+const INDENT_MAX: usize = 24;
+/// Characters in a row that are each written out.
+const REPEATS_MAX: usize = 2;
 
 /// Makes visible what would drive the terminal, hide, or look like something else.
 ///
 /// Control characters, bidirectional and zero-width marks, spaces that are no plain space, and
-/// characters that mean something on one machine only are written as `\u{202e}`; a long run of spaces
-/// as `\u{20}*80`. The text stands on one line.
+/// characters that mean something on one machine only are written as `\u{202e}`; a run of spaces, or of
+/// anything else that is not seen, with how many there are: `\u{20*80}`. The text stands on one line.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let (mut n_marks, mut n_spaces) = (0, 0);
-    for c in text.chars() {
-        if c == ' ' {
-            n_spaces += 1;
+    let mut n_marks = 0;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        n_marks = if is_mark(c) { n_marks + 1 } else { 0 };
+        if c != ' ' && is_harmless(c) && n_marks <= MARKS_MAX {
+            shown.push(c);
             continue;
         }
-        write_spaces(&mut shown, std::mem::take(&mut n_spaces));
-        n_marks = if is_mark(c) { n_marks + 1 } else { 0 };
-        if is_harmless(c) && n_marks <= MARKS_MAX {
-            shown.push(c);
+        let mut count = 1;
+        while rest.next_if_eq(&c).is_some() {
+            count += 1;
+        }
+        if c == ' ' && count <= SPACES_MAX {
+            shown.extend(std::iter::repeat_n(' ', count));
+        } else if count <= REPEATS_MAX {
+            shown.extend((0..count).flat_map(|_| c.escape_unicode()));
         } else {
             // Writing to a string cannot fail.
-            write!(shown, "{}", c.escape_unicode()).ok();
+            write!(shown, "\\u{{{:x}*{count}}}", u32::from(c)).ok();
         }
     }
-    write_spaces(&mut shown, n_spaces);
     shown
 }
 
-fn write_spaces(shown: &mut String, n_spaces: usize) {
-    if SPACES_MAX < n_spaces {
-        write!(shown, "\\u{{20}}*{n_spaces}").ok();
-    } else {
-        shown.extend(std::iter::repeat_n(' ', n_spaces));
+/// Makes a line of some text visible as [`visible`] does, and keeps how far it is indented.
+///
+/// For lines that stand under one another; more than a screen has room for is counted as elsewhere.
+pub fn visible_line(line: &str) -> String {
+    let text = line.trim_start_matches(' ');
+    let n_spaces = line.len() - text.len();
+    match n_spaces <= INDENT_MAX && !text.is_empty() {
+        true => format!("{:n_spaces$}{}", "", visible(text)),
+        false => visible(line),
     }
 }
 
@@ -102,9 +116,25 @@ mod tests {
 
     #[test]
     fn spaces_do_not_carry_text_to_another_place() {
-        assert_eq!(visible(&" ".repeat(16)), " ".repeat(16));
-        assert_eq!(visible(&format!("a{}Rule: x", " ".repeat(80))), "a\\u{20}*80Rule: x");
-        assert_eq!(visible(&format!("a{}", " ".repeat(17))), "a\\u{20}*17");
+        assert_eq!(visible(&" ".repeat(4)), " ".repeat(4));
+        assert_eq!(visible(&format!("a{}5 x", " ".repeat(80))), "a\\u{20*80}5 x");
+        assert_eq!(visible(&format!("a{}", " ".repeat(5))), "a\\u{20*5}");
+        assert_eq!(visible("a\t\t\t\tb\u{a0}\u{a0}"), "a\\u{9*4}b\\u{a0}\\u{a0}");
+        assert_eq!(visible(&"\u{3000}".repeat(40)), "\\u{3000*40}");
+        assert_eq!(visible(&format!("e{}", "\u{301}".repeat(9))), "e\u{301}\u{301}\\u{301*7}");
+    }
+
+    #[test]
+    fn a_line_is_as_far_indented_as_it_was() {
+        for (line, expected) in [
+            ("x  y", "x  y".to_owned()),
+            (&format!("{}x", " ".repeat(24)), format!("{}x", " ".repeat(24))),
+            (&format!("{}x", " ".repeat(25)), "\\u{20*25}x".to_owned()),
+            (&format!("  x{}y", " ".repeat(9)), "  x\\u{20*9}y".to_owned()),
+            (&" ".repeat(9), "\\u{20*9}".to_owned()),
+        ] {
+            assert_eq!(visible_line(line), expected);
+        }
     }
 
     proptest! {

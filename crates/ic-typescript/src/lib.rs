@@ -92,11 +92,14 @@ pub fn strip(source: &str) -> Result<Stripped, Diagnostics> {
     let printed = Codegen::new().with_options(options).build(&program);
     // The printer counts from 0.
     let place = |line: u32, column: u32| Place { line: line + 1, column: column + 1 };
-    let pairs = printed.map.iter().flat_map(|map| map.get_tokens()).map(|token| {
-        let code = place(token.get_dst_line(), token.get_dst_col());
-        (code, place(token.get_src_line(), token.get_src_col()))
-    });
-    let positions = Positions::new(pairs.collect());
+    let mut pairs = Vec::new();
+    if let Some(map) = &printed.map {
+        pairs.extend(map.get_tokens().map(|token| {
+            let code = place(token.get_dst_line(), token.get_dst_col());
+            (code, place(token.get_src_line(), token.get_src_col()))
+        }));
+    }
+    let positions = Positions::new(pairs);
     Ok(Stripped { code: printed.code, positions })
 }
 
@@ -134,7 +137,7 @@ fn refuse<'a>(
 }
 
 fn mistake(source: &str, error: &OxcDiagnostic) -> Mistake {
-    let offset = error.labels.first().map(|label| label.offset());
+    let offset = error.labels.first().map(oxc_span::LabeledSpan::offset);
     Mistake {
         message: error.message.to_string(),
         help: error.help.as_ref().map(ToString::to_string),

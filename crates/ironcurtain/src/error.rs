@@ -15,6 +15,7 @@ use ic_home::migrate::MigrateError;
 use ic_home::{FileError, HomeError};
 use ic_policy::ArtifactError;
 use ic_resolve::BoundsError;
+pub(crate) use ic_types::chain;
 
 /// Something that kept a command from doing its work.
 #[derive(Debug)]
@@ -250,18 +251,6 @@ impl From<MigrateError> for Failure {
             MigrateError::Update(error) => error.into(),
         }
     }
-}
-
-/// Joins an error and its causes by colons.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    message
 }
 
 impl From<PinsError> for Failure {

@@ -8,7 +8,10 @@
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 
-use rustix::termios::{QueueSelector, tcflush};
+use ic_home::config::{Config, ConfigFile, Layers};
+use ic_home::{Environment, Home};
+use rustix::process::getsid;
+use rustix::termios::{QueueSelector, tcflush, tcgetsid};
 
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
@@ -74,19 +77,26 @@ impl Person {
 
     /// Shows what has to be known before the next question.
     ///
-    /// The lines go to standard output, and to the terminal too if that is somewhere else: nobody is
-    /// asked about what they were not shown.
+    /// The lines go to the terminal at which the person is asked, whatever standard output is, and to
+    /// standard output too if that is no terminal: nobody is asked about what they were not shown.
     pub(crate) fn show(&mut self, lines: &[String], screen: &mut Screen) -> Result<(), Failure> {
-        for line in lines {
-            screen.line(line)?;
+        let is_shown = match self {
+            Self::AtTerminal(_) => io::stdout().is_terminal(),
+            Self::Scripted => false,
+        };
+        if !is_shown {
+            for line in lines {
+                screen.line(line)?;
+            }
         }
         screen.out().flush().map_err(Failure::output)?;
         match self {
-            Self::AtTerminal(terminal) if !io::stdout().is_terminal() => {
+            // SECURITY: a standard output that is another terminal is one that nobody may look at.
+            Self::AtTerminal(terminal) => {
                 let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
                 terminal.write_all(text.as_bytes()).map_err(unusable)
             }
-            Self::AtTerminal(_) | Self::Scripted => Ok(()),
+            Self::Scripted => Ok(()),
         }
     }
 
@@ -105,6 +115,25 @@ impl Person {
             _ => Answer::Denied,
         })
     }
+}
+
+impl Scripts {
+    /// Reads whether scripts may answer.
+    pub(crate) fn of(home: &Home, environment: &Environment) -> Result<Self, Failure> {
+        let file = ConfigFile::read(home)?;
+        let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+        Ok(match config.approvals_scripted {
+            true => Self::MayAnswer,
+            false => Self::MayNotAnswer,
+        })
+    }
+}
+
+/// Returns whether standard output is the terminal at which a person is asked.
+pub(crate) fn is_shown_at_terminal() -> bool {
+    // A terminal is that of one session only, and the system tells no other one whose.
+    let theirs = tcgetsid(io::stdout());
+    theirs.is_ok_and(|session| getsid(None).is_ok_and(|ours| ours == session))
 }
 
 /// Reads up to the end of a line, or of the input.

@@ -3,9 +3,10 @@
 //! Text from outside (paths, arguments, reasons, file contents) passes [`visible`] on its way to a
 //! person, so that it can neither drive the terminal nor hide what it says.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::process::ExitCode;
+
+pub(crate) use ic_types::{visible, visible_line};
 
 use crate::error::Failure;
 
@@ -52,15 +53,17 @@ impl Screen {
     /// Shows the help or version that was asked for, or what is wrong with the command line.
     pub(crate) fn usage(&mut self, error: &clap::Error) -> ExitCode {
         let text = error.render().to_string();
-        let (stream, code) = match error.use_stderr() {
-            true => (&mut self.err, 2),
-            false => (&mut self.out, 0),
-        };
-        for line in text.lines() {
-            writeln!(stream, "{}", visible(line)).ok();
+        if error.use_stderr() {
+            // It repeats what was typed.
+            for line in text.lines() {
+                writeln!(self.err, "{}", visible(line)).ok();
+            }
+            self.err.flush().ok();
+            return ExitCode::from(2);
         }
-        stream.flush().ok();
-        ExitCode::from(code)
+        // All of it is our own.
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).ok();
+        ExitCode::SUCCESS
     }
 
     /// Tells the person what failed and what to do.
@@ -71,57 +74,6 @@ impl Screen {
         }
         if let Some(hint) = failure.hint() {
             writeln!(self.err, "\nhint: {}", visible(hint)).ok();
-        }
-    }
-}
-
-/// Makes control characters, bidirectional marks and invisible characters visible.
-pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmless(c) {
-            shown.push(c);
-        } else {
-            // Writing to a string cannot fail.
-            write!(shown, "{}", c.escape_unicode()).ok();
-        }
-    }
-    shown
-}
-
-fn is_harmless(c: char) -> bool {
-    let is_hidden = matches!(
-        c,
-        // Soft hyphen, grapheme joiner, Arabic letter mark, Hangul and Mongolian fillers.
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        // Zero width, bidirectional marks and overrides, line and paragraph separators.
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
-        // Fillers, variation selectors, byte order mark, interlinear annotation.
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        // Tags and further variation selectors.
-        | '\u{e0000}'..='\u{e0fff}'
-    );
-    !c.is_control() && !is_hidden
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_could_hide_or_drive_is_shown() {
-        for (text, expected) in [
-            ("plain – ünï 日本", "plain – ünï 日本"),
-            ("a\x1b[31mb", "a\\u{1b}[31mb"),
-            ("a\nb\tc\0", "a\\u{a}b\\u{9}c\\u{0}"),
-            ("x\u{202e}txt.exe", "x\\u{202e}txt.exe"),
-            ("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}"),
-            ("\u{e0041}", "\\u{e0041}"),
-            ("\u{9b}31m", "\\u{9b}31m"),
-        ] {
-            assert_eq!(visible(text), expected);
         }
     }
 }

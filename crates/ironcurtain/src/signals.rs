@@ -1,6 +1,9 @@
 //! What asks this program to end: an interrupt, a termination, a terminal that was closed.
+//!
+//! Says only that; how a command ends is its own business.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
 
@@ -35,4 +38,15 @@ impl Signals {
             _ = self.hangup.recv() => {}
         }
     }
+}
+
+/// Returns a token that is cancelled when somebody asks us to end.
+pub(crate) fn stop_on_signals() -> Result<CancellationToken, Failure> {
+    let stop = CancellationToken::new();
+    let (mut signals, told) = (Signals::listen()?, stop.clone());
+    tokio::spawn(async move {
+        signals.any().await;
+        told.cancel();
+    });
+    Ok(stop)
 }

@@ -10,25 +10,35 @@
 //! makes the permit. A call that waits holds up no other: to a server that takes calls one by one it
 //! gives its place back, and takes the next one once it was approved.
 
+mod deadline;
+mod granting;
+mod progress;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::{Entry, Kind};
-use ic_escalation::{Answered, Desk, Grant, Grants, Outcome, Question, Waiting, new_escalation_id};
+use ic_escalation::{Answered, Desk, Grants, Outcome, Question, Waiting, new_escalation_id};
 use ic_home::FileError;
 use ic_policy::{
-    Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
+    Answer, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
 };
 use ic_types::{Json, Object, SessionId, Timestamp};
 use tokio::time::Instant;
 
 use super::{Asked, Broker, Ending, EscalationNews, Flight, Going, Reply};
+use crate::questions::{self, NotAsked, RAISED_MAX};
 use crate::refusal::Refusal;
+use crate::servers_file::BuiltinServer;
 use crate::{breaker, chain, locked};
+
+pub(super) use deadline::stale;
 
 /// How often a person is asked about one call, because what it is about changed meanwhile.
 const QUESTIONS_MAX: usize = 3;
+/// How long after the end of its time an approval that came in time may still forward its call.
+pub const FORWARD_GRACE: Duration = Duration::from_secs(10);
 
 /// How people are asked.
 #[derive(Debug)]
@@ -43,6 +53,8 @@ pub struct People {
     pub patience: Patience,
     /// How long a question waits for its answer.
     pub timeout: Duration,
+    /// How long after that an approval may still forward its call; [`FORWARD_GRACE`] outside of tests.
+    pub grace: Duration,
 }
 
 /// When a question is worth asking.
@@ -86,8 +98,9 @@ impl Broker {
         recorded.map_err(|error| self.unrecorded(&error))?;
         let now = self.clock.now();
         let ticket = self.ticket(&escalation, going, now)?;
-        if let Some(answer) = self.people.grants.answer(&escalation, &ticket, now) {
-            self.record_use(going)?;
+        going.until = Some(self.until(&ticket));
+        if let Some((answer, grant)) = self.people.grants.answer(&escalation, &ticket, now) {
+            self.record_use(&grant, going)?;
             return self.settle(escalation, (&ticket, &answer, now), going);
         }
         self.refuse_to_ask(&escalation, going)?;
@@ -101,7 +114,10 @@ impl Broker {
         // it is about now; an approval of something else is none.
         match self.judge_again(&escalation, &ticket, going).await? {
             // What has changed leaves nothing to ask.
-            Verdict::Allow(permit) => Ok(Came::Permit(permit)),
+            Verdict::Allow(permit) => {
+                going.until = None;
+                Ok(Came::Permit(permit))
+            }
             Verdict::Deny(denial) => {
                 let recorded = self.log.record_denial(&denial, &going.request_id);
                 Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
@@ -133,14 +149,14 @@ impl Broker {
         going: &Going,
     ) -> Result<Came, Reply> {
         let (rule, reason) = (escalation.rule().to_owned(), escalation.reason().to_owned());
+        let subject = questions::subject(escalation.call());
         match escalation.settle(ticket, answer, at) {
             Settled::Permit(permit) => Ok(Came::Permit(permit)),
             Settled::AskAgain(escalation) => Ok(Came::AskAgain(escalation)),
             Settled::Refused(refused) => {
                 match refused.cause() {
                     RefusalCause::Denied(_) => {
-                        let now = self.clock.now();
-                        locked(&self.breaker).remember_no(going.repetition, now);
+                        locked(&self.questions).remember_no(subject, Instant::now());
                     }
                     RefusalCause::Expired => {}
                 }
@@ -173,20 +189,22 @@ impl Broker {
 
     /// Refuses a call without asking, if asking is no use.
     fn refuse_to_ask(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
-        let now = self.clock.now();
-        let (is_repeated, was_denied) = {
-            let breaker = locked(&self.breaker);
-            let is_repeated = breaker.refuses(&going.repetition, now).is_some();
-            (is_repeated, breaker.said_no(&going.repetition, now))
-        };
         let rule = escalation.rule();
-        if is_repeated {
+        if locked(&self.breaker).refuses(&going.repetition, self.clock.now()).is_some() {
             let refusal = Refusal::escalation_denied(rule, "it was made too often");
             return Err(self.denied(Ok(0), refusal, going.repetition));
         }
-        if was_denied {
-            let why =
-                "a person denied this very call less than a minute ago, and is not asked again";
+        let subject = questions::subject(escalation.call());
+        let refused = locked(&self.questions).refuses(&subject, Instant::now());
+        if let Some(not_asked) = refused {
+            let why = match not_asked {
+                NotAsked::SaidNo => {
+                    "a person denied this very call less than a minute ago, and is not asked again"
+                }
+                NotAsked::SaidNoOften => {
+                    "people denied very many calls within the last minute, and are asked nothing more"
+                }
+            };
             return Err(self.not_asked(&Refusal::escalation_denied(rule, why), going));
         }
         let attendance = match &self.people.patience {
@@ -194,7 +212,7 @@ impl Broker {
             Patience::ForAnybody => Ok(true),
         };
         match attendance {
-            Ok(true) => Ok(()),
+            Ok(true) => self.count_question(escalation, going),
             Ok(false) => {
                 self.witness.escalation(EscalationNews::Unattended);
                 Err(self.not_asked(&Refusal::no_handler(escalation), going))
@@ -208,6 +226,17 @@ impl Broker {
         }
     }
 
+    /// Counts one more question: a person who is asked without end stops reading.
+    fn count_question(&self, escalation: &Escalation, going: &Going) -> Result<(), Reply> {
+        if locked(&self.questions).raise(Instant::now()) {
+            return Ok(());
+        }
+        let why = format!(
+            "this session put {RAISED_MAX} questions to a person within a minute, and may not ask more"
+        );
+        Err(self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going))
+    }
+
     /// Raises the question, and waits for its answer.
     async fn wait(
         &self,
@@ -216,6 +245,10 @@ impl Broker {
         going: &mut Going,
     ) -> Result<Answered, Reply> {
         let question = Question::of(escalation, ticket, self.clock.now());
+        let question = match going.found.server.is_filesystem() {
+            true => question.of_builtin(BuiltinServer::Filesystem.as_str()),
+            false => question,
+        };
         let mut raised = event("raised", ticket);
         raised.insert("digest", question.digest().to_string());
         raised.insert("expiresAt", ticket.deadline.to_string());
@@ -236,7 +269,7 @@ impl Broker {
         let since = Instant::now();
         let outcome = {
             let _asks = Asks::begin(&going.flight);
-            outcome(waiting, going).await
+            progress::reported(outcome(waiting, going), going, ticket).await
         };
         self.witness.escalation(EscalationNews::Ended(id, ending(&outcome)));
         let duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
@@ -314,7 +347,12 @@ impl Broker {
             }
             self.find(&asked.name).await
         };
-        match going.flight.cancel.clone().run_until_cancelled(found).await {
+        let cancel = going.flight.cancel.clone();
+        let found = cancel.run_until_cancelled(found);
+        let Some(found) = self.in_time(going.until, found).await else {
+            return Err(self.too_late(ticket, going));
+        };
+        match found {
             None => {
                 let reason = Some(Arc::from("cancelled by the client before it was forwarded"));
                 let entry = Entry { reason, ..Entry::new(Kind::Escalation) };
@@ -326,45 +364,14 @@ impl Broker {
             }
             Some(Ok(found)) => going.found = found,
         }
+        if self.is_over(going.until) {
+            return Err(self.too_late(ticket, going));
+        }
         let judged = self.judged(&mut asked, &going.found);
         judged.map(|(verdict, _)| verdict).map_err(|refusal| {
             let tool = going.found.names();
             self.refuse(&asked, &refusal, Some(tool), &going.request_id)
         })
-    }
-
-    /// Puts a grant in force; without one, says why if one was wanted.
-    fn put_in_force(
-        &self,
-        grant: Option<Grant>,
-        no_grant: Option<&ic_escalation::NoOffer>,
-        going: &Going,
-    ) -> Result<(), Reply> {
-        let not_granted = |why: String| {
-            self.witness.notice(&format!("the call is approved, and nothing is granted: {why}"));
-            let mut event = Object::new();
-            event.insert("event", "refused");
-            let reason = Some(Arc::from(why));
-            self.record_of(event, Entry { reason, ..Entry::new(Kind::Grant) }, going)
-        };
-        if let Some(no_grant) = no_grant {
-            not_granted(no_grant.to_string())?;
-        }
-        let Some(grant) = grant else { return Ok(()) };
-        // SECURITY: recorded before it can be used.
-        self.record_of(added(&grant), Entry::new(Kind::Grant), going)?;
-        match self.people.grants.add(grant, self.clock.now()) {
-            Ok(()) => Ok(()),
-            Err(error) => not_granted(chain(&error)),
-        }
-    }
-
-    fn record_use(&self, going: &Going) -> Result<(), Reply> {
-        let mut event = Object::new();
-        event.insert("event", "used");
-        let decided_by = Some(DecidedBy::Grant);
-        let entry = Entry { verdict: Some(Effect::Allow), decided_by, ..Entry::new(Kind::Grant) };
-        self.record_of(event, entry, going)
     }
 
     /// Records and answers a call that nobody is asked about.
@@ -450,23 +457,5 @@ fn event(name: &str, ticket: &Ticket) -> Object {
     let mut event = Object::new();
     event.insert("event", name);
     event.insert("escalationId", ticket.escalation.as_str());
-    event
-}
-
-/// Says what is granted.
-fn added(grant: &Grant) -> Object {
-    let mut roles = Object::new();
-    for (role, scope) in grant.scopes() {
-        let mut written = Object::new();
-        written.insert("kind", scope.kind().as_str());
-        let values = scope.values().into_iter().map(Json::from);
-        written.insert("values", values.collect::<Vec<_>>());
-        roles.insert(role.as_str(), written);
-    }
-    let mut event = Object::new();
-    event.insert("event", "added");
-    event.insert("grant", grant.id().as_str());
-    event.insert("roles", roles);
-    event.insert("expiresAt", grant.expires_at().to_string());
     event
 }

@@ -25,6 +25,7 @@ use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::pins::PinsFile;
+use crate::questions::Questions;
 use crate::server::{Server, Yard};
 use crate::servers_file::ServersFile;
 
@@ -159,6 +160,7 @@ impl Setup {
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
             breaker: Mutex::new(Breaker::default()),
+            questions: Mutex::new(Questions::default()),
             people: self.people,
             announcements,
             witness: self.witness,

@@ -62,6 +62,7 @@ async fn what_is_listed_for_scripts_has_these_keys() {
             "resolved",
             "reason",
             "rule",
+            "causes",
             "createdAt",
             "expiresAt"
         ]

@@ -1,7 +1,7 @@
 //! What a person sees: everything that matters, on lines of ours, and nothing that acts.
 
-use ic_escalation::Request;
-use ic_escalation::display::{View, remaining, show, text};
+use ic_escalation::display::{Change, View, remaining, show, text};
+use ic_escalation::{AskedCause, Request};
 use ic_types::{Json, JsonLimits, Object, Role, Timestamp};
 
 use crate::world::{Ask, directory, file, url};
@@ -32,22 +32,22 @@ fn a_question_is_shown_with_all_that_matters() {
         ask.parts.sent.insert("options", Json::Array(vec![Json::Bool(true), Json::Null]));
     });
     let diff = "--- a\n+++ b\n-old\u{1b}[2J\n+new";
-    let shown = show(&request(&ask), View::Short, Some(diff), NOW).join("\n");
+    let shown = show(&request(&ask), View::Short, Some(Change::Difference(diff)), NOW).join("\n");
     let shown = shown.replace(&"x".repeat(80), "XXX");
     insta::assert_snapshot!(shown, @r#"
     filesystem wants to call move_file
       because: "a person decides"
       rule: "ask"
-      "read-path":
+      read-path:
         "/d/a"
-      "write-path" (asks):
+      write-path (asks):
         "/d/\u{202e}b" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
         "/d/c" (a directory, changed 2026-11-15T00:00:00.000Z)
-      "fetch-url" (asks):
+      fetch-url (asks):
         "https://a.example/x" (at "a.example")
       arguments:
         "path": "/d/a\n  rule: \"harmless\""
-        "content": "XXX" … 5000 characters … "XXX"
+        "content": "XXX" … 4840 of 5000 characters not shown … "XXX"
         "options": [true,null]
       change:
         --- a
@@ -56,6 +56,74 @@ fn a_question_is_shown_with_all_that_matters() {
         +new
       expires: in 4 min 59 s
     "#);
+}
+
+/// The invariant is named first; that a rule asks too, and that nobody has confirmed what the tool
+/// does, is shown as well.
+#[test]
+fn everything_that_asks_is_shown() {
+    let ask = Ask::of(
+        "copy_file",
+        &[(Role::WritePath, &[file("/h/.bashrc")]), (Role::DeletePath, &[file("/d/a")])],
+    )
+    .with(|ask| ask.parts.standing = ic_policy::Standing::Draft);
+    let shown = show(&request(&ask), View::Short, None, NOW).join("\n");
+    insta::assert_snapshot!(shown, @r#"
+    filesystem wants to call copy_file
+      because: "`/h/.bashrc` is run later by programs of this machine"
+      rule: "structural-host-executes"
+      also because: "nobody has confirmed what this tool's arguments mean"
+        rule: "structural-draft", about: the call as a whole
+      also because: "a person decides"
+        rule: "ask", about: write-path, delete-path
+      write-path (asks):
+        "/h/.bashrc" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
+      delete-path (asks):
+        "/d/a" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
+      arguments:
+      expires: in 4 min 59 s
+    "#);
+    // As many as there may be: none is cut.
+    let mut request = request(&ask);
+    let cause = |n: usize| AskedCause {
+        rule: format!("rule{n}"),
+        reason: "again".to_owned(),
+        roles: Vec::new(),
+    };
+    request.causes.extend((0..100).map(cause));
+    let shown = show(&request, View::Short, None, NOW).join("\n");
+    assert!((0..100).all(|n| shown.contains(&format!("\"rule{n}\", about: the call as a whole"))));
+}
+
+#[test]
+fn a_difference_that_is_not_shown_is_said_to_be() {
+    let request = request(&Ask::write("/d/a"));
+    let shown = show(&request, View::Short, Some(Change::NotShown("it is too large")), NOW);
+    assert!(shown.contains(&"  no difference shown: it is too large".to_owned()), "{shown:?}");
+}
+
+/// Spaces that would carry text to the next line of a terminal, where it looks like a line of ours.
+#[test]
+fn spaces_make_no_lines() {
+    let forged = |space: &str| format!("ok{}rule: \"harmless\"", space.repeat(40));
+    let diff = format!("+{}\n+{}x\n+{}y", forged(" "), " ".repeat(24), " ".repeat(25));
+    for space in [" ", "\t", "\u{a0}", "\u{2003}", "\u{3000}"] {
+        let mut request = request(&Ask::write("/d/a"));
+        request.reason = forged(space);
+        request.arguments.insert(forged(space), forged(space));
+        for view in [View::Short, View::Full] {
+            let lines = show(&request, view, Some(Change::Difference(&diff)), NOW);
+            for line in lines.iter().filter(|line| line.contains("harmless")) {
+                let code = u32::from(space.chars().next().unwrap());
+                let is_counted = line.contains(&format!("ok\\u{{{code:x}*40}}rule"))
+                    || line.contains(&format!("ok{}rule", r"\t".repeat(40)))
+                    || line.contains("+ok\\u{20*40}rule");
+                assert!(is_counted, "{line}");
+            }
+            assert!(lines.contains(&format!("    +{}x", " ".repeat(24))), "{lines:?}");
+            assert!(lines.contains(&"    +\\u{20*25}y".to_owned()), "{lines:?}");
+        }
+    }
 }
 
 #[test]
@@ -91,7 +159,10 @@ fn the_full_view_leaves_nothing_out() {
     }
     let short = show(&request, View::Short, None, NOW);
     assert!(short.len() < 140, "{}", short.len());
-    assert_eq!(short.iter().filter(|line| line.contains("… 80 more …")).count(), 1);
+    assert_eq!(
+        short.iter().filter(|line| line.contains("… 80 more lines are not shown …")).count(),
+        1
+    );
     assert!(short.iter().all(|line| line.chars().count() < 300));
 }
 
@@ -130,14 +201,19 @@ fn check(hostile: &str) {
     let mut request = request(&ask);
     hostile.clone_into(&mut request.reason);
     hostile.clone_into(&mut request.rule);
+    for cause in &mut request.causes {
+        (cause.rule, cause.reason) = (hostile.to_owned(), format!("{hostile}."));
+    }
     request.resolved.insert(hostile, Json::Array(vec![Json::from(hostile)]));
-    let n_harmless = show(&self::request(&ask), View::Full, Some("a"), NOW).len();
+    let n_harmless =
+        show(&self::request(&ask), View::Full, Some(Change::Difference("a")), NOW).len();
     for view in [View::Short, View::Full] {
-        let lines = show(&request, view, Some(&hostile.replace(['\n', '\r'], "")), NOW);
+        let diff = hostile.replace(['\n', '\r'], "");
+        let lines = show(&request, view, Some(Change::Difference(&diff)), NOW);
         for line in &lines {
             assert!(!line.contains(acts), "{line:?} of {hostile:?}");
         }
-        assert!(lines.len() <= n_harmless + 2, "{lines:?} has lines that are not ours");
+        assert!(lines.len() <= n_harmless + 4, "{lines:?} has lines that are not ours");
     }
 }
 
@@ -172,12 +248,9 @@ fn every_naughty_string_is_shown_safely() {
         let mut rest = shown.as_str();
         while let Some((before, after)) = rest.split_once("\\u{") {
             let Some((code, after)) = after.split_once('}') else { break };
-            let (after, count) = match after.strip_prefix('*') {
-                Some(times) => {
-                    let n_digits = times.chars().take_while(char::is_ascii_digit).count();
-                    (&times[n_digits..], times[..n_digits].parse().unwrap())
-                }
-                None => (after, 1),
+            let (code, count) = match code.split_once('*') {
+                Some((code, count)) => (code, count.parse().unwrap()),
+                None => (code, 1),
             };
             back.push_str(before);
             let c = char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap();

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use ic_escalation::{
-    Grant, GrantId, Grants, GrantsFile, Offer, Outcome, Receipt, Reply, Revoked, Terms,
+    Grant, GrantId, Grants, GrantsError, GrantsFile, NoOffer, Offer, Outcome, Receipt, Reply,
+    Revoked, Terms,
 };
 use ic_policy::{
     DecidedBy, Decision, PathValue, Settled, Standing, UnannotatedPath, Value, Verdict,
@@ -63,7 +64,7 @@ fn is_answered(grants: &Grants, ask: &Ask, now: Timestamp) -> bool {
     let escalation = ask.escalation();
     match grants.answer(&escalation, &ask.ticket, now) {
         None => false,
-        Some(answer) => {
+        Some((answer, _)) => {
             assert_eq!(answer.decided_by, DecidedBy::Grant);
             match escalation.settle(&ask.ticket, &answer, now) {
                 Settled::Permit(permit) => {
@@ -624,14 +625,17 @@ async fn a_grant_that_is_none_is_a_denial() {
     }
 }
 
-/// What asks besides, and has no role, is not in the request; the call is approved, and no more.
+/// What asks besides has no role: nothing is offered, and what is granted all the same is not.
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_nothing_would_limit_is_not_given() {
     let place = Place::open();
     let ask = write(file("/h/.bashrc")).with(|ask| ask.parts.standing = Standing::Draft);
     let (_, waiting) = place.raise(&ask, MINUTE);
     let shown = place.pending().remove(0);
-    let choice = Offer::of_request(shown.request()).unwrap().choices().remove(0);
+    assert_eq!(Offer::of_request(shown.request()).unwrap_err(), NoOffer::NoRole);
+    let mut narrower = shown.request().clone();
+    narrower.causes.retain(|cause| !cause.roles.is_empty());
+    let choice = Offer::of_request(&narrower).unwrap().choices().remove(0);
     let terms = Terms::new(place.now(), MINUTE, None).unwrap();
     let reply = Reply::Approve(Some(choice.with(terms)));
     shown.answer(&reply, DecidedBy::Repl, place.now()).unwrap();
@@ -658,6 +662,9 @@ async fn while_somebody_holds_the_lock_a_person_is_asked() {
     grants.add(granted(&ask, Chosen::Widest, None).await, later(1)).unwrap();
     let held = ic_home::Lock::acquire(root.path().join("grants.lock")).unwrap();
     assert!(!is_answered(&grants, &ask, later(2)));
+    // Nor does a person's answer wait for it; it approves the one call.
+    let refused = grants.add(granted(&ask, Chosen::Widest, None).await, later(2));
+    assert!(matches!(refused, Err(GrantsError::Busy)), "{refused:?}");
     drop(held);
     assert!(is_answered(&grants, &ask, later(2)));
 }

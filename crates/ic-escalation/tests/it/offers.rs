@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ic_escalation::{Offer, Request, Terms};
+use ic_escalation::{AskedCause, NoOffer, Offer, Request, Terms};
 use ic_policy::{PathValue, Standing, UnannotatedPath, Value};
 use ic_types::{Role, Timestamp};
 
@@ -164,6 +164,26 @@ fn what_is_confirmed_is_shown_in_full() {
       write-path: exactly `/d/XXX/\u{202e}a`
     until 2026-11-15T01:00:00.000Z or the end of the session, and for 1 more call
     ");
+}
+
+/// Both sides have to offer the same: an invariant that asks behind a rule narrows what is shown too.
+#[test]
+fn whatever_asks_limits_what_is_offered() {
+    let ask = one("write_file", Role::WritePath, file("/d/e/a"));
+    let mut request = Request::of(&ask.escalation(), &ask.ticket, Timestamp::from_unix_ms(0));
+    assert_eq!(Offer::of_request(&request).unwrap().choices().len(), 2);
+    request.causes.push(AskedCause {
+        rule: "structural-host-executes".to_owned(),
+        reason: "it is run".to_owned(),
+        roles: vec![Role::WritePath],
+    });
+    assert_eq!(Offer::of_request(&request).unwrap().choices().len(), 1);
+    request.causes.push(AskedCause {
+        rule: "structural-draft".to_owned(),
+        reason: "nobody knows it".to_owned(),
+        roles: Vec::new(),
+    });
+    assert_eq!(Offer::of_request(&request).unwrap_err(), NoOffer::NoRole);
 }
 
 #[test]

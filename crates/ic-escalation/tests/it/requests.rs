@@ -21,7 +21,7 @@ async fn a_question_is_written_as_the_specification_says() {
     let text = std::fs::read_to_string(&path).unwrap();
     let text = text.replace(ask.ticket.escalation.as_str(), "ID");
     let text = text.replace(&ask.escalation().digest(&ask.ticket).to_string(), "DIGEST");
-    insta::assert_snapshot!(text, @r#"{"escalationId":"ID","sessionId":"2026-11-15-00-00-00-000-aaaa","serverName":"filesystem","toolName":"write_file","arguments":{"path":"/d/a","content":"hello"},"reason":"a person decides","rule":"ask","escalatedRoles":["write-path"],"resolved":{"write-path":[{"path":"/d/a","kind":"file","device":1,"inode":2,"bytes":4096,"modified":"1794700800.000000000"}]},"digest":"DIGEST","createdAt":"2026-11-15T00:00:00.000Z","expiresAt":"2026-11-15T00:01:00.000Z"}"#);
+    insta::assert_snapshot!(text, @r#"{"escalationId":"ID","sessionId":"2026-11-15-00-00-00-000-aaaa","serverName":"filesystem","toolName":"write_file","arguments":{"path":"/d/a","content":"hello"},"reason":"a person decides","rule":"ask","causes":[{"rule":"ask","reason":"a person decides","roles":["write-path"]}],"escalatedRoles":["write-path"],"resolved":{"write-path":[{"path":"/d/a","kind":"file","device":1,"inode":2,"bytes":4096,"modified":"1794700800.000000000"}]},"digest":"DIGEST","createdAt":"2026-11-15T00:00:00.000Z","expiresAt":"2026-11-15T00:01:00.000Z"}"#);
 }
 
 #[test]
@@ -71,6 +71,22 @@ fn a_question_is_complete_and_its_own() {
     let mut roles = json.clone();
     roles.insert("escalatedRoles", Json::Array(vec![Json::from("all")]));
     assert_eq!(parse(&roles), Err("`escalatedRoles` is not a list of roles".to_owned()));
+    for (cause, expected) in [
+        (r#""ask""#, "`causes` is not a list of causes"),
+        (r#"{"rule":"ask","roles":[]}"#, "`reason` is missing"),
+        (r#"{"rule":"ask","reason":"","roles":["all"]}"#, "`roles` is not a list of roles"),
+        (r#"{"rule":"ask","reason":"","roles":[],"x":1}"#, "there is no `x`"),
+    ] {
+        let cause = Json::parse(cause.as_bytes(), ic_types::JsonLimits::CALL).unwrap();
+        let mut causes = json.clone();
+        causes.insert("causes", Json::Array(vec![cause]));
+        assert_eq!(parse(&causes), Err(expected.to_owned()));
+    }
+    let mut builtin = json.clone();
+    builtin.insert("builtin", "filesystem");
+    assert_eq!(parse(&builtin).unwrap().builtin.as_deref(), Some("filesystem"));
+    builtin.insert("builtin", Json::Null);
+    assert_eq!(parse(&builtin), Err("`builtin` is not a text".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,7 +66,7 @@ const BEHIND: [&[&str]; 10] = [
 ];
 
 /// Gathers clauses, as they were written; some may be empty, or only polite.
-pub(super) fn gather<'a>(tokens: Vec<Token<'a>>) -> Vec<Vec<Token<'a>>> {
+pub(super) fn gather(tokens: Vec<Token<'_>>) -> Vec<Vec<Token<'_>>> {
     let joints: Vec<bool> = (0..tokens.len()).map(|at| is_joint(&tokens, at)).collect();
     let mut clauses = vec![Vec::new()];
     for (token, is_joint) in tokens.into_iter().zip(joints) {

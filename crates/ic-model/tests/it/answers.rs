@@ -246,7 +246,7 @@ fn what_is_not_understood_does_nothing_and_is_named() {
 #[test]
 fn long_texts_are_cut_by_the_script_and_it_is_said() {
     let before = "tools.read_text_file = () => 'ä\u{1f600}'.repeat(200000);";
-    let turn = send_to(Setup { files: "{}", before }, "read a and read b.txt");
+    let turn = send_to(Setup { files: "{}", before }, "read a.txt and read b.txt");
     assert!(turn.answer.contains("[cut: 600000 characters in all]"));
     assert!(turn.answer.len() < OfflineModel.result_bytes_max());
 }

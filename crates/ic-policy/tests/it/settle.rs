@@ -151,4 +151,27 @@ fn an_escalation_names_everything_that_asks() {
         ]
     );
     assert_eq!(escalation.rule(), "structural-host-executes");
+    assert_eq!(&*escalation.causes()[0].reason, escalation.reason());
+    assert_eq!(&*escalation.causes()[2].reason, "a person decides");
+}
+
+/// Of two values of one role, each is asked about by a rule of its own.
+#[test]
+fn an_escalation_names_the_rule_of_every_value() {
+    let rules = r#"[
+        {"name":"d","if":{"paths":{"roles":["write-path"],"within":"/d"}},"then":"escalate",
+            "reason":"it is in d"},
+        {"name":"e","if":{"paths":{"roles":["write-path"],"within":"/e"}},"then":"escalate",
+            "reason":"it is in e"},
+        {"name":"f","if":{"paths":{"roles":["write-path"],"within":"/f"}},"then":"allow",
+            "reason":"it is in f"}]"#;
+    let escalation = escalation_in(rules, |parts| {
+        let values = ["/d/a", "/f/a", "/e/a", "/e/b"];
+        parts.roles[0].values =
+            values.iter().map(|path| crate::world::value(Role::WritePath, path)).collect();
+    });
+    let causes: Vec<_> =
+        escalation.causes().iter().map(|it| (&*it.rule, &*it.reason, it.role)).collect();
+    let role = Some(Role::WritePath);
+    assert_eq!(causes, [("d", "it is in d", role), ("e", "it is in e", role)]);
 }

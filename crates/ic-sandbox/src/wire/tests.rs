@@ -9,9 +9,9 @@ fn object(text: &str) -> Object {
 }
 
 #[track_caller]
-fn check_said(said: Said) {
+fn check_said(said: &Said) {
     let text = said.write();
-    assert_eq!(Said::read(text.as_bytes()).expect(&text), said, "{text}");
+    assert_eq!(Said::read(text.as_bytes()).expect(&text), *said, "{text}");
 }
 
 #[track_caller]
@@ -20,28 +20,28 @@ fn check_refused(text: &str) {
 }
 
 #[track_caller]
-fn check_reply(reply: Reply) {
+fn check_reply(reply: &Reply) {
     let text = reply.write(7);
-    assert_eq!(Reply::read(text.as_bytes(), 7).expect(&text), reply, "{text}");
+    assert_eq!(Reply::read(text.as_bytes(), 7).expect(&text), *reply, "{text}");
     assert!(Reply::read(text.as_bytes(), 8).is_err(), "{text}");
 }
 
 #[test]
 fn what_a_worker_says_is_read_as_it_was_meant() {
-    check_said(Said::Ready);
-    check_said(Said::Started);
-    check_said(Said::Memory);
-    check_said(Said::Print { text: "a\n\"ä\u{0}😀".to_owned(), n_missing: 12 });
+    check_said(&Said::Ready);
+    check_said(&Said::Started);
+    check_said(&Said::Memory);
+    check_said(&Said::Print { text: "a\n\"ä\u{0}😀".to_owned(), n_missing: 12 });
     let arguments = object(r#"{"path": "a", "deep": [{"say": "done"}], "n": 1.50}"#);
     let call = ToolCall {
         server: "files".parse().expect("a name"),
         tool: "read/it".parse().expect("a name"),
         arguments,
     };
-    check_said(Said::Call { id: u64::MAX, call });
-    check_said(Said::Done { value: None });
-    check_said(Said::Done { value: Some(String::new()) });
-    check_said(Said::Threw(Thrown {
+    check_said(&Said::Call { id: u64::MAX, call });
+    check_said(&Said::Done { value: None });
+    check_said(&Said::Done { value: Some(String::new()) });
+    check_said(&Said::Threw(Thrown {
         message: "Error: x".to_owned(),
         line: Some(3),
         column: None,
@@ -96,10 +96,10 @@ fn an_order_and_replies_arrive() {
         output_bytes_max: 4,
     };
     assert_eq!(RunOrder::read(order.write().as_bytes()).expect("an order"), order);
-    check_reply(Reply::Value(Json::Null));
-    check_reply(Reply::Value(Json::Object(object(r#"{"a": [1, "b"]}"#))));
-    check_reply(Reply::Failed("no".to_owned()));
-    check_reply(Reply::Denied(Denial {
+    check_reply(&Reply::Value(Json::Null));
+    check_reply(&Reply::Value(Json::Object(object(r#"{"a": [1, "b"]}"#))));
+    check_reply(&Reply::Failed("no".to_owned()));
+    check_reply(&Reply::Denied(Denial {
         message: "DENIED".to_owned(),
         decision: "deny".to_owned(),
         rule: "r".to_owned(),

@@ -120,17 +120,19 @@ impl Bridge {
     }
 
     fn send(&mut self) {
-        let mut text = std::mem::take(&mut self.heap);
-        // One print alone can be larger than all that is sent.
-        let mut n_missing = std::mem::take(&mut self.n_missing);
+        let text = std::mem::take(&mut self.heap);
+        let n_missing = std::mem::take(&mut self.n_missing);
         let room = PRINT_BYTES_MAX.saturating_sub(self.n_sent).max(PRINT_HEAP_BYTES * 2);
-        if room < text.len() {
-            let at = ceil(&text, text.len() - room);
-            text.drain(..at);
-            n_missing += as_u64(at);
-        }
         self.n_sent = self.n_sent.saturating_add(text.len());
-        say(&Said::Print { text, n_missing });
+        if text.len() <= room {
+            return say(&Said::Print { text, n_missing });
+        }
+        // One line can be longer than all that is sent.
+        let (first, rest) = text.split_at(ceil(&text, room / 2));
+        let cut = ceil(rest, rest.len().saturating_sub(room / 2));
+        let (_, last) = rest.split_at(cut);
+        say(&Said::Print { text: first.to_owned(), n_missing });
+        say(&Said::Print { text: last.to_owned(), n_missing: as_u64(cut) });
     }
 
     /// Returns what there is to say about a server or a tool, or about all of them.

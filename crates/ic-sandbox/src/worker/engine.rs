@@ -27,6 +27,9 @@ const STACK_BYTES_MAX: u64 = 4 << 20;
 /// How much of a value or message is sent; the host cuts it once more.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
+/// Rejected promises that are noted; the first one is told.
+const UNHANDLED_MAX: usize = 64;
+
 /// What the language has; no `performance`, no `DOMException`.
 type Language = (
     intrinsic::Date,
@@ -41,9 +44,13 @@ type Language = (
     intrinsic::WeakRef,
 );
 
+/// Promises that were rejected and that nobody waits for, with the reasons.
+type Unhandled = Rc<RefCell<Vec<(Persistent<Value<'static>>, Persistent<Value<'static>>)>>>;
+
 /// An engine that has not run anything yet.
 pub(super) struct Engine {
     context: Context,
+    unhandled: Unhandled,
     bridge: Rc<RefCell<Bridge>>,
     begin: Persistent<Function<'static>>,
     show: Persistent<Function<'static>>,
@@ -56,14 +63,21 @@ impl Engine {
         runtime.set_memory_limit(usize::try_from(heap_bytes).unwrap_or(usize::MAX));
         let stack_bytes = STACK_BYTES_MAX.min(stack_bytes / 4);
         runtime.set_max_stack_size(usize::try_from(stack_bytes).unwrap_or(0));
+        let unhandled = Unhandled::default();
+        let noted = Rc::clone(&unhandled);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                note(&noted, &ctx, (promise, reason), is_handled);
+            },
+        )));
         let context = Context::custom::<Language>(&runtime)?;
         let bridge = Rc::new(RefCell::new(Bridge::new(Catalogue::default(), 0)));
         let [begin, show, describe] = context.with(|ctx| prepare(&ctx, &bridge))?;
-        Ok(Self { context, bridge, begin, show, describe })
+        Ok(Self { context, unhandled, bridge, begin, show, describe })
     }
 
     /// Runs a script to its end.
-    pub(super) fn run(self, order: RunOrder) -> Said {
+    pub(super) fn run(&self, order: RunOrder) -> Said {
         let RunOrder { source, arguments, catalogue, calls_max, .. } = order;
         let stripped = match ic_typescript::strip(&source) {
             Ok(stripped) => stripped,
@@ -74,27 +88,41 @@ impl Engine {
         *self.bridge.borrow_mut() = Bridge::new(catalogue, calls_max);
         let arguments = arguments.into_iter().map(Json::from).collect();
         let arguments = Json::Array(arguments).to_string();
-        let bridge = Rc::clone(&self.bridge);
-        let said = self.context.clone().with(|ctx| {
+        let said = self.context.with(|ctx| {
             let run = self.in_context(&ctx)?;
             run.begin.call::<_, ()>((offered, arguments))?;
             Ok(run.script(&stripped))
         });
-        bridge.borrow_mut().finish();
-        // The process ends with it; taking everything apart would only cost time.
-        std::mem::forget(self);
+        self.bridge.borrow_mut().finish();
         said.unwrap_or_else(|error: rquickjs::Error| {
-            threw(format!("InternalError: {error}"), Trace::default())
+            threw(&format!("InternalError: {error}"), Trace::default())
         })
     }
 
     fn in_context<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<InContext<'js>> {
         Ok(InContext {
             ctx: ctx.clone(),
+            unhandled: Rc::clone(&self.unhandled),
             begin: self.begin.clone().restore(ctx)?,
             show: self.show.clone().restore(ctx)?,
             describe: self.describe.clone().restore(ctx)?,
         })
+    }
+}
+
+/// Notes a promise that was rejected, or that somebody waits for after all.
+fn note<'js>(
+    noted: &Unhandled,
+    ctx: &Ctx<'js>,
+    (promise, reason): (Value<'js>, Value<'js>),
+    is_handled: bool,
+) {
+    let promise = Persistent::save(ctx, promise);
+    let mut noted = noted.borrow_mut();
+    if is_handled {
+        noted.retain(|(other, _)| *other != promise);
+    } else if noted.len() < UNHANDLED_MAX {
+        noted.push((promise, Persistent::save(ctx, reason)));
     }
 }
 
@@ -141,6 +169,7 @@ fn offered(catalogue: &Catalogue) -> String {
 /// An engine in use.
 struct InContext<'js> {
     ctx: Ctx<'js>,
+    unhandled: Unhandled,
     begin: Function<'js>,
     show: Function<'js>,
     describe: Function<'js>,
@@ -153,26 +182,36 @@ impl<'js> InContext<'js> {
             .ctx
             .eval_with_options::<Function<'js>, _>(code, options(SCRIPT))
             .and_then(|script| script.call::<_, Promise<'js>>(()));
-        let promise = match started {
-            Ok(promise) => promise,
-            Err(_) => return self.thrown(self.ctx.catch(), &stripped.positions),
+        let Ok(promise) = started else {
+            return self.thrown(&self.ctx.catch(), &stripped.positions);
         };
         // Everything that was begun is finished, also what the script does not wait for. A script
         // that goes on for ever is killed by the host.
         while self.ctx.execute_pending_job() {}
         match promise.state() {
+            PromiseState::Resolved if !self.unhandled.borrow().is_empty() => {
+                self.rejected(&stripped.positions)
+            }
             PromiseState::Resolved => match promise.result::<Value<'js>>() {
                 Some(Ok(value)) => self.done(&value, &stripped.positions),
-                Some(Err(_)) | None => threw("InternalError".to_owned(), Trace::default()),
+                Some(Err(_)) | None => threw("InternalError", Trace::default()),
             },
             PromiseState::Rejected => {
                 drop(promise.result::<Value<'js>>());
-                self.thrown(self.ctx.catch(), &stripped.positions)
+                self.thrown(&self.ctx.catch(), &stripped.positions)
             }
-            PromiseState::Pending => threw(
-                "Error: the script waits for something that never comes".to_owned(),
-                Trace::default(),
-            ),
+            PromiseState::Pending => {
+                threw("Error: the script waits for something that never comes", Trace::default())
+            }
+        }
+    }
+
+    /// Says what was rejected while nobody waited for it.
+    fn rejected(&self, positions: &Positions) -> Said {
+        let reason = self.unhandled.borrow().first().map(|(_, reason)| reason.clone());
+        match reason.map(|reason| reason.restore(&self.ctx)) {
+            Some(Ok(reason)) => self.thrown(&reason, positions),
+            Some(Err(_)) | None => threw("Error", Trace::default()),
         }
     }
 
@@ -182,17 +221,21 @@ impl<'js> InContext<'js> {
         }
         match self.show.call::<_, String>((value.clone(),)) {
             Ok(text) => Said::Done { value: Some(clip(&text, TEXT_BYTES_MAX)) },
-            Err(_) => self.thrown(self.ctx.catch(), positions),
+            Err(_) => self.thrown(&self.ctx.catch(), positions),
         }
     }
 
-    fn thrown(&self, value: Value<'js>, positions: &Positions) -> Said {
+    fn thrown(&self, value: &Value<'js>, positions: &Positions) -> Said {
         let Some(object) = value.as_object().filter(|_| value.is_error()) else {
+            if value.is_null() {
+                // What the engine throws when there is no memory for an error. Scripts throw many
+                // things, but hardly ever this.
+                return Said::Memory;
+            }
             let text = self.show.call::<_, String>((value.clone(),));
             self.forget();
-            // The engine throws nothing at all when there is no memory for an error.
             return match text {
-                Ok(text) => threw(format!("Uncaught {text}"), Trace::default()),
+                Ok(text) => threw(&format!("Uncaught {text}"), Trace::default()),
                 Err(_) => Said::Memory,
             };
         };
@@ -204,7 +247,7 @@ impl<'js> InContext<'js> {
         if message == "InternalError: out of memory" {
             return Said::Memory;
         }
-        threw(message, Trace::new(&stack.unwrap_or_default(), positions))
+        threw(&message, Trace::new(&stack.unwrap_or_default(), positions))
     }
 
     /// Drops what was thrown while something else was looked at.
@@ -217,12 +260,12 @@ impl<'js> InContext<'js> {
 
 fn no_script(mistakes: &ic_typescript::Diagnostics) -> Said {
     let place = mistakes.mistakes().first().and_then(|mistake| mistake.place);
-    threw(format!("SyntaxError: {mistakes}"), Trace { text: String::new(), place })
+    threw(&format!("SyntaxError: {mistakes}"), Trace { text: String::new(), place })
 }
 
-fn threw(message: String, trace: Trace) -> Said {
+fn threw(message: &str, trace: Trace) -> Said {
     Said::Threw(Thrown {
-        message: clip(&message, TEXT_BYTES_MAX),
+        message: clip(message, TEXT_BYTES_MAX),
         line: trace.place.map(|place| place.line),
         column: trace.place.map(|place| place.column),
         stack: trace.text,

@@ -4,12 +4,12 @@
 (function (native) {
   'use strict';
   const { parse, stringify } = JSON;
-  const { create, defineProperty, freeze, getOwnPropertyDescriptor, keys } = Object;
+  const { create, defineProperty, freeze } = Object;
   const { isArray } = Array;
   const { apply } = Reflect;
   const root = globalThis;
   const RealError = Error, RealTypeError = TypeError, RealRangeError = RangeError;
-  const RealMap = Map, RealSet = Set, RealDate = Date, RealRegExp = RegExp, text = String;
+  const RealMap = Map, RealSet = Set, RealRegExp = RegExp, text = String;
   const wellFormed = String.prototype.toWellFormed;
   const eachOfMap = Map.prototype.forEach, eachOfSet = Set.prototype.forEach;
   const isNumber = Number.isFinite;
@@ -127,6 +127,10 @@
     }
   };
 
+  // What it throws is told, like the rejection of any promise.
+  fixed(root, 'queueMicrotask', (job) => {
+    (async () => { await undefined; job(); })();
+  });
   fixed(root, 'help', (topic) => native.help(topic === undefined ? '' : text(topic)));
   fixed(root, 'Denied', Denied);
   fixed(root, 'ToolError', ToolError);

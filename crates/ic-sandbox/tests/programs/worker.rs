@@ -1,5 +1,6 @@
-//! The worker as its own program, for tests and measurements; and, under other names, workers that
-//! say what no worker says.
+//! The worker as its own program, for tests and measurements; and one that says what no worker says.
+
+mod forger;
 
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ fn main() -> ExitCode {
     match words.next() {
         Some(word) if word == ic_confine::LAUNCH => ic_confine::run_launcher(words),
         Some(word) if word == "code-worker" => ic_sandbox::worker::run(words),
+        Some(word) if word == "forger" => forger::run(),
         Some(_) | None => ExitCode::FAILURE,
     }
 }

@@ -72,20 +72,7 @@ pub(super) fn look_at(parent: impl AsFd, name: &OsStr) -> Result<Option<Stat>, E
 
 /// Returns what something is.
 pub(super) fn kind(stat: &Stat) -> Kind {
-    kind_of(FileType::from_raw_mode(stat.st_mode))
-}
-
-fn kind_of(file_type: FileType) -> Kind {
-    match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Kind::Other,
-    }
+    Kind::from(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Returns how long something is.
@@ -127,7 +114,7 @@ pub(super) fn list(
                 Some(stat) => kind(&stat),
                 None => continue,
             },
-            file_type => kind_of(file_type),
+            file_type => Kind::from(file_type),
         };
         entries.push(Entry { name, kind });
     }

@@ -5,7 +5,6 @@
 
 mod answer;
 mod change;
-mod ending;
 mod list;
 mod show;
 mod watch;
@@ -15,7 +14,6 @@ use std::str::FromStr;
 
 use ic_escalation::display::{self, View};
 use ic_escalation::{Board, Pending, Registry, SessionEntry, Waiters};
-use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_types::{EscalationId, Json, Timestamp, visible};
 
@@ -109,7 +107,7 @@ impl Sight {
                 Target::Number(_) if pending.is_empty() => NOTHING.to_owned(),
                 Target::Number(number) => format!("No pending escalation with ID: #{number}"),
                 Target::Id(id) => {
-                    let ending = ending::find(&self.sessions, id);
+                    let ending = Board::ending(&self.sessions, id);
                     let ending = ending.map_or_else(String::new, |it| format!(" (it was {it})"));
                     format!("No pending escalation with ID: {id}{ending}")
                 }
@@ -122,11 +120,23 @@ impl Sight {
 /// What is said when nothing waits.
 const NOTHING: &str = "No escalation pending.";
 
+/// Where a question is shown, and so how more of it is seen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum At {
+    /// At a shell's prompt.
+    Prompt,
+    /// Where somebody sits and types.
+    Desk,
+    /// At the terminal of the session itself, where one question is shown at a time.
+    Banner,
+}
+
 /// Shows a question with its number, whoever asks, and the change that it would make.
-pub(crate) fn lines(pending: &Pending, view: View, now: Timestamp) -> Vec<String> {
+pub(crate) fn lines(pending: &Pending, view: View, at: At, now: Timestamp) -> Vec<String> {
     let request = pending.request();
     let change = change::of(request);
-    let show = |view| display::show(request, view, change.as_deref(), now).into_iter();
+    let change = change.as_ref().map(change::Change::to_shown);
+    let show = |view| display::show(request, view, change, now).into_iter();
     let (number, session) = (pending.number(), pending.session());
     let mut rest = show(view);
     let first = rest.next().unwrap_or_default();
@@ -134,9 +144,12 @@ pub(crate) fn lines(pending: &Pending, view: View, now: Timestamp) -> Vec<String
     lines.extend(rest);
     lines.push(format!("  id: {}", request.escalation));
     if view == View::Short && !show(View::Full).eq(show(View::Short)) {
-        let id = &request.escalation;
-        lines
-            .push(format!("  shortened: `ironcurtain approvals show {id} --full` shows all of it"));
+        let command = format!("`ironcurtain approvals show {} --full`", request.escalation);
+        lines.push(match at {
+            At::Prompt => format!("  shortened: {command} shows all of it"),
+            At::Banner => "  shortened: `d` shows all of it".to_owned(),
+            At::Desk => format!("  shortened: `d {number}` here, or {command}, shows all of it"),
+        });
     }
     lines
 }
@@ -163,9 +176,7 @@ pub(super) fn person(
     home: &Home,
     environment: &Environment,
 ) -> Result<Person, Failure> {
-    let file = ConfigFile::read(home)?;
-    let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
-    if config.approvals_scripted {
+    if Scripts::of(home, environment)? == Scripts::MayAnswer {
         return Ok(Person::Scripted);
     }
     Person::find(what, false, Scripts::MayNotAnswer).map_err(|failure| {

@@ -15,14 +15,13 @@ use ic_home::Environment;
 use ic_policy::SandboxKind;
 use ic_session::Wait;
 use ic_types::{AbsolutePath, SessionName};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::opening::check_directory;
 use crate::screen::Screen;
+use crate::signals::stop_on_signals;
 
 use open::Opener;
 
@@ -115,22 +114,6 @@ pub(crate) fn run(
     // A thread that waits for a terminal's next line must not keep us.
     runtime.shutdown_background();
     ended
-}
-
-/// Returns a token that is cancelled when somebody asks us to end.
-fn stop_on_signals() -> Result<CancellationToken, Failure> {
-    let stop = CancellationToken::new();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
-        let mut signal = signal(kind).map_err(|source| {
-            Failure::environment("cannot wait for signals").with_source(source)
-        })?;
-        let stop = stop.clone();
-        tokio::spawn(async move {
-            signal.recv().await;
-            stop.cancel();
-        });
-    }
-    Ok(stop)
 }
 
 impl ProxyArgs {

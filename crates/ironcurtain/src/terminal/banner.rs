@@ -12,7 +12,7 @@ use ic_session::Questions;
 use ic_types::{EscalationId, visible};
 
 use super::paint::{Paint, Tone};
-use crate::commands::approvals::lines;
+use crate::commands::approvals::{At, lines};
 use crate::error::chain;
 use crate::screen::Screen;
 
@@ -162,7 +162,7 @@ impl Place<'_> {
     }
 
     fn show(&mut self, pending: &Pending, view: View) {
-        for line in lines(pending, view, SystemClock.now()) {
+        for line in lines(pending, view, At::Banner, SystemClock.now()) {
             self.screen.progress(&line);
         }
         self.say(Tone::Question, KEYS);

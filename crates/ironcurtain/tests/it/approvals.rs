@@ -64,6 +64,7 @@ fn the_list_has_the_questions_of_all_sessions_in_order() {
         "resolved",
         "reason",
         "rule",
+        "causes",
         "createdAt",
         "expiresAt",
     ];
@@ -83,7 +84,7 @@ fn a_question_is_shown_with_everything_that_matters() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "[ROOT]/notes.txt" (holds 14 bytes, changed 2026-11-15T00:00:00.000Z)
       arguments:
         "path": "[ROOT]/notes.txt"
@@ -106,11 +107,11 @@ fn a_question_is_shown_with_everything_that_matters() {
     #2 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/new.txt"
       arguments:
         "path": "/d/new.txt"
-        "content": "beginxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" … 1008 characters … "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxend"
+        "content": "beginxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" … 848 of 1008 characters not shown … "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxend"
       expires: in [N] min [N] s
       id: [ID]
       shortened: `ironcurtain approvals show [ID] --full` shows all of it
@@ -127,6 +128,88 @@ fn a_question_is_shown_with_everything_that_matters() {
     assert_eq!(rig.run(&["approvals", "show", "3"]).code, 1);
 }
 
+/// Shows the first question, and returns the lines about what would change.
+fn change(rig: &Rig) -> String {
+    let shown = rig.run(&["approvals", "show", "1"]).stdout;
+    let lines = shown.lines().skip_while(|it| !it.contains("change:") && !it.contains("no diff"));
+    let lines: Vec<&str> = lines.take_while(|it| !it.contains("expires:")).collect();
+    rig.neutral(&lines.join("\n"))
+}
+
+#[test]
+fn an_edit_is_shown_as_what_it_would_make_of_the_file() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let path = rig.place.write("notes.txt", "one\n        two\nthree\n");
+    let edit = |old: &str, new: &str| {
+        let edits = json!([{"oldText": old, "newText": new}]);
+        json!({"path": path, "edits": edits})
+    };
+    let asked = work.ask_tool("edit_file", &edit("two", "2\n  rule: \"harmless\""));
+    assert_snapshot!(change(&rig), @r#"
+    change:
+      --- [ROOT]/notes.txt
+      +++ [ROOT]/notes.txt
+      @@ -1,3 +1,4 @@
+       one
+      -        two
+      +        2
+      +  rule: "harmless"
+       three
+    "#);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n        two\nthree\n");
+    drop(asked);
+    let failing = "  no difference shown: the call would fail: edit 1: `oldText` does not occur";
+    for (old, new, expected) in
+        [("four", "4", failing), ("one", "one", "  no difference shown: nothing would change")]
+    {
+        let asked = work.ask_tool("edit_file", &edit(old, new));
+        let shown = change(&rig);
+        assert!(shown.starts_with(expected), "{shown}");
+        drop(asked);
+    }
+    // A tool of somebody else's that has the name does what it likes.
+    let _asked = work.ask_stranger("edit_file", &edit("two", "2"));
+    assert_eq!(change(&rig), "");
+}
+
+#[test]
+fn where_no_difference_is_shown_it_is_said_why() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let edits: Vec<Value> =
+        (0..101).map(|n| json!({"oldText": format!("{n}"), "newText": "x"})).collect();
+    let large = rig.place.write("large", "x\n".repeat(200_000));
+    let bytes = rig.place.write("bytes", b"\xff\xfe\x00");
+    let small = rig.place.write("small", "x\n");
+    let secret = rig.place.write("secret", "x\n");
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let is_root = std::fs::read(&secret).is_ok();
+    let write = |path: &std::path::Path, content: &str| {
+        ("write_file", json!({"path": path, "content": content}))
+    };
+    for ((tool, arguments), expected) in [
+        (write(&large, "y"), "the file is too large"),
+        (write(&small, &"y".repeat(300_000)), "what would be written is too large"),
+        (write(&bytes, "y"), "the file is not text"),
+        (write(&rig.place.dir("directory"), "y"), "the file cannot be read"),
+        (write(&small, "x\n"), "nothing would change"),
+        (("edit_file", json!({"path": small, "edits": edits})), "there are too many edits"),
+        (("edit_file", json!({"path": "/d/none", "edits": []})), "the file is not there"),
+        (write(&secret, "y"), "the file cannot be read"),
+    ] {
+        if is_root && arguments["path"] == secret.to_str().unwrap() {
+            continue;
+        }
+        let asked = work.ask_tool(tool, &arguments);
+        assert_eq!(change(&rig), format!("  no difference shown: {expected}"));
+        drop(asked);
+    }
+    // What is not there yet is new as a whole.
+    let _asked = work.ask_tool("write_file", &json!({"path": "/d/none", "content": "y"}));
+    assert_eq!(change(&rig), "");
+}
+
 #[test]
 fn a_person_approves_at_the_terminal() {
     let rig = Rig::new();
@@ -138,7 +221,7 @@ fn a_person_approves_at_the_terminal() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/a.txt"
       arguments:
         "path": "/d/a.txt"
@@ -165,7 +248,7 @@ fn a_person_denies_at_the_terminal() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/a.txt"
       arguments:
         "path": "/d/a.txt"
@@ -223,7 +306,7 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/a.txt"
       arguments:
         "path": "/d/a.txt"
@@ -310,9 +393,36 @@ fn nobody_is_asked_about_what_the_terminal_did_not_show() {
     let asked = work.ask("/d/a.txt", "hello");
     let command = format!("exec {BINARY} approvals approve 1 > shown < /dev/null");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
-    terminal.expect("\"write-path\" (asks):\n").expect("Approve this call? [y/N] ").type_in("y\n");
+    terminal.expect("write-path (asks):\n").expect("Approve this call? [y/N] ").type_in("y\n");
     assert_eq!(terminal.end().code, 0);
     assert_eq!(rig.summary(asked), "Approved by cli");
+}
+
+/// Standard output is a terminal too, but not the one at which the person is.
+#[test]
+fn another_terminal_does_not_count_as_shown() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let elsewhere = |words: &str| {
+        format!(
+            "import os,pty,subprocess as s;m,t=pty.openpty();print('begun',flush=True);s.run(['{BINARY}',{words}],stdout=t)"
+        )
+    };
+    let command = elsewhere("'approvals','approve','1'");
+    let mut terminal = rig.in_terminal(&["python3", "-c", &command]);
+    terminal.expect("begun\n").expect("write-path (asks):\n").expect("[y/N] ").type_in("n\n");
+    assert_eq!(terminal.end().code, 0);
+    // Who sees no question cannot be taken to answer it.
+    let command = elsewhere("'approvals','watch','--desk'");
+    let mut terminal = rig.in_terminal(&["python3", "-c", &command]);
+    terminal.expect("begun\n").type_in("y 1\n");
+    super::proxy::until("somebody is there", || {
+        ic_escalation::is_anybody_there(&rig.home).unwrap()
+    });
+    terminal.type_in("y 1\ny 1\n").type_in("\x03");
+    assert_ne!(terminal.end().code, 0);
+    assert!(!asked.response.exists());
 }
 
 #[test]

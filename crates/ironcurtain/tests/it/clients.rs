@@ -43,11 +43,18 @@ impl Packages {
         self.0.join("python/bin/python")
     }
 
-    /// Returns where the interpreter was installed that the Python packages are for.
-    fn python_prefix(&self) -> String {
+    /// Returns what the cage of a server in Python needs: its installation, and nothing else where the
+    /// packages were installed for the system's own Python.
+    fn python_cage(&self) -> Value {
         let mut command = Command::new(self.python());
         let output = command.args(["-c", "import sys; print(sys.base_prefix)"]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        let prefix = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        if prefix == "/usr" {
+            return self.cage();
+        }
+        assert!(std::env::var_os("CI").is_none(), "in CI the system's Python is used: {prefix}");
+        eprintln!("NOTE: {prefix} is shown as well, since this Python is not the system's own");
+        json!({"filesystem": {"allowRead": [self.0, prefix]}})
     }
 
     fn module(&self, path: &str) -> String {
@@ -285,7 +292,7 @@ fn the_public_git_server_works_in_a_cage() {
         place.write(format!("{name}/new.txt"), "new\n");
     }
     let entry = json!({"command": packages.python(), "args": ["-B", "-m", "mcp_server_git"],
-        "sandbox": {"filesystem": {"allowRead": [packages.0, packages.python_prefix()]}}});
+        "sandbox": packages.python_cage()});
     let servers = place.write("servers.json", json!({"repository": entry}).to_string());
     let tool = |name: &str| json!({"toolName": name, "args": {"repo_path": ["read-path"]}});
     let tools = json!([tool("git_status"), tool("git_log"), tool("git_diff_unstaged")]);

@@ -8,6 +8,7 @@ mod answers;
 mod ends;
 mod forgeries;
 mod grants;
+mod limits;
 mod many;
 mod nobody;
 mod scripted;

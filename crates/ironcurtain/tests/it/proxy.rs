@@ -263,7 +263,7 @@ pub(crate) fn until(what: &str, mut has_happened: impl FnMut() -> bool) {
 }
 
 /// Returns an interpreter that servers can be started with; they have no `PATH` of the user's.
-fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     let usual = Path::new("/usr/bin/python3");
     if usual.exists() {
         return usual.to_owned();

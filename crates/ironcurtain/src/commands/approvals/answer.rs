@@ -14,7 +14,7 @@ use ic_home::{Clock as _, Environment, SystemClock};
 use ic_policy::DecidedBy;
 use ic_types::Timestamp;
 
-use super::{Sight, Target, lines, person, unusable};
+use super::{At, Sight, Target, lines, person, unusable};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -78,7 +78,7 @@ pub(crate) fn approve(
         ))
         .with_hint("name it by its id, which `ironcurtain approvals list` shows"));
     }
-    let mut shown = lines(pending, View::Short, sight.at);
+    let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
     shown.push(String::new());
     let question = match &wish {
         None => {
@@ -104,7 +104,7 @@ pub(crate) fn deny(
     let sight = Sight::take(&home, screen)?;
     let pending = sight.find(&args.target)?;
     let mut person = person("whether to deny the call", &home, environment)?;
-    let mut shown = lines(pending, View::Short, sight.at);
+    let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
     shown.push(String::new());
     shown.push("If you deny it, the call is not forwarded, and the agent is told so.".to_owned());
     settle(pending, &Reply::Deny, (&shown, "Deny this call?"), &mut person, screen)

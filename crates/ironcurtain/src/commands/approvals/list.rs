@@ -54,6 +54,10 @@ fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
     let mut rows =
         vec![format!("#{number} {session}: {server} wants to call {tool}; expires {remaining}")];
     rows.push(format!("  because: {}", display::text(&request.reason, View::Short)));
+    let further = request.further_causes();
+    rows.extend(
+        further.map(|it| format!("  also because: {}", display::text(&it.reason, View::Short))),
+    );
     let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
     let asking = request.resolved.iter().filter(|(role, _)| asks(role));
     let before = rows.len();

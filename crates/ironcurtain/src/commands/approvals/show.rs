@@ -5,7 +5,8 @@ use ic_escalation::{Offer, Pending, ScopeKind};
 use ic_home::Environment;
 use ic_types::{Json, Object};
 
-use super::{Sight, Target, change, json_line, lines};
+use super::change::{self, Change};
+use super::{At, Sight, Target, json_line, lines};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -14,7 +15,8 @@ use crate::screen::Screen;
 /// Show everything about one escalation that waits
 ///
 /// Who asks, why, what the call would touch, and the arguments as they would be sent; of a file that
-/// would be written anew, the difference. Long values are shortened in the middle.
+/// would be written anew or edited by our own server, the difference. Long values are shortened in
+/// the middle.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Number in `approvals list`, or id
@@ -41,7 +43,7 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let view = if args.full { View::Full } else { View::Short };
-    for line in lines(pending, view, sight.at) {
+    for line in lines(pending, view, At::Prompt, sight.at) {
         screen.line(&line)?;
     }
     screen.line(&format!("  grants: {}", grants(pending)))?;
@@ -88,6 +90,12 @@ fn to_json(pending: &Pending) -> Json {
     object.insert("digest", request.digest.to_string());
     let grants = Offer::of_request(request).map(|offer| scopes(&offer)).unwrap_or_default();
     object.insert("grants", list(grants.into_iter().map(ScopeKind::as_str).collect()));
-    object.insert("change", change::of(request).map_or(Json::Null, Json::from));
+    let (change, not_shown) = match change::of(request) {
+        Some(Change::Difference(difference)) => (Json::from(difference), Json::Null),
+        Some(Change::NotShown(why)) => (Json::Null, Json::from(why)),
+        None => (Json::Null, Json::Null),
+    };
+    object.insert("change", change);
+    object.insert("changeNotShown", not_shown);
     Json::Object(object)
 }

@@ -16,19 +16,20 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use ic_escalation::display::View;
-use ic_escalation::{Board, Pending, Presence, Registry, SessionEntry};
+use ic_escalation::{Board, Ending, Pending, Presence, Registry, SessionEntry};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_types::{EscalationId, Json, Object};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use self::desk::{Desk, Next};
 use self::ears::{Ears, Heard};
-use super::ending::Ending;
-use super::{json_line, lines, unusable};
+use super::{At, json_line, lines, unusable};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
+use crate::person::is_shown_at_terminal;
 use crate::screen::Screen;
+use crate::signals::stop_on_signals;
 
 /// How many complaints are remembered, so that each is made once.
 const COMPLAINTS_MAX: usize = 1000;
@@ -60,16 +61,11 @@ struct Watcher {
     registry: Registry,
     board: Board,
     format: Format,
-    shown: BTreeMap<EscalationId, Shown>,
+    at: At,
+    shown: BTreeMap<EscalationId, Pending>,
     /// The names in each directory when it was last looked at.
     names: Vec<(PathBuf, Vec<OsString>)>,
     complaints: HashSet<String>,
-}
-
-/// A question as it was shown.
-struct Shown {
-    pending: Pending,
-    directory: PathBuf,
 }
 
 /// Runs the command.
@@ -81,7 +77,8 @@ pub(crate) fn run(
     let home = home(environment)?;
     home.prepare()?;
     let format = if args.json { Format::Json } else { Format::Lines };
-    let is_typed_at = io::stdin().is_terminal() && io::stdout().is_terminal();
+    // SECURITY: what is typed is an answer to what was shown, so both have to be at one terminal.
+    let is_typed_at = io::stdin().is_terminal() && is_shown_at_terminal();
     let desk = match args.desk && format == Format::Lines && is_typed_at {
         true => Some(Desk::open()?),
         false => None,
@@ -92,10 +89,10 @@ pub(crate) fn run(
         .map_err(|source| Failure::environment("cannot start").with_source(source))?;
     let ended = runtime.block_on(async {
         // Before anybody counts on us, so that being asked to end never leaves a seat behind.
-        let mut signals = Signals::new()?;
+        let stop = stop_on_signals()?;
         let seat = args.desk.then(|| Presence::take(&home)).transpose();
         let seat = seat.map_err(|error| unusable(&error))?;
-        let watched = watch(&home, format, desk, &mut signals, screen).await;
+        let watched = watch(&home, format, desk, &stop, screen).await;
         drop(seat);
         watched
     });
@@ -108,10 +105,11 @@ async fn watch(
     home: &Home,
     format: Format,
     mut desk: Option<Desk>,
-    signals: &mut Signals,
+    stop: &CancellationToken,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let mut watcher = Watcher::new(home, format);
+    let at = if desk.is_some() { At::Desk } else { At::Prompt };
+    let mut watcher = Watcher::new(home, format, at);
     let mut ears = Ears::on(home.registry(), desk.as_ref().map(Desk::terminal).transpose()?);
     if desk.is_some() {
         Desk::greet(screen)?;
@@ -135,7 +133,7 @@ async fn watch(
         screen.out().flush().map_err(Failure::output)?;
         let listening = tokio::task::spawn_blocking(move || ears.listen());
         (ears, heard) = tokio::select! {
-            () = signals.any() => return Ok(()),
+            () = stop.cancelled() => return Ok(()),
             listened = listening => listened.map_err(|error| unusable(&error))?,
         };
     }
@@ -144,11 +142,12 @@ async fn watch(
 // === impl Watcher ===
 
 impl Watcher {
-    fn new(home: &Home, format: Format) -> Self {
+    fn new(home: &Home, format: Format, at: At) -> Self {
         Self {
             registry: Registry::of(home),
             board: Board::default(),
             format,
+            at,
             shown: BTreeMap::new(),
             names: Vec::new(),
             complaints: HashSet::new(),
@@ -157,7 +156,7 @@ impl Watcher {
 
     /// Returns the question with that number, as it was shown.
     fn find(&self, number: u64) -> Option<&Pending> {
-        self.shown.values().map(|it| &it.pending).find(|it| it.number() == number)
+        self.shown.values().find(|it| it.number() == number)
     }
 
     /// Takes a question off that was answered here, so that its end is not told twice.
@@ -179,7 +178,7 @@ impl Watcher {
             self.complain(chain(error), screen);
         }
         let now = SystemClock.now();
-        let is_over = |it: &Shown| it.pending.request().expires_at < now;
+        let is_over = |it: &Pending| it.request().expires_at < now;
         // Reading every question twice a second would be work for nothing.
         if !self.has_new_names(&live.sessions) && !is_changed && !self.shown.values().any(is_over) {
             return Ok(());
@@ -194,34 +193,28 @@ impl Watcher {
             self.shown.keys().filter(|id| !waiting.contains(id)).cloned().collect();
         for id in ended {
             if let Some(shown) = self.shown.remove(&id) {
-                self.print_end(&shown, Ending::of(&shown.directory, &id), screen)?;
+                self.print_end(&shown, shown.ending(), screen)?;
             }
         }
         for pending in waiters.pending {
-            self.on_pending(pending, &live.sessions, screen)?;
+            self.on_pending(pending, screen)?;
         }
         Ok(())
     }
 
     /// Shows a question that was not shown yet, or not as it is now.
-    fn on_pending(
-        &mut self,
-        pending: Pending,
-        sessions: &[SessionEntry],
-        screen: &mut Screen,
-    ) -> Result<(), Failure> {
-        let (id, session) = (&pending.request().escalation, &pending.request().session);
+    fn on_pending(&mut self, pending: Pending, screen: &mut Screen) -> Result<(), Failure> {
+        let id = &pending.request().escalation;
         let before = self.shown.get(id);
-        if before.is_some_and(|it| it.pending.request() == pending.request()) {
+        if before.is_some_and(|it| it.request() == pending.request()) {
             return Ok(());
         }
-        let Some(entry) = sessions.iter().find(|it| it.session == *session) else { return Ok(()) };
         match self.format {
             Format::Lines => {
                 if before.is_some() {
                     screen.line(&format!("#{}: the question has changed:", pending.number()))?;
                 }
-                for line in lines(&pending, View::Short, SystemClock.now()) {
+                for line in lines(&pending, View::Short, self.at, SystemClock.now()) {
                     screen.line(&line)?;
                 }
             }
@@ -235,13 +228,16 @@ impl Watcher {
                 screen.line(&json_line(&Json::Object(event)))?;
             }
         }
-        let directory = entry.escalation_dir.clone();
-        self.shown.insert(id.clone(), Shown { pending, directory });
+        self.shown.insert(id.clone(), pending);
         Ok(())
     }
 
-    fn print_end(&self, shown: &Shown, ending: Ending, screen: &mut Screen) -> Result<(), Failure> {
-        let pending = &shown.pending;
+    fn print_end(
+        &self,
+        pending: &Pending,
+        ending: Ending,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
         match self.format {
             Format::Lines => {
                 screen.line(&format!("#{} {}: {ending}", pending.number(), pending.session()))
@@ -252,7 +248,7 @@ impl Watcher {
                 event.insert("escalationId", pending.request().escalation.as_str());
                 event.insert("session", pending.session().as_str());
                 event.insert("ending", word);
-                event.insert("decidedBy", by.map_or(Json::Null, Json::from));
+                event.insert("decidedBy", by.map_or(Json::Null, |by| Json::from(by.to_string())));
                 screen.line(&json_line(&Json::Object(event)))
             }
         }
@@ -286,35 +282,4 @@ fn event(what: &str, pending: &Pending) -> Object {
     event.insert("event", what);
     event.insert("number", pending.number());
     event
-}
-
-/// What asks us to end.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        let on = |kind| {
-            signal(kind).map_err(|source| {
-                Failure::environment("cannot wait for signals").with_source(source)
-            })
-        };
-        Ok(Self {
-            interrupt: on(SignalKind::interrupt())?,
-            terminate: on(SignalKind::terminate())?,
-            hangup: on(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for any of them.
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{JudgeArgs, Loaded, NoSandbox};
-use crate::screen::{Screen, visible};
+use crate::screen::{Screen, visible, visible_line};
 
 /// Show the policy in force
 ///
@@ -77,7 +77,7 @@ pub(crate) fn run(
             )));
         };
         for line in constitution.lines() {
-            screen.line(&visible(line))?;
+            screen.line(&visible_line(line))?;
         }
         return Ok(Exit::Success);
     }

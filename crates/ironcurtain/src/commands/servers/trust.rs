@@ -15,7 +15,6 @@ use std::sync::Arc;
 use ic_broker::pins::{Identity, Pin, PinsFile, Standing};
 use ic_broker::probe::Probed;
 use ic_broker::servers_file::{ServerConfig, Start};
-use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_policy::SandboxKind;
 use ic_types::ServerName;
@@ -60,7 +59,7 @@ pub(crate) fn run(
     let file = PinsFile::of(&home);
     let pins = file.read()?;
     let what = format!("whether to trust `{name}`");
-    let mut person = Person::find(&what, args.yes, scripts(&home, environment)?)?;
+    let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
 
     let (pin, identity) = (pins.get(name), Identity::of(config));
     let standing = pins.of_start(name, &identity);
@@ -107,15 +106,6 @@ fn refuse_what_nobody_trusts(name: &ServerName, config: &ServerConfig) -> Result
         }
         Start::Command(_) | Start::Url(_) => Ok(()),
     }
-}
-
-fn scripts(home: &Home, environment: &Environment) -> Result<Scripts, Failure> {
-    let file = ConfigFile::read(home)?;
-    let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
-    Ok(match config.approvals_scripted {
-        true => Scripts::MayAnswer,
-        false => Scripts::MayNotAnswer,
-    })
 }
 
 /// Starts the server in a place for the moment, which is gone before anybody is asked anything.

@@ -31,7 +31,7 @@ fn a_grant_is_previewed_before_it_is_confirmed() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/a.txt"
       arguments:
         "path": "/d/a.txt"

@@ -92,7 +92,7 @@ fn questions_come_and_go_line_by_line() {
     #1 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/a.txt"
       arguments:
         "path": "/d/a.txt"
@@ -103,7 +103,7 @@ fn questions_come_and_go_line_by_line() {
     #2 play: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/b.txt"
       arguments:
         "path": "/d/b.txt"
@@ -114,7 +114,7 @@ fn questions_come_and_go_line_by_line() {
     #3 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
-      "write-path" (asks):
+      write-path (asks):
         "/d/c.txt"
       arguments:
         "path": "/d/c.txt"
@@ -180,7 +180,11 @@ fn at_the_desk_answers_are_typed() {
     assert_eq!(rig.summary(first), "Approved by cli");
     terminal.type_in("y 1\n").expect("No escalation pending.\n");
     let second = work.ask("/d/b.txt", &"x".repeat(500));
-    terminal.expect("#2 work: ").expect("500 characters").expect("shows all of it\n");
+    terminal
+        .expect("#2 work: ")
+        .expect("340 of 500 characters")
+        .expect("`d 2` here, or")
+        .expect("shows all of it\n");
     terminal.type_in("d 2\n").expect(&"x".repeat(500));
     terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
     assert_eq!(rig.summary(second), "Denied by cli");

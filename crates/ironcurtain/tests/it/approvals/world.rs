@@ -18,7 +18,8 @@ use ic_policy::{
 };
 use ic_testkit::{Output, Place};
 use ic_types::{
-    AbsolutePath, CanonicalPath, Digest, EscalationId, Object, Role, SessionId, Timestamp, ToolCall,
+    AbsolutePath, CanonicalPath, Digest, EscalationId, Json, JsonLimits, Role, SessionId,
+    Timestamp, ToolCall,
 };
 use serde_json::{Value as JsonValue, json};
 use tokio::runtime::Runtime;
@@ -208,7 +209,27 @@ impl Session {
     }
 
     pub(crate) fn ask_within(&self, path: &str, content: &str, limit: Duration) -> Asked {
-        let escalation = escalation(path, content);
+        let escalation = escalation("write_file", &json!({"path": path, "content": content}));
+        self.raise(escalation, limit, |question| question.of_builtin("filesystem"))
+    }
+
+    /// Asks whether a tool of our own filesystem server may be called.
+    pub(crate) fn ask_tool(&self, tool: &str, arguments: &JsonValue) -> Asked {
+        let escalation = escalation(tool, arguments);
+        self.raise(escalation, MINUTES, |question| question.of_builtin("filesystem"))
+    }
+
+    /// Asks whether a tool of a server may be called that only has the name of ours.
+    pub(crate) fn ask_stranger(&self, tool: &str, arguments: &JsonValue) -> Asked {
+        self.raise(escalation(tool, arguments), MINUTES, |question| question)
+    }
+
+    fn raise(
+        &self,
+        escalation: Escalation,
+        limit: Duration,
+        change: impl FnOnce(Question) -> Question,
+    ) -> Asked {
         let (now, limit_ms) = (next_moment(), u64::try_from(limit.as_millis()).unwrap());
         let ticket = Ticket {
             session: self.id.clone(),
@@ -217,7 +238,7 @@ impl Session {
             schema_hash: Digest::of(b"schema"),
             deadline: Timestamp::from_unix_ms(now.unix_ms() + limit_ms),
         };
-        let waiting = self.desk.raise(Question::of(&escalation, &ticket, now)).unwrap();
+        let waiting = self.desk.raise(change(Question::of(&escalation, &ticket, now))).unwrap();
         let id = ticket.escalation.clone();
         Asked {
             request: self.directory.join(format!("request-{id}.json")),
@@ -238,6 +259,7 @@ impl Session {
             "escalationId": id.as_str(), "sessionId": self.id.as_str(),
             "serverName": "filesystem", "toolName": "write_file", "arguments": {},
             "reason": "a person decides", "rule": "ask", "escalatedRoles": ["write-path"],
+            "causes": [{"rule": "ask", "reason": "a person decides", "roles": ["write-path"]}],
             "resolved": {"write-path": [{"path": "/d/a.txt"}]},
             "digest": Digest::of(b"it").to_string(),
             "createdAt": now.to_string(), "expiresAt": later.to_string(),
@@ -272,9 +294,15 @@ fn next_moment() -> Timestamp {
     }
 }
 
-fn escalation(path: &str, content: &str) -> Escalation {
+/// Escalates a call whose argument `path` is to be written.
+fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
+    let path = arguments["path"].as_str().unwrap();
+    let kind = |it: &std::fs::Metadata| match it.is_file() {
+        true => FileKind::File,
+        false => FileKind::Other,
+    };
     let state = std::fs::metadata(path).ok().map(|it| FileState {
-        kind: FileKind::File,
+        kind: kind(&it),
         device: 1,
         inode: 2,
         bytes: it.len(),
@@ -282,14 +310,13 @@ fn escalation(path: &str, content: &str) -> Escalation {
         modified_ns: 0,
     });
     let path = CanonicalPath::new(path).unwrap();
-    let mut sent = Object::new();
-    sent.insert("path", path.to_string());
-    sent.insert("content", content);
+    let sent = Json::parse(arguments.to_string().as_bytes(), JsonLimits::CALL).unwrap();
+    let Json::Object(sent) = sent else { panic!("{arguments}") };
     let value = Value::Path(PathValue { path, also: Vec::new(), state });
     let parts = ResolvedParts {
         asked: ToolCall {
             server: "filesystem".parse().unwrap(),
-            tool: "write_file".parse().unwrap(),
+            tool: tool.parse().unwrap(),
             arguments: sent.clone(),
         },
         sent,

@@ -14,7 +14,7 @@ use ic_broker::servers_file::ServersFile;
 use ic_broker::{Broker, Judge, Patience, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Answered, Desk, DeskError, Grants, Outcome, Question, Waiting, Withdrawal};
-use ic_home::{Home, SystemClock};
+use ic_home::{Clock, Home, SystemClock};
 use ic_policy::artifact::Source;
 use ic_policy::{Answer, Bounds, DecidedBy, Decision, Policy, PolicySources};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, ServerName, Timestamp};
@@ -27,13 +27,36 @@ use tokio_util::sync::CancellationToken;
 const SESSION: &str = "2026-11-15-00-00-00-000-aaaa";
 
 /// What a desk does with a question.
-type Script = fn(&Question) -> Result<Option<Outcome>, DeskError>;
+type Script = Box<dyn Fn(&Question) -> Result<Option<Outcome>, DeskError> + Send + Sync>;
+
+/// What a rig is made of.
+pub(super) struct Spec {
+    script: Script,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) timeout: Duration,
+    pub(super) grace: Duration,
+    pub(super) servers: Value,
+}
+
+impl Spec {
+    pub(super) fn new(
+        script: impl Fn(&Question) -> Result<Option<Outcome>, DeskError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            script: Box::new(script),
+            clock: Arc::new(SystemClock),
+            timeout: Duration::from_mins(5),
+            grace: ic_broker::FORWARD_GRACE,
+            servers: json!({"filesystem": {"builtin": "filesystem"}}),
+        }
+    }
+}
 
 /// A desk that follows a script.
-struct Scripted {
+pub(super) struct Scripted {
     script: Script,
     asked: Mutex<Vec<Digest>>,
-    raised: Notify,
+    pub(super) raised: Notify,
     /// Questions that stay without answer, and how many of them were withdrawn.
     open: Mutex<Vec<oneshot::Sender<Outcome>>>,
     withdrawn: Arc<AtomicUsize>,
@@ -59,6 +82,15 @@ impl Desk for Scripted {
     }
 }
 
+impl Scripted {
+    /// Approves the question that was asked last, which is still open.
+    pub(super) fn approve_late(&self) {
+        let digest = *self.asked.lock().unwrap().last().unwrap();
+        let answerer = self.open.lock().unwrap().pop().unwrap();
+        answerer.send(answered(Decision::Approved, digest, Timestamp::from_unix_ms(0))).unwrap();
+    }
+}
+
 impl std::fmt::Debug for Scripted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Scripted")
@@ -66,12 +98,14 @@ impl std::fmt::Debug for Scripted {
 }
 
 /// A client, its broker, and the directory that both are about.
-struct Rig {
-    root: TempDir,
-    desk: Arc<Scripted>,
+pub(super) struct Rig {
+    pub(super) root: TempDir,
+    pub(super) desk: Arc<Scripted>,
     to: DuplexStream,
     from: BufReader<DuplexStream>,
     served: tokio::task::JoinHandle<()>,
+    /// The id of the last request.
+    id: u64,
 }
 
 struct Given(Option<Arc<Broker>>);
@@ -92,7 +126,14 @@ impl Witness for Nobody {
 }
 
 impl Rig {
-    async fn new(script: Script) -> Self {
+    async fn new(
+        script: impl Fn(&Question) -> Result<Option<Outcome>, DeskError> + Send + Sync + 'static,
+    ) -> Self {
+        Self::of(Spec::new(script)).await
+    }
+
+    pub(super) async fn of(spec: Spec) -> Self {
+        let Spec { script, clock, timeout, grace, servers } = spec;
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().canonicalize().unwrap().join(name);
         for name in ["work", "private", "installed"] {
@@ -117,20 +158,22 @@ impl Rig {
             sync: SyncMode::Group,
         };
         let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
-        let servers = br#"{"filesystem": {"builtin": "filesystem"}}"#;
+        let servers = servers.to_string();
         let people = People {
             session: SESSION.parse().unwrap(),
             desk: Arc::clone(&desk) as Arc<dyn Desk>,
             grants: Grants::open(at("grants.json"), SESSION.parse().unwrap()).unwrap(),
             patience: Patience::ForAnybody,
-            timeout: Duration::from_mins(5),
+            timeout,
+            grace,
         };
         let setup = Setup {
             judge: judge(AbsolutePath::new(at("home")).unwrap()),
-            servers: ServersFile::read(Source { file: "servers.json", bytes: servers }).unwrap(),
+            servers: ServersFile::read(Source { file: "servers.json", bytes: servers.as_bytes() })
+                .unwrap(),
             log: AuditLog::open(files, options, ic_types::Object::new()).unwrap(),
             redactor,
-            clock: Arc::new(SystemClock),
+            clock,
             launcher: Launcher::at(env!("CARGO_BIN_EXE_ironcurtain")),
             confinement: Confinement::None,
             pins: PinsFile::of(&home),
@@ -151,7 +194,7 @@ impl Rig {
                 Ended::NotOpened(why) => panic!("{why}"),
             }
         });
-        let mut rig = Self { root, desk, to, from: BufReader::new(from), served };
+        let mut rig = Self { root, desk, to, from: BufReader::new(from), served, id: 0 };
         let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
             {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}});
         rig.send(&initialize).await;
@@ -159,46 +202,65 @@ impl Rig {
         rig
     }
 
-    async fn send(&mut self, message: &Value) {
+    pub(super) async fn send(&mut self, message: &Value) {
         self.to.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
+    /// Waits for the next message.
+    pub(super) async fn hear_any(&mut self) -> Value {
+        let mut line = String::new();
+        self.from.read_line(&mut line).await.unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
     /// Waits for the next answer.
-    async fn hear(&mut self) -> Value {
+    pub(super) async fn hear(&mut self) -> Value {
         loop {
-            let mut line = String::new();
-            self.from.read_line(&mut line).await.unwrap();
-            let message: Value = serde_json::from_str(&line).unwrap();
+            let message = self.hear_any().await;
             if message.get("id").is_some() {
                 return message;
             }
         }
     }
 
-    async fn ask(&mut self, name: &str) {
-        let path = self.root.path().canonicalize().unwrap().join("work").join(name);
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params":
-            {"name": "filesystem__write_file", "arguments": {"path": path, "content": "x"}}});
+    /// Calls a tool, and returns the id of the call.
+    pub(super) async fn call(&mut self, tool: &str, arguments: &Value) -> u64 {
+        self.id += 1;
+        let call = json!({"jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params":
+            {"name": tool, "arguments": arguments, "_meta": {"progressToken": self.id}}});
         self.send(&call).await;
+        self.id
+    }
+
+    pub(super) async fn cancel(&mut self, id: u64) {
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": id}}))
+            .await;
+    }
+
+    pub(super) async fn ask(&mut self, name: &str) -> u64 {
+        let path = self.root.path().canonicalize().unwrap().join("work");
+        let path = format!("{}/{name}", path.display());
+        self.call("filesystem__write_file", &json!({"path": path, "content": "x"})).await
     }
 
     /// Asks for a file to be written, and returns the text of the answer.
-    async fn write(&mut self, name: &str) -> String {
+    pub(super) async fn write(&mut self, name: &str) -> String {
         self.ask(name).await;
         let answer = self.hear().await;
         answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn is_written(&self, name: &str) -> bool {
+    pub(super) fn is_written(&self, name: &str) -> bool {
         self.root.path().join("work").join(name).exists()
     }
 
-    fn n_asked(&self) -> usize {
+    pub(super) fn n_asked(&self) -> usize {
         self.desk.asked.lock().unwrap().len()
     }
 
     /// Ends everything, and returns what is recorded about questions.
-    async fn end(self) -> Vec<String> {
+    pub(super) async fn end(self) -> Vec<String> {
         drop(self.to);
         self.served.await.unwrap();
         let log = std::fs::read_to_string(self.root.path().join("audit.jsonl")).unwrap();
@@ -208,12 +270,16 @@ impl Rig {
     }
 }
 
-/// A judge who asks a person about everything.
+/// A judge who asks a person about everything but `slow`.
 fn judge(home: AbsolutePath) -> Judge {
     let compiled = json!({"rules": [
+        {"name": "free", "if": {"tool": ["slow"]}, "then": "allow", "reason": "it is slow"},
         {"name": "ask", "if": {}, "then": "escalate", "reason": "a person decides"}]});
-    let annotations = json!({"servers": {"filesystem": {"tools": [{"toolName": "write_file",
-        "args": {"path": ["write-path"], "content": ["none"]}}]}}});
+    let annotations = json!({"servers": {
+        "filesystem": {"tools": [{"toolName": "write_file",
+            "args": {"path": ["write-path"], "content": ["none"]}}]},
+        "rec": {"tools": [{"toolName": "slow", "args": {"name": ["none"]}},
+            {"toolName": "fail", "args": {}}]}}});
     let (compiled, annotations) = (compiled.to_string(), annotations.to_string());
     let sources = PolicySources {
         compiled: Source { file: "compiled-policy.json", bytes: compiled.as_bytes() },
@@ -231,13 +297,13 @@ fn judge(home: AbsolutePath) -> Judge {
     Judge { policy, bounds, home }
 }
 
-fn answered(decision: Decision, digest: Digest, at: Timestamp) -> Outcome {
+pub(super) fn answered(decision: Decision, digest: Digest, at: Timestamp) -> Outcome {
     let answer = Answer { decision, digest, decided_by: DecidedBy::Listener };
     Outcome::Answered(Box::new(Answered { answer, at, grant: None, no_grant: None }))
 }
 
 /// Approves what was asked about, in time.
-fn approve(question: &Question) -> Outcome {
+pub(super) fn approve(question: &Question) -> Outcome {
     answered(Decision::Approved, question.digest(), question.request().created_at)
 }
 
@@ -297,7 +363,8 @@ async fn a_no_needs_no_digest() {
 
 #[tokio::test]
 async fn a_desk_that_cannot_ask_or_closes_forwards_nothing() {
-    let scripts: [(Script, &str); 3] = [
+    type Said = fn(&Question) -> Result<Option<Outcome>, DeskError>;
+    let scripts: [(Said, &str); 3] = [
         (
             |_| Err(DeskError::Full { max: 3 }),
             "ESCALATION DENIED: nobody could be asked: 3 questions",
@@ -320,12 +387,10 @@ async fn a_desk_that_cannot_ask_or_closes_forwards_nothing() {
 #[tokio::test]
 async fn a_call_that_is_taken_back_withdraws_its_question_at_once() {
     let mut rig = Rig::new(|_| Ok(None)).await;
-    rig.ask("a").await;
+    let id = rig.ask("a").await;
     rig.desk.raised.notified().await;
     assert_eq!(rig.desk.withdrawn.load(Ordering::Relaxed), 0);
-    rig.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-        "params": {"requestId": 1}}))
-        .await;
+    rig.cancel(id).await;
     rig.desk.withdrawal.notified().await;
     assert_eq!(rig.desk.withdrawn.load(Ordering::Relaxed), 1);
     assert!(!rig.is_written("a"));

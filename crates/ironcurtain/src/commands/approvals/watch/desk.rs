@@ -15,7 +15,7 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::Watcher;
 use crate::commands::approvals::answer::receipt;
-use crate::commands::approvals::{NOTHING, lines, unusable};
+use crate::commands::approvals::{At, NOTHING, lines, unusable};
 use crate::error::{Failure, chain};
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
@@ -136,7 +136,7 @@ impl Desk {
             Typed::Deny(_) => answer(&pending, &Reply::Deny, watcher, screen),
             Typed::Grant(_) => self.offer(pending, screen),
             Typed::Details(_) => {
-                for line in lines(&pending, View::Full, SystemClock.now()) {
+                for line in lines(&pending, View::Full, At::Desk, SystemClock.now()) {
                     screen.line(&line)?;
                 }
                 Ok(Next::GoOn)

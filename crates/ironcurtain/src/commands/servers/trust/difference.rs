@@ -12,7 +12,7 @@ use ic_broker::tool::Tool;
 use ic_servers::filesystem::diff::unified;
 use ic_types::{Json, Object, ServerName};
 
-use crate::screen::visible;
+use crate::screen::{visible, visible_line};
 
 /// How much of one text is shown.
 const CHARS_MAX: usize = 64 << 10;
@@ -234,7 +234,7 @@ fn cut(text: &str) -> String {
 
 /// Adds one line under its mark, in as many rows as it takes.
 fn fold(mark: char, line: &str, lines: &mut Vec<String>) {
-    let shown: Vec<char> = visible(line).chars().collect();
+    let shown: Vec<char> = visible_line(line).chars().collect();
     let mut rows = shown.chunks(WIDTH);
     let first: String = rows.next().unwrap_or_default().iter().collect();
     lines.push(format!("      {mark} {first}"));

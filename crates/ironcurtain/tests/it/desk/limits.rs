@@ -1,0 +1,140 @@
+//! What keeps a person from being buried in questions, and an approval from being used late.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ic_home::{Clock, SystemClock};
+use ic_policy::Decision;
+use ic_types::Timestamp;
+use serde_json::json;
+
+use super::scripted::{Rig, Spec, answered, approve};
+
+/// How many questions a session may ask in a minute.
+const QUESTIONS_MAX: usize = 30;
+const TOO_MANY: &str =
+    "ESCALATION DENIED: this session put 30 questions to a person within a minute";
+
+fn deny_all() -> Spec {
+    Spec::new(|question| {
+        let at = question.request().created_at;
+        Ok(Some(answered(Decision::Denied, question.digest(), at)))
+    })
+}
+
+/// Each call is another one, and is taken back as soon as somebody could see it.
+#[tokio::test]
+async fn questions_that_are_asked_and_taken_back_are_not_without_end() {
+    let mut rig = Rig::of(Spec::new(|_| Ok(None))).await;
+    for n in 0..QUESTIONS_MAX {
+        let id = rig.ask(&format!("{n}")).await;
+        rig.desk.raised.notified().await;
+        rig.cancel(id).await;
+    }
+    for n in 0..3 {
+        let text = rig.write(&format!("more{n}")).await;
+        assert!(text.starts_with(TOO_MANY), "{text}");
+    }
+    assert_eq!(rig.n_asked(), QUESTIONS_MAX);
+    let events = rig.end().await;
+    assert_eq!(events.iter().filter(|it| *it == "notAsked").count(), 3, "{events:?}");
+}
+
+/// More other calls than the circuit breaker remembers do not bring a no back as a question.
+#[tokio::test]
+async fn a_no_is_not_pushed_out_by_other_calls() {
+    let mut rig = Rig::of(deny_all()).await;
+    let text = rig.write("a").await;
+    assert!(text.starts_with("ESCALATION DENIED: a person said no"), "{text}");
+    for n in 0..4200 {
+        let text = rig.write(&format!("other{n}")).await;
+        assert!(text.starts_with("ESCALATION DENIED: "), "{text}");
+    }
+    let text = rig.write("a").await;
+    assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+    assert_eq!(rig.n_asked(), QUESTIONS_MAX);
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn another_spelling_of_what_was_denied_is_the_same_question() {
+    let mut rig = Rig::of(deny_all()).await;
+    rig.write("a").await;
+    std::os::unix::fs::symlink("a", rig.root.path().join("work/link")).unwrap();
+    for spelling in ["./a", "b/../a", "//a", "link"] {
+        let text = rig.write(spelling).await;
+        assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+    }
+    rig.write("b").await;
+    assert_eq!(rig.n_asked(), 2, "another file is another question");
+    rig.end().await;
+}
+
+/// A clock that can be set.
+struct Set(AtomicU64);
+
+impl Clock for Set {
+    fn now(&self) -> Timestamp {
+        let ahead_ms = self.0.load(Ordering::SeqCst);
+        Timestamp::from_unix_ms(SystemClock.now().unix_ms() + ahead_ms)
+    }
+}
+
+/// The machine slept after somebody had approved: nobody approved what is done hours later.
+#[tokio::test]
+async fn an_approval_that_has_become_old_forwards_nothing() {
+    let clock = Arc::new(Set(AtomicU64::new(0)));
+    let ahead = Arc::clone(&clock);
+    let mut spec = Spec::new(move |question| {
+        ahead.0.store(3_600_000, Ordering::SeqCst);
+        Ok(Some(approve(question)))
+    });
+    spec.clock = clock;
+    let mut rig = Rig::of(spec).await;
+    let text = rig.write("a").await;
+    assert!(text.starts_with("ESCALATION EXPIRED: a person approved it, but"), "{text}");
+    assert!(!rig.is_written("a"));
+    assert_eq!(rig.end().await, ["raised", "answered", "expired"]);
+}
+
+/// A server that takes calls one by one does not come to an end with another one meanwhile.
+#[tokio::test]
+async fn an_approved_call_does_not_wait_for_its_turn_for_ever() {
+    let mut spec = Spec::new(|_| Ok(None));
+    (spec.timeout, spec.grace) = (Duration::from_secs(2), Duration::ZERO);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/recorder.py");
+    let directory = tempfile::tempdir().unwrap();
+    spec.servers = json!({"rec": {"command": crate::proxy::python(), "serial": true,
+        "args": ["-S", "-B", script, directory.path(), ""]}});
+    let mut rig = Rig::of(spec).await;
+    let asked = rig.call("rec__fail", &json!({})).await;
+    rig.desk.raised.notified().await;
+    let slow = rig.call("rec__slow", &json!({"name": "first"})).await;
+    // It runs, and nobody lets it end.
+    while !rig.hear_any().await.to_string().contains("began first.") {}
+    rig.desk.approve_late();
+    let answer = rig.hear().await;
+    assert_eq!(answer["id"], asked);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("ESCALATION EXPIRED: a person approved it, but"), "{text}");
+    let received = std::fs::read_to_string(directory.path().join("received")).unwrap();
+    assert!(received.contains("slow") && !received.contains("fail"), "{received}");
+    rig.cancel(slow).await;
+    assert_eq!(rig.end().await, ["raised", "answered", "expired"]);
+}
+
+#[tokio::test]
+async fn a_client_hears_that_a_person_is_asked() {
+    let mut rig = Rig::of(Spec::new(|_| Ok(None))).await;
+    let id = rig.ask("a").await;
+    let told = rig.hear_any().await;
+    assert_eq!(told["method"], "notifications/progress", "{told}");
+    assert_eq!(told["params"]["progressToken"], id);
+    let message = told["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("a person is asked, and can answer until 2"), "{message}");
+    assert!(0.0 < told["params"]["progress"].as_f64().unwrap());
+    rig.cancel(id).await;
+    rig.end().await;
+}
