@@ -15,6 +15,7 @@
 mod approvals;
 mod audit;
 mod bad_input;
+mod banner;
 mod cages;
 mod children;
 mod clients;

@@ -8,8 +8,10 @@ use std::path::Path;
 use ic_escalation::Request;
 use ic_escalation::display;
 use ic_home::{FileError, file};
-use ic_servers::filesystem::{Filesystem, Links, Rights, View, ViewDirectory, ViewPath, diff};
-use ic_servers::tools::{Cancel, Content, Tools as _};
+use ic_servers::filesystem::{
+    Filesystem, Hands, Links, Rights, View, ViewDirectory, ViewPath, diff,
+};
+use ic_servers::tools::{Caller, Cancel, Content, Tools as _};
 use ic_types::{CanonicalPath, Json, Object, Role};
 
 /// The largest file of which a difference is shown; nobody reads that of a larger one.
@@ -121,8 +123,11 @@ fn edited(path: &str, edits: &[Json]) -> Result<String, String> {
     arguments.insert("path", path);
     arguments.insert("edits", edits.to_vec());
     arguments.insert("dryRun", true);
-    let server = Filesystem::open(&view).map_err(|_| cannot())?;
-    let result = server.call("edit_file", &arguments, &Cancel::new()).map_err(|_| cannot())?;
+    // Nobody carries out what it asks for, and a dry run asks for nothing.
+    let server = Filesystem::open(&view, Hands::Asking).map_err(|_| cannot())?;
+    let cancel = Cancel::new();
+    let called = server.call("edit_file", &arguments, Caller::silent(&cancel));
+    let result = called.map_err(|_| cannot())?;
     let text = match result.content() {
         [Content::Text(text)] => text.clone(),
         _ => return Err(cannot()),

@@ -51,20 +51,26 @@ fn reading_and_searching() {
         &["`notes.txt`:\nremember the milk", "`docs/a.md`:\nalpha", "`docs/deep/b.md`:\nbeta"],
     );
     check(
-        "search for \"beta\" in docs and grep \"milk\" notes.txt",
-        &["Found for \"beta\" in `docs`:\n", "b.md", "Found for \"milk\" in `notes.txt`:\n", "milk"],
+        "search for \"beta\" in docs and look for \"milk\"; find the word 'nothing-like-it' in src",
+        &[
+            "Found for \"beta\" in `docs`:\n",
+            "b.md",
+            "Found for \"milk\" in `.`:\n",
+            "notes.txt",
+            "I found nothing for \"nothing-like-it\" in `src`.",
+        ],
     );
 }
 
 #[test]
 fn writing_and_appending() {
     let desk = check(
-        "write \"first\" to a.txt then append \" second\" to a.txt; create a file new/b.txt with the \
+        "write \"first\" to a.txt then append \" second\" to a.txt; create a file docs/b.txt with the \
          text 'x'\nand write this to c.txt:\n```\nline one\nline two\n```",
-        &["I wrote 5 bytes to `a.txt`.", "I appended 7 bytes to `a.txt`.", "I wrote 1 bytes to `new/b.txt`."],
+        &["I wrote 5 bytes to `a.txt`.", "I appended 7 bytes to `a.txt`.", "I wrote 1 bytes to `docs/b.txt`."],
     );
     assert_eq!(desk.read("work/a.txt").unwrap(), "first second");
-    assert_eq!(desk.read("work/new/b.txt").unwrap(), "x");
+    assert_eq!(desk.read("work/docs/b.txt").unwrap(), "x");
     assert_eq!(desk.read("work/c.txt").unwrap(), "line one\nline two\n");
 }
 

@@ -24,8 +24,8 @@ fn what_makes_no_sense_is_a_usage_error() {
         (&["  \n "], "error: the task is empty"),
         (&["one", "two"], "unexpected argument 'two'"),
         (&["--model", "gpt", "task"], "error: there is no model `gpt` in this version"),
-        (&["--name", "a/b", "task"], "error: "),
-        (&["--name", "", "task"], "error: "),
+        (&["--name", "", "task"], "error: `` is no session id"),
+        (&["--name", "///", "task"], "error: `///` is no session id"),
         (&["--nonsense", "task"], "unexpected argument '--nonsense'"),
         (&["--workspace"], "a value is required"),
     ] {
@@ -49,8 +49,8 @@ fn a_workspace_in_which_no_agent_should_be_free_is_refused() {
         ("to-home", "it is a home directory, or holds one"),
         ("work/../home", "it is a home directory, or holds one"),
         (".", "it is a home directory, or holds one"),
-        ("home/.ironcurtain", "it lies in the IronCurtain home"),
-        ("to-ours", "it lies in the IronCurtain home"),
+        ("home/.ironcurtain", "it holds the IronCurtain home"),
+        ("to-ours", "it holds the IronCurtain home"),
         ("home/.ironcurtain/sessions", "it lies in the IronCurtain home"),
     ] {
         check_refused(&desk, &["--workspace", workspace, "list the files"], 2, said);
@@ -98,6 +98,12 @@ fn the_policy_is_the_one_that_is_named() {
     let output = desk.start_with(&["--policy", "policy", "--workspace", "work"], &read);
     assert!(answered(&output).contains("nothing at all"), "{output:?}");
     desk.check_log();
+    // What is odd about it is said once.
+    let twice = r#"{"rules": [{"name": "a", "if": {}, "then": "allow", "reason": "x"},
+        {"name": "a", "if": {}, "then": "deny", "reason": "y"}]}"#;
+    desk.place.write("policy/compiled-policy.json", twice);
+    let output = desk.start_with(&["--policy", "policy"], "list the files");
+    assert_eq!(output.stderr.matches("another rule is called `a` too").count(), 1, "{output:?}");
     check_refused(&desk, &["--policy", "missing", "task"], 1, "there is no policy `missing`");
     desk.place.write("policy/compiled-policy.json", "{");
     check_refused(&desk, &["--policy", "policy", "task"], 1, "compiled-policy.json");
@@ -123,9 +129,13 @@ fn a_name_is_given_once() {
 #[test]
 fn a_session_that_cannot_be_opened_leaves_nothing() {
     let desk = Desk::new();
-    desk.place.write("home/.ironcurtain/audit.key", "short");
-    check_refused(&desk, &["list the files"], 1, "error: ");
-    std::fs::remove_file(desk.place.path("home/.ironcurtain/audit.key")).unwrap();
+    answered(&desk.start("list the files"));
+    let key = desk.place.path("home/.ironcurtain/keys/audit.key");
+    let bytes = std::fs::read(&key).unwrap();
+    std::fs::write(&key, "short").unwrap();
+    check_refused(&desk, &["list the files"], 1, "audit.key");
+    desk.check_nobody_listed();
+    std::fs::write(&key, bytes).unwrap();
     answered(&desk.start("list the files"));
     desk.check_nobody_listed();
 }
