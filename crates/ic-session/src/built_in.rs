@@ -57,6 +57,9 @@ pub struct Mind {
     pub sandbox: String,
 }
 
+/// A turn that runs; if it does not come to its end, its agent is gone, and the session with it.
+struct Underway<'a>(Option<&'a Shared>);
+
 /// What the turns of a session share with whoever looks at it.
 #[derive(Debug)]
 struct Shared {
@@ -163,8 +166,9 @@ impl Session for BuiltIn {
             self.tasks.spawn({
                 let cut = cut.clone();
                 async move {
+                    let underway = Underway(Some(&shared));
                     let ended = shared.turn(&mut agent, &message, &cut).await;
-                    shared.give_back(agent);
+                    underway.give_back(agent);
                     answering.send(ended).ok();
                 }
             });
@@ -176,7 +180,7 @@ impl Session for BuiltIn {
                     answered.await
                 }
             };
-            // A turn that panicked has no answer, and its agent is gone.
+            // A turn that panicked has no answer, and has closed the session.
             answered.unwrap_or(Err(SessionError::Closed))
         })
     }
@@ -207,20 +211,13 @@ impl Session for BuiltIn {
 
     fn close(&self) -> Closing<'_> {
         Box::pin(async move {
-            let was_closed = {
-                let mut state = locked(&self.shared.state);
-                std::mem::replace(&mut state.status, Status::Closed) == Status::Closed
-            };
+            self.shared.stand(Status::Closed);
             self.stop.cancel();
             self.tasks.close();
             self.tasks.wait().await;
             // With the agent goes its hold on the workbench.
             drop(locked(&self.shared.agent).take());
-            let closed = self.shared.workbench.close().await;
-            if !was_closed {
-                self.shared.workbench.news.tell(Event::Status(Status::Closed));
-            }
-            closed.map_err(|error| SessionError::InitFailed {
+            self.shared.workbench.close().await.map_err(|error| SessionError::InitFailed {
                 what: "the record of the session could not be ended".to_owned(),
                 source: Box::new(error),
             })
@@ -256,12 +253,6 @@ impl Shared {
         Ok(text)
     }
 
-    /// Takes the agent back after a turn.
-    fn give_back(&self, agent: Agent) {
-        *locked(&self.agent) = Some(agent);
-        self.stand(Status::Ready);
-    }
-
     /// Notes how the session stands, unless it has ended.
     fn stand(&self, status: Status) {
         let mut state = locked(&self.state);
@@ -271,6 +262,24 @@ impl Shared {
         state.status = status;
         drop(state);
         self.workbench.news.tell(Event::Status(status));
+    }
+}
+
+impl Underway<'_> {
+    /// Takes the agent back after the turn.
+    fn give_back(mut self, agent: Agent) {
+        if let Some(shared) = self.0.take() {
+            *locked(&shared.agent) = Some(agent);
+            shared.stand(Status::Ready);
+        }
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0 {
+            shared.stand(Status::Closed);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ic_audit::AuditError;
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
@@ -55,12 +56,18 @@ impl BrokerCalls {
         std::mem::take(&mut *locked(&self.denials))
     }
 
-    /// Waits for the calls that run, and lets go of the broker.
-    pub(crate) async fn end(&self) -> Option<Arc<Broker>> {
+    /// Lets go of the broker; what is returned waits for the calls that run, and then ends it.
+    pub(crate) fn end(&self) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let broker = locked(&self.broker).take();
         self.tasks.close();
-        self.tasks.wait().await;
-        broker
+        let tasks = self.tasks.clone();
+        async move {
+            tasks.wait().await;
+            match broker {
+                Some(broker) => broker.close().await,
+                None => Ok(()),
+            }
+        }
     }
 
     fn broker(&self) -> Option<Arc<Broker>> {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::BrokerCalls;
@@ -32,9 +34,20 @@ pub struct Workbench {
     pub questions: Questions,
     sandbox: Sandbox,
     calls: BrokerCalls,
-    desk: Mutex<Option<OpenDesk>>,
+    end: Mutex<End>,
     /// Cancelled when the session ends.
     stop: CancellationToken,
+}
+
+/// How far the end has come.
+#[derive(Debug)]
+enum End {
+    /// Nobody wants it yet.
+    Open(OpenDesk),
+    /// It goes on whether somebody waits for it or not, so that the record comes to its end.
+    Ending(JoinHandle<Result<(), AuditError>>),
+    /// There is nothing left.
+    Ended,
 }
 
 impl Workbench {
@@ -56,8 +69,8 @@ impl Workbench {
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
-        let desk = Mutex::new(Some(desk));
-        Self { directory, news, questions, sandbox, calls, desk, stop }
+        let end = Mutex::new(End::Open(desk));
+        Self { directory, news, questions, sandbox, calls, end, stop }
     }
 
     /// Runs a script.
@@ -71,18 +84,47 @@ impl Workbench {
     }
 
     /// Ends everything that runs, and then the record; the second time there is nothing left.
+    ///
+    /// Whoever gives up waiting for it can close again.
     pub async fn close(&self) -> Result<(), AuditError> {
         self.stop.cancel();
         // Held to the end, so that whoever closes at the same time waits for it.
-        let mut desk = self.desk.lock().await;
+        let mut end = self.end.lock().await;
         self.sandbox.close().await;
-        if let Some(desk) = desk.take() {
+        *end = match std::mem::replace(&mut *end, End::Ended) {
+            End::Open(desk) => End::Ending(tokio::spawn(self.last(desk))),
+            under_way @ (End::Ending(_) | End::Ended) => under_way,
+        };
+        let End::Ending(ending) = &mut *end else { return Ok(()) };
+        let ended = ending.await;
+        *end = End::Ended;
+        ended.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime has ended, and with it everything.
+            Err(_) => Ok(()),
+        })
+    }
+}
+
+impl Workbench {
+    /// Returns what is to be done at last, once no code runs any more.
+    fn last(&self, desk: OpenDesk) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+        let calls = self.calls.end();
+        async move {
             // Before the servers end, which takes a while: nobody should answer what nobody asks.
             desk.close().await;
+            calls.await
         }
-        match self.calls.end().await {
-            Some(broker) => broker.close().await,
-            None => Ok(()),
+    }
+}
+
+/// Whoever forgets to close does not hear of it, but leaves nothing that runs.
+impl Drop for Workbench {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let end = std::mem::replace(self.end.get_mut(), End::Ended);
+        if let (End::Open(desk), Ok(runtime)) = (end, Handle::try_current()) {
+            runtime.spawn(self.last(desk));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::start::{open, print_answer, runtime, seat, session_name};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::Wanted;
 use crate::opening::{SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -74,8 +74,7 @@ pub(crate) fn run(
         task: Some(&task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
     };
-    // A mistake in the policy is to show before anything is made.
-    Loaded::load(&session.wanted, NoSandbox::Fresh, environment, screen)?;
+    session.check(environment)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(execute(&script, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::Exit;
 use crate::commands::approvals::unusable;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::Wanted;
 use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -96,8 +96,7 @@ pub(crate) fn run(
         task: Some(&args.task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
     };
-    // A mistake in the policy is to show before anything is made.
-    Loaded::load(&session.wanted, NoSandbox::Fresh, environment, screen)?;
+    session.check(environment)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(task(&args.task, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.

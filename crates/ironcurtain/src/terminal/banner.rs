@@ -12,6 +12,7 @@ use ic_session::Questions;
 use ic_types::{EscalationId, visible};
 
 use super::paint::{Paint, Tone};
+use super::tty::Tty;
 use crate::commands::approvals::{At, lines};
 use crate::error::chain;
 use crate::screen::Screen;
@@ -28,24 +29,18 @@ pub(super) struct Banner {
     waiting: VecDeque<EscalationId>,
 }
 
-/// Where a banner is shown.
+/// Where a banner is shown, and answered.
 pub(super) struct Place<'a> {
     pub(super) questions: &'a Questions,
     pub(super) screen: &'a mut Screen,
     pub(super) paint: Paint,
-}
-
-/// Whether a new question stands there, so that what was typed before is no answer to it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[must_use = "what was typed before a question is no answer to it"]
-pub(super) enum Asks {
-    Anew,
-    AsBefore,
+    /// Where answers are typed, if somebody is there.
+    pub(super) terminal: Option<&'a Tty>,
 }
 
 impl Banner {
     /// Takes in a question that was raised.
-    pub(super) fn raised(&mut self, id: EscalationId, place: &mut Place<'_>) -> Asks {
+    pub(super) fn raised(&mut self, id: EscalationId, place: &mut Place<'_>) {
         let is_shown = self.shown.as_ref().is_some_and(|it| it.request().escalation == id);
         if !is_shown && !self.waiting.contains(&id) {
             self.waiting.push_back(id);
@@ -54,7 +49,7 @@ impl Banner {
     }
 
     /// Takes note that a question is over, however that came.
-    pub(super) fn ended(&mut self, id: &EscalationId, how: &str, place: &mut Place<'_>) -> Asks {
+    pub(super) fn ended(&mut self, id: &EscalationId, how: &str, place: &mut Place<'_>) {
         self.waiting.retain(|it| it != id);
         if self.shown.take_if(|it| it.request().escalation == *id).is_some() {
             self.wishes.clear();
@@ -64,12 +59,12 @@ impl Banner {
     }
 
     /// Takes in a line that was typed.
-    pub(super) fn typed(&mut self, line: &str, place: &mut Place<'_>) -> Asks {
+    pub(super) fn typed(&mut self, line: &str, place: &mut Place<'_>) {
         let Some(pending) = self.shown.clone() else {
             if !line.is_empty() {
                 place.say(Tone::Quiet, "No escalation pending. Ctrl-C ends the task.");
             }
-            return Asks::AsBefore;
+            return;
         };
         if !self.wishes.is_empty() {
             return self.chosen(line, &pending, place);
@@ -80,18 +75,15 @@ impl Banner {
             "g" => self.offer(&pending, place),
             "d" => {
                 place.show(&pending, View::Full);
-                Asks::AsBefore
-            }
-            _ => {
                 place.say(Tone::Question, KEYS);
-                Asks::AsBefore
             }
+            _ => place.say(Tone::Question, KEYS),
         }
     }
 
-    fn show_next(&mut self, place: &mut Place<'_>) -> Asks {
+    fn show_next(&mut self, place: &mut Place<'_>) {
         if self.shown.is_some() {
-            return Asks::AsBefore;
+            return;
         }
         let pending = place.questions.pending();
         while let Some(id) = self.waiting.pop_front() {
@@ -101,14 +93,14 @@ impl Banner {
             };
             place.say(Tone::Question, "A call waits for you:");
             place.show(next, View::Short);
+            place.ask(KEYS);
             self.shown = Some(next.clone());
-            return Asks::Anew;
+            return;
         }
-        Asks::AsBefore
     }
 
     /// Answers what is shown.
-    fn answer(&mut self, pending: &Pending, reply: &Reply, place: &mut Place<'_>) -> Asks {
+    fn answer(&mut self, pending: &Pending, reply: &Reply, place: &mut Place<'_>) {
         self.shown = None;
         self.wishes.clear();
         match place.questions.resolve(pending, reply) {
@@ -119,17 +111,15 @@ impl Banner {
     }
 
     /// Shows what can be granted, and asks for one of it.
-    fn offer(&mut self, pending: &Pending, place: &mut Place<'_>) -> Asks {
+    fn offer(&mut self, pending: &Pending, place: &mut Place<'_>) {
         let offer = match Offer::of_request(pending.request()) {
             Ok(offer) => offer,
             Err(none) => {
                 place.say(Tone::Quiet, &format!("Nothing can be granted: {none}"));
-                return Asks::AsBefore;
+                return;
             }
         };
-        let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else {
-            return Asks::AsBefore;
-        };
+        let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else { return };
         self.wishes = offer.choices().into_iter().map(|it| it.with(terms)).collect();
         place.say(Tone::Question, "This call is forwarded, and");
         for (at, wish) in self.wishes.iter().enumerate() {
@@ -140,19 +130,17 @@ impl Banner {
         }
         let numbers: Vec<String> = (1..=self.wishes.len()).map(|it| it.to_string()).collect();
         let numbers = numbers.join(" or ");
-        place.say(Tone::Question, &format!("Which one? Type {numbers}; anything else is none."));
-        Asks::Anew
+        place.ask(&format!("Which one? Type {numbers}; anything else is none."));
     }
 
     /// Takes the person's choice among the grants.
-    fn chosen(&mut self, line: &str, pending: &Pending, place: &mut Place<'_>) -> Asks {
+    fn chosen(&mut self, line: &str, pending: &Pending, place: &mut Place<'_>) {
         let number: Option<usize> = line.parse().ok();
         let wishes = std::mem::take(&mut self.wishes);
         if let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) {
             return self.answer(pending, &Reply::Approve(Some(wish)), place);
         }
         place.say(Tone::Question, &format!("Nothing was granted, and nothing answered. {KEYS}"));
-        Asks::AsBefore
     }
 }
 
@@ -165,6 +153,14 @@ impl Place<'_> {
         for line in lines(pending, view, At::Banner, SystemClock.now()) {
             self.screen.progress(&line);
         }
-        self.say(Tone::Question, KEYS);
+    }
+
+    /// Asks something new.
+    fn ask(&mut self, text: &str) {
+        if let Some(terminal) = self.terminal {
+            // SECURITY: what was typed before the question was read is no answer to it.
+            terminal.forget_typed();
+        }
+        self.say(Tone::Question, text);
     }
 }

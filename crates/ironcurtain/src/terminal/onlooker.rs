@@ -11,7 +11,7 @@ use ic_types::{EscalationId, visible};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
-use super::banner::{Asks, Banner, Place};
+use super::banner::{Banner, Place};
 use super::paint::{Paint, Tone};
 use super::tty::{Tty, Typed};
 use crate::screen::Screen;
@@ -19,6 +19,9 @@ use crate::signals::Signals;
 
 /// How much of somebody else's reason stands on a line.
 const REASON_CHARS_MAX: usize = 300;
+
+/// What stands before a reason, so that it stands below what it is about.
+const BELOW_MARK: &str = "             ";
 
 /// Whoever looks on.
 pub(crate) struct Onlooker<'a> {
@@ -104,13 +107,11 @@ impl<'a> Onlooker<'a> {
                     Ending::Expired => "Nobody answered in time.",
                     Ending::Withdrawn => "The question was withdrawn.",
                 };
-                let asks = self.with_banner(|banner, place| banner.ended(&id, how, place));
-                self.forget_typed(asks);
+                self.with_banner(|banner, place| banner.ended(&id, how, place));
             }
             Event::EscalationExpired(id) => {
                 let how = "Nobody answered in time, so the call is denied.";
-                let asks = self.with_banner(|banner, place| banner.ended(&id, how, place));
-                self.forget_typed(asks);
+                self.with_banner(|banner, place| banner.ended(&id, how, place));
             }
             Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
             Event::Status(_) | Event::Text(_) | Event::Answer(_) | Event::Budget(_) => {}
@@ -123,8 +124,7 @@ impl<'a> Onlooker<'a> {
             self.say(Tone::Question, &format!("A call waits for a person; {show}."));
             return;
         }
-        let asks = self.with_banner(|banner, place| banner.raised(id, place));
-        self.forget_typed(asks);
+        self.with_banner(|banner, place| banner.raised(id, place));
     }
 
     fn on_call(&mut self, call: &CallNews) {
@@ -138,7 +138,8 @@ impl<'a> Onlooker<'a> {
         self.screen.progress(&format!("  {} {what}", self.paint.text(tone, mark)));
         if let Some(why) = why {
             let why: String = why.chars().take(REASON_CHARS_MAX).collect();
-            self.say(Tone::Quiet, &format!("             {why}"));
+            let why = self.paint.text(Tone::Quiet, &visible(&why));
+            self.screen.progress(&format!("{BELOW_MARK}{why}"));
         }
     }
 
@@ -168,18 +169,13 @@ impl<'a> Onlooker<'a> {
         self.screen.notice(&format!("{n_events} events came too fast to be shown"));
         // A question among them must not be lost.
         for pending in self.questions.pending() {
-            let id = pending.request().escalation.clone();
-            let asks = self.with_banner(|banner, place| banner.raised(id, place));
-            self.forget_typed(asks);
+            self.on_raised(pending.request().escalation.clone());
         }
     }
 
     fn on_typed(&mut self, typed: &Typed) {
         match typed {
-            Typed::Line(line) => {
-                let asks = self.with_banner(|banner, place| banner.typed(line, place));
-                self.forget_typed(asks);
-            }
+            Typed::Line(line) => self.with_banner(|banner, place| banner.typed(line, place)),
             Typed::Noise => {}
             Typed::End => {
                 self.terminal = None;
@@ -188,17 +184,14 @@ impl<'a> Onlooker<'a> {
         }
     }
 
-    fn with_banner<T>(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>) -> T) -> T {
-        let mut place =
-            Place { questions: self.questions, screen: &mut *self.screen, paint: self.paint };
-        act(&mut self.banner, &mut place)
-    }
-
-    fn forget_typed(&mut self, asks: Asks) {
-        if let (Asks::Anew, Some(terminal)) = (asks, &mut self.terminal) {
-            // SECURITY: what was typed before the question was read is no answer to it.
-            terminal.forget_typed();
-        }
+    fn with_banner(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
+        let mut place = Place {
+            questions: self.questions,
+            screen: &mut *self.screen,
+            paint: self.paint,
+            terminal: self.terminal.as_ref(),
+        };
+        act(&mut self.banner, &mut place);
     }
 
     fn say(&mut self, tone: Tone, text: &str) {

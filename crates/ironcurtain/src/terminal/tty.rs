@@ -4,10 +4,11 @@
 //! line means is not known here.
 
 use std::io::{self, IsTerminal as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::process::getsid;
+use rustix::termios::{QueueSelector, tcflush, tcgetsid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -40,7 +41,7 @@ impl Tty {
     ///
     /// Must be called within the runtime that is to wait for it.
     pub(crate) fn find() -> Option<Self> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !io::stdin().is_terminal() || !is_ours(io::stderr()) {
             return None;
         }
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -55,7 +56,7 @@ impl Tty {
     }
 
     /// Throws away what was typed and not read yet.
-    pub(crate) fn forget_typed(&mut self) {
+    pub(crate) fn forget_typed(&self) {
         // Without a terminal nothing was typed.
         tcflush(self.terminal.get_ref(), QueueSelector::IFlush).ok();
     }
@@ -83,4 +84,11 @@ impl Tty {
             false => Typed::Line(String::from_utf8_lossy(bytes).trim().to_owned()),
         }
     }
+}
+
+/// Returns whether a stream is the terminal at which answers are typed.
+fn is_ours(stream: impl AsFd) -> bool {
+    // SECURITY: one that is another terminal is one that nobody may look at. A terminal is that of one
+    // session only, and the system tells no other one whose.
+    tcgetsid(stream).is_ok_and(|theirs| getsid(None).is_ok_and(|ours| ours == theirs))
 }

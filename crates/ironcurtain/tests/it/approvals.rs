@@ -5,7 +5,7 @@
 mod attacks;
 mod granting;
 mod watching;
-mod world;
+pub(crate) mod world;
 
 use ic_escalation::Reply;
 use insta::assert_snapshot;

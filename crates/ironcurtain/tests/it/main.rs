@@ -15,6 +15,7 @@
 mod approvals;
 mod audit;
 mod bad_input;
+mod banner;
 mod cages;
 mod children;
 mod clients;
@@ -31,7 +32,10 @@ mod mcp_server;
 mod memory;
 mod migrate;
 mod proxy;
+mod run;
 mod servers;
+mod session;
+mod start;
 
 use ic_testkit::{Output, Place};
 

@@ -1,0 +1,320 @@
+//! `ironcurtain start` at a terminal: the question that stands there, and what is typed under it.
+//!
+//! The terminal is that of `tests/terminal/steps.py`.
+
+use ic_escalation::Reply;
+use ic_home::{Clock as _, SystemClock};
+use ic_policy::DecidedBy;
+use insta::assert_snapshot;
+
+use crate::approvals::world::{BINARY, Rig, Terminal};
+
+const KEYS: &str = "y approve · n deny · g approve and grant · d details\n";
+
+/// A place with a directory to work in, and one that needs a person.
+fn rig() -> Rig {
+    let rig = Rig::new();
+    rig.place.dir("work");
+    rig.place.dir("home/Documents");
+    rig
+}
+
+/// Returns the path of a document.
+fn document(rig: &Rig, name: &str) -> String {
+    rig.place.path("home/Documents").join(name).to_str().unwrap().to_owned()
+}
+
+fn read(rig: &Rig, name: &str) -> Option<String> {
+    std::fs::read_to_string(document(rig, name)).ok()
+}
+
+/// Starts a task at a terminal, without colours.
+fn start(rig: &Rig, task: &str) -> Terminal {
+    let words = ["env", "NO_COLOR=1", BINARY, "start", "--workspace", "work", task];
+    rig.in_terminal(&words)
+}
+
+/// Starts a task that writes documents, one after the other.
+fn writing(rig: &Rig, names: &[&str]) -> Terminal {
+    let write = |name: &&str| format!("write \"text\" to \"{}\"", document(rig, name));
+    let clauses: Vec<String> = names.iter().map(write).collect();
+    start(rig, &clauses.join(" then "))
+}
+
+/// Waits for the end, and returns everything that was seen.
+#[track_caller]
+fn check_end(rig: &Rig, terminal: Terminal, code: i32) -> String {
+    let output = terminal.end();
+    assert_eq!(output.code, code, "{output:?}");
+    let verified = rig.run(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    assert!(rig.pending().is_empty());
+    output.stdout
+}
+
+#[test]
+fn a_person_approves_with_a_letter() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect("A call waits for you:\n").expect("write_file").expect(KEYS).type_in("y\n");
+    terminal.expect("Escalation approved.\n").expect("✓ approved filesystem.write_file");
+    let seen = check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt").unwrap(), "text");
+    assert!(seen.contains("1 call made, 0 refused, 1 approved by a person"), "{seen}");
+    let records = ic_testkit::proxy::records(&rig.place);
+    let decided: Vec<_> = records.iter().filter_map(|it| it["decidedBy"].as_str()).collect();
+    assert!(decided.contains(&"repl"), "{decided:?}");
+}
+
+#[test]
+fn a_person_denies_with_a_letter() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect(KEYS).type_in("n\n");
+    terminal.expect("Escalation denied.\n").expect("✗ refused  filesystem.write_file");
+    // It was answered, so nothing is unanswered.
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn what_a_person_sees() {
+    let rig = rig();
+    let task = format!("write \"text\" to {}", document(&rig, "a.txt"));
+    let words = ["env", "NO_COLOR=1", BINARY, "start", "--name", "tidy-up", &task];
+    let mut terminal = rig.in_terminal(&words);
+    terminal.expect(KEYS).type_in("d\n").expect(KEYS).type_in("y\n");
+    let seen = check_end(&rig, terminal, 0);
+    let seen = rig.neutral(&seen);
+    let at = seen.find("A call waits for you:").unwrap();
+    let to = seen.find("ironcurtain: 1 call made").unwrap();
+    assert_snapshot!(&seen[at..to], @r#"
+    A call waits for you:
+    #1 tidy-up: filesystem wants to call write_file
+      because: "The call writes outside the sandbox and Downloads"
+      rule: "escalate-writes-elsewhere"
+      write-path (asks):
+        "[ROOT]/home/Documents/a.txt"
+      arguments:
+        "path": "[ROOT]/home/Documents/a.txt"
+        "content": "text"
+      expires: in [N] min [N] s
+      id: [ID]
+    y approve · n deny · g approve and grant · d details
+    d
+    #1 tidy-up: filesystem wants to call write_file
+      because: "The call writes outside the sandbox and Downloads"
+      rule: "escalate-writes-elsewhere"
+      write-path (asks):
+        "[ROOT]/home/Documents/a.txt"
+      arguments:
+        "path": "[ROOT]/home/Documents/a.txt"
+        "content": "text"
+      expires: in [N] min [N] s
+      id: [ID]
+    y approve · n deny · g approve and grant · d details
+    y
+    Escalation approved.
+      ✓ approved filesystem.write_file path=[ROOT]/home/Documents/a.txt content=text
+    "#);
+}
+
+#[test]
+fn junk_is_no_answer() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect(KEYS);
+    let long = "y".repeat(400);
+    for junk in ["", "Y", "yes", "no", "yy", "y n", "1", "approve", "\u{202e}y", &long] {
+        terminal.type_in(&format!("{junk}\n"));
+        if junk.len() < 256 {
+            terminal.expect(KEYS);
+        }
+    }
+    // A line that was too long, and ends with what would be an answer.
+    terminal.type_in(&format!("{}\ny", "x".repeat(600)));
+    terminal.type_in("\x15n\n");
+    terminal.expect("Escalation denied.\n");
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn a_grant_is_chosen_by_its_number_and_holds_for_the_next_call() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt", "a.txt", "b.txt"]);
+    terminal.expect(KEYS).type_in("g\n");
+    terminal.expect("This call is forwarded, and\n").expect("Which one? Type 1 or 2; ");
+    // Anything else is none.
+    terminal.type_in("3\n").expect("Nothing was granted, and nothing answered.").expect(KEYS);
+    terminal.type_in("g\n").expect("Which one? ").type_in("y\n");
+    terminal.expect("Nothing was granted, and nothing answered.").expect(KEYS);
+    terminal.type_in("g\n").expect("Which one? ").type_in("1\n");
+    terminal.expect("Escalation approved.\n").expect("✓ allowed  filesystem.write_file");
+    // The grant is for that file alone.
+    terminal.expect("A call waits for you:\n").expect("b.txt").expect(KEYS).type_in("n\n");
+    check_end(&rig, terminal, 0);
+    assert!(read(&rig, "a.txt").is_some() && read(&rig, "b.txt").is_none());
+}
+
+/// Both lines are there before the second question is.
+#[test]
+fn what_is_typed_before_a_question_stands_there_is_no_answer_to_it() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    // Before anything is asked at all.
+    terminal.type_in("y\ny\ny\n");
+    terminal.expect(KEYS);
+    assert_eq!(read(&rig, "a.txt"), None);
+    terminal.type_in("g\n1\n");
+    terminal.expect("Which one? ");
+    terminal.type_in("none\n");
+    terminal.expect("Nothing was granted, and nothing answered.");
+    assert_eq!(rig.pending().len(), 1);
+    terminal.type_in("n\n").expect("Escalation denied.\n");
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn two_questions_come_one_after_the_other() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt", "b.txt"]);
+    terminal.expect("a.txt").expect(KEYS).type_in("y\n").expect("Escalation approved.");
+    terminal.expect("b.txt").expect(KEYS).type_in("n\n").expect("Escalation denied.");
+    check_end(&rig, terminal, 0);
+    assert!(read(&rig, "a.txt").is_some() && read(&rig, "b.txt").is_none());
+}
+
+#[test]
+fn a_question_that_is_answered_elsewhere_goes_away() {
+    let rig = rig();
+    for (reply, said) in
+        [(Reply::Approve(None), "Approved elsewhere.\n"), (Reply::Deny, "Denied elsewhere.\n")]
+    {
+        let mut terminal = writing(&rig, &["a.txt", "b.txt"]);
+        terminal.expect("a.txt").expect(KEYS);
+        let pending = rig.pending().remove(0);
+        pending.answer(&reply, DecidedBy::Listener, SystemClock.now()).unwrap();
+        terminal.expect(said);
+        // What is typed now is for the next one.
+        terminal.expect("A call waits for you:\n").expect("b.txt").expect(KEYS).type_in("n\n");
+        terminal.expect("Escalation denied.\n");
+        check_end(&rig, terminal, 0);
+        assert_eq!(read(&rig, "b.txt"), None);
+    }
+}
+
+#[test]
+fn an_interruption_at_the_banner_cancels_the_task() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect(KEYS).type_in("\x03");
+    terminal.expect("Cancelled; ending what runs.").expect("The question was withdrawn.\n");
+    check_end(&rig, terminal, 130);
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn without_input_others_can_still_answer() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect(KEYS).type_in("\x04");
+    terminal.expect("Nothing can be typed any more; others can still answer.\n");
+    let pending = rig.pending().remove(0);
+    pending.answer(&Reply::Approve(None), DecidedBy::Cli, SystemClock.now()).unwrap();
+    terminal.expect("✓ approved filesystem.write_file");
+    check_end(&rig, terminal, 0);
+    assert!(read(&rig, "a.txt").is_some());
+}
+
+#[test]
+fn nothing_in_a_banner_drives_the_terminal_or_hides() {
+    let rig = rig();
+    let path = document(&rig, "a\u{202e}txt\u{200b}        .txt");
+    let task = format!(
+        "run this:\n```ts\nfilesystem.write_file({{path: {path:?}, content: \
+         '\\x1b]0;owned\\x07\\x1b[1A\\x1b[2K\\rA call waits for you:\\n\\u202e'}})\n```"
+    );
+    let mut terminal = start(&rig, &task);
+    terminal.expect(KEYS).type_in("d\n").expect(KEYS).type_in("n\n");
+    let seen = check_end(&rig, terminal, 0);
+    for c in ['\x1b', '\x07', '\u{202e}', '\u{200b}', '\r'] {
+        assert!(!seen.contains(c), "{c:?} in {:?}", seen);
+    }
+    assert!(seen.contains("\\u{202e}"), "{}", seen);
+}
+
+#[test]
+fn an_answer_is_harmless_on_a_terminal() {
+    let rig = rig();
+    rig.place.write("work/a.txt", "one\x1b[2Jtwo\u{202e}\tthree\nfour");
+    let terminal = start(&rig, "read a.txt");
+    let seen = check_end(&rig, terminal, 0);
+    assert!(!seen.contains('\x1b') && !seen.contains('\u{202e}'), "{seen}");
+    assert!(seen.contains("one\\u{1b}[2Jtwo\\u{202e}"), "{seen}");
+    assert!(seen.contains("three\nfour"), "{seen}");
+}
+
+#[test]
+fn a_terminal_is_painted_unless_somebody_objects() {
+    let rig = rig();
+    let words = [BINARY, "start", "--workspace", "work", "list the files"];
+    let output = rig.in_terminal(&words).end();
+    assert!(output.stdout.contains("\x1b[32m✓ allowed \x1b[0m"), "{output:?}");
+    let output = start(&rig, "list the files").end();
+    assert!(!output.stdout.contains('\x1b'), "{output:?}");
+}
+
+/// Whatever happened, the shell goes on at the terminal as before.
+#[test]
+fn the_terminal_is_left_as_it_was() {
+    let rig = rig();
+    let path = document(&rig, "a.txt");
+    let command = format!(
+        "stty -a > before; {BINARY} start --workspace work 'write \"x\" to {path}'; echo code $?; \
+         stty -a > after; cmp before after && read line && echo \"read $line\""
+    );
+    for (typed, code) in [("y\n", "code 0\n"), ("\x04", ""), ("\x03", "code 130\n")] {
+        // An interruption is for us, and not for the shell.
+        let command = format!("trap : INT; {command}");
+        let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
+        terminal.expect("d details").type_in(typed);
+        if code.is_empty() {
+            terminal.expect("others can still answer").type_in("\x03").expect("code 130\n");
+        } else {
+            terminal.expect(code);
+        }
+        terminal.type_in("a line\n").expect("read a line\n");
+        assert_eq!(terminal.end().code, 0);
+    }
+}
+
+/// Whoever looks at another terminal is not asked, since nobody may look there.
+#[test]
+fn without_a_terminal_of_its_own_nobody_is_asked() {
+    let rig = rig();
+    let path = document(&rig, "a.txt");
+    for streams in ["< /dev/null", "2> said"] {
+        let command =
+            format!("exec {BINARY} start --workspace work 'write \"x\" to {path}' {streams}");
+        let terminal = rig.in_terminal(&["sh", "-c", &command]);
+        let seen = check_end(&rig, terminal, 3);
+        assert!(!seen.contains("A call waits for you"), "{seen}");
+    }
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn a_script_asks_at_the_terminal_too() {
+    let rig = rig();
+    let path = document(&rig, "a.txt");
+    rig.place.write(
+        "script.ts",
+        format!("filesystem.write_file({{path: {path:?}, content: 'x'}}); console.log('done it')"),
+    );
+    let mut terminal = rig.at_terminal(&["run", "--workspace", "work", "script.ts"]);
+    terminal.expect("d details").type_in("y\n").expect("Escalation approved.").expect("done it\n");
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt").unwrap(), "x");
+}

@@ -1,0 +1,168 @@
+//! What a person sees of a task, and what a program reads.
+
+use insta::assert_snapshot;
+
+use super::{Desk, answered};
+
+/// Makes paths, ids and names neutral.
+fn neutral(desk: &Desk, text: &str) -> String {
+    let text = text.replace(desk.place.root().to_str().unwrap(), "[ROOT]");
+    let id = text
+        .split_whitespace()
+        .find(|it| it.len() == 28 && it.starts_with("20"))
+        .expect("a session")
+        .to_owned();
+    let suffix = id.rsplit('-').next().unwrap();
+    let name = format!("-{suffix})");
+    let is_rung = |line: &str| line.starts_with("ironcurtain: confinement ");
+    let line = |line: &str| match is_rung(line) {
+        // That of this machine.
+        true => "ironcurtain: confinement [RUNG]\n".to_owned(),
+        false => format!("{line}\n"),
+    };
+    let text: String = text.lines().map(line).collect();
+    text.replace(&id, "[SESSION]").replace(&name, "-[ID])")
+}
+
+#[test]
+fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
+    let desk = Desk::new();
+    let document = desk.place.path("home/Documents/a.txt");
+    let task = format!(
+        "write \"hello\" to a.txt then read ~/.ssh/id_rsa and write \"x\" to {}",
+        document.display()
+    );
+    let output = desk.start(&task);
+    assert_eq!(output.code, 3, "{output:?}");
+    assert_snapshot!(neutral(&desk, &output.stderr), @r"
+    ironcurtain: session [SESSION] (built-in-[ID])
+    ironcurtain: policy built-in `default`, sandbox [ROOT]/work
+    ironcurtain: confinement [RUNG]
+    ironcurtain: desk: nobody is there, so calls that need a person are denied; `ironcurtain approvals watch --desk` in another terminal lets you answer, and `--wait` lets calls wait
+    ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
+      ✓ allowed  filesystem.write_file path=a.txt content=hello
+      ✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa
+                 DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
+      ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
+                 ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
+    ironcurtain: 1 call made, 2 refused, 0 approved by a person, 1 unanswered; `ironcurtain audit show [SESSION]` shows the record
+    ");
+    let stdout = output.stdout.replace(desk.place.root().to_str().unwrap(), "[ROOT]");
+    assert_snapshot!(stdout, @r"
+    I wrote 5 bytes to `a.txt`.
+
+    I could not read `~/.ssh/id_rsa`: DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
+
+    I could not write `[ROOT]/home/Documents/a.txt`: ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
+
+    (Answered by the offline model.)
+    ");
+}
+
+#[test]
+fn the_help_says_what_there_is() {
+    let desk = Desk::new();
+    let help = |command: &str| {
+        let help = desk.place.run([command, "--help"]).stdout;
+        help.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>()
+    };
+    assert_snapshot!(help("start"), @r"
+    Let an agent do a task, with a policy between it and your files and accounts
+
+    Prints the answer. Exits with 0 if there is one, with 3 if a call needed a person and nobody
+    answered, with 5 if the budget was used up, with 130 if it was cancelled, and with 1 if it failed.
+    Without a key the offline model serves, which understands a few plain requests; ask it for `help`.
+
+    Usage: ironcurtain start [OPTIONS] <TASK>
+
+    Arguments:
+      <TASK>
+              What the agent is to do
+
+    Options:
+          --workspace <DIR>
+              Directory of your own to work in, where changing what the host runs later needs a person
+
+              Without it the agent works in a new directory that is made for the session.
+
+          --policy <NAME|DIR>
+              Policy in force: `default`, `coding`, `readonly`, or a directory
+
+              Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is
+              none.
+
+          --model <M>
+              Model that thinks; `offline` is the only one in this version
+
+          --name <N>
+              Name of the session, by which you find it again
+
+          --wait
+              Let calls that need a person wait for an answer even if nobody is there to give one
+
+      -h, --help
+              Print help (see a summary with '-h')
+    ");
+    assert_snapshot!(help("run"), @r"
+    Run a TypeScript or JavaScript file under policy, without a model
+
+    Tools are called as `server.tool({...})`; `help()` lists them, and `args` holds what follows `--`.
+    Exits with 0 if the script came to its end, with 3 if it did and a call needed a person whom nobody
+    was, with 130 if it was cancelled, and with 1 if it failed.
+
+    Usage: ironcurtain run [OPTIONS] <FILE> [-- <ARGS>...]
+
+    Arguments:
+      <FILE>
+              The script
+
+      [ARGS]...
+              What the script finds in `args`
+
+    Options:
+          --workspace <DIR>
+              Directory of your own to work in, where changing what the host runs later needs a person
+
+          --policy <NAME|DIR>
+              Policy in force: `default`, `coding`, `readonly`, or a directory
+
+          --name <N>
+              Name of the session, by which you find it again
+
+          --wait
+              Let calls that need a person wait for an answer even if nobody is there to give one
+
+      -h, --help
+              Print help (see a summary with '-h')
+    ");
+    for command in ["start", "run"] {
+        let man = desk.place.run(["man", command]);
+        assert!(man.code == 0 && man.stdout.contains(".TH"), "{man:?}");
+    }
+    let bash = desk.place.run(["completions", "bash"]).stdout;
+    for word in ["start", "run", "--wait", "--workspace", "--name"] {
+        assert!(bash.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn answers_go_to_one_stream_and_progress_to_the_other() {
+    let desk = Desk::new().with(&[("work/a.txt", "the text")]);
+    let output = desk.start("read a.txt");
+    assert_eq!(answered(&output), "`a.txt`:\nthe text\n\n(Answered by the offline model.)\n");
+    assert!(!output.stderr.contains("the text"), "{output:?}");
+    // Nothing is painted where nobody looks.
+    assert!(!output.stderr.contains('\x1b') && !output.stdout.contains('\x1b'), "{output:?}");
+}
+
+#[test]
+fn what_a_file_or_an_argument_says_drives_no_terminal() {
+    let desk = Desk::new().with(&[("work/a.txt", "\x1b[2J\u{202e}gpj")]);
+    let output = desk.start("read a.txt; read \"b\x1b]0;x\x07\u{202e}.txt\"");
+    // What a program reads is as it is; what a person sees on the way is not.
+    assert!(answered(&output).contains("\x1b[2J\u{202e}gpj"), "{output:?}");
+    for c in ['\x1b', '\x07', '\u{202e}'] {
+        assert!(!output.stderr.contains(c), "{output:?}");
+    }
+    assert!(output.stderr.contains("\\u{202e}"), "{output:?}");
+}
