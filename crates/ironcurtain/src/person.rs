@@ -14,7 +14,7 @@ use rustix::process::getsid;
 use rustix::termios::{QueueSelector, tcflush, tcgetsid};
 
 use crate::error::Failure;
-use crate::screen::{Screen, visible};
+use crate::screen::{Screen, columns, fold, visible};
 
 /// The terminal of this process, if it has one.
 const TERMINAL: &str = "/dev/tty";
@@ -85,14 +85,13 @@ impl Person {
             Self::Scripted => false,
         };
         if !is_shown {
-            for line in lines {
-                screen.line(line)?;
-            }
+            screen.lines(lines)?;
         }
         screen.out().flush().map_err(Failure::output)?;
         match self {
             // SECURITY: a standard output that is another terminal is one that nobody may look at.
             Self::AtTerminal(terminal) => {
+                let lines = fold(lines, columns(&*terminal));
                 let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
                 terminal.write_all(text.as_bytes()).map_err(unusable)
             }

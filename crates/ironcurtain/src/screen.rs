@@ -4,11 +4,18 @@
 //! person, so that it can neither drive the terminal nor hide what it says.
 
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 pub(crate) use ic_types::{visible, visible_line};
+use rustix::termios::tcgetwinsize;
 
 use crate::error::Failure;
+
+/// What stands before the rest of a line that was folded.
+const FOLDED: &str = "      | ";
+/// The narrowest terminal for which lines are folded.
+const COLUMNS_MIN: usize = 40;
 
 /// Where a command writes to.
 pub(crate) struct Screen {
@@ -30,6 +37,14 @@ impl Screen {
     /// Writes one line of data.
     pub(crate) fn line(&mut self, line: &str) -> Result<(), Failure> {
         writeln!(self.out, "{line}").map_err(Failure::output)
+    }
+
+    /// Writes lines that a person decides by; on a terminal none is left to the terminal to break.
+    pub(crate) fn lines(&mut self, lines: &[String]) -> Result<(), Failure> {
+        for line in fold(lines, columns(std::io::stdout())) {
+            self.line(&line)?;
+        }
+        Ok(())
     }
 
     /// Tells the person what is going on.
@@ -74,6 +89,74 @@ impl Screen {
         }
         if let Some(hint) = failure.hint() {
             writeln!(self.err, "\nhint: {}", visible(hint)).ok();
+        }
+    }
+}
+
+/// Returns how wide the terminal is, if `fd` is one that says so.
+pub(crate) fn columns(fd: impl AsFd) -> Option<usize> {
+    let size = tcgetwinsize(fd).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| COLUMNS_MIN <= *columns)
+}
+
+/// Breaks lines that are wider than the terminal, and marks what is the rest of one.
+///
+/// SECURITY: a terminal begins the rest of a long line at its left edge, where it can look like a line
+/// of ours.
+pub(crate) fn fold(lines: &[String], columns: Option<usize>) -> Vec<String> {
+    let Some(columns) = columns else { return lines.to_vec() };
+    let mut folded = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (mut row, mut used) = (String::new(), 0);
+        for c in line.chars() {
+            // What is not plain may be two columns wide, and nobody knows on which terminal.
+            let width = if c.is_ascii() { 1 } else { 2 };
+            if columns < used + width {
+                folded.push(std::mem::replace(&mut row, FOLDED.to_owned()));
+                used = FOLDED.len();
+            }
+            row.push(c);
+            used += width;
+        }
+        folded.push(row);
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(line: &str, columns: usize) -> Vec<String> {
+        fold(&[line.to_owned()], Some(columns))
+    }
+
+    #[test]
+    fn the_rest_of_a_long_line_does_not_begin_at_the_edge() {
+        let forged = format!("  because: {}#7 work: harmless", "x".repeat(29));
+        assert_eq!(
+            folded(&forged, 40),
+            [format!("  because: {}", "x".repeat(29)), "      | #7 work: harmless".to_owned()]
+        );
+        assert_eq!(folded(&"x".repeat(40), 40), ["x".repeat(40)]);
+        assert_eq!(folded("", 40), [""]);
+        assert_eq!(fold(&["x".repeat(400)], None), ["x".repeat(400)]);
+    }
+
+    #[test]
+    fn no_row_is_too_wide_and_nothing_is_lost() {
+        let line: String = "ab日c€d".chars().cycle().take(300).collect();
+        for (length, columns) in (0..300).flat_map(|length| [(length, 40), (length, 57)]) {
+            let line: String = line.chars().take(length).collect();
+            let rows = folded(&line, columns);
+            let width = |row: &String| row.chars().map(|c| 2 - usize::from(c.is_ascii())).sum();
+            assert!(rows.iter().all(|row| {
+                let width: usize = width(row);
+                width <= columns
+            }));
+            let rest = rows.iter().skip(1).map(|row| row.strip_prefix(FOLDED).unwrap());
+            let joined: String = rows.iter().take(1).map(String::as_str).chain(rest).collect();
+            assert_eq!(joined, line);
         }
     }
 }

@@ -144,12 +144,12 @@ pub(crate) fn lines(pending: &Pending, view: View, at: At, now: Timestamp) -> Ve
     lines.extend(rest);
     lines.push(format!("  id: {}", request.escalation));
     if view == View::Short && !show(View::Full).eq(show(View::Short)) {
-        let command = format!("`ironcurtain approvals show {} --full`", request.escalation);
-        lines.push(match at {
-            At::Prompt => format!("  shortened: {command} shows all of it"),
-            At::Banner => "  shortened: `d` shows all of it".to_owned(),
-            At::Desk => format!("  shortened: `d {number}` here, or {command}, shows all of it"),
-        });
+        let command = match at {
+            At::Prompt => format!("ironcurtain approvals show {} --full", request.escalation),
+            At::Desk => format!("d {number}"),
+            At::Banner => "d".to_owned(),
+        };
+        lines.push(format!("  shortened: `{command}` shows all of it"));
     }
     lines
 }

@@ -77,9 +77,8 @@ fn list(args: &ListArgs, environment: &Environment, screen: &mut Screen) -> Resu
     if found.is_empty() {
         screen.line("No grant is in force.")?;
     }
-    for line in found.iter().flat_map(|it| it.lines(now)) {
-        screen.line(&line)?;
-    }
+    let lines: Vec<String> = found.iter().flat_map(|it| it.lines(now)).collect();
+    screen.lines(&lines)?;
     Ok(Exit::Success)
 }
 

@@ -11,7 +11,7 @@ use ic_escalation::Reply;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use self::world::{BINARY, Rig};
+use self::world::{Asked, BINARY, Rig};
 
 #[test]
 fn without_sessions_nothing_waits() {
@@ -128,9 +128,9 @@ fn a_question_is_shown_with_everything_that_matters() {
     assert_eq!(rig.run(&["approvals", "show", "3"]).code, 1);
 }
 
-/// Shows the first question, and returns the lines about what would change.
-fn change(rig: &Rig) -> String {
-    let shown = rig.run(&["approvals", "show", "1"]).stdout;
+/// Shows a question, and returns the lines about what would change.
+fn change(rig: &Rig, asked: &Asked) -> String {
+    let shown = rig.run(&["approvals", "show", asked.id.as_str()]).stdout;
     let lines = shown.lines().skip_while(|it| !it.contains("change:") && !it.contains("no diff"));
     let lines: Vec<&str> = lines.take_while(|it| !it.contains("expires:")).collect();
     rig.neutral(&lines.join("\n"))
@@ -146,7 +146,7 @@ fn an_edit_is_shown_as_what_it_would_make_of_the_file() {
         json!({"path": path, "edits": edits})
     };
     let asked = work.ask_tool("edit_file", &edit("two", "2\n  rule: \"harmless\""));
-    assert_snapshot!(change(&rig), @r#"
+    assert_snapshot!(change(&rig, &asked), @r#"
     change:
       --- [ROOT]/notes.txt
       +++ [ROOT]/notes.txt
@@ -158,19 +158,17 @@ fn an_edit_is_shown_as_what_it_would_make_of_the_file() {
        three
     "#);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n        two\nthree\n");
-    drop(asked);
     let failing = "  no difference shown: the call would fail: edit 1: `oldText` does not occur";
     for (old, new, expected) in
         [("four", "4", failing), ("one", "one", "  no difference shown: nothing would change")]
     {
         let asked = work.ask_tool("edit_file", &edit(old, new));
-        let shown = change(&rig);
+        let shown = change(&rig, &asked);
         assert!(shown.starts_with(expected), "{shown}");
-        drop(asked);
     }
     // A tool of somebody else's that has the name does what it likes.
-    let _asked = work.ask_stranger("edit_file", &edit("two", "2"));
-    assert_eq!(change(&rig), "");
+    let asked = work.ask_stranger("edit_file", &edit("two", "2"));
+    assert_eq!(change(&rig, &asked), "");
 }
 
 #[test]
@@ -202,12 +200,11 @@ fn where_no_difference_is_shown_it_is_said_why() {
             continue;
         }
         let asked = work.ask_tool(tool, &arguments);
-        assert_eq!(change(&rig), format!("  no difference shown: {expected}"));
-        drop(asked);
+        assert_eq!(change(&rig, &asked), format!("  no difference shown: {expected}"));
     }
     // What is not there yet is new as a whole.
-    let _asked = work.ask_tool("write_file", &json!({"path": "/d/none", "content": "y"}));
-    assert_eq!(change(&rig), "");
+    let asked = work.ask_tool("write_file", &json!({"path": "/d/none", "content": "y"}));
+    assert_eq!(change(&rig, &asked), "");
 }
 
 #[test]

@@ -40,9 +40,8 @@ pub(crate) fn run(
     if pending.is_empty() {
         screen.line(NOTHING)?;
     }
-    for line in pending.iter().flat_map(|it| rows(it, sight.at)) {
-        screen.line(&line)?;
-    }
+    let rows: Vec<String> = pending.iter().flat_map(|it| rows(it, sight.at)).collect();
+    screen.lines(&rows)?;
     Ok(Exit::Success)
 }
 

@@ -43,10 +43,9 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let view = if args.full { View::Full } else { View::Short };
-    for line in lines(pending, view, At::Prompt, sight.at) {
-        screen.line(&line)?;
-    }
-    screen.line(&format!("  grants: {}", grants(pending)))?;
+    let mut lines = lines(pending, view, At::Prompt, sight.at);
+    lines.push(format!("  grants: {}", grants(pending)));
+    screen.lines(&lines)?;
     Ok(Exit::Success)
 }
 

@@ -214,9 +214,7 @@ impl Watcher {
                 if before.is_some() {
                     screen.line(&format!("#{}: the question has changed:", pending.number()))?;
                 }
-                for line in lines(&pending, View::Short, self.at, SystemClock.now()) {
-                    screen.line(&line)?;
-                }
+                screen.lines(&lines(&pending, View::Short, self.at, SystemClock.now()))?;
             }
             Format::Json => {
                 let mut event = event("asked", &pending);

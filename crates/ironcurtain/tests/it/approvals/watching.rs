@@ -180,11 +180,7 @@ fn at_the_desk_answers_are_typed() {
     assert_eq!(rig.summary(first), "Approved by cli");
     terminal.type_in("y 1\n").expect("No escalation pending.\n");
     let second = work.ask("/d/b.txt", &"x".repeat(500));
-    terminal
-        .expect("#2 work: ")
-        .expect("340 of 500 characters")
-        .expect("`d 2` here, or")
-        .expect("shows all of it\n");
+    terminal.expect("#2 work: ").expect("340 of 500 characters").expect("`d 2` shows all of it\n");
     terminal.type_in("d 2\n").expect(&"x".repeat(500));
     terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
     assert_eq!(rig.summary(second), "Denied by cli");

@@ -136,9 +136,7 @@ impl Desk {
             Typed::Deny(_) => answer(&pending, &Reply::Deny, watcher, screen),
             Typed::Grant(_) => self.offer(pending, screen),
             Typed::Details(_) => {
-                for line in lines(&pending, View::Full, At::Desk, SystemClock.now()) {
-                    screen.line(&line)?;
-                }
+                screen.lines(&lines(&pending, View::Full, At::Desk, SystemClock.now()))?;
                 Ok(Next::GoOn)
             }
             Typed::Quit | Typed::Nothing | Typed::Unknown => Ok(Next::GoOn),
@@ -155,13 +153,14 @@ impl Desk {
         let terms = Terms::new(SystemClock.now(), LIFETIME, None);
         let terms = terms.map_err(|error| unusable(&error))?;
         let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
-        screen.line(&format!("#{number}: this call is forwarded, and"))?;
+        let mut shown = vec![format!("#{number}: this call is forwarded, and")];
         for (at, wish) in wishes.iter().enumerate() {
             for (n_line, line) in wish.preview().iter().enumerate() {
                 let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
-                screen.line(&format!("  {mark:3} {line}"))?;
+                shown.push(format!("  {mark:3} {line}"));
             }
         }
+        screen.lines(&shown)?;
         screen.out().flush().map_err(Failure::output)?;
         // SECURITY: what was typed before this was read is no answer to it.
         tcflush(&self.terminal, QueueSelector::IFlush).map_err(|errno| {
