@@ -70,11 +70,18 @@ pub(crate) fn is_closed_when_run(number: RawFd) -> io::Result<bool> {
     Ok(flags & libc::FD_CLOEXEC != 0)
 }
 
-/// Makes a copy of this process in new namespaces; returns the copy's number, and `None` in the copy.
+/// Makes a copy of this process, in new namespaces if there are to be any; returns the copy's number, and
+/// `None` in the copy.
 ///
 /// SECURITY: only for a process with a single thread, which a launcher is: in the copy of another
 /// one, locks that other threads held would stay locked for ever.
 pub(crate) fn fork_into(namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
+    if namespaces.is_empty() {
+        // Some containers refuse the call below, and have nothing against this.
+        // SAFETY: the only thread goes on in both.
+        let number = check(unsafe { libc::fork() })?;
+        return Ok(Pid::from_raw(number));
+    }
     // SAFETY: a structure of numbers, all of which may be zero.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = u64::from(namespaces.bits());
