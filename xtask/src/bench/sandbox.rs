@@ -105,11 +105,11 @@ async fn many(out: &mut dyn Write, binary: &Path) -> anyhow::Result<()> {
         all.resident += one.resident;
         all.proportional += one.proportional;
     }
-    let each = |kb: u64| kb as f64 / 1024.0 / MANY as f64;
+    let each = |kilobytes: u64| kilobytes / (MANY as u64);
     writeln!(
         out,
-        "\n{MANY} idle sandboxes in one process: ready within {}; each takes {:.2} MB of its own in {} \
-         processes (resident: {:.1} MB, most of it shared), and {:.3} MB of the host.",
+        "\n{MANY} idle sandboxes in one process: ready within {}; each takes {} kB of its own in {} \
+         processes (resident: {} kB, most of it shared), and {} kB of the host.",
         shown(prepared),
         each(all.proportional),
         pids.len() / MANY,

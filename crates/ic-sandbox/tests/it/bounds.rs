@@ -48,6 +48,8 @@ async fn what_needs_too_much_memory_is_stopped() {
         "const a: any[] = []; for (;;) a.push(new Array(10000).fill('x'))",
         "let s = 'x'; for (;;) s += s",
         "new Uint8Array(1 << 30)",
+        // Less than the process may have, and more than a script.
+        "new Uint8Array(200 << 20)",
         "const a: any[] = []; for (;;) a.push(new ArrayBuffer(1 << 20))",
         "const m = new Map(); for (let n = 0;; n++) m.set(n, { n })",
         "const a: any[] = []; try { for (;;) a.push(new Array(1000).fill(1)) } catch { for (;;) a.push({}) }",
@@ -66,6 +68,8 @@ async fn what_needs_too_much_memory_is_stopped() {
         assert!(is_stopped, "{source}: {run:?}");
         ground.goes_on().await;
     }
+    let run = ground.run("new Uint8Array(64 << 20).length").await;
+    assert_eq!(run.value.as_deref(), Some("67108864"), "{run:?}");
     ground.sandbox.close().await;
 }
 
@@ -93,11 +97,18 @@ async fn what_nests_too_deep_is_stopped() {
         format!("x{}", "``".repeat(300_000)),
         "if(1)".repeat(4_000) + ";",
     ];
+    // What people write is far from that.
+    let run = ground.run(&deep("(", ")", 500)).await;
+    assert_eq!(run.value.as_deref(), Some("1"), "{run:?}");
+    let run = ground.run(&deep("!", "", 4000)).await;
+    assert_eq!(run.value.as_deref(), Some("true"), "{run:?}");
     for source in sources {
         let head: String = source.chars().take(60).collect();
         let run = ground.run(&source).await;
-        let is_stopped =
-            matches!(run.ended, Ended::Threw { .. } | Ended::Killed { .. } | Ended::OutOfMemory);
+        let is_stopped = matches!(
+            run.ended,
+            Ended::Threw { .. } | Ended::Killed { .. } | Ended::OutOfMemory | Ended::TimedOut
+        );
         assert!(is_stopped || run.ended == Ended::Done, "{head}: {:?}", run.ended);
         ground.goes_on().await;
     }
