@@ -59,8 +59,14 @@ fn values_and_what_is_printed_go_to_standard_output() {
     check("1 + 1", "2\n");
     check("undefined", "");
     check("", "");
-    check("console.log('a', 1, {b: [2]}); console.error('c'); 'the value'", "a 1 {\n  \"b\": [\n    2\n  ]\n}\nc\nthe value\n");
-    check("const n: number = 3;\ninterface A { b?: string }\nconst a: A = {};\nn as unknown", "3\n");
+    check(
+        "console.log('a', 1, {b: [2]}); console.error('c'); 'the value'",
+        "a 1 {\n  \"b\": [\n    2\n  ]\n}\nc\nthe value\n",
+    );
+    check(
+        "const n: number = 3;\ninterface A { b?: string }\nconst a: A = {};\nn as unknown",
+        "3\n",
+    );
 }
 
 #[test]
@@ -80,7 +86,10 @@ fn arguments_arrive_as_they_are() {
 #[test]
 fn mistakes_are_said_with_their_line() {
     check_fails("const a = 1;\nconst b = ;\n", &["SyntaxError", "line 2"]);
-    check_fails("const a: number = 1;\n\n\nfunction f(): void {\n  throw new Error('on purpose');\n}\nf();", &["Error: on purpose", "script.ts:5:", "script.ts:7:"]);
+    check_fails(
+        "const a: number = 1;\n\n\nfunction f(): void {\n  throw new Error('on purpose');\n}\nf();",
+        &["Error: on purpose", "script.ts:5:", "script.ts:7:"],
+    );
     check_fails("null.x", &["TypeError"]);
     check_fails("throw 'just text'", &["just text"]);
     check_fails("missing()", &["ReferenceError", "missing"]);
@@ -109,10 +118,16 @@ fn tools_are_called_and_denied_calls_throw() {
     assert_eq!((output.code, output.stdout.as_str()), (0, expected), "{output:?}");
     assert_eq!(std::fs::read_to_string(rig.place.path("work/a.txt")).unwrap(), "hello");
     assert!(output.stderr.contains("✓ allowed  filesystem.write_file"), "{output:?}");
-    assert!(output.stderr.contains("✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa"), "{output:?}");
+    assert!(
+        output.stderr.contains("✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa"),
+        "{output:?}"
+    );
     rig.check_log();
     // One that nobody catches ends the script.
-    check_fails("filesystem.read_text_file({path: '~/.ssh/id_rsa'})", &["error: Denied: ", "protected"]);
+    check_fails(
+        "filesystem.read_text_file({path: '~/.ssh/id_rsa'})",
+        &["error: Denied: ", "protected"],
+    );
 }
 
 #[test]
@@ -130,7 +145,8 @@ fn a_call_that_needs_a_person_is_three_in_a_pipe() {
 
 #[test]
 fn help_lists_what_there_is() {
-    let output = Rig::new().run("console.log(help()); console.log(help('filesystem')); help('filesystem.write_file')");
+    let output = Rig::new()
+        .run("console.log(help()); console.log(help('filesystem')); help('filesystem.write_file')");
     assert_eq!(output.code, 0, "{output:?}");
     for word in ["server.tool(", "filesystem", "read_text_file", "write_file", "content"] {
         assert!(output.stdout.contains(word), "no {word:?} in {}", output.stdout);
@@ -160,10 +176,15 @@ fn a_script_has_no_way_out_but_the_tools() {
         let rig = Rig::new();
         let output = rig.run(attempt);
         assert_eq!(output.code, 1, "{attempt}: {output:?}");
-        let is_unknown = output.stderr.contains("ReferenceError") || output.stderr.contains("TypeError");
+        let is_unknown =
+            output.stderr.contains("ReferenceError") || output.stderr.contains("TypeError");
         assert!(is_unknown, "{attempt}: {output:?}");
     }
-    for attempt in ["import fs from 'fs'; fs.readFileSync('/etc/passwd')", "await import('fs')", "import('fs').then(() => {})"] {
+    for attempt in [
+        "import fs from 'fs'; fs.readFileSync('/etc/passwd')",
+        "await import('fs')",
+        "import('fs').then(() => {})",
+    ] {
         let output = Rig::new().run(attempt);
         assert!(!output.stdout.contains("root:"), "{attempt}: {output:?}");
         assert_ne!(output.code, 0, "{attempt}: {output:?}");
@@ -212,5 +233,8 @@ fn an_endless_script_is_ended_by_an_interruption() {
 
 #[test]
 fn a_memory_bomb_ends_itself_alone() {
-    check_fails("const a = []; while (true) { a.push(new Array(100000).fill('x')) }", &["error: The script needed too much memory and was stopped."]);
+    check_fails(
+        "const a = []; while (true) { a.push(new Array(100000).fill('x')) }",
+        &["error: The script needed too much memory and was stopped."],
+    );
 }

@@ -82,13 +82,8 @@ async fn finished_steps_are_kept_with_a_note() {
         let (session, mut ears) = world.open(&model, USUAL).await;
         cut(how, &session, &mut ears, "text I was about").await;
         session.send_message("go on", never()).await.unwrap();
-        let expected = [
-            "person: work",
-            "model uses execute_code",
-            "result: wrote it",
-            NOTE,
-            "person: go on",
-        ];
+        let expected =
+            ["person: work", "model uses execute_code", "result: wrote it", NOTE, "person: go on"];
         assert_eq!(model.last_prompt(), expected, "{how:?}");
         let sandbox = world.home.session(&session.info().id).join("sandbox");
         assert_eq!(std::fs::read_to_string(sandbox.join("kept.txt")).unwrap(), "kept");
@@ -105,8 +100,7 @@ async fn a_script_that_is_cut_has_done_what_it_did() {
         let model = Scripted::new([run("'first'"), run(code)]);
         let (session, mut ears) = world.open(&model, USUAL).await;
         cut(how, &session, &mut ears, "filesystem.write_file done").await;
-        let diagnostics: Vec<_> =
-            session.diagnostics().iter().map(super::world::kind).collect();
+        let diagnostics: Vec<_> = session.diagnostics().iter().map(super::world::kind).collect();
         let expected = ["tool_call", "step_finish", "tool_call", "step_finish"];
         assert_eq!(diagnostics, expected, "{how:?}");
         session.send_message("go on", never()).await.unwrap();

@@ -23,8 +23,15 @@ async fn turns_are_numbered_and_have_their_usage_and_their_time() {
         .map(|it| (it.turn_number, &*it.user_message, &*it.assistant_response))
         .collect();
     assert_eq!(kept, [(1, "first", "one"), (2, "second", "two"), (3, "third", "three")]);
-    let usage = |n_steps: u64| TurnUsage { prompt: 10 * n_steps, completion: 5 * n_steps, total: 15 * n_steps };
-    assert_eq!(history.iter().map(|it| it.usage).collect::<Vec<_>>(), [usage(1), usage(2), usage(1)]);
+    let usage = |n_steps: u64| TurnUsage {
+        prompt: 10 * n_steps,
+        completion: 5 * n_steps,
+        total: 15 * n_steps,
+    };
+    assert_eq!(
+        history.iter().map(|it| it.usage).collect::<Vec<_>>(),
+        [usage(1), usage(2), usage(1)]
+    );
     let times: Vec<_> = history.iter().map(|it| it.timestamp).collect();
     assert!(before <= times[0] && times.is_sorted() && times[2] <= after, "{times:?}");
     assert_eq!(session.info().turn_count, 3);

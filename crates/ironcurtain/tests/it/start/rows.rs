@@ -32,15 +32,28 @@ fn listing() {
     check(
         "list the files; list the files in docs then ls src and what files are there in docs?",
         &[
-            "In `.`:\n", "[DIR] docs", "[FILE] notes.txt", "[DIR] src",
-            "In `docs`:\n", "[FILE] a.md", "[DIR] deep",
+            "In `.`:\n",
+            "[DIR] docs",
+            "[FILE] notes.txt",
+            "[DIR] src",
+            "In `docs`:\n",
+            "[FILE] a.md",
+            "[DIR] deep",
             "In `src`:\n[FILE] main.rs",
-            "In `docs`:\n", "[FILE] a.md",
+            "In `docs`:\n",
+            "[FILE] a.md",
         ],
     );
     check(
         "show the tree\nshow me the directory tree of docs, then tree src",
-        &["The tree of `.`:\n", "notes.txt", "The tree of `docs`:\n", "b.md", "The tree of `src`:\n", "main.rs"],
+        &[
+            "The tree of `.`:\n",
+            "notes.txt",
+            "The tree of `docs`:\n",
+            "b.md",
+            "The tree of `src`:\n",
+            "main.rs",
+        ],
     );
 }
 
@@ -67,7 +80,11 @@ fn writing_and_appending() {
     let desk = check(
         "write \"first\" to a.txt then append \" second\" to a.txt; create a file docs/b.txt with the \
          text 'x'\nand write this to c.txt:\n```\nline one\nline two\n```",
-        &["I wrote 5 bytes to `a.txt`.", "I appended 7 bytes to `a.txt`.", "I wrote 1 bytes to `docs/b.txt`."],
+        &[
+            "I wrote 5 bytes to `a.txt`.",
+            "I appended 7 bytes to `a.txt`.",
+            "I wrote 1 bytes to `docs/b.txt`.",
+        ],
     );
     assert_eq!(desk.read("work/a.txt").unwrap(), "first second");
     assert_eq!(desk.read("work/docs/b.txt").unwrap(), "x");
@@ -116,11 +133,7 @@ fn git_and_fetch_say_that_their_servers_are_not_there() {
         ("git diff", "get the git diff of `.`", git),
         ("commit \"a message\"", "commit in `.`", git),
         ("push to origin", "push", git),
-        (
-            "clone https://example.com/x.git",
-            "clone https://example.com/x.git",
-            git,
-        ),
+        ("clone https://example.com/x.git", "clone https://example.com/x.git", git),
         (
             "fetch https://example.com/page",
             "fetch https://example.com/page",
@@ -154,5 +167,8 @@ fn what_fails_is_said_and_the_rest_is_done() {
     let answer = answered(&output);
     assert!(answer.contains("I could not read `missing.txt`: "), "{answer}");
     assert!(answer.contains("remember the milk"), "{answer}");
-    assert!(output.stderr.contains("✗ failed   filesystem.read_text_file path=missing.txt"), "{output:?}");
+    assert!(
+        output.stderr.contains("✗ failed   filesystem.read_text_file path=missing.txt"),
+        "{output:?}"
+    );
 }

@@ -91,10 +91,14 @@ fn the_policy_is_the_one_that_is_named() {
         answered(&output);
         assert!(output.stderr.contains(&format!("policy built-in `{policy}`")), "{output:?}");
     }
-    let own = r#"{"rules": [{"name": "none", "if": {}, "then": "deny", "reason": "nothing at all"}]}"#;
+    let own =
+        r#"{"rules": [{"name": "none", "if": {}, "then": "deny", "reason": "nothing at all"}]}"#;
     desk.place.write("policy/compiled-policy.json", own);
-    desk.place.write("policy/tool-annotations.json", r#"{"servers": {"filesystem": {"tools": [
-        {"toolName": "read_text_file", "args": {"path": ["read-path"]}}]}}}"#);
+    desk.place.write(
+        "policy/tool-annotations.json",
+        r#"{"servers": {"filesystem": {"tools": [
+        {"toolName": "read_text_file", "args": {"path": ["read-path"]}}]}}}"#,
+    );
     let output = desk.start_with(&["--policy", "policy", "--workspace", "work"], &read);
     assert!(answered(&output).contains("nothing at all"), "{output:?}");
     desk.check_log();
@@ -118,7 +122,12 @@ fn a_name_is_given_once() {
     let output = desk.start_with(&["--name", "tidy-up"], "list the files");
     answered(&output);
     assert!(output.stderr.contains("(tidy-up)"), "{output:?}");
-    check_refused(&desk, &["--name", "tidy-up", "list the files"], 2, "there is a session `tidy-up` already: ");
+    check_refused(
+        &desk,
+        &["--name", "tidy-up", "list the files"],
+        2,
+        "there is a session `tidy-up` already: ",
+    );
     // Nor is the session of another kind taken for it.
     desk.place.write("script.ts", "1");
     let output = desk.place.run(["run", "--name", "tidy-up", "script.ts"]);
