@@ -43,7 +43,7 @@ pub struct Workbench {
 #[derive(Debug)]
 enum End {
     /// Nobody wants it yet.
-    Open(OpenDesk),
+    Open(Box<OpenDesk>),
     /// It goes on whether somebody waits for it or not, so that the record comes to its end.
     Ending(JoinHandle<Result<(), AuditError>>),
     /// There is nothing left.
@@ -69,7 +69,7 @@ impl Workbench {
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
-        let end = Mutex::new(End::Open(desk));
+        let end = Mutex::new(End::Open(Box::new(desk)));
         Self { directory, news, questions, sandbox, calls, end, stop }
     }
 
@@ -108,7 +108,10 @@ impl Workbench {
 
 impl Workbench {
     /// Returns what is to be done at last, once no code runs any more.
-    fn last(&self, desk: OpenDesk) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
+    fn last(
+        &self,
+        desk: Box<OpenDesk>,
+    ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let calls = self.calls.end();
         async move {
             // Before the servers end, which takes a while: nobody should answer what nobody asks.

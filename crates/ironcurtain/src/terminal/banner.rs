@@ -45,7 +45,7 @@ impl Banner {
         if !is_shown && !self.waiting.contains(&id) {
             self.waiting.push_back(id);
         }
-        self.show_next(place)
+        self.show_next(place);
     }
 
     /// Takes note that a question is over, however that came.
@@ -55,7 +55,7 @@ impl Banner {
             self.wishes.clear();
             place.say(Tone::Quiet, how);
         }
-        self.show_next(place)
+        self.show_next(place);
     }
 
     /// Takes in a line that was typed.
@@ -107,7 +107,7 @@ impl Banner {
             Ok(told) => place.say(Tone::Quiet, &told.to_string()),
             Err(error) => place.say(Tone::Bad, &chain(&error)),
         }
-        self.show_next(place)
+        self.show_next(place);
     }
 
     /// Shows what can be granted, and asks for one of it.

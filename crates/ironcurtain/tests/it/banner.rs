@@ -88,7 +88,7 @@ fn what_a_person_sees() {
     let seen = rig.neutral(&seen);
     let at = seen.find("A call waits for you:").unwrap();
     let to = seen.find("ironcurtain: 1 call made").unwrap();
-    assert_snapshot!(&seen[at..to], @r#"
+    assert_snapshot!(seen.get(at..to).unwrap(), @r#"
     A call waits for you:
     #1 tidy-up: filesystem wants to call write_file
       because: "The call writes outside the sandbox and Downloads"
@@ -241,7 +241,7 @@ fn nothing_in_a_banner_drives_the_terminal_or_hides() {
     terminal.expect(KEYS).type_in("d\n").expect(KEYS).type_in("n\n");
     let seen = check_end(&rig, terminal, 0);
     for c in ['\x1b', '\x07', '\u{202e}', '\u{200b}', '\r'] {
-        assert!(!seen.contains(c), "{c:?} in {:?}", seen);
+        assert!(!seen.contains(c), "{c:?} in {seen:?}");
     }
     assert!(seen.contains("\\u{202e}"), "{}", seen);
 }

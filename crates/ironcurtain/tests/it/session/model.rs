@@ -116,8 +116,7 @@ impl Model for Scripted {
                 Step::Fail(error) => return Err(error),
                 Step::Hang => {
                     listener.text("I was about to say");
-                    std::future::pending::<()>().await;
-                    unreachable!()
+                    std::future::pending().await
                 }
                 Step::Panic => panic!("a model that breaks the rules"),
             };

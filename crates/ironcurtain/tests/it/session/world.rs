@@ -126,7 +126,7 @@ impl World {
 
     /// A script that writes a document, which needs a person.
     pub(super) fn writes(&self, name: &str, text: &str) -> String {
-        let path = self.document(name);
+        let path = self.document(name).to_str().unwrap().to_owned();
         format!("filesystem.write_file({{path: {path:?}, content: {text:?}}}); 'written'")
     }
 
@@ -172,11 +172,9 @@ impl Ears {
     pub(super) async fn until(&mut self, is: impl Fn(&str) -> bool) -> Vec<String> {
         let mut heard = Vec::new();
         loop {
-            let event = match tokio::time::timeout(DEADLINE, self.0.recv()).await {
-                Ok(event) => event.unwrap(),
-                Err(_) => panic!("in vain, after {heard:#?}"),
-            };
-            heard.push(word(&event));
+            let event = tokio::time::timeout(DEADLINE, self.0.recv()).await;
+            let event = event.unwrap_or_else(|_| panic!("in vain, after {heard:#?}"));
+            heard.push(word(&event.unwrap()));
             if heard.last().is_some_and(|it| is(it)) {
                 return heard;
             }

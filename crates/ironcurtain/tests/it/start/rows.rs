@@ -17,8 +17,8 @@ fn check(message: &str, said: &[&str]) -> Desk {
     let output = desk.start(message);
     let mut rest = answered(&output);
     for part in said {
-        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {rest:?}"));
-        rest = &rest[at + part.len()..];
+        let found = rest.split_once(part);
+        rest = found.unwrap_or_else(|| panic!("no {part:?} in {rest:?}")).1;
     }
     assert!(!output.stdout.contains("could not"), "{}", output.stdout);
     assert!(output.stdout.ends_with("\n(Answered by the offline model.)\n"), "{}", output.stdout);

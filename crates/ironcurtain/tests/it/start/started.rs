@@ -11,7 +11,7 @@ use ic_testkit::{Output, Place};
 use rustix::process::Signal;
 
 /// After this a line will not come any more.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A command that runs.
 pub(crate) struct Started {
