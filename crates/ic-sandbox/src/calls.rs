@@ -30,6 +30,12 @@ pub trait Calls: Send + Sync {
         pause: &'a Pause,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Called>;
+
+    /// Takes what a script prints, as it comes: text of a stranger. It is in the [`Run`] too, and no
+    /// run prints more than a few megabytes.
+    ///
+    /// [`Run`]: crate::Run
+    fn printed(&self, _text: &str) {}
 }
 
 /// What came of a call.

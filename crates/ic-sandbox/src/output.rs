@@ -49,8 +49,7 @@ impl Output {
             self.head.push_str(&self.tail);
             return self.head;
         }
-        let n_missing = self.n_missing;
-        format!("{}\n[... {n_missing} bytes are left out here ...]\n{}", self.head, self.tail)
+        format!("{}\n{}{}", self.head, left_out(self.n_missing), self.tail)
     }
 
     fn cut(&mut self) {
@@ -59,6 +58,11 @@ impl Output {
         self.tail.drain(..at);
         self.n_missing = self.n_missing.saturating_add(as_u64(at));
     }
+}
+
+/// Says how much is missing, on a line.
+pub(crate) fn left_out(n_missing: u64) -> String {
+    format!("[... {n_missing} bytes are left out here ...]\n")
 }
 
 /// Keeps the beginning and the end of `text`.

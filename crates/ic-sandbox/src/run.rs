@@ -19,7 +19,7 @@ use crate::calls::Calls;
 use crate::catalogue::Catalogue;
 use crate::frame::{self, FrameError};
 use crate::limits::{FRAME_BYTES_MAX, Limits, OTHER_FRAMES_MAX, PRINT_BYTES_MAX, TOTAL_BYTES_MAX};
-use crate::output::{Output, as_u64, clip};
+use crate::output::{Output, as_u64, clip, left_out};
 use crate::pause::Pause;
 use crate::process::Worker;
 use crate::wire::{Reply, Said, Thrown};
@@ -229,6 +229,10 @@ impl Talk<'_, '_> {
                     }
                     self.output.miss(n_missing);
                     self.output.push(&text);
+                    if n_missing != 0 {
+                        self.given.calls.printed(&left_out(n_missing));
+                    }
+                    self.given.calls.printed(&text);
                 }
                 (State::Started, Said::Call { id, call }) => self.serve(id, call).await?,
                 (State::Started, Said::Done { value }) => {

@@ -12,7 +12,7 @@ use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
 use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
 use ic_types::{Json, JsonLimits, Object, ToolCall};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -34,12 +34,14 @@ pub(crate) struct BrokerCalls {
     /// Calls that run; each comes to its end, so that its record does.
     tasks: TaskTracker,
     denials: Mutex<Vec<String>>,
+    /// Whoever wants what scripts print as it comes.
+    ear: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
 impl BrokerCalls {
     pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
         let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
-        Self { broker, news, tasks: TaskTracker::new(), denials }
+        Self { broker, news, tasks: TaskTracker::new(), denials, ear: Mutex::new(None) }
     }
 
     /// Starts the servers, so that the first script need not wait for them.
@@ -68,6 +70,13 @@ impl BrokerCalls {
                 None => Ok(()),
             }
         }
+    }
+
+    /// Returns what scripts print from now on; a run prints a few megabytes at most.
+    pub(crate) fn prints(&self) -> mpsc::UnboundedReceiver<String> {
+        let (ear, prints) = mpsc::unbounded_channel();
+        *locked(&self.ear) = Some(ear);
+        prints
     }
 
     fn broker(&self) -> Option<Arc<Broker>> {
@@ -147,6 +156,13 @@ impl Calls for BrokerCalls {
             self.tell(&names, arguments, fate);
             called
         })
+    }
+
+    fn printed(&self, text: &str) {
+        if let Some(ear) = &*locked(&self.ear) {
+            // Whoever has gone does not want it any more.
+            ear.send(text.to_owned()).ok();
+        }
     }
 }
 

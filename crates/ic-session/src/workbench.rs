@@ -9,7 +9,7 @@ use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -76,6 +76,11 @@ impl Workbench {
     /// Runs a script.
     pub async fn run(&self, script: &Script, cancel: &CancellationToken) -> Run {
         self.sandbox.run(script, &self.calls, cancel).await
+    }
+
+    /// Returns what scripts print from now on, as it comes: text of a stranger.
+    pub fn prints(&self) -> mpsc::UnboundedReceiver<String> {
+        self.calls.prints()
     }
 
     /// Returns the reasons of the calls that were denied since this was asked last.

@@ -3,7 +3,7 @@
 //! Text from outside (paths, arguments, reasons, file contents) passes [`visible`] on its way to a
 //! person, so that it can neither drive the terminal nor hide what it says.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -45,6 +45,16 @@ impl Screen {
             self.line(&line)?;
         }
         Ok(())
+    }
+
+    /// Prints text of a stranger at once: as it is into a pipe, and harmless on a terminal.
+    pub(crate) fn strangers_text(&mut self, text: &str) -> Result<(), Failure> {
+        let shown = match std::io::stdout().is_terminal() {
+            true => on_terminal(text),
+            false => text.to_owned(),
+        };
+        self.out.write_all(shown.as_bytes()).map_err(Failure::output)?;
+        self.out.flush().map_err(Failure::output)
     }
 
     /// Tells the person what is going on.
@@ -123,12 +133,35 @@ pub(crate) fn fold(lines: &[String], columns: Option<usize>) -> Vec<String> {
     folded
 }
 
+/// Makes text of several lines harmless for a terminal; its lines and columns stay, since nothing of
+/// ours stands beside it.
+fn on_terminal(text: &str) -> String {
+    let is_kept = |c: char| matches!(c, ' ' | '\t' | '\n');
+    let words = text.split_inclusive(is_kept).map(|part| {
+        let word = part.trim_end_matches(is_kept);
+        format!("{}{}", visible(word), part.get(word.len()..).unwrap_or_default())
+    });
+    words.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn folded(line: &str, columns: usize) -> Vec<String> {
         fold(&[line.to_owned()], Some(columns))
+    }
+
+    #[test]
+    fn text_of_strangers_keeps_its_lines_and_drives_nothing() {
+        for (text, expected) in [
+            ("", ""),
+            ("a\n\n  b\tc      d\n", "a\n\n  b\tc      d\n"),
+            ("\x1b[2J\rx\n", "\\u{1b}[2J\\u{d}x\n"),
+            ("a\u{202e}b c", "a\\u{202e}b c"),
+        ] {
+            assert_eq!(on_terminal(text), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ic_sandbox::{Ended, Run, Script};
 use ic_session::{SessionKind, Wait, Workbench};
 use tokio_util::sync::CancellationToken;
 
-use super::start::{open, print_answer, runtime, seat, session_name};
+use super::start::{open, runtime, seat, session_name};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
@@ -99,12 +99,14 @@ async fn execute(
         let running = workbench.run(script, &cancel);
         let paint = Paint::of_stderr(environment);
         let scene = (&*workbench.news, &workbench.questions);
-        let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
-        onlooker.watch(running, &mut signals, &cancel).await
+        let onlooker = Onlooker::new(scene, terminal, paint, screen);
+        let mut onlooker = onlooker.printing(workbench.prints());
+        let watched = onlooker.watch(running, &mut signals, &cancel).await;
+        onlooker.deaf().map_or(Ok(watched), Err)
     };
     drop(seat);
     let closed = workbench.close().await;
-    let exit = match watched {
+    let exit = match watched? {
         Watched::Done(run) => report(run, workbench.news.tally().unanswered, screen),
         Watched::Abandoned => Ok(Exit::Cancelled),
     };
@@ -112,14 +114,10 @@ async fn execute(
     exit
 }
 
-/// Prints what the script printed, and says how it ended.
+/// Prints what the script came to, and says how it ended.
 fn report(run: Run, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Failure> {
-    let printed = run.output.strip_suffix('\n').unwrap_or(&run.output);
-    if !printed.is_empty() {
-        print_answer(printed, screen)?;
-    }
     if let Some(value) = &run.value {
-        print_answer(value, screen)?;
+        screen.strangers_text(&format!("{value}\n"))?;
     }
     match run.ended {
         Ended::Done if n_unanswered == 0 => Ok(Exit::Success),

@@ -3,7 +3,6 @@
 //! One message, and the answer on standard output. What the agent does is shown on standard error as it
 //! happens; a call that needs a person is asked about there.
 
-use std::io::{IsTerminal as _, stdout};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use ic_session::{
     BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError, SessionKind, Wait,
     Workbench,
 };
-use ic_types::{SessionName, visible};
+use ic_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Exit;
@@ -206,7 +205,7 @@ fn say_model(opened: &Opened, screen: &mut Screen) {
 fn report(ended: Ended, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Failure> {
     match ended {
         Ended::Answered(answer) => {
-            print_answer(&answer, screen)?;
+            screen.strangers_text(&format!("{answer}\n"))?;
             Ok(match n_unanswered {
                 0 => Exit::Success,
                 _ => Exit::NeedsApproval,
@@ -221,18 +220,6 @@ fn report(ended: Ended, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, 
         }
         Ended::Failed(error) => Err(failed(error)),
     }
-}
-
-/// Prints text of a stranger: as it is into a pipe, and harmless on a terminal.
-pub(super) fn print_answer(answer: &str, screen: &mut Screen) -> Result<(), Failure> {
-    if !stdout().is_terminal() {
-        return screen.line(answer);
-    }
-    for line in answer.lines() {
-        let parts: Vec<String> = line.split('\t').map(visible).collect();
-        screen.line(&parts.join("\t"))?;
-    }
-    Ok(())
 }
 
 /// Says what the session did.

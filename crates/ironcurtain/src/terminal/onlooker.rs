@@ -9,11 +9,13 @@ use ic_broker::Ending;
 use ic_session::{CallFate, CallNews, Event, News, Questions};
 use ic_types::{EscalationId, visible};
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::banner::{Banner, Place};
 use super::paint::{Paint, Tone};
 use super::tty::{Tty, Typed};
+use crate::error::Failure;
 use crate::screen::Screen;
 use crate::signals::Signals;
 
@@ -32,6 +34,10 @@ pub(crate) struct Onlooker<'a> {
     /// Where answers are typed, if somebody is there.
     terminal: Option<Tty>,
     banner: Banner,
+    /// What goes to standard output as it comes.
+    prints: Option<mpsc::UnboundedReceiver<String>>,
+    /// Why standard output cannot be written to any more.
+    deaf: Option<Failure>,
 }
 
 /// How work ended that somebody looked at.
@@ -51,7 +57,18 @@ impl<'a> Onlooker<'a> {
         screen: &'a mut Screen,
     ) -> Self {
         let events = news.subscribe();
-        Self { questions, events, screen, paint, terminal, banner: Banner::default() }
+        let banner = Banner::default();
+        Self { questions, events, screen, paint, terminal, banner, prints: None, deaf: None }
+    }
+
+    /// Lets it print what comes out of `prints`.
+    pub(crate) fn printing(self, prints: mpsc::UnboundedReceiver<String>) -> Self {
+        Self { prints: Some(prints), ..self }
+    }
+
+    /// Returns why standard output could not be written to, if that is so.
+    pub(crate) fn deaf(self) -> Option<Failure> {
+        self.deaf
     }
 
     /// Looks on until `work` is done; being interrupted cancels it, and a second time leaves it.
@@ -72,8 +89,9 @@ impl<'a> Onlooker<'a> {
                     // Whoever tells is held by the work; without it there is nothing to tell.
                     Err(RecvError::Closed) => return Watched::Done(work.await),
                 },
+                Some(text) = printed(&mut self.prints) => self.on_printed(&text, cancel),
                 done = &mut work => {
-                    self.catch_up();
+                    self.catch_up(cancel);
                     return Watched::Done(done);
                 }
                 () = signals.any() => {
@@ -89,9 +107,24 @@ impl<'a> Onlooker<'a> {
     }
 
     /// Tells what has happened and was not told yet.
-    fn catch_up(&mut self) {
+    fn catch_up(&mut self, cancel: &CancellationToken) {
         while let Ok(event) = self.events.try_recv() {
             self.on_event(event);
+        }
+        while let Some(text) = self.prints.as_mut().and_then(|it| it.try_recv().ok()) {
+            self.on_printed(&text, cancel);
+        }
+    }
+
+    /// Prints; whoever cannot be told what the work comes to has no use for it.
+    fn on_printed(&mut self, text: &str, cancel: &CancellationToken) {
+        if self.deaf.is_some() {
+            return;
+        }
+        let printed = self.screen.strangers_text(text);
+        if let Err(failure) = printed {
+            self.deaf = Some(failure);
+            cancel.cancel();
         }
     }
 
@@ -196,6 +229,14 @@ impl<'a> Onlooker<'a> {
 
     fn say(&mut self, tone: Tone, text: &str) {
         self.screen.progress(&self.paint.text(tone, &visible(text)));
+    }
+}
+
+/// Waits for the next piece to be printed; `None` if there will be none.
+async fn printed(prints: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
+    match prints {
+        Some(prints) => prints.recv().await,
+        None => None,
     }
 }
 
