@@ -291,7 +291,7 @@ fn the_terminal_is_left_as_it_was() {
     }
 }
 
-/// Whoever looks at another terminal is not asked, since nobody may look there.
+/// Whoever cannot see the question, or cannot type an answer, is not asked.
 #[test]
 fn without_a_terminal_of_its_own_nobody_is_asked() {
     let rig = rig();
