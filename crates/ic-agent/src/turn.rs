@@ -34,7 +34,7 @@ const NOT_RUN: &str = "Not run: the turn was cut before it.";
 const CUT_SHORT: &str =
     "Cut before it finished; what it had done until then is done. Check before you go on.";
 const EMPTY: &str = "Your last message was empty. Answer the person, or use a tool.";
-const DO_NOT_RETRY: &str = "Do not retry it and do not look for another way to the same effect; \
+const DO_NOT_RETRY: &str = "Do not retry what was denied, and do not look for another way to the same effect; \
     tell the person what could not be done, and why.";
 
 /// A turn that is under way.
@@ -206,6 +206,7 @@ impl<'a> Turn<'a> {
         };
         self.n_uses_finished += 1;
         let outcome = self.prepare(name, outcome);
+        used.notes.extend(explained(&outcome.denials).map(UserBlock::Note));
         let rounds = self.repetition.observe(name, input, &outcome);
         self.notice_repetition(name, rounds, used);
         Ok(outcome)
@@ -239,9 +240,6 @@ impl<'a> Turn<'a> {
             let tool = preview(name);
             self.observer.diagnostic(Diagnostic::ResultTruncation { tool, bytes, kept_bytes });
             content = shortened;
-        }
-        for denial in denials.iter().take(DENIALS_SHOWN_MAX) {
-            content = format!("{content}\n\nDenied: {}\n{DO_NOT_RETRY}", preview(denial));
         }
         if content.is_empty() {
             "(no output)".clone_into(&mut content);
@@ -315,6 +313,14 @@ impl<'a> Turn<'a> {
         let time = spent.into_iter().find(|spent| spent.dimension == Dimension::Time);
         time.unwrap_or(Spent { dimension: Dimension::Time, used: 0, max: None })
     }
+}
+
+/// Tells the model what was denied, and what that means.
+fn explained(denials: &[String]) -> Option<String> {
+    let shown = denials.iter().take(DENIALS_SHOWN_MAX);
+    let mut lines: Vec<_> = shown.map(|denial| format!("Denied: {}", preview(denial))).collect();
+    lines.push(DO_NOT_RETRY.to_owned());
+    (!denials.is_empty()).then(|| lines.join("\n"))
 }
 
 impl Said {

@@ -148,7 +148,7 @@ impl Calls for BrokerCalls {
                 Called::Denied(denial) => {
                     let mut denials = locked(&self.denials);
                     if denials.len() < DENIALS_MAX {
-                        denials.push(denial.message.clone());
+                        denials.push(denial.reason.clone());
                     }
                     CallFate::Refused(denial.message.clone())
                 }

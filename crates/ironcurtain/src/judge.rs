@@ -2,6 +2,7 @@
 //!
 //! Forwards nothing and records nothing.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ic_broker::Judge;
@@ -190,6 +191,13 @@ impl JudgeArgs {
 // === impl Wanted ===
 
 impl Wanted {
+    /// Finds out whether there is a mistake in the policy or the servers file, before anything is made.
+    pub(crate) fn check(&self, environment: &Environment) -> Result<(), Failure> {
+        // What is merely odd is told when it is loaded to be used.
+        let mut nobody = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
+        Loaded::load(self, NoSandbox::Fresh, environment, &mut nobody).map(drop)
+    }
+
     fn origin(
         &self,
         environment: &Environment,

@@ -2,7 +2,6 @@
 //!
 //! What the session then does is not known here.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,13 +66,6 @@ struct Surroundings {
 }
 
 impl SessionWanted<'_> {
-    /// Finds out whether there is a mistake in the policy, before anything is made.
-    pub(crate) fn check(&self, environment: &Environment) -> Result<(), Failure> {
-        // What is merely odd is told when the session is opened, once.
-        let mut nobody = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
-        Loaded::load(&self.wanted, NoSandbox::Fresh, environment, &mut nobody).map(drop)
-    }
-
     /// Opens the session, and tells the person which one it is.
     pub(crate) async fn open<W>(
         self,

@@ -63,10 +63,14 @@ impl Screen {
         writeln!(self.err, "ironcurtain: {}", visible(message)).ok();
     }
 
-    /// Shows the person a line of what goes on, which is harmless already.
-    pub(crate) fn progress(&mut self, line: &str) {
-        // Without standard error there is nobody to tell.
-        writeln!(self.err, "{line}").ok();
+    /// Shows the person a line of what goes on, which is harmless already; `paint` colours each row.
+    ///
+    /// No line is left to the terminal to break.
+    pub(crate) fn progress(&mut self, line: &str, paint: impl Fn(&str) -> String) {
+        for row in fold(&[line.to_owned()], columns(std::io::stderr())) {
+            // Without standard error there is nobody to tell.
+            writeln!(self.err, "{}", paint(&row)).ok();
+        }
     }
 
     /// Tells the person something that does not stop us.

@@ -138,7 +138,8 @@ async fn a_denial_is_explained() {
     let mut rig = Rig::new([Line::uses(&[("1", "deny", "{}")]), Line::says("sorry")]);
     rig.turn("go").await.unwrap();
     let result = &rig.history()[2];
-    assert!(result.starts_with("U: 1=thrown\n\nDenied: reading `x` is not allowed\nDo not retry"));
+    let note = "Denied: reading `x` is not allowed\nDo not retry what was denied";
+    assert!(result.starts_with("U: 1=thrown | ") && result.contains(note), "{result}");
 }
 
 #[tokio::test(start_paused = true)]

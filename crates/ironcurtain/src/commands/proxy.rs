@@ -18,7 +18,7 @@ use ic_types::{AbsolutePath, SessionName};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::Wanted;
 use crate::opening::check_directory;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
@@ -76,7 +76,7 @@ pub(crate) fn run(
         servers: args.servers.clone(),
     };
     // A mistake in the policy or the servers file is to show now, and not with the first call.
-    Loaded::load(&wanted, NoSandbox::Fresh, environment, screen)?;
+    wanted.check(environment)?;
     if std::io::stdin().is_terminal() {
         screen.notice("waiting for an MCP client on standard input; Ctrl-D ends it");
     }

@@ -74,7 +74,7 @@ pub(crate) fn run(
         task: Some(&task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
     };
-    session.check(environment)?;
+    session.wanted.check(environment)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(execute(&script, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.

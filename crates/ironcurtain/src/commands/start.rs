@@ -95,7 +95,7 @@ pub(crate) fn run(
         task: Some(&args.task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
     };
-    session.check(environment)?;
+    session.wanted.check(environment)?;
     let runtime = runtime()?;
     let ended = runtime.block_on(task(&args.task, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.

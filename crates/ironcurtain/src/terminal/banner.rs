@@ -125,7 +125,7 @@ impl Banner {
         for (at, wish) in self.wishes.iter().enumerate() {
             for (n_line, line) in wish.preview().iter().enumerate() {
                 let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
-                place.screen.progress(&format!("  {mark:3} {}", visible(line)));
+                place.screen.progress(&format!("  {mark:3} {line}"), str::to_owned);
             }
         }
         let numbers: Vec<String> = (1..=self.wishes.len()).map(|it| it.to_string()).collect();
@@ -146,12 +146,13 @@ impl Banner {
 
 impl Place<'_> {
     fn say(&mut self, tone: Tone, text: &str) {
-        self.screen.progress(&self.paint.text(tone, &visible(text)));
+        let paint = self.paint;
+        self.screen.progress(&visible(text), |row| paint.text(tone, row));
     }
 
     fn show(&mut self, pending: &Pending, view: View) {
         for line in lines(pending, view, At::Banner, SystemClock.now()) {
-            self.screen.progress(&line);
+            self.screen.progress(&line, str::to_owned);
         }
     }
 

@@ -168,11 +168,15 @@ impl<'a> Onlooker<'a> {
             CallFate::Failed(why) => (Tone::Bad, "✗ failed  ", Some(why)),
             CallFate::Refused(why) => (Tone::Bad, "✗ refused ", Some(why)),
         };
-        self.screen.progress(&format!("  {} {what}", self.paint.text(tone, mark)));
+        let (paint, begin) = (self.paint, format!("  {mark}"));
+        self.screen.progress(&format!("{begin} {what}"), |row| match row.strip_prefix(&begin) {
+            Some(rest) => format!("{}{rest}", paint.text(tone, &begin)),
+            None => row.to_owned(),
+        });
         if let Some(why) = why {
             let why: String = why.chars().take(REASON_CHARS_MAX).collect();
-            let why = self.paint.text(Tone::Quiet, &visible(&why));
-            self.screen.progress(&format!("{BELOW_MARK}{why}"));
+            let line = format!("{BELOW_MARK}{}", visible(&why));
+            self.screen.progress(&line, |row| paint.text(Tone::Quiet, row));
         }
     }
 
@@ -228,7 +232,8 @@ impl<'a> Onlooker<'a> {
     }
 
     fn say(&mut self, tone: Tone, text: &str) {
-        self.screen.progress(&self.paint.text(tone, &visible(text)));
+        let paint = self.paint;
+        self.screen.progress(&visible(text), |row| paint.text(tone, row));
     }
 }
 
