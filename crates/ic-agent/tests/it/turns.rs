@@ -137,9 +137,10 @@ async fn what_only_a_provider_understands_is_kept_and_blanks_are_not() {
 async fn a_denial_is_explained() {
     let mut rig = Rig::new([Line::uses(&[("1", "deny", "{}")]), Line::says("sorry")]);
     rig.turn("go").await.unwrap();
-    let result = &rig.history()[2];
-    let note = "Denied: reading `x` is not allowed\nDo not retry what was denied";
-    assert!(result.starts_with("U: 1=thrown | ") && result.contains(note), "{result}");
+    assert_eq!(rig.history()[2], "U: 1=thrown | (note)");
+    let notes = notes(&rig.agent.history().messages()[2]);
+    let told = "Denied: reading `x` is not allowed\nDo not retry what was denied";
+    assert!(notes[0].starts_with(told), "{notes:?}");
 }
 
 #[tokio::test(start_paused = true)]

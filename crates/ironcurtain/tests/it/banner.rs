@@ -116,6 +116,9 @@ fn what_a_person_sees() {
     y
     Escalation approved.
       ✓ approved filesystem.write_file path=[ROOT]/home/Documents/a.txt content=text
+    I wrote 4 bytes to `[ROOT]/home/Documents/a.txt`.
+
+    (Answered by the offline model.)
     "#);
 }
 
@@ -262,7 +265,7 @@ fn a_terminal_is_painted_unless_somebody_objects() {
     let rig = rig();
     let words = [BINARY, "start", "--workspace", "work", "list the files"];
     let output = rig.in_terminal(&words).end();
-    assert!(output.stdout.contains("\x1b[32m✓ allowed \x1b[0m"), "{output:?}");
+    assert!(output.stdout.contains("\x1b[32m  ✓ allowed \x1b[0m filesystem."), "{output:?}");
     let output = start(&rig, "list the files").end();
     assert!(!output.stdout.contains('\x1b'), "{output:?}");
 }

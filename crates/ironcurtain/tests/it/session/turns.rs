@@ -101,8 +101,7 @@ async fn the_model_is_told_why_a_call_was_refused() {
     let (session, _ears) = world.open(&model, USUAL).await;
     session.send_message("read my key", never()).await.unwrap();
     let prompt = model.last_prompt();
-    let result = prompt.last().unwrap();
-    assert!(result.starts_with("error: Denied: "), "{result}");
+    let result = prompt.iter().rfind(|it| it.starts_with("error: Denied: ")).unwrap();
     assert!(result.contains("protected"), "{result}");
     assert!(prompt.iter().any(|it| it.contains("Do not retry what was denied")), "{prompt:?}");
     session.close().await.unwrap();
