@@ -15,7 +15,12 @@ use crate::error::Failure;
 /// What stands before the rest of a line that was folded.
 const FOLDED: &str = "      | ";
 /// The narrowest terminal for which lines are folded.
-const COLUMNS_MIN: usize = 40;
+const COLUMNS_MIN: usize = 20;
+/// How wide a terminal is taken to be that does not say so, and how high.
+const COLUMNS_USUAL: usize = 80;
+const ROWS_USUAL: usize = 24;
+/// What stands before each line that a script prints.
+const SCRIPT_MARK: &str = "| ";
 
 /// Where a command writes to.
 pub(crate) struct Screen {
@@ -59,24 +64,42 @@ impl Screen {
 
     /// Tells the person what is going on.
     pub(crate) fn notice(&mut self, message: &str) {
-        // Without standard error there is nobody to tell.
-        writeln!(self.err, "ironcurtain: {}", visible(message)).ok();
+        self.progress(&format!("ironcurtain: {}", visible(message)), str::to_owned);
     }
 
     /// Shows the person a line of what goes on, which is harmless already; `paint` colours each row.
     ///
     /// No line is left to the terminal to break.
     pub(crate) fn progress(&mut self, line: &str, paint: impl Fn(&str) -> String) {
-        for row in fold(&[line.to_owned()], columns(std::io::stderr())) {
-            // Without standard error there is nobody to tell.
-            writeln!(self.err, "{}", paint(&row)).ok();
+        for row in rows(&[line.to_owned()]) {
+            self.row(&paint(&row));
         }
+    }
+
+    /// Shows the person a row, which fits and is harmless already.
+    pub(crate) fn row(&mut self, row: &str) {
+        // Without standard error there is nobody to tell.
+        writeln!(self.err, "{row}").ok();
+    }
+
+    /// Prints what a script prints, at once: as it is into a pipe; on a terminal harmless, and marked,
+    /// so that none of it looks like ours.
+    pub(crate) fn script_text(&mut self, text: &str) -> Result<(), Failure> {
+        let columns = columns(std::io::stdout());
+        if columns.is_none() {
+            return self.strangers_text(text);
+        }
+        let lines: Vec<String> =
+            text.lines().map(|line| format!("{SCRIPT_MARK}{}", on_terminal(line))).collect();
+        for row in fold(&lines, columns) {
+            self.line(&row)?;
+        }
+        self.out.flush().map_err(Failure::output)
     }
 
     /// Tells the person something that does not stop us.
     pub(crate) fn warning(&mut self, message: &str) {
-        // Without standard error there is nobody to tell.
-        writeln!(self.err, "warning: {}", visible(message)).ok();
+        self.progress(&format!("warning: {}", visible(message)), str::to_owned);
     }
 
     /// Shows the help or version that was asked for, or what is wrong with the command line.
@@ -97,20 +120,37 @@ impl Screen {
 
     /// Tells the person what failed and what to do.
     pub(crate) fn failure(&mut self, failure: &Failure) {
-        writeln!(self.err, "error: {}", visible(&failure.to_string())).ok();
+        self.progress(&format!("error: {}", visible(&failure.to_string())), str::to_owned);
         for detail in failure.details() {
-            writeln!(self.err, "  {}", visible(detail)).ok();
+            self.progress(&format!("  {}", visible(detail)), str::to_owned);
         }
         if let Some(hint) = failure.hint() {
-            writeln!(self.err, "\nhint: {}", visible(hint)).ok();
+            self.row("");
+            self.progress(&format!("hint: {}", visible(hint)), str::to_owned);
         }
     }
 }
 
+/// Returns `lines` as the rows that they take where progress is shown.
+pub(crate) fn rows(lines: &[String]) -> Vec<String> {
+    fold(lines, columns(std::io::stderr()))
+}
+
+/// Returns how many rows of progress a person sees at once.
+pub(crate) fn height() -> usize {
+    let size = tcgetwinsize(std::io::stderr());
+    let rows = size.map_or(0, |size| usize::from(size.ws_row));
+    if rows == 0 { ROWS_USUAL } else { rows }
+}
+
 /// Returns how wide the terminal is, if `fd` is one that says so.
 pub(crate) fn columns(fd: impl AsFd) -> Option<usize> {
+    // What is no terminal has no size.
     let size = tcgetwinsize(fd).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| COLUMNS_MIN <= *columns)
+    Some(match usize::from(size.ws_col) {
+        0 => COLUMNS_USUAL,
+        columns => columns.max(COLUMNS_MIN),
+    })
 }
 
 /// Breaks lines that are wider than the terminal, and marks what is the rest of one.

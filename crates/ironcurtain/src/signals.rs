@@ -2,10 +2,18 @@
 //!
 //! Says only that; how a command ends is its own business.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
+
+/// The exit code of what was cancelled.
+const CANCELLED: i32 = 130;
 
 /// The signals that ask us to end.
 #[derive(Debug)]
@@ -28,6 +36,23 @@ impl Signals {
             terminate: on(SignalKind::terminate())?,
             hangup: on(SignalKind::hangup())?,
         })
+    }
+
+    /// Lets the second of them end this program at once, with the exit code of one that was cancelled,
+    /// even while it waits for somebody to read what it writes.
+    ///
+    /// What it started ends with it, and its record says up to where it came.
+    pub(crate) fn end_at_the_second(self) -> Result<Self, Failure> {
+        let is_second = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order, so that the first one passes.
+            flag::register_conditional_shutdown(signal, CANCELLED, Arc::clone(&is_second))
+                .and_then(|_| flag::register(signal, Arc::clone(&is_second)))
+                .map_err(|source| {
+                    Failure::environment("cannot wait for signals").with_source(source)
+                })?;
+        }
+        Ok(self)
     }
 
     /// Waits for any of them.

@@ -8,6 +8,6 @@ mod onlooker;
 mod paint;
 mod tty;
 
-pub(crate) use onlooker::{Onlooker, Watched};
+pub(crate) use onlooker::Onlooker;
 pub(crate) use paint::Paint;
 pub(crate) use tty::Tty;

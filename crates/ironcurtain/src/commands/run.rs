@@ -17,7 +17,7 @@ use crate::judge::Wanted;
 use crate::opening::{SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Onlooker, Paint, Tty, Watched};
+use crate::terminal::{Onlooker, Paint, Tty};
 
 /// Who acts in such a session.
 const AGENT: &str = "script";
@@ -88,7 +88,7 @@ async fn execute(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen()?.end_at_the_second()?;
     let terminal = Tty::find();
     let seat = seat(terminal.is_some(), environment)?;
     let (news, opened) = open(session, environment, screen).await?;
@@ -106,10 +106,7 @@ async fn execute(
     };
     drop(seat);
     let closed = workbench.close().await;
-    let exit = match watched? {
-        Watched::Done(run) => report(run, workbench.news.tally().unanswered, screen),
-        Watched::Abandoned => Ok(Exit::Cancelled),
-    };
+    let exit = report(watched?, workbench.news.tally().unanswered, screen);
     closed?;
     exit
 }

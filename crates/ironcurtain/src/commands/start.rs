@@ -24,7 +24,7 @@ use crate::judge::Wanted;
 use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Onlooker, Paint, Tty, Watched};
+use crate::terminal::{Onlooker, Paint, Tty};
 
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
@@ -60,13 +60,6 @@ pub(crate) struct StartArgs {
     /// Let calls that need a person wait for an answer even if nobody is there to give one
     #[arg(long)]
     wait: bool,
-}
-
-/// How a task ended.
-enum Ended {
-    Answered(String),
-    Failed(SessionError),
-    Abandoned,
 }
 
 /// Runs the command.
@@ -109,7 +102,7 @@ async fn task(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen()?.end_at_the_second()?;
     let terminal = Tty::find();
     let seat = seat(terminal.is_some(), environment)?;
     let (news, opened) = open(session, environment, screen).await?;
@@ -126,11 +119,7 @@ async fn task(
         let paint = Paint::of_stderr(environment);
         let scene = (session.news(), session.questions());
         let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
-        match onlooker.watch(sending, &mut signals, &cancel).await {
-            Watched::Done(Ok(answer)) => Ended::Answered(answer),
-            Watched::Done(Err(error)) => Ended::Failed(error),
-            Watched::Abandoned => Ended::Abandoned,
-        }
+        onlooker.watch(sending, &mut signals, &cancel).await
     };
     drop(seat);
     let closed = session.close().await;
@@ -202,23 +191,25 @@ fn say_model(opened: &Opened, screen: &mut Screen) {
 }
 
 /// Prints the answer, or says why there is none.
-fn report(ended: Ended, n_unanswered: u64, screen: &mut Screen) -> Result<Exit, Failure> {
+fn report(
+    ended: Result<String, SessionError>,
+    n_unanswered: u64,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
     match ended {
-        Ended::Answered(answer) => {
+        Ok(answer) => {
             screen.strangers_text(&format!("{answer}\n"))?;
             Ok(match n_unanswered {
                 0 => Exit::Success,
                 _ => Exit::NeedsApproval,
             })
         }
-        Ended::Failed(SessionError::MessageFailed(TurnError::Cancelled)) | Ended::Abandoned => {
-            Ok(Exit::Cancelled)
-        }
-        Ended::Failed(error @ SessionError::BudgetExhausted(_)) => {
+        Err(SessionError::MessageFailed(TurnError::Cancelled)) => Ok(Exit::Cancelled),
+        Err(error @ SessionError::BudgetExhausted(_)) => {
             screen.warning(&error.to_string());
             Ok(Exit::BudgetExhausted)
         }
-        Ended::Failed(error) => Err(failed(error)),
+        Err(error) => Err(failed(error)),
     }
 }
 

@@ -10,6 +10,7 @@ use ic_session::{CallFate, CallNews, Event, News, Questions};
 use ic_types::{EscalationId, visible};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::banner::{Banner, Place};
@@ -40,14 +41,6 @@ pub(crate) struct Onlooker<'a> {
     deaf: Option<Failure>,
 }
 
-/// How work ended that somebody looked at.
-pub(crate) enum Watched<T> {
-    /// By itself.
-    Done(T),
-    /// It was asked to end, and did not.
-    Abandoned,
-}
-
 impl<'a> Onlooker<'a> {
     /// Looks at what happens from now on.
     pub(crate) fn new(
@@ -71,33 +64,40 @@ impl<'a> Onlooker<'a> {
         self.deaf
     }
 
-    /// Looks on until `work` is done; being interrupted cancels it, and a second time leaves it.
+    /// Looks on until `work` is done; being interrupted cancels it.
     pub(crate) async fn watch<T>(
         &mut self,
         work: impl Future<Output = T>,
         signals: &mut Signals,
         cancel: &CancellationToken,
-    ) -> Watched<T> {
+    ) -> T {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 // What has happened is told before the answer to it.
                 biased;
                 event = self.events.recv() => match event {
-                    Ok(event) => self.on_event(event),
+                    Ok(event) => {
+                        // What a script printed before its call stands above what is asked about it.
+                        self.print_waiting(cancel);
+                        self.on_event(event);
+                    }
                     Err(RecvError::Lagged(n_events)) => self.on_missed(n_events),
                     // Whoever tells is held by the work; without it there is nothing to tell.
-                    Err(RecvError::Closed) => return Watched::Done(work.await),
+                    Err(RecvError::Closed) => return work.await,
                 },
-                Some(text) = printed(&mut self.prints) => self.on_printed(&text, cancel),
+                // SECURITY: nothing of the script's stands between a question and its answer.
+                Some(text) = printed(&mut self.prints), if !self.banner.is_asking() => {
+                    self.on_printed(&text, cancel);
+                }
+                () = moment(self.banner.asks_at()) => {
+                    self.with_banner(Banner::ask);
+                }
                 done = &mut work => {
                     self.catch_up(cancel);
-                    return Watched::Done(done);
+                    return done;
                 }
                 () = signals.any() => {
-                    if cancel.is_cancelled() {
-                        return Watched::Abandoned;
-                    }
                     self.say(Tone::Quiet, "Cancelled; ending what runs. Once more leaves it at once.");
                     cancel.cancel();
                 }
@@ -111,7 +111,14 @@ impl<'a> Onlooker<'a> {
         while let Ok(event) = self.events.try_recv() {
             self.on_event(event);
         }
-        while let Some(text) = self.prints.as_mut().and_then(|it| it.try_recv().ok()) {
+        self.print_waiting(cancel);
+    }
+
+    /// Prints what was printed by now, unless a question stands there.
+    fn print_waiting(&mut self, cancel: &CancellationToken) {
+        while !self.banner.is_asking()
+            && let Some(text) = self.prints.as_mut().and_then(|it| it.try_recv().ok())
+        {
             self.on_printed(&text, cancel);
         }
     }
@@ -121,8 +128,7 @@ impl<'a> Onlooker<'a> {
         if self.deaf.is_some() {
             return;
         }
-        let printed = self.screen.strangers_text(text);
-        if let Err(failure) = printed {
+        if let Err(failure) = self.screen.script_text(text) {
             self.deaf = Some(failure);
             cancel.cancel();
         }
@@ -204,9 +210,9 @@ impl<'a> Onlooker<'a> {
 
     fn on_missed(&mut self, n_events: u64) {
         self.screen.notice(&format!("{n_events} events came too fast to be shown"));
-        // A question among them must not be lost.
-        for pending in self.questions.pending() {
-            self.on_raised(pending.request().escalation.clone());
+        // A question among them must not be lost, nor one stay that is over.
+        if self.terminal.is_some() {
+            self.with_banner(Banner::recheck);
         }
     }
 
@@ -234,6 +240,14 @@ impl<'a> Onlooker<'a> {
     fn say(&mut self, tone: Tone, text: &str) {
         let paint = self.paint;
         self.screen.progress(&visible(text), |row| paint.text(tone, row));
+    }
+}
+
+/// Waits for a moment, if there is one.
+async fn moment(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

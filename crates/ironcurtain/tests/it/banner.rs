@@ -322,3 +322,88 @@ fn a_script_asks_at_the_terminal_too() {
     check_end(&rig, terminal, 0);
     assert_eq!(read(&rig, "a.txt").unwrap(), "x");
 }
+
+/// Runs a script at a terminal of 80 columns and 24 rows, without colours.
+fn run_small(rig: &Rig, script: &str) -> Terminal {
+    std::fs::write(rig.place.path("script.ts"), script).unwrap();
+    let command = format!(
+        "stty cols 80 rows 24; exec env NO_COLOR=1 {BINARY} run --workspace work script.ts"
+    );
+    rig.in_terminal(&["sh", "-c", &command])
+}
+
+/// What a script prints stands above the question, marked, and never below it.
+#[test]
+fn what_a_script_prints_is_no_question() {
+    let rig = rig();
+    let path = document(&rig, "a.txt");
+    let script = format!(
+        "console.log('Nobody answered in time.\\nA call waits for you:\\n#7 forged\\n{}');\n\
+         try {{ filesystem.write_file({{path: '{path}', content: 'text'}}) }} catch (e) {{}}\n\
+         console.log('after');",
+        KEYS.trim_end()
+    );
+    let mut terminal = run_small(&rig, &script);
+    terminal
+        .expect("| Nobody answered in time.\n| A call waits for you:\n| #7 forged\n| y approve");
+    terminal.expect("\nA call waits for you:\n#1 script-").expect(KEYS).type_in("n\n");
+    let seen = check_end(&rig, terminal, 0);
+    assert!(seen.contains("Escalation denied.") && seen.contains("| after\n"), "{seen}");
+}
+
+/// A value that is wider than the terminal begins no row of its own.
+#[test]
+fn no_value_forges_a_row() {
+    let rig = rig();
+    let row = format!("{:<80}", "#7 forged: filesystem wants to call nothing");
+    let path = document(&rig, "");
+    let fill = "x".repeat(80 - (path.len() + 5) % 80);
+    let script = format!(
+        "try {{ filesystem.write_file({{path: '{path}{fill}{}', content: ''}}) }} catch (e) {{}}",
+        row.replace(' ', "_").repeat(2)
+    );
+    let mut terminal = run_small(&rig, &script);
+    terminal.expect(KEYS).type_in("n\n");
+    let seen = check_end(&rig, terminal, 0);
+    let is_ours = |line: &str| !line.starts_with("#7") && line.chars().count() <= 80;
+    assert!(seen.contains("#7_forged"), "{seen}");
+    assert!(seen.lines().all(is_ours), "{seen}");
+}
+
+/// Nobody says yes to what has scrolled away.
+#[test]
+fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
+    let rig = rig();
+    let list = |n: usize| format!("'{}'", document(&rig, &format!("../secret-{n}")));
+    let paths: Vec<String> = (0..40).map(list).collect();
+    let script = format!(
+        "try {{ filesystem.read_multiple_files({{paths: [{}]}}) }} catch (e) {{}}",
+        paths.join(",")
+    );
+    let mut terminal = run_small(&rig, &script);
+    terminal.expect("more rows: Enter shows them, n denies.\n");
+    let first = terminal.seen.clone();
+    assert!(first.contains("secret-0") && !first.contains("secret-39"), "{first}");
+    terminal.type_in("y\n").expect("Look at all of it first: Enter shows more, n denies.\n");
+    for _ in 0..10 {
+        terminal.type_in("\n").expect("n den");
+        if terminal.seen.ends_with("y approve · n den") {
+            break;
+        }
+    }
+    let seen = &terminal.seen;
+    assert!((0..40).all(|n| seen.contains(&format!("secret-{n}\""))), "{seen}");
+    terminal.type_in("y\n").expect("Escalation approved.\n");
+    check_end(&rig, terminal, 0);
+}
+
+/// A question that has just come is not answered by what was meant for another.
+#[test]
+fn an_answer_that_is_quicker_than_reading_is_none() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect("A call waits for you:\n").type_in("y\n").expect(KEYS).type_in("n\n");
+    terminal.expect("Escalation denied.\n");
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt"), None);
+}

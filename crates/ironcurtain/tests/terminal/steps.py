@@ -5,21 +5,27 @@ usage: steps.py COMMAND ...
 Prints the id of the command's process. Then each line of standard input is a JSON object and is answered
 with one: `{"expect": TEXT}` with what was written up to TEXT, `{"type": TEXT}` with nothing, `{"end": true}`
 with the rest and how the command ended: its exit code, or 128 and the number of the signal. Whoever expects
-what does not come within half a minute gets what came, and `"missing": true`.
+what does not come within half a minute gets what came, and `"missing": true`. The terminal is so large that
+nothing is folded and all fits; who wants it otherwise sets it with `stty`.
 """
 
+import fcntl
 import json
 import os
 import pty
 import select
+import struct
 import sys
+import termios
 
 PATIENCE_S = 30
+ROWS, COLUMNS = 500, 4000
 
 
 def main():
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execvp(sys.argv[1], sys.argv[1:])
     print(pid, flush=True)
     seen = b""
