@@ -48,16 +48,12 @@ pub(super) fn init(git: &Git, arguments: Arguments<'_>) -> Told {
 fn make(git: &Git, path: &CanonicalPath, branch: &str) -> Told {
     let branch = RefName::new(branch)?;
     let _turn = git.lanes.enter(path);
-    let (top, _) = match hold(&git.reach, path, Rights::WRITE) {
-        Ok(held) => held,
-        Err(fault) => {
-            return make_directory(git, path)
-                .map_err(|_| fault)
-                .and_then(|()| hold(&git.reach, path, Rights::WRITE))
-                .and_then(|(top, _)| fill(&top, path, &branch));
-        }
-    };
-    fill(&top, path, &branch)
+    let held = hold(&git.reach, path, Rights::WRITE).or_else(|fault| {
+        // Perhaps it is only not there yet.
+        make_directory(git, path).map_err(|_| fault)?;
+        hold(&git.reach, path, Rights::WRITE)
+    });
+    held.and_then(|(top, _)| fill(&top, path, &branch))
 }
 
 /// Makes the directory at `path`, in one that is there.

@@ -32,7 +32,6 @@ pub(super) struct Repository {
     git: OwnedFd,
     /// The config as it was when it was checked.
     pub(super) settings: Vec<Setting>,
-    pub(super) config_text: String,
 }
 
 /// What a part of `.git` has to be.
@@ -102,7 +101,7 @@ impl Repository {
         if let Some(reason) = settings::refusal(&settings) {
             return Err(refused(reason));
         }
-        Ok(Self { top, handle, git, settings, config_text })
+        Ok(Self { top, handle, git, settings })
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
