@@ -227,11 +227,11 @@ pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     let commit = ObjectId::commit(run, branch)?;
     let strategy = strategy(arguments)?;
     let message = match arguments.text("message") {
-        Some(message) => message.to_owned(),
-        None => format!("Merge branch '{branch}'"),
+        Some(message) => format!("--message={message}"),
+        None => format!("--message=Merge branch '{branch}'"),
     };
     let mut words = vec!["merge", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-progress"];
-    words.extend(["--no-verify-signatures", "--no-autostash", "--file=-"]);
+    words.extend(["--no-verify-signatures", "--no-autostash", &message]);
     if arguments.flag("squash") {
         words.push("--squash");
     } else if arguments.flag("noFastForward") {
@@ -239,7 +239,7 @@ pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     }
     words.extend(strategy.as_deref());
     words.push(commit.as_str());
-    run.git_with(&words, message.as_bytes()).map(|said| said.all("merged"))
+    run.git(&words).map(|said| said.all("merged"))
 }
 
 /// Returns the option for a way of merging.

@@ -127,7 +127,7 @@ pub(super) fn stash(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     let entry = entry.as_deref().unwrap_or("stash@{0}");
     match mode {
         "list" => {
-            let words = ["stash", "list", "--date=iso-local", "--no-color"];
+            let words = ["stash", "list", "--no-color"];
             run.git(&words).map(|said| said.or("nothing is put aside"))
         }
         "push" => {
