@@ -28,7 +28,7 @@ mod staging;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ic_confine::FindError;
@@ -171,6 +171,11 @@ impl Git {
     fn working_directory(&self) -> std::sync::MutexGuard<'_, Option<CanonicalPath>> {
         self.working_directory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns where the git program is that the server runs.
+pub fn find_git() -> Result<PathBuf, FindError> {
+    Program::find().map(Program::into_file)
 }
 
 /// Returns what a tool does in a repository, and which rights that takes: those of its judged roles.

@@ -34,7 +34,7 @@ pub(super) const OUTPUT_BYTES_MAX: usize = 512 << 10;
 const COMPLAINT_BYTES_MAX: usize = 16 << 10;
 
 /// What git is told on each run, before what it is asked.
-const ALWAYS: [&str; 2] = ["--no-pager", "--literal-pathspecs"];
+const ALWAYS: [&str; 1] = ["--no-pager"];
 
 /// What it is told about itself, before any config.
 const SETTINGS: [&str; 37] = [
@@ -128,6 +128,13 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Returns where it is.
+    pub(super) fn into_file(self) -> PathBuf {
+        self.file
+    }
+}
+
 impl Run<'_> {
     /// Runs git, and takes anything but success for a failure.
     pub(super) fn git(&self, words: &[&str]) -> Result<Said, Fault> {
@@ -164,6 +171,10 @@ impl Run<'_> {
         let arguments = ALWAYS.into_iter().chain(settings).chain(words.iter().copied());
         let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
         let mut environment = self.environment(private);
+        // What is put aside is never named by a path, and git itself names all of it by `:/`.
+        let is_literal = words.first() != Some(&"stash");
+        environment
+            .push(("GIT_LITERAL_PATHSPECS".into(), if is_literal { "1" } else { "0" }.into()));
         environment.extend(variables.iter().map(|(name, value)| ((*name).into(), value.clone())));
         let spec = InnerSpec {
             program: &self.program.file,
@@ -216,7 +227,6 @@ impl Run<'_> {
             ("GIT_EDITOR", ":"),
             ("GIT_SEQUENCE_EDITOR", ":"),
             ("GIT_MERGE_AUTOEDIT", "no"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_OPTIONAL_LOCKS", locks),
