@@ -91,6 +91,7 @@ struct Lock<'a> {
 }
 
 const LOCK: &str = "config.lock";
+const NEW: &str = "config.new";
 
 impl<'a> Lock<'a> {
     fn take(repository: &'a Repository) -> Result<Self, Fault> {
@@ -108,7 +109,6 @@ impl<'a> Lock<'a> {
     fn write(mut self, text: &str) -> Result<(), Fault> {
         let (git, fault) = (self.repository.git(), Fault::system("change the configuration"));
         // The lock stays; the new text has a name of its own until it is in place.
-        const NEW: &str = "config.new";
         rustix::fs::unlinkat(git, NEW, AtFlags::empty()).ok();
         write_new(git, NEW, text.as_bytes()).map_err(&fault)?;
         rustix::fs::renameat(git, NEW, git, "config").map_err(&fault)?;

@@ -218,7 +218,7 @@ pub(super) fn worktrees(run: &Run<'_>, arguments: Arguments<'_>) -> Result<Strin
         let gitdir = run.repository.read(&format!("worktrees/{name}/gitdir"))?;
         let place = String::from_utf8_lossy(&gitdir.unwrap_or_default()).trim().to_owned();
         let place = place.strip_suffix("/.git").unwrap_or(&place).to_owned();
-        text.push_str(&format!("\n{}  (linked: {})", show::text(&place), show::text(&name)));
+        text = format!("{text}\n{}  (linked: {})", show::text(&place), show::text(&name));
     }
     Ok(text)
 }

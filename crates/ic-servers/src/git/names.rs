@@ -87,8 +87,9 @@ impl RefName {
 
     /// Takes `text` for the name of a branch or a tag.
     pub(super) fn new(text: &str) -> Result<Self, Fault> {
-        let is_component =
-            |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+        let is_component = |part: &str| {
+            !part.is_empty() && !part.starts_with('.') && part.strip_suffix(".lock").is_none()
+        };
         let is_odd =
             |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
         let is_name = text.split('/').all(is_component)

@@ -53,8 +53,7 @@ impl Scratch {
     pub(super) fn make(parent: &Path) -> Result<Self, Errno> {
         let mut random = [0_u8; 16];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = parent.join(format!("ironcurtain-git-{random}"));
+        let path = parent.join(format!("ironcurtain-git-{:032x}", u128::from_ne_bytes(random)));
         rustix::fs::mkdirat(CWD, &path, Mode::RWXU)?;
         let handle = hold(CWD, &path)?;
         Ok(Self { path, handle, n_made: AtomicU64::new(0) })

@@ -75,7 +75,7 @@ fn checked_name(text: &str) -> Result<&str, Fault> {
     let is_name = text.bytes().all(is_part)
         && text.bytes().next().is_some_and(|c| c.is_ascii_alphanumeric())
         && !text.contains("..")
-        && !text.ends_with(".lock")
+        && text.strip_suffix(".lock").is_none()
         && !text.ends_with('.')
         && text.len() <= 255;
     match is_name {

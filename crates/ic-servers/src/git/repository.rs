@@ -138,14 +138,11 @@ impl Repository {
                 Part::Never(_) => check_part(self.git(), name, *part).is_ok(),
                 Part::Needed(_) | Part::Perhaps(_) => true,
             });
-        match is_same {
-            true => Ok(()),
-            false => {
-                let reason =
-                    "it was changed while git was at work, so what came of that is not told";
-                Err(Fault::Refused { path: self.top.clone(), reason: reason.to_owned() })
-            }
+        if is_same {
+            return Ok(());
         }
+        let reason = "it was changed while git was at work, so what came of that is not told";
+        Err(Fault::Refused { path: self.top.clone(), reason: reason.to_owned() })
     }
 }
 

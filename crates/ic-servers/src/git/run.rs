@@ -274,7 +274,7 @@ impl Said {
     pub(super) fn or(self, otherwise: &str) -> String {
         let mut text = self.output;
         if text.trim().is_empty() {
-            text = otherwise.to_owned();
+            otherwise.clone_into(&mut text);
         }
         if self.is_cut {
             let _ = std::fmt::Write::write_fmt(

@@ -40,7 +40,8 @@ pub(super) fn check(run: &Run<'_>) -> Result<(), Fault> {
         for name in names(repository, directory)? {
             let name = format!("{directory}/{name}");
             let is_opts = name == "sequencer/opts";
-            if NEVER.contains(&name.as_str()) && !(is_opts && is_harmless(&repository.read(&name)?))
+            if NEVER.contains(&name.as_str())
+                && !(is_opts && is_harmless(repository.read(&name)?.as_deref()))
             {
                 return Err(refused(format!("`.git/{name}` can run a program")));
             }
@@ -71,8 +72,8 @@ fn odd_step(line: &str) -> Option<&str> {
 }
 
 /// Returns whether the options of a cherry-pick name no program.
-fn is_harmless(text: &Option<Vec<u8>>) -> bool {
-    let text = String::from_utf8_lossy(text.as_deref().unwrap_or_default()).into_owned();
+fn is_harmless(text: Option<&[u8]>) -> bool {
+    let text = String::from_utf8_lossy(text.unwrap_or_default()).into_owned();
     let Ok(settings) = ic_resolve::git::config::parse(&text) else { return false };
     settings.iter().all(|setting| match setting.key.as_str() {
         "strategy" => STRATEGIES.contains(&setting.value.as_str()),

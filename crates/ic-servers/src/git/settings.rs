@@ -153,7 +153,7 @@ fn is_false(value: &str) -> bool {
 /// Writes the config that git reads.
 pub(super) fn private(settings: &[Setting]) -> String {
     let has_extensions = settings.iter().any(|setting| setting.section == "extensions");
-    let version = if has_extensions { 1 } else { 0 };
+    let version = u8::from(has_extensions);
     let mut text =
         format!("[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{NOBODY}");
     let kept = settings

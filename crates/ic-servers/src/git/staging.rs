@@ -84,14 +84,14 @@ pub(super) fn reset(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
         words.extend(files.iter().map(File::as_str));
         return run.git(&words).map(|said| said.all("unstaged"));
     }
-    if mode == "hard" && !arguments.flag("confirmed") {
-        if let Some(branch) = current_branch(run)?
-            && PROTECTED_BRANCHES.contains(&branch.as_str())
-        {
-            return Err(Fault::Not(format!(
-                "a hard reset of `{branch}` discards changes for good: set `confirmed` if that is meant"
-            )));
-        }
+    if mode == "hard"
+        && !arguments.flag("confirmed")
+        && let Some(branch) = current_branch(run)?
+        && PROTECTED_BRANCHES.contains(&branch.as_str())
+    {
+        return Err(Fault::Not(format!(
+            "a hard reset of `{branch}` discards changes for good: set `confirmed` if that is meant"
+        )));
     }
     let option = format!("--{mode}");
     run.git(&["reset", "--quiet", &option, target.as_str(), "--"])?;

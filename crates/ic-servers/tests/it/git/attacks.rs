@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::bench::Bench;
+use super::bench::{Bench, arm};
 
 /// Everything that an ordinary session does with a repository; what comes of it does not matter.
 fn exercise(bench: &Bench) -> Vec<String> {
@@ -180,9 +180,12 @@ fn submodules_are_not_entered() {
     bench.refused("git_stash", json!({"mode": "push"}), &["submodules"]);
 }
 
+/// What leads elsewhere, and how it is planted.
+type Lead = (&'static str, fn(&Bench));
+
 #[test]
 fn a_git_directory_that_leads_elsewhere_is_refused() {
-    let lead: &[(&str, fn(&Bench))] = &[
+    let lead: &[Lead] = &[
         ("a link", |bench| {
             fs::rename(bench.ground.path("in/r/.git"), bench.ground.path("in/real")).unwrap();
             bench.ground.link("in/r/.git", bench.ground.path("in/real"));
@@ -260,7 +263,7 @@ fn what_is_under_way_runs_nothing() {
         let text = text.replace("CAUGHT", &caught);
         bench.ground.write(&format!("in/r/.git/rebase-merge/{file}"), text);
         bench.ground.write("in/r/git-merge-x/y", format!("#!/bin/sh\ntouch {caught}\n"));
-        bench.arm(&bench.ground.text("in/r/git-merge-x/y"));
+        arm(&bench.ground.text("in/r/git-merge-x/y"));
         bench.done("git_add", json!({"files": ["a.txt"]}));
         for mode in ["continue", "skip", "abort"] {
             bench.refused("git_rebase", json!({"mode": mode}), &["structural-git-config", file]);

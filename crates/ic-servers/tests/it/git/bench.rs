@@ -119,13 +119,8 @@ impl Bench {
             &format!("in/{name}"),
             format!("#!/bin/sh\ntouch {}/caught\nexec cat\n", self.ground.text("out")),
         );
-        self.arm(&path);
+        arm(&path);
         path
-    }
-
-    /// Makes a file executable.
-    pub(crate) fn arm(&self, path: &str) {
-        fs::set_permissions(PathBuf::from(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// Checks that nothing ran and nothing outside was touched.
@@ -138,6 +133,11 @@ impl Bench {
     pub(crate) fn head(&self) -> String {
         self.git("in/r", &["rev-parse", "HEAD"]).trim().to_owned()
     }
+}
+
+/// Makes a file executable.
+pub(crate) fn arm(path: &str) {
+    fs::set_permissions(PathBuf::from(path), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Calls a tool.

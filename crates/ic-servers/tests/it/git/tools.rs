@@ -198,6 +198,11 @@ fn it_makes_switches_renames_and_deletes_branches_and_tags() {
     );
     let forced = json!({"operation": "create", "name": "trunk", "force": true, "startPoint": "v2"});
     bench.refused("git_branch", forced, &["checked out"]);
+}
+
+#[test]
+fn a_branch_of_a_remote_is_followed() {
+    let bench = Bench::new();
     bench.git("in/r", &["update-ref", "refs/remotes/origin/far", "HEAD"]);
     bench.git("in/r", &["remote", "add", "origin", "https://example.org/o/r.git"]);
     check(&bench, &[("git_checkout", json!({"target": "far"}), &["follows `origin/far`"])]);
