@@ -11,6 +11,15 @@ use super::bench::Bench;
 /// How often everything is tried.
 const ROUNDS: usize = 40;
 
+/// Ends the swaps, also when a check fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_config_that_is_swapped_while_git_runs_is_not_read() {
     let bench = Bench::new();
@@ -31,6 +40,7 @@ fn a_config_that_is_swapped_while_git_runs_is_not_read() {
     let (mut n_done, mut n_refused) = (0, 0);
     thread::scope(|scope| {
         let (bench, is_over) = (&bench, &is_over);
+        let _end = End(is_over);
         scope.spawn(move || {
             let texts = [&evil, &good, &broken, &good];
             for text in texts.iter().cycle() {
@@ -63,7 +73,6 @@ fn a_config_that_is_swapped_while_git_runs_is_not_read() {
                 }
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     // Both happened, so the swaps were neither all too early nor all too late.
     assert!(0 < n_done && 0 < n_refused, "{n_done} done, {n_refused} refused");
