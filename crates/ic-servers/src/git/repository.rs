@@ -155,7 +155,8 @@ pub(super) fn hold(
     let reached = reach.at(path, needed)?;
     let handle = reached.hold_directory()?;
     // SECURITY: git walks the whole directory, and cannot be told to leave something out.
-    if !reach.left_out_beneath(path).is_empty() {
+    // The directory itself may be one that is only written, as when a repository is made in it.
+    if reach.left_out_beneath(path).iter().any(|left_out| left_out != path) {
         let reason = "something protected lies in it, and git would read that too".to_owned();
         return Err(Fault::Refused { path: path.clone(), reason });
     }
