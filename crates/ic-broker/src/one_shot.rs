@@ -356,6 +356,38 @@ mod tests {
     }
 
     #[test]
+    fn git_is_shown_the_judged_directories_and_no_more() {
+        let plan = |judged: &[(&str, Rights)]| {
+            let judged: Vec<Judged> = judged
+                .iter()
+                .map(|(it, rights)| Judged { path: path(it), rights: *rights })
+                .collect();
+            OneShot::plan_git(&judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
+        };
+        let changed = Rights::READ.and(Rights::WRITE);
+        let shot = plan(&[("/h/docs", changed), ("/h/docs/a.txt", Rights::READ)]).unwrap();
+        assert_eq!((shot.written.as_slice(), shot.read.len()), (&[path("/h/docs")][..], 0));
+        let directories: Vec<_> =
+            shot.view.directories.iter().map(|it| (it.path.clone(), it.rights)).collect();
+        assert_eq!(directories, [(path("/h/docs"), changed)]);
+        assert_eq!(shot.view.leave_out, bounds().protected);
+        assert!(shot.has_scratch && shot.view.links == Links::Refuse);
+        let shot = plan(&[("/h/docs", Rights::READ)]).unwrap();
+        assert_eq!((shot.read.as_slice(), shot.written.len()), (&[path("/h/docs")][..], 0));
+        // A file beside the repository is not shown, and neither is what is not there.
+        let shot = plan(&[("/h/docs/a.txt", Rights::READ), ("/h/gone", changed)]).unwrap();
+        assert!(shot.view.directories.is_empty() && shot.read.is_empty());
+        for (it, part) in [
+            ("/", "the root of this machine"),
+            ("/h/docs/link", "changed since it was judged"),
+            ("/h/.ssh", "protected"),
+        ] {
+            let fault = plan(&[(it, changed)]).expect_err(it);
+            assert!(fault.contains(part), "{it}: {fault}");
+        }
+    }
+
+    #[test]
     fn neither_the_root_nor_what_is_protected_is_held() {
         check_refused(&[("/", Rights::READ)], "the root of this machine");
         check_refused(&[("/new", Rights::WRITE)], "the root of this machine");

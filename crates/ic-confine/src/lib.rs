@@ -18,7 +18,8 @@
 //! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
 //! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
 //! does, `table` is what the system says about processes, and `proc` is where it says so. `tighten` is
-//! for a program of ours that gives up the rest by itself.
+//! for a program of ours that gives up the rest by itself, and `inner` for one that runs another program
+//! to its end in its own cage.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

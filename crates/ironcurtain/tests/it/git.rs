@@ -37,8 +37,8 @@ fn check(rung: &str, proxy: &mut Proxy, path: &str) {
     git(proxy, "git_commit", json!({"message": "first"})).good();
     let log = git(proxy, "git_log", json!({})).good();
     assert!(log.contains("first") && log.contains("IronCurtain agent"), "{rung}: {log}");
-    let push = git(proxy, "git_branch", json!({"operation": "create", "name": "side"})).good();
-    assert!(push.contains("side"), "{rung}: {push}");
+    let made = git(proxy, "git_branch", json!({"operation": "create", "name": "side"})).good();
+    assert!(made.contains("side"), "{rung}: {made}");
     let config = "[core]\n\tfsmonitor = touch /tmp/caught\n";
     write(proxy, ".git/config", config);
     let refused = git(proxy, "git_status", json!({})).bad();
@@ -46,7 +46,7 @@ fn check(rung: &str, proxy: &mut Proxy, path: &str) {
 }
 
 #[test]
-fn git_works_in_a_sandbox_in_a_workspace_and_in_a_judged_directory() {
+fn git_works_in_a_sandbox_and_in_a_judged_directory() {
     for (rung, place, _kept) in places_on_every_rung() {
         let policy = write_policy(&place);
         let mut proxy = Proxy::start(&place, &["--policy", &policy]);
