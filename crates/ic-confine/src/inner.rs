@@ -17,9 +17,9 @@ use landlock::{
     RulesetAttr as _, RulesetCreatedAttr as _,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 
 /// How often we look whether somebody still wants the result.
 const TICK: Duration = Duration::from_millis(20);
@@ -257,6 +257,8 @@ fn talk(
     if let Some((Some(stdin), _)) = &input {
         without_waiting(stdin.as_fd())?;
     }
+    // Where there is none, the end is noticed with the next tick.
+    let end = running.pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     loop {
         if is_cancelled() {
             return Err(InnerError::Cancelled);
@@ -277,17 +279,20 @@ fn talk(
                 is_cut: output.is_cut,
             });
         }
-        wait(&output, &complaint, input.as_ref().and_then(|(stdin, _)| stdin.as_ref()))?;
+        let stdin = input.as_ref().and_then(|(stdin, _)| stdin.as_ref());
+        wait(&output, &complaint, stdin, end.as_ref())?;
     }
 }
 
-/// Waits until something can be read or written, and no longer than a tick.
+/// Waits until something can be read or written or the program has ended, and no longer than a tick.
 fn wait(
     output: &Heard<impl AsFd>,
     complaint: &Heard<impl AsFd>,
     input: Option<&ChildStdin>,
+    end: Option<&OwnedFd>,
 ) -> Result<(), InnerError> {
-    let mut fds = Vec::with_capacity(3);
+    let mut fds = Vec::with_capacity(4);
+    fds.extend(end.map(|end| PollFd::new(end, PollFlags::IN)));
     if !output.is_over {
         fds.push(PollFd::new(&output.stream, PollFlags::IN));
     }
