@@ -125,7 +125,7 @@ pub enum LaunchFault {
 impl Recipe {
     /// Returns whether the server is part of a later version.
     pub fn is_not_there_yet(&self) -> bool {
-        matches!(self.config.start, Start::Builtin(BuiltinServer::Git | BuiltinServer::Fetch))
+        self.config.start == Start::Builtin(BuiltinServer::Fetch)
     }
 
     /// Returns what will hold the server.
@@ -161,7 +161,7 @@ impl Recipe {
     /// Writes out how the server is started, and what it will reach then.
     pub(crate) fn write_out(&self) -> Result<Launch, LaunchFault> {
         match &self.config.start {
-            Start::Builtin(BuiltinServer::Filesystem) => {
+            Start::Builtin(builtin @ (BuiltinServer::Filesystem | BuiltinServer::Git)) => {
                 let mut view = self.judge.view(&self.name);
                 let hold = match self.confinement() {
                     Confinement::None => Hold::Free,
@@ -177,9 +177,10 @@ impl Recipe {
                     }
                 };
                 let sight = Sight::of_view(&view, &RealDisk);
-                Ok(Launch { spec: self.filesystem(&view, Hands::Own, hold)?, sight, allowed: None })
+                let spec = self.ours(*builtin, &view, Hands::Own, hold)?;
+                Ok(Launch { spec, sight, allowed: None })
             }
-            Start::Builtin(builtin @ (BuiltinServer::Git | BuiltinServer::Fetch)) => {
+            Start::Builtin(builtin @ BuiltinServer::Fetch) => {
                 Err(LaunchFault::NotYet(builtin.as_str()))
             }
             Start::Command(line) => match self.confinement() {
@@ -199,7 +200,7 @@ impl Recipe {
         }
     }
 
-    /// Writes out how our filesystem server is started for one call.
+    /// Writes out how one of our servers is started for one call.
     pub(crate) fn one_shot(&self, one_shot: &OneShot) -> Result<ChildSpec, LaunchFault> {
         let hold = match self.confinement() {
             Confinement::None => Hold::Free,
@@ -208,16 +209,32 @@ impl Recipe {
                 Hold::Caged(rung, cage)
             }
         };
-        self.filesystem(&one_shot.view, Hands::Asking, hold)
+        match self.config.start {
+            // What git changes, it changes itself: its cage shows the judged directories to be written.
+            Start::Builtin(builtin @ BuiltinServer::Git) => {
+                self.ours(builtin, &one_shot.view, Hands::Own, hold)
+            }
+            Start::Builtin(BuiltinServer::Filesystem | BuiltinServer::Fetch)
+            | Start::Command(_)
+            | Start::Url(_) => {
+                self.ours(BuiltinServer::Filesystem, &one_shot.view, Hands::Asking, hold)
+            }
+        }
     }
 
-    fn filesystem(&self, view: &View, hands: Hands, hold: Hold) -> Result<ChildSpec, LaunchFault> {
+    fn ours(
+        &self,
+        builtin: BuiltinServer,
+        view: &View,
+        hands: Hands,
+        hold: Hold,
+    ) -> Result<ChildSpec, LaunchFault> {
         let view = match view.to_json() {
             Ok(json) => json.to_string(),
             Err(error) => return Err(LaunchFault::View(error.to_string())),
         };
         let mut arguments =
-            ["mcp-server", "filesystem", "--view", &view].map(OsString::from).to_vec();
+            ["mcp-server", builtin.as_str(), "--view", &view].map(OsString::from).to_vec();
         match hands {
             Hands::Own => {}
             Hands::Asking => arguments.push(ASKING.into()),

@@ -1,4 +1,4 @@
-//! What our filesystem server sees when it is started for one call: the judged paths, and no more.
+//! What one of our servers sees when it is started for one call: the judged paths, and no more.
 //!
 //! ```text
 //!                     the view holds                              the cage shows, to be read
@@ -31,6 +31,10 @@ pub struct OneShot {
     pub view: View,
     /// What its cage shows, to be read.
     pub read: Vec<CanonicalPath>,
+    /// What its cage shows, to be written.
+    pub written: Vec<CanonicalPath>,
+    /// Whether it needs a place for files of a moment.
+    pub has_scratch: bool,
 }
 
 /// A call that cannot be served by itself.
@@ -102,7 +106,48 @@ impl OneShot {
             // SECURITY: what was judged had no links in it; one that is there now was put there since.
             links: Links::Refuse,
         };
-        Ok(Self { view, read: deduped(&read) })
+        Ok(Self { view, read: deduped(&read), written: Vec::new(), has_scratch: false })
+    }
+
+    /// Works out what our git server needs to serve a call about `judged`: the directories themselves.
+    ///
+    /// Git changes what is in a repository by itself, and so is shown it to be written; a file that was
+    /// judged besides lies in one of the directories, or the server refuses it.
+    pub fn plan_git(
+        judged: &[Judged],
+        bounds: &Bounds,
+        disk: &dyn Disk,
+    ) -> Result<Self, OneShotFault> {
+        let (mut directories, mut read, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        for it in judged {
+            match kind(&it.path, disk) {
+                Some(Kind::Directory) if !is_showable(&it.path) => {
+                    return Err(OneShotFault::Root(it.path.clone()));
+                }
+                Some(Kind::Directory) => {}
+                Some(Kind::Link) => return Err(OneShotFault::Changed(it.path.clone())),
+                Some(Kind::File | Kind::Other) | None => continue,
+            }
+            // SECURITY: what is judged is not protected; that may have changed since.
+            if protecting(&it.path, bounds).is_some() {
+                return Err(OneShotFault::Protected(it.path.clone()));
+            }
+            match it.access() {
+                Access::Read => read.push(it.path.clone()),
+                Access::Write => written.push(it.path.clone()),
+            }
+            directories.push(ViewDirectory { path: it.path.clone(), rights: it.rights });
+        }
+        if PATHS_MAX < directories.len() {
+            return Err(OneShotFault::TooMany);
+        }
+        let view = View {
+            directories,
+            leave_out: bounds.protected.iter().filter(|path| is_text(path)).cloned().collect(),
+            only: None,
+            links: Links::Refuse,
+        };
+        Ok(Self { view, read, written, has_scratch: true })
     }
 }
 
@@ -110,9 +155,13 @@ impl OneShot {
     /// Returns its cage.
     pub fn cage(&self, lent: &Lent, bounds: &Bounds, rung: Rung, disk: &dyn Disk) -> CageSpec {
         let mut cage = cage::empty(lent);
-        // SECURITY: what it reads is all there is; what it changes, it asks us for.
-        cage.scratch = None;
-        cage.seen = self.read.iter().map(|path| cage::shown(path, Access::Read)).collect();
+        // SECURITY: what the filesystem server reads is all there is; what it changes, it asks us for.
+        if !self.has_scratch {
+            cage.scratch = None;
+        }
+        let read = self.read.iter().map(|path| cage::shown(path, Access::Read));
+        let written = self.written.iter().map(|path| cage::shown(path, Access::Write));
+        cage.seen = read.chain(written).collect();
         if rung.can_hide() {
             cage.hidden = cage::hidden(&cage.seen, &bounds.protected, disk);
         }
@@ -219,7 +268,7 @@ mod tests {
     /// Plans a call, and checks which directories are held and what is shown, to be read.
     #[track_caller]
     fn check(tool: &str, judged: &[(&str, Rights)], held: &[&str], shown: &[&str]) {
-        let OneShot { view, read } = plan(tool, judged).unwrap();
+        let OneShot { view, read, .. } = plan(tool, judged).unwrap();
         let only: Vec<(String, Rights)> =
             view.only.unwrap().iter().map(|it| (it.path.to_string(), it.rights)).collect();
         let exactly: Vec<(String, Rights)> =
@@ -304,6 +353,38 @@ mod tests {
         check_refused(&[("/h/docs/link", Rights::READ)], "changed since it was judged");
         check_refused(&[("/h/docs/link/x", Rights::WRITE)], "changed since it was judged");
         check_refused(&[("/h/docs/a.txt/x", Rights::WRITE)], "is no directory");
+    }
+
+    #[test]
+    fn git_is_shown_the_judged_directories_and_no_more() {
+        let plan = |judged: &[(&str, Rights)]| {
+            let judged: Vec<Judged> = judged
+                .iter()
+                .map(|(it, rights)| Judged { path: path(it), rights: *rights })
+                .collect();
+            OneShot::plan_git(&judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
+        };
+        let changed = Rights::READ.and(Rights::WRITE);
+        let shot = plan(&[("/h/docs", changed), ("/h/docs/a.txt", Rights::READ)]).unwrap();
+        assert_eq!((shot.written.as_slice(), shot.read.len()), (&[path("/h/docs")][..], 0));
+        let directories: Vec<_> =
+            shot.view.directories.iter().map(|it| (it.path.clone(), it.rights)).collect();
+        assert_eq!(directories, [(path("/h/docs"), changed)]);
+        assert_eq!(shot.view.leave_out, bounds().protected);
+        assert!(shot.has_scratch && shot.view.links == Links::Refuse);
+        let shot = plan(&[("/h/docs", Rights::READ)]).unwrap();
+        assert_eq!((shot.read.as_slice(), shot.written.len()), (&[path("/h/docs")][..], 0));
+        // A file beside the repository is not shown, and neither is what is not there.
+        let shot = plan(&[("/h/docs/a.txt", Rights::READ), ("/h/gone", changed)]).unwrap();
+        assert!(shot.view.directories.is_empty() && shot.read.is_empty());
+        for (it, part) in [
+            ("/", "the root of this machine"),
+            ("/h/docs/link", "changed since it was judged"),
+            ("/h/.ssh", "protected"),
+        ] {
+            let fault = plan(&[(it, changed)]).expect_err(it);
+            assert!(fault.contains(part), "{it}: {fault}");
+        }
     }
 
     #[test]

@@ -202,6 +202,11 @@ impl Server {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Filesystem)
     }
 
+    /// Returns whether the server is our own for repositories.
+    pub(crate) fn is_git(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Git)
+    }
+
     /// Takes a place in the order of calls, if the server wants them one by one.
     pub(crate) fn turn(&self) -> Option<Turn> {
         self.recipe.config.is_serial.then(|| self.turns.take())

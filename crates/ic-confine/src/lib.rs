@@ -18,7 +18,8 @@
 //! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
 //! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
 //! does, `table` is what the system says about processes, and `proc` is where it says so. `tighten` is
-//! for a program of ours that gives up the rest by itself.
+//! for a program of ours that gives up the rest by itself, and `inner` for one that runs another program
+//! to its end in its own cage.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,6 +44,7 @@ mod cage;
 mod child;
 mod doors;
 mod hand;
+mod inner;
 mod launch;
 mod orders;
 mod probe;
@@ -58,6 +60,7 @@ pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;
+pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, run_inner};
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
 };

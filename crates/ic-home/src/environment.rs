@@ -51,9 +51,10 @@ pub(crate) const GOOGLE_BASE_URL: &str = "GOOGLE_BASE_URL";
 pub(crate) const OPENAI_COMPATIBLE_BASE_URL: &str = "OPENAI_COMPATIBLE_BASE_URL";
 pub(crate) const KEYS_FD: &str = "IRONCURTAIN_KEYS_FD";
 const NO_COLOR: &str = "NO_COLOR";
+const TMPDIR: &str = "TMPDIR";
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 11] = [
+pub const VARIABLES: [Variable; 12] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
@@ -67,6 +68,7 @@ pub const VARIABLES: [Variable; 11] = [
         "where a compatible server is; before `baseUrls.openaiCompatible`",
     ),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
+    stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
 ];
 
@@ -168,6 +170,11 @@ impl Environment {
             let value = home.to_string_lossy().into_owned();
             EnvironmentError::Path { name: HOME, value, reason }
         })
+    }
+
+    /// Returns where files of a moment go.
+    pub fn temporary(&self) -> Result<AbsolutePath, EnvironmentError> {
+        self.absolute(Path::new(self.text(TMPDIR).unwrap_or(OsStr::new("/tmp"))))
     }
 
     /// Returns the directory of our own files.

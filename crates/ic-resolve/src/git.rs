@@ -4,7 +4,7 @@
 //! could take one of several, all count; and a repository that says "see also elsewhere", or that
 //! git might not take for one, is not believed at all.
 
-mod config;
+pub mod config;
 
 use std::path::PathBuf;
 

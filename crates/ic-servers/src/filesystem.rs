@@ -10,21 +10,21 @@
 //! between the judgement and the deed leads nowhere. It starts nothing, and uses no network.
 
 mod arguments;
-mod beneath;
+pub(crate) mod beneath;
 mod catalog;
 mod deed;
 pub mod diff;
 mod edit;
 mod entries;
-mod fault;
+pub(crate) mod fault;
 mod find;
-mod lanes;
+pub(crate) mod lanes;
 mod list;
 mod patterns;
-mod reach;
+pub(crate) mod reach;
 mod read;
-mod show;
-mod view;
+pub(crate) mod show;
+pub(crate) mod view;
 mod walk;
 mod write;
 

@@ -6,10 +6,11 @@
 //!
 //! ```text
 //! stdin ──serve──▶ Tools::call ──▶ filesystem: a View of directories, each held by a handle
+//!                                  git: the git program in such a View, with a config of ours
 //! stdout ◀────────  ToolResult
 //! ```
 //!
-//! Reading order: [`tools`], [`mod@serve`], [`filesystem`].
+//! Reading order: [`tools`], [`mod@serve`], [`filesystem`], [`git`].
 //!
 //! # Invariants
 //!
@@ -17,6 +18,8 @@
 //! - The filesystem server opens nothing by name: every access is beneath a directory handle that
 //!   was opened at the start, through no symbolic link and no magic link.
 //! - A file is replaced as a whole or not at all, and never written through a link or a hard link.
+//! - The git server never lets git read a repository's own config, and runs no hook, filter, driver or
+//!   other program that a repository names.
 //! - A server with [`Hands::Asking`](filesystem::Hands::Asking) changes nothing itself.
 //!
 //! # Example
@@ -36,9 +39,11 @@
 //! ```
 
 pub mod filesystem;
+pub mod git;
 pub mod serve;
 pub mod tools;
 
 pub use filesystem::{Filesystem, View};
+pub use git::Git;
 pub use serve::{Ended, ServeError, serve};
 pub use tools::{Cancel, Tool, ToolResult, Tools};

@@ -306,6 +306,21 @@ impl From<ic_servers::filesystem::ViewError> for Failure {
     }
 }
 
+impl From<ic_servers::git::OpenGitError> for Failure {
+    fn from(error: ic_servers::git::OpenGitError) -> Self {
+        use ic_servers::git::OpenGitError;
+        let hint = match &error {
+            OpenGitError::NoGit(_) => "install git 2.38 or newer in `/usr/bin` or `/usr/local/bin`",
+            OpenGitError::Scratch(_) => "set `TMPDIR` to a directory that can be written",
+            OpenGitError::Unsupported(_) => {
+                "Linux 5.6 or newer is needed, and a container must not filter out `openat2`"
+            }
+            OpenGitError::Schema(_) => "this is a mistake of this program; please report it",
+        };
+        Self::environment(chain(&error)).with_hint(hint)
+    }
+}
+
 impl From<ic_servers::filesystem::OpenError> for Failure {
     fn from(error: ic_servers::filesystem::OpenError) -> Self {
         Self::environment(chain(&error)).with_hint(

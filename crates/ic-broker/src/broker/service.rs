@@ -61,13 +61,17 @@ impl Broker {
         let refused = |kind, rule, reason: String| {
             NoService::Refused(Refusal::structural(kind, rule, reason))
         };
-        if !server.is_filesystem() {
+        let (tool, bounds) = (permit.call().tool().as_str(), &self.judge.bounds);
+        let one_shot = if server.is_filesystem() {
+            OneShot::plan(tool, &judged, bounds, &RealDisk)
+        } else if server.is_git() {
+            OneShot::plan_git(&judged, bounds, &RealDisk)
+        } else {
             let reason = unseen(server, lacking);
             return Err(refused(RefusalKind::Confinement, RULE, reason));
-        }
-        let tool = permit.call().tool().as_str();
-        let one_shot = OneShot::plan(tool, &judged, &self.judge.bounds, &RealDisk)
-            .map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
+        };
+        let one_shot =
+            one_shot.map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
         match server.start_once(&one_shot, cancel).await {
             Ok(errand) => Ok(Service::Errand(Box::new(errand))),
             Err(NoErrand::Cancelled) => Err(NoService::Cancelled),

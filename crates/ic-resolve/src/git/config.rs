@@ -3,18 +3,20 @@
 //! Knows nothing of remotes, and follows no include.
 
 /// One setting: `[section "subsection"] key = value`.
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct Setting {
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Setting {
     /// In lower case.
-    pub(super) section: String,
-    pub(super) subsection: Option<String>,
+    pub section: String,
+    /// As it is written, which counts.
+    pub subsection: Option<String>,
     /// In lower case.
-    pub(super) key: String,
-    pub(super) value: String,
+    pub key: String,
+    /// What it is set to, without quotes and escapes.
+    pub value: String,
 }
 
 /// Parses the text of a git config; whatever git might read differently is an error.
-pub(super) fn parse(text: &str) -> Result<Vec<Setting>, String> {
+pub fn parse(text: &str) -> Result<Vec<Setting>, String> {
     // As git does, everywhere in the file; what is left of returns is refused below.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     if text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\n')) {

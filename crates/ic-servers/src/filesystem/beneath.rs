@@ -22,7 +22,7 @@ const RESOLVE: ResolveFlags =
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Opens `relative` beneath `directory`.
-pub(super) fn open(
+pub(crate) fn open(
     directory: impl AsFd,
     relative: &Path,
     flags: OFlags,
@@ -45,24 +45,24 @@ pub(super) fn open(
 }
 
 /// Holds on to the directory `relative` beneath `directory`.
-pub(super) fn hold_directory(directory: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn hold_directory(directory: impl AsFd, relative: &Path) -> Result<OwnedFd, Errno> {
     open(directory, relative, HANDLE | OFlags::DIRECTORY, Mode::empty())
 }
 
 /// Holds on to the directory at `path`, to which no link may lead.
-pub(super) fn hold_root(path: &Path) -> Result<OwnedFd, Errno> {
+pub(crate) fn hold_root(path: &Path) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     rustix::fs::openat2(CWD, path, HANDLE | OFlags::DIRECTORY, Mode::empty(), resolve)
 }
 
 /// Looks at `relative`, whatever it is, without the effects that opening a device or pipe can have.
-pub(super) fn look(directory: impl AsFd, relative: &Path) -> Result<Stat, Errno> {
+pub(crate) fn look(directory: impl AsFd, relative: &Path) -> Result<Stat, Errno> {
     let handle = open(directory, relative, HANDLE | OFlags::NOFOLLOW, Mode::empty())?;
     rustix::fs::fstat(handle)
 }
 
 /// Looks at the entry `name` of `parent`, not at what a link there leads to.
-pub(super) fn look_at(parent: impl AsFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
+pub(crate) fn look_at(parent: impl AsFd, name: &OsStr) -> Result<Option<Stat>, Errno> {
     match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
         Err(Errno::NOENT) => Ok(None),
@@ -71,24 +71,24 @@ pub(super) fn look_at(parent: impl AsFd, name: &OsStr) -> Result<Option<Stat>, E
 }
 
 /// Returns what something is.
-pub(super) fn kind(stat: &Stat) -> Kind {
+pub(crate) fn kind(stat: &Stat) -> Kind {
     Kind::from(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Returns how long something is.
-pub(super) fn size(stat: &Stat) -> u64 {
+pub(crate) fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 /// An entry of a directory.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) name: OsString,
-    pub(super) kind: Kind,
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) kind: Kind,
 }
 
 /// Returns the entries of the directory `relative`, by name; `None` if there are more than `n_max`.
-pub(super) fn list(
+pub(crate) fn list(
     directory: impl AsFd,
     relative: &Path,
     n_max: usize,
@@ -124,7 +124,7 @@ pub(super) fn list(
 
 /// Whether all of something is there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Whole {
+pub(crate) enum Whole {
     /// It is.
     Complete,
     /// There was more.

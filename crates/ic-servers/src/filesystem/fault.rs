@@ -14,7 +14,7 @@ use super::view::{Links, Rights};
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     #[error("the argument `{name}` {reason}")]
     Argument { name: &'static str, reason: String },
     #[error("there is no argument `{}`; the tool takes {takes}", show::text(name))]
@@ -75,7 +75,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// Says what the system said, in the words of this module where there are any.
-    pub(super) fn system(
+    pub(crate) fn system(
         doing: &'static str,
         path: &CanonicalPath,
         links: Links,
@@ -92,7 +92,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn argument(name: &'static str, reason: impl Into<String>) -> Self {
+    pub(crate) fn argument(name: &'static str, reason: impl Into<String>) -> Self {
         Self::Argument { name, reason: reason.into() }
     }
 }

@@ -12,15 +12,15 @@ const N_LANES: usize = 32;
 
 /// The lanes.
 #[derive(Debug)]
-pub(super) struct Lanes([Mutex<()>; N_LANES]);
+pub(crate) struct Lanes([Mutex<()>; N_LANES]);
 
 impl Lanes {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(std::array::from_fn(|_| Mutex::new(())))
     }
 
     /// Waits until nobody else changes the file at `path`.
-    pub(super) fn enter(&self, path: &CanonicalPath) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) fn enter(&self, path: &CanonicalPath) -> Option<MutexGuard<'_, ()>> {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);
         let n_lanes = u64::try_from(N_LANES).ok()?;

@@ -23,7 +23,7 @@ use super::view::{Links, Rights, View, ViewPath};
 
 /// The view, with its directories opened.
 #[derive(Debug)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     directories: Vec<Opened>,
     leave_out: Vec<CanonicalPath>,
     only: Option<Vec<ViewPath>>,
@@ -32,19 +32,19 @@ pub(super) struct Reach {
 
 /// A directory of the view, held on to from the start.
 #[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) path: CanonicalPath,
-    pub(super) rights: Rights,
+pub(crate) struct Opened {
+    pub(crate) path: CanonicalPath,
+    pub(crate) rights: Rights,
     /// A view may name what is not there; nothing is then reached through it.
     handle: Result<OwnedFd, Errno>,
 }
 
 /// A path that lies in the view, with the rights that were asked for.
 #[derive(Debug)]
-pub(super) struct Reached<'a> {
+pub(crate) struct Reached<'a> {
     handle: &'a OwnedFd,
     /// Where it is, from the root.
-    pub(super) path: CanonicalPath,
+    pub(crate) path: CanonicalPath,
     /// Where it is, from the handle; empty for the directory itself.
     relative: PathBuf,
     links: Links,
@@ -52,10 +52,10 @@ pub(super) struct Reached<'a> {
 
 /// An entry of a directory that is held on to: the name itself, whatever is there.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) parent: OwnedFd,
-    pub(super) name: OsString,
-    pub(super) path: CanonicalPath,
+pub(crate) struct Place {
+    pub(crate) parent: OwnedFd,
+    pub(crate) name: OsString,
+    pub(crate) path: CanonicalPath,
     links: Links,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Place {
 
 impl Reach {
     /// Opens the directories of `view`.
-    pub(super) fn open(view: &View) -> Self {
+    pub(crate) fn open(view: &View) -> Self {
         let directories = view.directories.iter().map(|directory| {
             let path = match view.links {
                 Links::Refuse => directory.path.clone(),
@@ -82,30 +82,30 @@ impl Reach {
     }
 
     /// Returns the directories, and why one cannot be used.
-    pub(super) fn directories(&self) -> impl Iterator<Item = (&Opened, Option<Errno>)> {
+    pub(crate) fn directories(&self) -> impl Iterator<Item = (&Opened, Option<Errno>)> {
         self.directories.iter().map(|opened| (opened, opened.handle.as_ref().err().copied()))
     }
 
     /// Reaches what `text` leads to.
-    pub(super) fn reach(&self, text: &str, needed: Rights) -> Result<Reached<'_>, Fault> {
+    pub(crate) fn reach(&self, text: &str, needed: Rights) -> Result<Reached<'_>, Fault> {
         self.at(&self.find(text, needed)?, needed)
     }
 
     /// Finds out where `text` leads, and whether that is in the view.
-    pub(super) fn find(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
+    pub(crate) fn find(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
         let path = self.resolve(text, Last::Follow)?;
         self.cover(text, &path, needed).map(|_| path)
     }
 
     /// Finds the entry that `text` names, to move it or remove it, or to put something there.
-    pub(super) fn find_entry(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
+    pub(crate) fn find_entry(&self, text: &str, needed: Rights) -> Result<CanonicalPath, Fault> {
         let last = if ends_in_directory(text) { Last::Follow } else { Last::Keep };
         let path = self.resolve(text, last)?;
         self.cover(text, &path, needed).map(|_| path)
     }
 
     /// Reaches what is at `path`.
-    pub(super) fn at(&self, path: &CanonicalPath, needed: Rights) -> Result<Reached<'_>, Fault> {
+    pub(crate) fn at(&self, path: &CanonicalPath, needed: Rights) -> Result<Reached<'_>, Fault> {
         let opened = self.cover(&path.to_string(), path, needed)?;
         let handle = self.handle(opened, path)?;
         let relative = path.as_path().strip_prefix(opened.path.as_path());
@@ -116,7 +116,7 @@ impl Reach {
     }
 
     /// Reaches the entry at `path`, whatever is there.
-    pub(super) fn place(&self, path: &CanonicalPath, needed: Rights) -> Result<Place, Fault> {
+    pub(crate) fn place(&self, path: &CanonicalPath, needed: Rights) -> Result<Place, Fault> {
         let reached = self.at(path, needed)?;
         let path = path.clone();
         if self.leave_out.iter().any(|out| out.is_within(&path)) {
@@ -129,7 +129,7 @@ impl Reach {
     }
 
     /// Returns what a walk of `root` does not enter.
-    pub(super) fn left_out_beneath(&self, root: &CanonicalPath) -> Vec<CanonicalPath> {
+    pub(crate) fn left_out_beneath(&self, root: &CanonicalPath) -> Vec<CanonicalPath> {
         let unread = self.directories.iter().filter(|opened| !opened.rights.read);
         let all = self.leave_out.iter().chain(unread.map(|opened| &opened.path));
         all.filter(|path| path.is_within(root)).cloned().collect()
@@ -236,13 +236,13 @@ fn reason(fault: &PathFault) -> String {
 
 impl Reached<'_> {
     /// Opens what is there.
-    pub(super) fn open(&self, doing: &'static str, flags: OFlags) -> Result<OwnedFd, Fault> {
+    pub(crate) fn open(&self, doing: &'static str, flags: OFlags) -> Result<OwnedFd, Fault> {
         beneath::open(self.handle, &self.relative, flags, Mode::empty())
             .map_err(|error| self.fault(doing, error))
     }
 
     /// Looks at what is there.
-    pub(super) fn look(&self) -> Result<Stat, Fault> {
+    pub(crate) fn look(&self) -> Result<Stat, Fault> {
         let stat = beneath::look(self.handle, &self.relative)
             .map_err(|error| self.fault("look at", error))?;
         match beneath::kind(&stat) {
@@ -253,7 +253,7 @@ impl Reached<'_> {
     }
 
     /// Holds on to the directory that is there, to walk it.
-    pub(super) fn hold_directory(&self) -> Result<OwnedFd, Fault> {
+    pub(crate) fn hold_directory(&self) -> Result<OwnedFd, Fault> {
         let is = beneath::kind(&self.look()?);
         if is != Kind::Directory {
             let path = self.path.clone();
@@ -264,7 +264,7 @@ impl Reached<'_> {
     }
 
     /// Holds on to the directory in which this is an entry.
-    pub(super) fn into_place(self) -> Result<Place, Fault> {
+    pub(crate) fn into_place(self) -> Result<Place, Fault> {
         let (Some(parent), Some(name)) = (self.relative.parent(), self.relative.file_name()) else {
             // The directory of the view has no name within itself.
             let (path, is) = (self.path, Kind::Directory);
@@ -279,12 +279,12 @@ impl Reached<'_> {
     }
 
     /// Returns the directory of the view, and the names that lead from it to here.
-    pub(super) fn steps(&self) -> (&OwnedFd, impl Iterator<Item = &OsStr>) {
+    pub(crate) fn steps(&self) -> (&OwnedFd, impl Iterator<Item = &OsStr>) {
         (self.handle, self.relative.iter())
     }
 
     /// Says why something could not be done here.
-    pub(super) fn fault(&self, doing: &'static str, error: Errno) -> Fault {
+    pub(crate) fn fault(&self, doing: &'static str, error: Errno) -> Fault {
         Fault::system(doing, &self.path, self.links, error)
     }
 }
@@ -293,17 +293,17 @@ impl Reached<'_> {
 
 impl Place {
     /// Looks at the entry; `None` if there is none.
-    pub(super) fn look(&self) -> Result<Option<Stat>, Fault> {
+    pub(crate) fn look(&self) -> Result<Option<Stat>, Fault> {
         beneath::look_at(&self.parent, &self.name).map_err(|error| self.fault("look at", error))
     }
 
     /// Says why something could not be done here.
-    pub(super) fn fault(&self, doing: &'static str, error: Errno) -> Fault {
+    pub(crate) fn fault(&self, doing: &'static str, error: Errno) -> Fault {
         Fault::system(doing, &self.path, self.links, error)
     }
 
     /// Says that a link is where none was when the path was judged.
-    pub(super) fn is_link_now(&self) -> Fault {
+    pub(crate) fn is_link_now(&self) -> Fault {
         Fault::Changed { path: self.path.clone(), links: self.links }
     }
 }

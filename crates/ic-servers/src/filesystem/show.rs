@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Shows a path.
-pub(super) fn path(path: &Path) -> String {
+pub(crate) fn path(path: &Path) -> String {
     name(path.as_os_str())
 }
 
 /// Shows a name.
-pub(super) fn name(name: &OsStr) -> String {
+pub(crate) fn name(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if is_plain(text) => text.to_owned(),
         Some(_) | None => quoted(name.as_bytes()),
@@ -22,12 +22,12 @@ pub(super) fn name(name: &OsStr) -> String {
 }
 
 /// Shows a text that was sent to us.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     name(OsStr::new(text))
 }
 
 /// Shows a number of bytes as people do.
-pub(super) fn size(n_bytes: u64) -> String {
+pub(crate) fn size(n_bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if n_bytes < 1024 {
         return format!("{n_bytes} B");

@@ -16,6 +16,7 @@ mod changing;
 mod deeds;
 mod disks;
 mod fuzz;
+mod git;
 mod ground;
 mod large;
 mod looking;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use ic_home::Environment;
 use ic_servers::filesystem::Hands;
-use ic_servers::{Ended, Filesystem, Tools, View, serve};
+use ic_servers::{Ended, Filesystem, Git, Tools, View, serve};
 
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -22,8 +22,7 @@ use crate::screen::Screen;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum McpServerCommand {
     Filesystem(FilesystemArgs),
-    /// Repositories (not there yet)
-    Git,
+    Git(GitArgs),
     /// Pages of the web (not there yet)
     Fetch,
 }
@@ -49,6 +48,21 @@ pub(crate) struct FilesystemArgs {
     ask_for_changes: bool,
 }
 
+/// Serve git repositories in some directories
+///
+/// Runs the `git` program without the configuration of the system, the user or the repository: no
+/// hook, filter or other program that a repository names is run. No other machine is reached.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct GitArgs {
+    /// Directory with repositories, or one itself; links are followed as long as they stay in one
+    #[arg(value_name = "DIR", group = "what")]
+    directories: Vec<PathBuf>,
+    /// Directories with rights, as for the filesystem server, as JSON
+    #[arg(long, value_name = "JSON", group = "what")]
+    view: Option<String>,
+}
+
 /// Runs the command.
 pub(crate) fn run(
     command: McpServerCommand,
@@ -58,25 +72,32 @@ pub(crate) fn run(
     match command {
         McpServerCommand::Filesystem(args) => {
             let hands = if args.ask_for_changes { Hands::Asking } else { Hands::Own };
-            let server = Filesystem::open(&view(&args, environment)?, hands)?;
-            talk(&server, screen)
+            let view = view(args.view.as_deref(), &args.directories, environment)?;
+            talk(&Filesystem::open(&view, hands)?, screen)
         }
-        McpServerCommand::Git => Err(not_yet("git")),
+        McpServerCommand::Git(args) => {
+            let view = view(args.view.as_deref(), &args.directories, environment)?;
+            talk(&Git::open(&view, environment.temporary()?.as_path())?, screen)
+        }
         McpServerCommand::Fetch => Err(not_yet("fetch")),
     }
 }
 
-fn view(args: &FilesystemArgs, environment: &Environment) -> Result<View, Failure> {
-    if let Some(view) = &args.view {
+fn view(
+    view: Option<&str>,
+    directories: &[PathBuf],
+    environment: &Environment,
+) -> Result<View, Failure> {
+    if let Some(view) = view {
         return Ok(View::parse(view)?);
     }
-    let absolute = args.directories.iter().map(|directory| environment.absolute(directory));
+    let absolute = directories.iter().map(|directory| environment.absolute(directory));
     Ok(View::of_directories(&absolute.collect::<Result<Vec<_>, _>>()?)?)
 }
 
 fn not_yet(name: &str) -> Failure {
     Failure::usage(format!("the built-in server `{name}` is not there yet"))
-        .with_hint("`ironcurtain mcp-server filesystem` is")
+        .with_hint("`ironcurtain mcp-server filesystem` and `git` are")
 }
 
 /// Serves until one of the streams ends.

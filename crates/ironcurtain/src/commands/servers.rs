@@ -63,8 +63,8 @@ fn find<'a>(
 fn is_there(start: &Start) -> bool {
     use ic_broker::servers_file::BuiltinServer::{Fetch, Filesystem, Git};
     match start {
-        Start::Builtin(Filesystem) | Start::Command(_) => true,
-        Start::Builtin(Git | Fetch) | Start::Url(_) => false,
+        Start::Builtin(Filesystem | Git) | Start::Command(_) => true,
+        Start::Builtin(Fetch) | Start::Url(_) => false,
     }
 }
 

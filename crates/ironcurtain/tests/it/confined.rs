@@ -198,6 +198,12 @@ impl Rig {
     }
 }
 
+/// Returns a place for each rung that works here, with what has to be kept as long as it is used.
+pub(crate) fn places_on_every_rung() -> Vec<(&'static str, Place, Option<tempfile::TempDir>)> {
+    let rigs = Rig::on_every_rung().into_iter();
+    rigs.map(|(rung, Rig { place, _wrapper: kept, .. })| (rung, place, kept)).collect()
+}
+
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }

@@ -27,6 +27,7 @@ mod conformance;
 mod corpora;
 mod desk;
 mod doctor;
+mod git;
 mod links;
 mod mcp_server;
 mod memory;

@@ -101,7 +101,9 @@ fn what_cannot_be_served_is_said_on_standard_error() {
         (&["filesystem", "--view", "{"], "the view is no JSON"),
         (&["filesystem", "--view", shape], "missing field `links`"),
         (&["filesystem", "--view", "{}", "."], "cannot be used with"),
-        (&["git"], "the built-in server `git` is not there yet"),
+        (&["git"], "required arguments were not provided"),
+        (&["git", "gone"], "is no directory"),
+        (&["git", "--view", "{"], "the view is no JSON"),
         (&["fetch"], "the built-in server `fetch` is not there yet"),
         (&["mail"], "unrecognized subcommand"),
     ] {
@@ -120,7 +122,7 @@ fn the_help_names_the_servers() {
 
     Commands:
       filesystem  Serve files in some directories
-      git         Repositories (not there yet)
+      git         Serve git repositories in some directories
       fetch       Pages of the web (not there yet)
       help        Print this message or the help of the given subcommand(s)
 

@@ -201,7 +201,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     far         new                                               not contained                                        https://x.example/mcp (not part of this version yet)
     filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
-    git         ours                                              contained                                            built-in git (not part of this version yet)
+    git         ours                                              contained      confined: [RUNG]  race: none      built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame
 
@@ -209,7 +209,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     --- exit 0
     "#);
     assert_snapshot!(rig.seen(&rig.run(&["list", "--json"])), @r#"
-    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"[RUNG]","race":"none"},{"name":"free","command":["/bin/free"],"description":null,"available":true,"identity":"new","contained":false,"confinement":"none","race":"possible"},{"name":"git","builtin":"git","description":null,"available":false,"reason":"not part of this version yet","identity":"ours","contained":true,"confinement":null,"race":null},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"[RUNG]","race":"none"}]
+    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"[RUNG]","race":"none"},{"name":"free","command":["/bin/free"],"description":null,"available":true,"identity":"new","contained":false,"confinement":"none","race":"possible"},{"name":"git","builtin":"git","description":null,"available":true,"identity":"ours","contained":true,"confinement":"[RUNG]","race":"none"},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"[RUNG]","race":"none"}]
     --- exit 0
     "#);
     rig.configure(&json!({}));
@@ -251,7 +251,7 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     rig.configure(&json!({
         "dies": rig.entry("dies"),
         "far": {"url": "https://x.example/mcp"},
-        "git": {"builtin": "git"},
+        "fetch": {"builtin": "fetch"},
         "lost": {"command": "no-such-program"},
         "nowhere": {"command": "true", "cwd": "/no/such/directory"},
         "plain": rig.entry("plain"),
@@ -260,7 +260,7 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     assert_snapshot!(rig.seen(&rig.run(&["test", "--policy", "policy"])), @"
     dies: failed: the server ended (exit status: 3); it wrote: first / last words
     far: skipped: servers by `url` are not part of this version yet
-    git: skipped: the built-in `git` server is not part of this version yet
+    fetch: skipped: the built-in `fetch` server is not part of this version yet
     lost: failed: there is no program `no-such-program` in `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`; install it, write its whole path, or add its directory to the `PATH` in its environment
     nowhere: failed: the server ended (exit status: 125); it wrote: ironcurtain: `/no/such/directory` cannot be in the cage: No such file or directory (os error 2)
     plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms, confined: [RUNG]
@@ -273,15 +273,15 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     unset: failed: `args`: `${ENV:NOT_SET}` is not set in our environment, or is a key that we took out of it
     --- exit 1
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "git", "nope"])), @"
+    assert_snapshot!(rig.seen(&rig.run(&["test", "fetch", "nope"])), @"
     --- stderr
     error: there is no server `nope`
 
-    hint: there are dies, far, git, lost, nowhere, plain, unset
+    hint: there are dies, far, fetch, lost, nowhere, plain, unset
     --- exit 1
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "git"])), @"
-    git: failed: the built-in `git` server is not part of this version yet
+    assert_snapshot!(rig.seen(&rig.run(&["test", "fetch"])), @"
+    fetch: failed: the built-in `fetch` server is not part of this version yet
     --- exit 1
     ");
     assert_eq!(rig.run(&["test", "plain"]).code, 0);
@@ -321,7 +321,7 @@ fn a_test_in_json_holds_every_tool() {
     let rows: Value = serde_json::from_str(&ours.stdout).unwrap();
     let results: Vec<&str> =
         rows.as_array().unwrap().iter().map(|row| row["result"].as_str().unwrap()).collect();
-    assert_eq!(results, ["skipped", "works", "skipped"]);
+    assert_eq!(results, ["skipped", "works", "works"]);
     let tools = rows[1]["tools"].as_array().unwrap();
     assert!(10 < tools.len() && tools.iter().all(|tool| tool["policy"] == "annotated"), "{rows}");
 }

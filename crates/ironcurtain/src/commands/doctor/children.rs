@@ -8,7 +8,7 @@ use std::time::Duration;
 use ic_broker::Judge;
 use ic_broker::launch::{LaunchFault, Recipe};
 use ic_broker::pins::{Identity, Pins, Standing};
-use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_broker::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_confine::{Child, ChildSpec, Hold, find_program};
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -63,12 +63,25 @@ pub(super) fn check(
     checks.push(ward.filesystem(screen));
     for (name, config) in settings.servers.iter().flat_map(ServersFile::iter) {
         match &config.start {
+            Start::Builtin(BuiltinServer::Git) => checks.extend(git(name)),
             // The one that exists was tried.
-            Start::Builtin(_) => {}
+            Start::Builtin(BuiltinServer::Filesystem | BuiltinServer::Fetch) => {}
             Start::Url(_) => checks.push(Check::info(label(name), LaunchFault::Remote.to_string())),
             Start::Command(_) => {
                 checks.push(ward.server((name, config), settings.pins.as_ref()));
             }
+        }
+    }
+}
+
+/// Looks for the program that our git server runs; it is told of only where it is missing.
+fn git(name: &ServerName) -> Option<Check> {
+    match ic_servers::git::find_git() {
+        Ok(_) => None,
+        Err(error) => {
+            let remedy = "install git 2.38 or newer in `/usr/bin` or `/usr/local/bin`, or take the \
+                          server out of the servers file";
+            Some(Check::warning(label(name), chain(&error), remedy))
         }
     }
 }

@@ -1,0 +1,245 @@
+//! The git server: the git program in repositories within a [`View`], never with the agent's rules.
+//!
+//! ```text
+//! call ─▶ arguments ─▶ reach: in the view, with the rights ─▶ repository: config read and checked by us
+//!                                                               │
+//!          names: objects, branches, files as types ─▶ run: git with a config of ours (`private`)
+//! ```
+//!
+//! What may be touched was decided by whoever made the view. A repository's own config is never read
+//! by git, nothing in it runs, and nothing is searched above the path that a call names. No other
+//! machine is reached: the tools for that are there, and say that they are not part of this version.
+
+mod arguments;
+mod catalog;
+mod config;
+mod fault;
+mod history;
+mod looking;
+mod names;
+mod places;
+mod private;
+mod remotes;
+mod repository;
+mod run;
+mod sequence;
+mod settings;
+mod staging;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ic_confine::FindError;
+use ic_schema::Schema;
+use ic_types::{CanonicalPath, Json, Object};
+use rustix::io::Errno;
+
+use crate::filesystem::lanes::Lanes;
+use crate::filesystem::reach::Reach;
+use crate::filesystem::{Rights, View, beneath};
+use crate::tools::{Caller, Cancel, Tool, ToolResult, Tools, UnknownTool};
+use arguments::Arguments;
+use fault::Fault;
+use private::Scratch;
+use repository::Repository;
+use run::{Does, Program, Run};
+
+/// The git server.
+#[derive(Debug)]
+pub struct Git {
+    reach: Reach,
+    lanes: Lanes,
+    program: Program,
+    scratch: Scratch,
+    schemas: BTreeMap<&'static str, Schema>,
+    /// Where calls are made that name no path.
+    working_directory: Mutex<Option<CanonicalPath>>,
+}
+
+/// The server cannot work on this machine.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenGitError {
+    /// There is no git.
+    #[error("git is needed")]
+    NoGit(#[source] FindError),
+    /// There is no place for files of a moment.
+    #[error("cannot make a directory for git")]
+    Scratch(#[source] io::Error),
+    /// The system cannot open files beneath a directory, which everything here rests on.
+    #[error("this system does not let us open files beneath a directory (openat2)")]
+    Unsupported(#[source] io::Error),
+    /// A tool has a schema that cannot be used.
+    #[error("the schema of `{0}` cannot be used")]
+    Schema(&'static str),
+}
+
+/// What came of a tool.
+type Told = Result<String, Fault>;
+
+/// A tool that works in a repository.
+type Work = fn(&Run<'_>, Arguments<'_>) -> Told;
+
+impl Git {
+    /// Opens the directories of `view`, once and for all; `temporary` is where files of a moment go.
+    ///
+    /// A directory that is not there is no error: nothing is reached through it.
+    pub fn open(view: &View, temporary: &Path) -> Result<Self, OpenGitError> {
+        if let Err(error @ (Errno::NOSYS | Errno::PERM)) = beneath::hold_root(Path::new("/")) {
+            return Err(OpenGitError::Unsupported(error.into()));
+        }
+        let mut schemas = BTreeMap::new();
+        for tool in catalog::tools() {
+            let schema = Schema::compile(&Json::Object(tool.input_schema))
+                .map_err(|_| OpenGitError::Schema(tool.name))?;
+            schemas.insert(tool.name, schema);
+        }
+        Ok(Self {
+            reach: Reach::open(view),
+            lanes: Lanes::new(),
+            program: Program::find().map_err(OpenGitError::NoGit)?,
+            scratch: Scratch::make(temporary)
+                .map_err(|errno| OpenGitError::Scratch(errno.into()))?,
+            schemas,
+            working_directory: Mutex::new(None),
+        })
+    }
+
+    fn make(&self, tool: &str, arguments: &Object, caller: Caller<'_>) -> Option<Told> {
+        let arguments = match Arguments::new(self.schemas.get(tool)?, arguments) {
+            Ok(arguments) => arguments,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let cancel = caller.cancel();
+        Some(match tool {
+            "git_clone" | "git_fetch" | "git_pull" | "git_push" => Err(Fault::Not(format!(
+                "`{tool}` is not part of this version yet: this server reaches no other machine"
+            ))),
+            "git_wrapup_instructions" => Ok(places::WRAP_UP.to_owned()),
+            "git_clear_working_dir" => {
+                *self.working_directory() = None;
+                Ok("the working directory is forgotten".to_owned())
+            }
+            "git_set_working_dir" => places::set_working_directory(self, arguments, cancel),
+            "git_init" => places::init(self, arguments),
+            tool => {
+                let (work, needed) = work(tool, arguments)?;
+                self.path(arguments)
+                    .and_then(|path| self.work(&path, needed, cancel, |run| work(run, arguments)))
+            }
+        })
+    }
+
+    /// Works in the repository at `path`.
+    fn work(
+        &self,
+        path: &CanonicalPath,
+        needed: Rights,
+        cancel: &Cancel,
+        work: impl FnOnce(&Run<'_>) -> Told,
+    ) -> Told {
+        let does = if needed == Rights::READ { Does::Read } else { Does::Change };
+        // Whoever changes a repository does so alone, as far as this server goes.
+        let _turn = match does {
+            Does::Read => None,
+            Does::Change => self.lanes.enter(path),
+        };
+        let repository = &Repository::open(&self.reach, path, needed)?;
+        let (program, scratch) = (&self.program, &self.scratch);
+        work(&Run { program, scratch, repository, cancel, does })
+    }
+
+    /// Returns the directory that a call is about.
+    fn path(&self, arguments: Arguments<'_>) -> Result<CanonicalPath, Fault> {
+        match arguments.text("path") {
+            None | Some(".") => match &*self.working_directory() {
+                Some(path) => Ok(path.clone()),
+                None => self
+                    .reach
+                    .directories()
+                    .next()
+                    .map(|(opened, _)| opened.path.clone())
+                    .ok_or_else(|| {
+                        Fault::Not("no working directory is set: name a `path`".to_owned())
+                    }),
+            },
+            Some(text) => Ok(self.reach.find(text, Rights::NONE)?),
+        }
+    }
+
+    fn working_directory(&self) -> std::sync::MutexGuard<'_, Option<CanonicalPath>> {
+        self.working_directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns where the git program is that the server runs.
+pub fn find_git() -> Result<PathBuf, FindError> {
+    Program::find().map(Program::into_file)
+}
+
+/// Returns what a tool does in a repository, and which rights that takes: those of its judged roles.
+fn work(tool: &str, arguments: Arguments<'_>) -> Option<(Work, Rights)> {
+    const READ: Rights = Rights::READ;
+    const CHANGE: Rights = Rights::READ.and(Rights::WRITE);
+    const DROP: Rights = Rights::READ.and(Rights::DELETE);
+    let mode = |name: &str| arguments.text(name);
+    let forced = |rights: Rights| match arguments.flag("force") {
+        true => rights.and(Rights::DELETE),
+        false => rights,
+    };
+    let mode_of = |name: &str, reads: &[&str], drops: &[&str]| match mode(name) {
+        None => READ,
+        Some(mode) if reads.contains(&mode) => READ,
+        Some(mode) if drops.contains(&mode) => DROP,
+        Some(_) => forced(CHANGE),
+    };
+    Some(match tool {
+        "git_status" => (looking::status, READ),
+        "git_diff" => (looking::diff, READ),
+        "git_log" => (looking::log, READ),
+        "git_show" => (looking::show, READ),
+        "git_blame" => (looking::blame, READ),
+        "git_reflog" => (looking::reflog, READ),
+        "git_changelog_analyze" => (looking::changelog, READ),
+        "git_worktree" => (looking::worktrees, READ),
+        "git_add" => (staging::add, CHANGE),
+        "git_commit" => (staging::commit, CHANGE),
+        "git_reset" => (staging::reset, CHANGE),
+        "git_clean" if arguments.flag("dryRun") => (staging::clean, READ),
+        "git_clean" => (staging::clean, DROP),
+        "git_stash" => (staging::stash, mode_of("mode", &["list"], &["drop", "clear"])),
+        "git_branch" => {
+            (history::branch, mode_of("operation", &["list", "show-current"], &["delete"]))
+        }
+        "git_tag" => (history::tag, mode_of("mode", &["list"], &["delete"])),
+        "git_checkout" => (history::checkout, CHANGE),
+        "git_merge" => (history::merge, CHANGE),
+        "git_cherry_pick" => (history::cherry_pick, CHANGE),
+        "git_rebase" => (history::rebase, CHANGE),
+        "git_remote" => (remotes::remote, mode_of("mode", &["list", "get-url"], &["remove"])),
+        _ => return None,
+    })
+}
+
+impl Tools for Git {
+    fn name(&self) -> &'static str {
+        "git"
+    }
+
+    fn list(&self) -> Vec<Tool> {
+        catalog::tools()
+    }
+
+    fn call(
+        &self,
+        tool: &str,
+        arguments: &Object,
+        caller: Caller<'_>,
+    ) -> Result<ToolResult, UnknownTool> {
+        Ok(match self.make(tool, arguments, caller).ok_or(UnknownTool)? {
+            Ok(text) => ToolResult::text(text),
+            Err(fault) => ToolResult::failed(fault.to_string()),
+        })
+    }
+}

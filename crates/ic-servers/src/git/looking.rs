@@ -1,0 +1,224 @@
+//! The tools that only look: status, diff, log, show, blame, reflog, and what a review needs.
+//!
+//! Nothing here changes a repository; git is told not even to refresh what it remembers of files.
+
+use std::ffi::OsString;
+
+use super::arguments::Arguments;
+use super::fault::Fault;
+use super::names::{File, ObjectId, RefName};
+use super::run::{Run, Said, failure};
+use crate::filesystem::show;
+
+/// What every tool that shows a difference says.
+const DIFF: [&str; 4] = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"];
+/// In which form dates are told; the time zone is UTC.
+const DATE: &str = "--date=iso-local";
+/// How many commits are shown if nobody says.
+const COMMITS_DEFAULT: u64 = 50;
+
+pub(super) fn status(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let untracked = match arguments.flag_unless_said("includeUntracked") {
+        true => "--untracked-files=all",
+        false => "--untracked-files=no",
+    };
+    let words = ["status", "--long", "--no-renames", untracked, "--ignore-submodules=all"];
+    run.git(&words).map(|said| said.or(""))
+}
+
+pub(super) fn diff(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let files = File::all(&run.repository.top, &arguments.texts("paths"))?;
+    let context = format!("--unified={}", arguments.whole("contextLines").unwrap_or(3));
+    let revision = |name: &str| match arguments.text(name) {
+        Some(text) => ObjectId::range(run, text).map(Some),
+        None => Ok(None),
+    };
+    let (source, target) = (revision("source")?, revision("target")?);
+    let mut words = vec!["diff"];
+    words.extend(DIFF);
+    words.push(&context);
+    if arguments.flag("nameOnly") {
+        words.push("--name-only");
+    } else if arguments.flag("stat") {
+        words.push("--stat");
+    }
+    if arguments.flag("staged") {
+        words.push("--cached");
+    }
+    words.extend(source.as_deref());
+    words.extend(target.as_deref());
+    words.push("--");
+    words.extend(files.iter().map(File::as_str));
+    let said = match arguments.flag("includeUntracked") && !arguments.flag("staged") {
+        true => with_untracked(run, &words)?,
+        false => run.git(&words)?,
+    };
+    Ok(said.or("no differences"))
+}
+
+/// Asks with an index of ours in which the files that are not tracked are known as well.
+fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
+    let private = run.scratch.private(run.repository)?;
+    if let Some(index) = run.repository.read("index")? {
+        private.write("index", &index)?;
+    }
+    let variables = [("GIT_INDEX_FILE", OsString::from(private.path.join("index")))];
+    for words in [&["add", "--intent-to-add", "--", "."], words] {
+        let said = run.ask_in(&private, &variables, words, b"")?;
+        match said.code == Some(0) || said.is_cut {
+            true if words.first() == Some(&"diff") => return Ok(said),
+            true => {}
+            false => return Err(failure(words, &said)),
+        }
+    }
+    Err(Fault::Not("there is nothing to compare".to_owned()))
+}
+
+pub(super) fn log(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    if arguments.flag("showSignature") {
+        return Err(Fault::Not(
+            "signatures are not checked here: no program is run for it".to_owned(),
+        ));
+    }
+    let option = |name: &str, text: &str| format!("--{name}={text}");
+    let mut options = vec![option(
+        "max-count",
+        &arguments.whole("maxCount").unwrap_or(COMMITS_DEFAULT).to_string(),
+    )];
+    if let Some(skip) = arguments.whole("skip") {
+        options.push(option("skip", &skip.to_string()));
+    }
+    for name in ["since", "until", "author", "grep"] {
+        options.extend(arguments.text(name).map(|text| option(name, text)));
+    }
+    for (name, word) in [("oneline", "--oneline"), ("stat", "--stat"), ("patch", "--patch")] {
+        if arguments.flag(name) {
+            options.push(word.to_owned());
+        }
+    }
+    let revisions = ObjectId::range(run, arguments.text("branch").unwrap_or("HEAD"))?;
+    let file = arguments.text("filePath").map(|text| File::new(&run.repository.top, text));
+    let file = file.transpose()?;
+    let mut words = vec!["log", DATE];
+    words.extend(DIFF);
+    words.extend(options.iter().map(String::as_str));
+    words.extend([revisions.as_str(), "--"]);
+    words.extend(file.as_ref().map(File::as_str));
+    run.git(&words).map(|said| said.or("no commits"))
+}
+
+pub(super) fn show(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let object = arguments.needed("object")?;
+    if let Some(file) = arguments.text("filePath") {
+        let file = File::new(&run.repository.top, file)?;
+        let commit = ObjectId::any(run, object)?;
+        let found = ObjectId::any(run, &format!("{}:{}", commit.as_str(), file.as_str()))?;
+        return run.git(&["cat-file", "-p", found.as_str()]).map(|said| said.or("(empty)"));
+    }
+    let object = ObjectId::any(run, object)?;
+    let mut words = vec!["show", DATE];
+    words.extend(DIFF);
+    if arguments.flag("stat") {
+        words.push("--stat");
+    }
+    match arguments.text("format") {
+        Some("raw") => words.push("--format=raw"),
+        Some("json") => return show_json(run, &object),
+        Some(_) | None => {}
+    }
+    words.extend([object.as_str(), "--"]);
+    run.git(&words).map(|said| said.or("(empty)"))
+}
+
+/// Tells of a commit in JSON.
+fn show_json(run: &Run<'_>, object: &ObjectId) -> Result<String, Fault> {
+    const FIELDS: [(&str, &str); 9] = [
+        ("hash", "%H"),
+        ("parents", "%P"),
+        ("authorName", "%an"),
+        ("authorEmail", "%ae"),
+        ("authorDate", "%aI"),
+        ("committerName", "%cn"),
+        ("committerDate", "%cI"),
+        ("subject", "%s"),
+        ("body", "%b"),
+    ];
+    let format: Vec<&str> = FIELDS.iter().map(|(_, field)| *field).collect();
+    let format = format!("--format={}", format.join("%x00"));
+    let said = run.git(&["log", "-1", "--no-color", &format, object.as_str(), "--"])?;
+    let mut json = ic_types::Object::new();
+    for ((name, _), value) in FIELDS.iter().zip(said.output.trim_end_matches('\n').split('\0')) {
+        json.insert(*name, value);
+    }
+    Ok(ic_types::Json::Object(json).to_string())
+}
+
+pub(super) fn blame(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let file = File::new(&run.repository.top, arguments.needed("file")?)?;
+    let (start, end) = (arguments.whole("startLine"), arguments.whole("endLine"));
+    let lines = match (start, end) {
+        (None, None) => None,
+        (start, None) => Some(format!("-L{},", start.unwrap_or(1))),
+        (start, Some(end)) => Some(format!("-L{},{end}", start.unwrap_or(1))),
+    };
+    let mut words = vec!["blame", DATE];
+    words.extend(lines.as_deref());
+    if arguments.flag("ignoreWhitespace") {
+        words.push("-w");
+    }
+    words.extend(["--", file.as_str()]);
+    run.git(&words).map(|said| said.or("(empty)"))
+}
+
+pub(super) fn reflog(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let count = format!("--max-count={}", arguments.whole("maxCount").unwrap_or(COMMITS_DEFAULT));
+    let name = match arguments.text("ref") {
+        None | Some("HEAD") => "HEAD".to_owned(),
+        Some(text) => RefName::new(text)?.as_str().to_owned(),
+    };
+    let words = ["reflog", "show", DATE, "--no-color", &count, "--end-of-options", &name, "--"];
+    run.git(&words).map(|said| said.or("no entries"))
+}
+
+pub(super) fn changelog(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    let count = format!("--max-count={}", arguments.whole("maxCommits").unwrap_or(200));
+    let mut revisions =
+        ObjectId::commit(run, arguments.text("branch").unwrap_or("HEAD"))?.as_str().to_owned();
+    if let Some(tag) = arguments.text("sinceTag") {
+        revisions = format!("{}..{revisions}", ObjectId::commit(run, tag)?.as_str());
+    }
+    let tags = run.git(&["tag", "--list", "--sort=-creatordate"])?.or("(none)");
+    let tags: Vec<&str> = tags.lines().take(50).collect();
+    let words = ["log", DATE, "--no-color", "--format=%h %ad %an: %s", &count, &revisions, "--"];
+    let commits = run.git(&words)?.or("(none)");
+    Ok(format!(
+        "Material for a review of: {}\n\nTags, newest first:\n{}\n\nCommits, newest first:\n{commits}",
+        show::text(&arguments.texts("reviewTypes").join(", ")),
+        tags.join("\n"),
+    ))
+}
+
+/// Lists the working trees of a repository, as far as its own files tell.
+pub(super) fn worktrees(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
+    if !matches!(arguments.text("mode"), None | Some("list")) {
+        return Err(Fault::Not(
+            "further working trees are not made, moved or removed here: the `.git` of each is a file \
+             that leads to another directory, and this server acts only in the directory that was \
+             judged; use a branch, or `git_stash`"
+                .to_owned(),
+        ));
+    }
+    let head = run.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"], b"")?;
+    let branch = match head.output.trim() {
+        "" => "(detached HEAD)".to_owned(),
+        branch => format!("[{branch}]"),
+    };
+    let mut text = format!("{}  {branch}", show::path(run.repository.top.as_path()));
+    for name in super::repository::names(run.repository, "worktrees")? {
+        let gitdir = run.repository.read(&format!("worktrees/{name}/gitdir"))?;
+        let place = String::from_utf8_lossy(&gitdir.unwrap_or_default()).trim().to_owned();
+        let place = place.strip_suffix("/.git").unwrap_or(&place).to_owned();
+        text = format!("{text}\n{}  (linked: {})", show::text(&place), show::text(&name));
+    }
+    Ok(text)
+}

@@ -1,0 +1,235 @@
+//! A repository that may be used: its parts where they should be, its config read by us.
+//!
+//! Everything is looked at beneath a handle, through no link. What git reads later it reads by name,
+//! which is why the config that it reads is another one (`private`), and why a server is caged.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use ic_resolve::Kind;
+use ic_resolve::git::CONFIG_BYTES_MAX;
+use ic_resolve::git::config::{self, Setting};
+use ic_types::CanonicalPath;
+use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::fault::Fault;
+use super::settings;
+use crate::filesystem::beneath;
+use crate::filesystem::reach::Reach;
+use crate::filesystem::view::Rights;
+
+/// The longest file besides the config that is read from a `.git`.
+pub(super) const PART_BYTES_MAX: usize = 8 << 20;
+
+/// A repository that may be used.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// The directory that holds `.git`.
+    pub(super) top: CanonicalPath,
+    handle: OwnedFd,
+    git: OwnedFd,
+    /// The config as it was when it was checked.
+    pub(super) settings: Vec<Setting>,
+}
+
+/// What a part of `.git` has to be.
+#[derive(Clone, Copy)]
+enum Part {
+    /// It has to be there, and be this.
+    Needed(Kind),
+    /// If it is there, it is this.
+    Perhaps(Kind),
+    /// It leads elsewhere.
+    Never(&'static str),
+}
+
+/// What git reads or writes by name, and may be a link to elsewhere; what is not listed is replaced
+/// as a whole when git writes it.
+const PARTS: [(&str, Part); 22] = [
+    ("commondir", Part::Never("says that its parts are elsewhere")),
+    ("objects/info/alternates", Part::Never("says that its objects are elsewhere")),
+    ("objects/info/http-alternates", Part::Never("says that its objects are elsewhere")),
+    ("HEAD", Part::Needed(Kind::File)),
+    ("objects", Part::Needed(Kind::Directory)),
+    ("refs", Part::Needed(Kind::Directory)),
+    ("config", Part::Perhaps(Kind::File)),
+    ("index", Part::Perhaps(Kind::File)),
+    ("packed-refs", Part::Perhaps(Kind::File)),
+    ("shallow", Part::Perhaps(Kind::File)),
+    ("objects/info", Part::Perhaps(Kind::Directory)),
+    ("objects/pack", Part::Perhaps(Kind::Directory)),
+    ("refs/heads", Part::Perhaps(Kind::Directory)),
+    ("refs/tags", Part::Perhaps(Kind::Directory)),
+    ("refs/remotes", Part::Perhaps(Kind::Directory)),
+    ("logs", Part::Perhaps(Kind::Directory)),
+    ("logs/HEAD", Part::Perhaps(Kind::File)),
+    ("logs/refs", Part::Perhaps(Kind::Directory)),
+    ("logs/refs/heads", Part::Perhaps(Kind::Directory)),
+    ("info", Part::Perhaps(Kind::Directory)),
+    ("rebase-merge", Part::Perhaps(Kind::Directory)),
+    ("sequencer", Part::Perhaps(Kind::Directory)),
+];
+
+impl Repository {
+    /// Opens the repository at `path`; nothing above it is searched, and no bare one is used.
+    pub(super) fn open(reach: &Reach, path: &CanonicalPath, needed: Rights) -> Result<Self, Fault> {
+        let (handle, top) = hold(reach, path, needed)?;
+        let refused = |reason: String| Fault::Refused { path: top.clone(), reason };
+        match look_at(handle.as_fd(), ".git")? {
+            None => return Err(Fault::NoRepository(top)),
+            Some(Kind::Directory) => {}
+            Some(Kind::File | Kind::Link | Kind::Other) => {
+                let reason = "its `.git` is no directory but leads elsewhere, as in a submodule or a \
+                              linked working tree; name the repository itself";
+                return Err(refused(reason.to_owned()));
+            }
+        }
+        let git = beneath::hold_directory(&handle, Path::new(".git"))
+            .map_err(Fault::system("open `.git`"))?;
+        for (name, part) in PARTS {
+            check_part(git.as_fd(), name, part).map_err(refused)?;
+        }
+        let config_text = match read(git.as_fd(), "config", CONFIG_BYTES_MAX).map_err(refused)? {
+            Some(bytes) => String::from_utf8(bytes)
+                .map_err(|_| refused("its configuration is not UTF-8".to_owned()))?,
+            None => String::new(),
+        };
+        let settings = config::parse(&config_text)
+            .map_err(|reason| refused(format!("its configuration cannot be read: {reason}")))?;
+        if let Some(reason) = settings::refusal(&settings) {
+            return Err(refused(reason));
+        }
+        Ok(Self { top, handle, git, settings })
+    }
+
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Returns the directory `.git`.
+    pub(super) fn git(&self) -> BorrowedFd<'_> {
+        self.git.as_fd()
+    }
+
+    /// Reads a file of `.git`; `None` if there is none.
+    pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        read(self.git(), name, PART_BYTES_MAX)
+            .map_err(|reason| Fault::Refused { path: self.top.clone(), reason })
+    }
+
+    /// Returns what is at `name` in `.git`.
+    pub(super) fn look(&self, name: &str) -> Result<Option<Kind>, Fault> {
+        look_at(self.git(), name)
+    }
+
+    /// Checks that the names still lead to what was checked.
+    pub(super) fn check_again(&self) -> Result<(), Fault> {
+        let is = |stat: &Stat| (stat.st_dev, stat.st_ino);
+        let same = |held: BorrowedFd<'_>, named: Result<OwnedFd, Errno>| {
+            let named = named.and_then(rustix::fs::fstat).ok();
+            named.as_ref().map(is) == rustix::fs::fstat(held).ok().as_ref().map(is)
+        };
+        let git = beneath::hold_directory(&self.handle, Path::new(".git"));
+        let is_same = same(self.handle(), beneath::hold_root(self.top.as_path()))
+            && same(self.git(), git)
+            && PARTS.iter().all(|(name, part)| match part {
+                Part::Never(_) => check_part(self.git(), name, *part).is_ok(),
+                Part::Needed(_) | Part::Perhaps(_) => true,
+            });
+        if is_same {
+            return Ok(());
+        }
+        let reason = "it was changed while git was at work, so what came of that is not told";
+        Err(Fault::Refused { path: self.top.clone(), reason: reason.to_owned() })
+    }
+}
+
+/// Holds on to the directory at `path`, in which nothing may be that is left out.
+pub(super) fn hold(
+    reach: &Reach,
+    path: &CanonicalPath,
+    needed: Rights,
+) -> Result<(OwnedFd, CanonicalPath), Fault> {
+    let reached = reach.at(path, needed)?;
+    let handle = reached.hold_directory()?;
+    // SECURITY: git walks the whole directory, and cannot be told to leave something out.
+    // The directory itself may be one that is only written, as when a repository is made in it.
+    if reach.left_out_beneath(path).iter().any(|left_out| left_out != path) {
+        let reason = "something protected lies in it, and git would read that too".to_owned();
+        return Err(Fault::Refused { path: path.clone(), reason });
+    }
+    Ok((handle, path.clone()))
+}
+
+/// Returns what is at `name`.
+pub(super) fn look_at(directory: BorrowedFd<'_>, name: &str) -> Result<Option<Kind>, Fault> {
+    kind_at(directory, name).map_err(Fault::system("look at the repository"))
+}
+
+fn kind_at(directory: BorrowedFd<'_>, name: &str) -> Result<Option<Kind>, Errno> {
+    let path = Path::new(name);
+    let parent = path.parent().unwrap_or_else(|| Path::new(""));
+    let parent = match beneath::hold_directory(directory, parent) {
+        Ok(parent) => parent,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let stat = beneath::look_at(parent, path.file_name().unwrap_or(OsStr::new(".")))?;
+    Ok(stat.map(|stat| beneath::kind(&stat)))
+}
+
+fn check_part(git: BorrowedFd<'_>, name: &str, part: Part) -> Result<(), String> {
+    let found = kind_at(git, name)
+        .map_err(|errno| format!("`.git/{name}`: {}", std::io::Error::from(errno)))?;
+    match (found, part) {
+        (None, Part::Needed(_)) => Err(format!("`.git/{name}` is missing")),
+        (None, Part::Perhaps(_) | Part::Never(_)) => Ok(()),
+        (Some(_), Part::Never(why)) => Err(format!("`.git/{name}` {why}")),
+        (Some(found), Part::Needed(kind) | Part::Perhaps(kind)) if found == kind => Ok(()),
+        (Some(_), Part::Needed(_) | Part::Perhaps(_)) => {
+            Err(format!("`.git/{name}` is not what git makes there, and could lead elsewhere"))
+        }
+    }
+}
+
+/// Reads a file; `None` if there is none.
+fn read(git: BorrowedFd<'_>, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>, String> {
+    let fault = |errno: Errno| format!("`.git/{name}`: {}", std::io::Error::from(errno));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    let file = match beneath::open(git, Path::new(name), flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(fault(errno)),
+    };
+    if beneath::kind(&rustix::fs::fstat(&file).map_err(fault)?) != Kind::File {
+        return Err(format!("`.git/{name}` is no file"));
+    }
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut chunk)) {
+            Ok(0) => return Ok(Some(bytes)),
+            Ok(n_bytes) => bytes.extend(chunk.iter().take(n_bytes)),
+            Err(errno) => return Err(fault(errno)),
+        }
+        if bytes_max < bytes.len() {
+            return Err(format!("`.git/{name}` is longer than {bytes_max} bytes"));
+        }
+    }
+}
+
+/// The most entries of a directory in `.git` that are listed.
+const NAMES_MAX: usize = 256;
+
+/// Returns the names in a directory of `.git`, if there is one.
+pub(super) fn names(repository: &Repository, name: &str) -> Result<Vec<String>, Fault> {
+    match beneath::list(repository.git(), Path::new(name), NAMES_MAX) {
+        Ok((_, entries, _)) => {
+            Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
+        }
+        Err(Errno::NOENT) => Ok(Vec::new()),
+        Err(errno) => Err(Fault::system("list the repository")(errno)),
+    }
+}

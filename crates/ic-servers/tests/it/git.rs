@@ -1,0 +1,8 @@
+//! The git server: the real git program in real repositories.
+
+mod attacks;
+mod bench;
+mod bounds;
+mod catalog;
+mod race;
+mod tools;
