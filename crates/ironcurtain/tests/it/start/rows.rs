@@ -122,27 +122,34 @@ fn a_script_in_a_fenced_block_is_run() {
     assert_eq!(desk.read("work/b.txt").unwrap(), "b");
 }
 
-/// Their servers do not exist yet; this test is to fail when they do.
 #[test]
-fn git_and_fetch_say_that_their_servers_are_not_there() {
+fn git_is_asked_for_what_happens_in_the_workspace() {
     let desk = Desk::new();
-    let git = "there is no server `git` in this session";
-    for (request, what, why) in [
-        ("git status", "get the git status of `.`", git),
-        ("show me the git log in docs", "get the git log of `docs`", git),
-        ("git diff", "get the git diff of `.`", git),
-        ("commit \"a message\"", "commit in `.`", git),
-        ("push to origin", "push", git),
-        ("clone https://example.com/x.git", "clone https://example.com/x.git", git),
-        (
-            "fetch https://example.com/page",
-            "fetch https://example.com/page",
-            "there is no server `fetch` in this session",
-        ),
+    let made = desk.start("```ts\ngit.git_init({ path: '.' })\n```");
+    assert!(answered(&made).contains("I ran the script"), "{made:?}");
+    for (request, expected) in [
+        ("write \"one\" to a.txt and then git status", "The git status of `.`:"),
+        ("commit \"the first one\"", "I committed all changes in `.`:"),
+        ("show me the git log", "the first one"),
+        ("append \"two\" to a.txt; git diff", "+onetwo"),
+    ] {
+        let output = desk.start(request);
+        assert!(answered(&output).contains(expected), "{request}: {}", output.stdout);
+    }
+    desk.check_log();
+}
+
+/// What goes to the network is not there yet; this test is to fail when it is.
+#[test]
+fn what_needs_the_network_says_that_it_is_not_there() {
+    let desk = Desk::new();
+    for (request, expected) in [
+        ("push to origin", "I could not push: "),
+        ("clone https://example.com/x.git", "I could not clone https://example.com/x.git: "),
+        ("fetch https://example.com/page", "there is no server `fetch` in this session"),
     ] {
         let output = desk.start(&format!("list the files and {request}"));
-        let expected = format!("I could not {what}: {why}");
-        assert!(answered(&output).contains(&expected), "{}", output.stdout);
+        assert!(output.stdout.contains(expected), "{request}: {output:?}");
     }
     desk.check_log();
 }
