@@ -9,6 +9,7 @@ mod cage;
 mod desk;
 mod policy;
 mod sandbox;
+mod session;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub enum Bench {
     Desk,
     /// Time scripts in the code sandbox, their calls, and what idle sandboxes take
     Sandbox,
+    /// Time sessions of the built-in agent, and what idle ones take
+    Session,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -46,6 +49,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Cage => cage::run(out),
         Bench::Desk => desk::run(out),
         Bench::Sandbox => sandbox::run(out),
+        Bench::Session => session::run(out),
     }
 }
 

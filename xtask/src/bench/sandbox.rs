@@ -219,13 +219,13 @@ fn catalogue() -> Option<Catalogue> {
 
 /// What a process holds, in kilobytes.
 #[derive(Default)]
-struct Memory {
-    resident: u64,
+pub(super) struct Memory {
+    pub(super) resident: u64,
     /// Its share of what it holds together with others.
-    proportional: u64,
+    pub(super) proportional: u64,
 }
 
-fn memory(pid: u32) -> anyhow::Result<Memory> {
+pub(super) fn memory(pid: u32) -> anyhow::Result<Memory> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
