@@ -14,7 +14,7 @@ use ic_policy::SandboxKind;
 use ic_resolve::path::Last;
 use ic_resolve::{Kind, RealDisk};
 use ic_session::{
-    Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
+    AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
 use ic_types::{AbsolutePath, SessionName};
 
@@ -38,6 +38,8 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) task: Option<&'a str>,
     /// Whether calls wait for a person who is not there.
     pub(crate) wait: Wait,
+    /// Whoever is asked at the terminal of this session, if it has one.
+    pub(crate) at_terminal: AtTerminal,
 }
 
 /// A session that is open, and what it was opened with.
@@ -136,13 +138,14 @@ impl SessionWanted<'_> {
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,
+            at_terminal: self.at_terminal.clone(),
             timeout: config.escalation_timeout,
         };
         let ground = opening.open()?;
         for line in hello {
             screen.notice(&line);
         }
-        screen.notice(self.wait.header(&home)?);
+        screen.notice(self.wait.header(&home, &self.at_terminal)?);
         Ok(Opened { ground, launcher, holding, config, has_key, sandbox })
     }
 
