@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ic_policy::{DecidedBy, Effect};
 use ic_types::{Digest, Json, ServerName, SessionId, Timestamp, ToolName};
 
+use crate::brief::shortened;
 use crate::redact::Redactor;
 
 /// What a record is about.
@@ -29,6 +30,16 @@ pub enum Kind {
     Egress,
     /// A request to a model.
     Llm,
+}
+
+/// How much of what an agent sent is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Keep {
+    /// All of it.
+    All,
+    /// As much as tells what was tried, for a call that went nowhere: whoever is refused must not fill
+    /// the disk.
+    Brief,
 }
 
 /// One record, before it is redacted and chained; what is absent is left out.
@@ -64,6 +75,8 @@ pub struct Entry {
     pub result_bytes: Option<u64>,
     /// How the server was confined.
     pub confined: Option<String>,
+    /// How much is kept of the arguments and of the resolved values.
+    pub keep: Keep,
 }
 
 /// A record's canonical text without `hash`, `prevHash` and `seq`.
@@ -141,15 +154,35 @@ impl Entry {
             result_digest: None,
             result_bytes: None,
             confined: None,
+            keep: Keep::All,
         }
     }
 
     /// Redacts the record and writes it in parts.
     pub(crate) fn into_body(self, session: &SessionId, at: Timestamp, redactor: &Redactor) -> Body {
-        let redacted = |value: Option<Json>| value.map(|value| redactor.json_owned(value));
-        let (arguments, resolved) = (redacted(self.arguments), redacted(self.resolved));
-        // A call whose judged values were hidden cannot be judged again from the log.
-        let replayable = resolved.as_ref().map(|(_, was_touched)| !was_touched);
+        let mut is_shortened = false;
+        let mut written = |value: Option<Json>| {
+            let (value, was_redacted) = redactor.json_owned(value?);
+            // SECURITY: only now, since half a secret is not recognised.
+            let value = match self.keep {
+                Keep::All => value,
+                Keep::Brief => match shortened(&value) {
+                    None => value,
+                    Some(brief) => {
+                        is_shortened = true;
+                        brief
+                    }
+                },
+            };
+            Some((value, was_redacted))
+        };
+        let (arguments, resolved) = (written(self.arguments), written(self.resolved));
+        // A call of which something was hidden or left out cannot be judged again from the log.
+        let replayable = match (&resolved, is_shortened) {
+            (_, true) => Some(false),
+            (Some((_, was_redacted)), false) => Some(!was_redacted),
+            (None, false) => None,
+        };
 
         let mut body = Body::with_capacity(PART_CAPACITY);
         let part = &mut body.before_hash;

@@ -10,7 +10,8 @@
 //!
 //! Reading order: [`entry`] (what a record says), [`chain`] (how records hold each other), [`key`],
 //! [`head`], [`sink`] (where bytes go), [`log`] (the writer), [`verify`] (the reader that trusts
-//! nothing), [`read`] (the reader for people), `redact`.
+//! nothing), [`read`] (the reader for people), `redact`
+//! and `brief` (what does not go into it).
 //!
 //! # Invariants
 //!
@@ -18,6 +19,7 @@
 //! - A log that cannot be written or committed records nothing more, so nothing more is forwarded.
 //! - The crate decides nothing and forwards nothing.
 
+mod brief;
 pub mod chain;
 pub mod entry;
 pub mod head;
@@ -28,7 +30,7 @@ mod redact;
 pub mod sink;
 pub mod verify;
 
-pub use entry::{Entry, Kind};
+pub use entry::{Entry, Keep, Kind};
 pub use key::AuditKey;
 pub use log::{AuditError, AuditLog, LogFiles, LogOptions, Recorded, SyncMode};
 pub use redact::Redactor;

@@ -16,7 +16,7 @@ use ic_home::file::FileError;
 use ic_policy::{Denial, Effect, Escalation, Permit, ResolvedCall};
 use ic_types::{Json, Object, SessionId};
 
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, Keep, Kind};
 use crate::key::AuditKey;
 use crate::redact::Redactor;
 use crate::sink::{FileSink, Sink};
@@ -228,7 +228,7 @@ impl AuditLog {
         Ok(Recorded { permit, request_id, seq })
     }
 
-    /// Records a call that was denied.
+    /// Records a call that was denied; of much that it says, the beginning.
     pub fn record_denial(&self, denial: &Denial, request_id: &str) -> Result<u64, AuditError> {
         self.shared.append(Entry {
             verdict: Some(Effect::Deny),
@@ -236,11 +236,14 @@ impl AuditLog {
             reason: Some(Arc::from(denial.reason())),
             policy_hash: Some(denial.policy_hash()),
             decided_by: Some(ic_policy::DecidedBy::Policy),
+            keep: Keep::Brief,
             ..intent(denial.call(), request_id)
         })
     }
 
-    /// Records a call that a person would have to decide about.
+    /// Records a call that a person would have to decide about; of much that it says, the beginning.
+    ///
+    /// If it comes to be forwarded, [`Self::record`] has all of it.
     pub fn record_escalation(
         &self,
         escalation: &Escalation,
@@ -252,6 +255,7 @@ impl AuditLog {
             reason: Some(Arc::from(escalation.reason())),
             policy_hash: Some(escalation.policy_hash()),
             decided_by: Some(ic_policy::DecidedBy::Policy),
+            keep: Keep::Brief,
             ..intent(escalation.call(), request_id)
         })
     }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_audit::{AuditError, AuditLog, Entry, Kind, Recorded, Redactor};
+use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Recorded, Redactor};
 use ic_confine::Confinement;
 use ic_home::Clock;
 use ic_mcp::{Outcome, RpcError, code};
@@ -482,6 +482,7 @@ fn refused_entry(
         verdict: Some(Effect::Deny),
         rule: Some(Arc::from(refusal.rule())),
         reason: Some(Arc::from(refusal.reason())),
+        keep: Keep::Brief,
         ..Entry::new(Kind::Intent)
     }
 }

@@ -7,7 +7,7 @@
 mod words;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 /// What a caged child sees and may do.
 ///
@@ -90,6 +90,26 @@ pub struct Limits {
     pub file_bytes_max: u64,
     /// Open descriptors of each process.
     pub descriptors_max: u32,
+}
+
+/// What no cage shows, nor anything in it: the kernel, devices, other people's sockets.
+const DOORS: [&str; 4] = ["/proc", "/sys", "/dev", "/run/user"];
+/// What no cage shows as a whole, since there are doors in it, or others than those who are meant.
+const WITH_DOORS: [&str; 5] = ["/run", "/var", "/var/run", "/etc", "/home"];
+
+impl CageSpec {
+    /// Returns whether a cage can show `path` at all; the root would be everything.
+    ///
+    /// To be asked before somebody relies on it: a child whose cage is to show anything else is not
+    /// started.
+    pub fn can_show(path: &Path) -> bool {
+        let is_plain =
+            path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let is_door = path.parent().is_none()
+            || DOORS.iter().any(|door| path.starts_with(door))
+            || WITH_DOORS.iter().any(|door| path == Path::new(door));
+        path.is_absolute() && is_plain && !is_door
+    }
 }
 
 impl Network {

@@ -2,7 +2,7 @@
 //!
 //! What is asked, and what an answer means, is decided in `ic_broker` and `ic_policy`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ic_broker::{Attendance, Patience};
 use ic_escalation::{Desk, Ended, FileDesk, Registered, Registry, SessionEntry};
@@ -23,6 +23,17 @@ pub enum Wait {
     WhileAttended,
 }
 
+/// The place of a person at the terminal of one session; whoever lets go of it has left.
+///
+/// Unlike somebody at a desk of the home they see the questions of this session only, so no other
+/// session counts on them.
+#[derive(Debug, Default)]
+pub struct Seat(Arc<()>);
+
+/// Knows whether somebody sits at the terminal of a session.
+#[derive(Clone, Debug, Default)]
+pub struct AtTerminal(Weak<()>);
+
 /// A desk that is open, and the session in the list of those that run.
 #[derive(Debug)]
 pub struct OpenDesk {
@@ -32,9 +43,12 @@ pub struct OpenDesk {
     registered: Registered,
 }
 
-/// The people of this home.
+/// Whoever can answer the questions of a session.
 #[derive(Debug)]
-struct People(Home);
+struct People {
+    home: Home,
+    at_terminal: AtTerminal,
+}
 
 impl OpenDesk {
     /// Opens the desk of a session whose log is open: nobody else has it, and what is left of an
@@ -80,15 +94,20 @@ impl OpenDesk {
 
 impl Wait {
     /// Returns when a question is worth asking.
-    pub(crate) fn patience(self, home: &Home) -> Patience {
+    pub(crate) fn patience(self, home: &Home, at_terminal: AtTerminal) -> Patience {
         match self {
             Self::ForAnybody => Patience::ForAnybody,
-            Self::WhileAttended => Patience::WhileAttended(Arc::new(People(home.clone()))),
+            Self::WhileAttended => {
+                Patience::WhileAttended(Arc::new(People { home: home.clone(), at_terminal }))
+            }
         }
     }
 
     /// Says what becomes of calls that need a person, for the header of a session.
-    pub fn header(self, home: &Home) -> Result<&'static str, FileError> {
+    pub fn header(self, home: &Home, at_terminal: &AtTerminal) -> Result<&'static str, FileError> {
+        if at_terminal.is_somebody_there() {
+            return Ok("desk: you are asked at this terminal about calls that need a person");
+        }
         let is_attended = ic_escalation::is_anybody_there(home)?;
         Ok(match (self, is_attended) {
             (_, true) => "desk: somebody is there; calls that need a person wait for them",
@@ -105,9 +124,23 @@ impl Wait {
     }
 }
 
+impl Seat {
+    /// Returns what knows whether somebody still sits here.
+    pub fn at_terminal(&self) -> AtTerminal {
+        AtTerminal(Arc::downgrade(&self.0))
+    }
+}
+
+impl AtTerminal {
+    /// Returns whether somebody sits there.
+    pub fn is_somebody_there(&self) -> bool {
+        0 < self.0.strong_count()
+    }
+}
+
 impl Attendance for People {
     fn is_anybody_there(&self) -> Result<bool, FileError> {
-        ic_escalation::is_anybody_there(&self.0)
+        Ok(self.at_terminal.is_somebody_there() || ic_escalation::is_anybody_there(&self.home)?)
     }
 }
 

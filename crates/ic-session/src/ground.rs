@@ -17,7 +17,7 @@ use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
 use ic_types::{Json, Object, SessionName};
 
-use crate::desk::{OpenDesk, Wait};
+use crate::desk::{AtTerminal, OpenDesk, Wait};
 use crate::directory::{Description, DirectoryError, SessionDirectory};
 
 /// What a session is opened with.
@@ -46,6 +46,8 @@ pub struct Opening<'a> {
     pub variables: Vec<(String, String)>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
+    /// Whoever is asked at the terminal of this session, if it has one.
+    pub at_terminal: AtTerminal,
     /// How long a question waits for its answer.
     pub timeout: Duration,
     /// Whoever is to know what happens.
@@ -127,7 +129,7 @@ impl Opening<'_> {
             session: directory.id.clone(),
             desk: desk.desk(),
             grants,
-            patience: self.wait.patience(home),
+            patience: self.wait.patience(home, self.at_terminal),
             timeout: self.timeout,
             grace: FORWARD_GRACE,
         };

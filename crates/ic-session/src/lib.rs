@@ -34,7 +34,7 @@ pub mod session;
 pub mod workbench;
 
 pub use built_in::{BuiltIn, Mind};
-pub use desk::{OpenDesk, Wait};
+pub use desk::{AtTerminal, OpenDesk, Seat, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
 pub use ground::{Ground, Held, OpenError, Opening};
 pub use journal::Journal;

@@ -2,7 +2,8 @@
 //!
 //! What the session then does is not known here.
 
-use std::path::Path;
+mod workspace;
+
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -11,17 +12,17 @@ use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_policy::SandboxKind;
-use ic_resolve::path::Last;
-use ic_resolve::{Kind, RealDisk};
 use ic_session::{
-    Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
+    AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
-use ic_types::{AbsolutePath, SessionName};
+use ic_types::SessionName;
 
 use crate::error::Failure;
 use crate::holding::Holding;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
+
+pub(crate) use workspace::{check_directory, workspace_at};
 
 /// What session is wanted.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) task: Option<&'a str>,
     /// Whether calls wait for a person who is not there.
     pub(crate) wait: Wait,
+    /// Whoever is asked at the terminal of this session, if it has one.
+    pub(crate) at_terminal: AtTerminal,
 }
 
 /// A session that is open, and what it was opened with.
@@ -136,13 +139,14 @@ impl SessionWanted<'_> {
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,
+            at_terminal: self.at_terminal.clone(),
             timeout: config.escalation_timeout,
         };
         let ground = opening.open()?;
         for line in hello {
             screen.notice(&line);
         }
-        screen.notice(self.wait.header(&home)?);
+        screen.notice(self.wait.header(&home, &self.at_terminal)?);
         Ok(Opened { ground, launcher, holding, config, has_key, sandbox })
     }
 
@@ -202,64 +206,6 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
         )
     }));
     lines
-}
-
-/// Returns the user's own directory to work in, if one is named.
-pub(crate) fn workspace_at(
-    path: Option<&Path>,
-    environment: &Environment,
-) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let path = environment.absolute(path)?;
-    check_directory("workspace", &path, environment)?;
-    Ok(Some((path, SandboxKind::Workspace)))
-}
-
-/// Refuses a directory in which no agent should be free.
-pub(crate) fn check_directory(
-    what: &str,
-    path: &AbsolutePath,
-    environment: &Environment,
-) -> Result<(), Failure> {
-    let follow = |path: &AbsolutePath| {
-        ic_resolve::path::follow(&RealDisk, path, Last::Follow).map_err(|fault| {
-            Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
-                .with_source(fault)
-        })
-    };
-    let refuse = |reason: &str| {
-        Err(Failure::usage(format!(
-            "`{}` cannot be the {what}: {reason}",
-            path.as_path().display()
-        ))
-        .with_hint("name a directory that holds what the agent is to work on, and nothing else"))
-    };
-    let found = follow(path)?;
-    match &found.entry {
-        Some(entry) if entry.kind == Kind::Directory => {}
-        Some(_) => return refuse("it is no directory"),
-        None => return refuse("it does not exist"),
-    }
-    let (user, ours) = (environment.home()?, environment.ironcurtain_home()?);
-    let (user, ours) = (follow(&user)?.path, follow(&ours)?.path);
-    let is_top = found.path.as_path().parent().is_none();
-    // Homes of others lie beside the user's own.
-    let is_home = user.is_within(&found.path)
-        || user.as_path().parent() == found.path.as_path().parent()
-            && user != found.path
-            && is_home_like(&user);
-    match () {
-        () if is_top => refuse("it is everything"),
-        () if is_home => refuse("it is a home directory, or holds one"),
-        () if ours.is_within(&found.path) => refuse("it holds the IronCurtain home"),
-        () if found.path.is_within(&ours) => refuse("it lies in the IronCurtain home"),
-        () => Ok(()),
-    }
-}
-
-/// Returns whether directories beside `home` are homes too.
-fn is_home_like(home: &ic_types::CanonicalPath) -> bool {
-    home.as_path().parent() == Some(Path::new("/home"))
 }
 
 fn workspace(wanted: &Wanted) -> Option<String> {

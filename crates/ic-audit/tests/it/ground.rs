@@ -82,10 +82,9 @@ pub(crate) fn closed_log(n_calls: usize) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-fn resolved(at: usize) -> ResolvedCall {
-    let arguments = format!(
-        r#"{{"path":"f{at}","note":"line\nbreak","n":{at},"hash":"{at}","seq":[{{"seq":1}}]}}"#
-    );
+fn resolved(at: usize, note: &str) -> ResolvedCall {
+    let arguments =
+        format!(r#"{{"path":"f{at}","note":"{note}","n":{at},"hash":"{at}","seq":[{{"seq":1}}]}}"#);
     let Ok(Json::Object(arguments)) = Json::parse(arguments.as_bytes(), JsonLimits::CALL) else {
         panic!()
     };
@@ -102,7 +101,7 @@ fn resolved(at: usize) -> ResolvedCall {
     })
 }
 
-fn verdict(then: &str, at: usize) -> Verdict {
+fn verdict(then: &str, at: usize, note: &str) -> Verdict {
     let rules = format!(
         r#"{{"rules":[{{"name":"the-rule","if":{{}},"then":"{then}","reason":"the reason"}}]}}"#
     );
@@ -118,18 +117,30 @@ fn verdict(then: &str, at: usize) -> Verdict {
         home_executes: Vec::new(),
         servers: HashMap::new(),
     };
-    evaluate(&policy, &bounds, resolved(at))
+    evaluate(&policy, &bounds, resolved(at, note))
 }
 
+/// Two lines, as JSON writes them.
+const NOTE: &str = r"line\nbreak";
+
 pub(crate) fn permit(at: usize) -> Permit {
-    match verdict("allow", at) {
+    match verdict("allow", at, NOTE) {
         Verdict::Allow(permit) => permit,
         other => panic!("{other:?}"),
     }
 }
 
 pub(crate) fn denial(at: usize) -> Denial {
-    match verdict("deny", at) {
+    noted_denial(at, NOTE)
+}
+
+/// Makes a denial of a call that says much.
+pub(crate) fn long_denial(n_bytes: usize) -> Denial {
+    noted_denial(0, &"n".repeat(n_bytes))
+}
+
+fn noted_denial(at: usize, note: &str) -> Denial {
+    match verdict("deny", at, note) {
         Verdict::Deny(denial) => denial,
         other => panic!("{other:?}"),
     }

@@ -1,7 +1,9 @@
 //! What stands in the log: the fields, their canonical form, and a chain that others can recompute.
 
 use ic_audit::read::{Filter, Records};
-use ic_audit::{AuditError, AuditLog, Condition, Entry, Kind, LogOptions, Redactor, SyncMode};
+use ic_audit::{
+    AuditError, AuditLog, Condition, Entry, Keep, Kind, LogOptions, Redactor, SyncMode,
+};
 use ic_types::{Json, JsonLimits};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
@@ -175,6 +177,42 @@ fn secrets_do_not_reach_the_log_and_mark_the_record() {
     let lines = lines(directory.path());
     assert_eq!(record(&lines[1]).get("replayable"), Some(&Json::Bool(false)));
     assert_eq!(record(&lines[2]).get("replayable"), Some(&Json::Bool(true)));
+    assert_eq!(condition(directory.path()), Condition::Intact);
+}
+
+/// Whoever is refused must not fill the disk; what is forwarded is kept whole.
+#[test]
+fn of_calls_that_go_nowhere_little_is_kept() {
+    let directory = tempdir();
+    let log = open(directory.path());
+    let secret = ["sk-ant-", "api03-", &"Ab3".repeat(28)].concat();
+    // The secret lies where the text is cut.
+    let long = format!("{} {secret} {}", "x".repeat(1000), "y".repeat(1 << 20));
+    let entry = |keep: Keep, resolved: Option<&str>| {
+        let mut arguments = ic_types::Object::new();
+        arguments.insert("path", long.as_str());
+        let resolved = resolved.map(|text| Json::Array(vec![Json::from(text)]));
+        let arguments = Some(Json::Object(arguments));
+        Entry { arguments, resolved, keep, ..Entry::new(Kind::Intent) }
+    };
+    log.note(entry(Keep::Brief, None)).unwrap();
+    log.note(entry(Keep::Brief, Some("/s/f"))).unwrap();
+    log.note(entry(Keep::Brief, Some(&"z".repeat(1 << 20)))).unwrap();
+    log.note(entry(Keep::All, Some("/s/f"))).unwrap();
+    log.record_denial(&crate::ground::long_denial(1 << 20), "r").unwrap();
+    log.close().unwrap();
+    let lines = lines(directory.path());
+    for at in [1, 2, 3, 5] {
+        let record = record(&lines[at]);
+        assert!(lines[at].len() < 8 << 10, "{at}: {}", lines[at].len());
+        assert_eq!(record.get("replayable"), Some(&Json::Bool(false)), "{at}");
+        assert!(lines[at].contains(r#""shortened":{"beginning":""#), "{at}");
+    }
+    assert!((1 << 20) < lines[4].len());
+    assert_eq!(record(&lines[4]).get("replayable"), Some(&Json::Bool(true)));
+    for line in &lines {
+        assert!(!line.contains("sk-ant"), "half a secret");
+    }
     assert_eq!(condition(directory.path()), Condition::Intact);
 }
 

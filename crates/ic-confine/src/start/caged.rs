@@ -3,7 +3,7 @@
 //! It looks at the program's file, and at what the rung can and cannot do; it makes nothing.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{ChildSpec, OURSELVES, StartError};
 use crate::cage::{Access, CageSpec, Link, Network, Seen};
@@ -58,17 +58,10 @@ impl Caged {
     }
 }
 
-/// Refuses to show what would be a door: everything, the kernel, devices, other people's sockets.
+/// Refuses to show what would be a door.
 fn check_seen(cage: &CageSpec) -> Result<(), StartError> {
     for Seen { path, .. } in &cage.seen {
-        let is_plain =
-            path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-        let is_door = path.parent().is_none()
-            || ["/proc", "/sys", "/dev", "/run/user"].iter().any(|door| path.starts_with(door))
-            || ["/run", "/var", "/var/run", "/etc", "/home"]
-                .iter()
-                .any(|door| path == Path::new(door));
-        if is_door || !is_plain || !path.is_absolute() {
+        if !CageSpec::can_show(path) {
             return Err(StartError::Seen { path: path.clone() });
         }
     }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use ic_home::Environment;
 use ic_sandbox::{Ended, Run, Script};
-use ic_session::{SessionKind, Wait, Workbench};
+use ic_session::{AtTerminal, SessionKind, Wait, Workbench};
 use tokio_util::sync::CancellationToken;
 
-use super::start::{open, runtime, seat, session_name};
+use super::start::{open, runtime, session_name};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
@@ -73,6 +73,7 @@ pub(crate) fn run(
         agent: AGENT,
         task: Some(&task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
+        at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
     let runtime = runtime()?;
@@ -84,13 +85,13 @@ pub(crate) fn run(
 
 async fn execute(
     script: &Script,
-    session: SessionWanted<'_>,
+    mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?.end_at_the_second()?;
     let terminal = Tty::find();
-    let seat = seat(terminal.is_some(), environment)?;
+    session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let (news, opened) = open(session, environment, screen).await?;
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
@@ -104,7 +105,6 @@ async fn execute(
         let watched = onlooker.watch(running, &mut signals, &cancel).await;
         onlooker.deaf().map_or(Ok(watched), Err)
     };
-    drop(seat);
     let closed = workbench.close().await;
     let exit = report(watched?, workbench.news.tally().unanswered, screen);
     closed?;

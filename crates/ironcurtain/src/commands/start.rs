@@ -7,18 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_agent::{Limits, TurnError};
-use ic_escalation::Presence;
-use ic_home::{Environment, Home};
+use ic_home::Environment;
 use ic_model::{OfflineModel, Prices};
 use ic_session::{
-    BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError, SessionKind, Wait,
-    Workbench,
+    AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
+    SessionKind, Wait, Workbench,
 };
 use ic_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Exit;
-use crate::commands::approvals::unusable;
 use crate::error::Failure;
 use crate::judge::Wanted;
 use crate::opening::{Opened, SessionWanted, workspace_at};
@@ -87,6 +85,7 @@ pub(crate) fn run(
         agent: AGENT,
         task: Some(&args.task),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
+        at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
     let runtime = runtime()?;
@@ -98,13 +97,13 @@ pub(crate) fn run(
 
 async fn task(
     task: &str,
-    session: SessionWanted<'_>,
+    mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::listen()?.end_at_the_second()?;
     let terminal = Tty::find();
-    let seat = seat(terminal.is_some(), environment)?;
+    session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let (news, opened) = open(session, environment, screen).await?;
     say_model(&opened, screen);
     let limits = Limits::from(&opened.config.budget);
@@ -121,7 +120,6 @@ async fn task(
         let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
         onlooker.watch(sending, &mut signals, &cancel).await
     };
-    drop(seat);
     let closed = session.close().await;
     let tally = session.news().tally();
     let exit = report(ended, tally.unanswered, screen);
@@ -147,19 +145,6 @@ pub(super) async fn open(
         Some(news) => Ok((news, opened)),
         None => Err(Failure::environment("the session was opened without anybody to hear of it")),
     }
-}
-
-/// Counts whoever sits at the terminal as present.
-pub(super) fn seat(
-    is_attended: bool,
-    environment: &Environment,
-) -> Result<Option<Presence>, Failure> {
-    if !is_attended {
-        return Ok(None);
-    }
-    let home = Home::new(environment.ironcurtain_home()?);
-    home.prepare()?;
-    Presence::take(&home).map(Some).map_err(|error| unusable(&error))
 }
 
 /// Makes the runtime that a session lives in.

@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, OwnedFd};
 
+use ic_session::{AtTerminal, Seat};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::getsid;
 use rustix::termios::{QueueSelector, tcflush, tcgetsid};
@@ -23,6 +24,8 @@ pub(crate) struct Tty {
     terminal: AsyncFd<OwnedFd>,
     /// Whether what comes next is the rest of a line that was too long.
     is_within_line: bool,
+    /// Whoever sits here is gone with the terminal.
+    seat: Seat,
 }
 
 /// What was typed.
@@ -52,7 +55,12 @@ impl Tty {
                       owned; what replaces this is unsafe"
         )]
         let terminal = AsyncFd::with_interest(terminal, Interest::READABLE);
-        Some(Self { terminal: terminal.ok()?, is_within_line: false })
+        Some(Self { terminal: terminal.ok()?, is_within_line: false, seat: Seat::default() })
+    }
+
+    /// Returns what knows whether somebody still sits here.
+    pub(crate) fn at_terminal(&self) -> AtTerminal {
+        self.seat.at_terminal()
     }
 
     /// Throws away what was typed and not read yet.

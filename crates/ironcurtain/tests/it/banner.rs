@@ -220,14 +220,36 @@ fn an_interruption_at_the_banner_cancels_the_task() {
 }
 
 #[test]
-fn without_input_others_can_still_answer() {
+fn without_input_others_can_still_answer_and_nobody_is_waited_for_any_more() {
     let rig = rig();
-    let mut terminal = writing(&rig, &["a.txt"]);
+    let mut terminal = writing(&rig, &["a.txt", "b.txt"]);
     terminal.expect(KEYS).type_in("\x04");
     terminal.expect("Nothing can be typed any more; others can still answer.\n");
     let pending = rig.pending().remove(0);
     pending.answer(&Reply::Approve(None), DecidedBy::Cli, SystemClock.now()).unwrap();
     terminal.expect("✓ approved filesystem.write_file");
+    terminal.expect("✗ refused  filesystem.write_file");
+    check_end(&rig, terminal, 3);
+    assert!(read(&rig, "a.txt").is_some());
+    assert_eq!(read(&rig, "b.txt"), None);
+}
+
+/// Whoever sits at one terminal sees the questions of that session, and of no other.
+#[test]
+fn somebody_at_one_terminal_makes_no_other_session_wait() {
+    let rig = rig();
+    let path = document(&rig, "b.txt");
+    rig.place.write("script.ts", format!("filesystem.write_file({{path: {path:?}, content: ''}})"));
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect("desk: you are asked at this terminal").expect(KEYS);
+    let task = format!("write \"text\" to \"{path}\"");
+    for (words, code) in [(["start", &task], 3), (["run", "script.ts"], 1)] {
+        let output = rig.run(&words);
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(output.stderr.contains("desk: nobody is there"), "{output:?}");
+    }
+    assert_eq!(read(&rig, "b.txt"), None);
+    terminal.type_in("y\n").expect("Escalation approved.\n");
     check_end(&rig, terminal, 0);
     assert!(read(&rig, "a.txt").is_some());
 }

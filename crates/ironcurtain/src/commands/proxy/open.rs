@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Open};
 use ic_home::Environment;
-use ic_session::{OpenDesk, SessionKind, Wait};
+use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
 use ic_types::SessionName;
 
 use super::witness::StderrWitness;
@@ -39,6 +39,8 @@ impl Open for Opener<'_> {
             agent: client.name.as_deref().unwrap_or("mcp-client"),
             task: None,
             wait: self.wait,
+            // Its terminal, if there is one, belongs to the client.
+            at_terminal: AtTerminal::default(),
         };
         let witness =
             |directory: &ic_session::SessionDirectory| -> Result<Arc<dyn ic_broker::Witness>, _> {

@@ -29,6 +29,44 @@ fn a_call_is_recorded_before_the_backend_has_it() {
     proxy.finish();
 }
 
+/// Whoever is refused does not fill the disk; what is forwarded is recorded whole.
+#[test]
+fn large_arguments_of_refused_calls_do_not_fill_the_log() {
+    let rig = rig();
+    let mut proxy = rig.start();
+    let long = "x".repeat(4 << 20);
+    for tool in ["rec__forbidden", "rec__ask", "rec__nothing", "rec__add", "rec__read"] {
+        for n in 0..3 {
+            proxy.call(tool, &json!({"path": long, "n": n}));
+        }
+    }
+    let n_bytes = std::fs::metadata(audit_log(&rig.place)).unwrap().len();
+    assert!(n_bytes < 1 << 20, "{n_bytes} bytes");
+    let forwarded = "y".repeat(100 << 10);
+    proxy.call("rec__echo", &json!({"value": forwarded}));
+    proxy.finish();
+    let records = rig.records();
+    let refused = records.iter().filter(|it| it["kind"] == "intent" && it["verdict"] != "allow");
+    let refused: Vec<&Value> = refused.collect();
+    assert_eq!(refused.len(), 15);
+    for record in refused {
+        assert!(record.to_string().len() < 80 << 10);
+        assert_eq!(record["replayable"], false, "{record}");
+        let arguments = match record["tool"].is_string() {
+            true => &record["arguments"],
+            false => &record["arguments"]["arguments"],
+        };
+        let path = &arguments["path"]["shortened"];
+        assert_eq!((&path["bytes"], &path["beginning"]), (&json!(4 << 20), &json!(long[..1024])));
+        assert_eq!(path["sha256"].as_str().unwrap().len(), 64);
+        assert!(arguments["n"].is_number());
+    }
+    let is_allowed = |it: &&Value| it["kind"] == "intent" && it["verdict"] == "allow";
+    let allowed = records.iter().find(is_allowed).unwrap();
+    assert_eq!(allowed["arguments"]["value"], forwarded);
+    assert_eq!(allowed["replayable"], true);
+}
+
 #[test]
 fn every_call_has_one_intent_and_every_allowed_one_has_its_outcome_after_it() {
     let rig = rig().hostile("bad", &["plain"]).hostile("gone", &["exit"]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ic_escalation::{Pending, Receipt, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::{DecidedBy, Decision};
-use ic_session::{BuiltIn, ResolveError, Session as _, Wait};
+use ic_session::{BuiltIn, ResolveError, Seat, Session as _, Wait};
 
 use super::model::{Scripted, run};
 use super::world::{Ears, Options, USUAL, World, never};
@@ -138,6 +138,33 @@ async fn where_nobody_is_nobody_is_asked() {
     assert_eq!(session.news().tally().unanswered, 1);
     assert!(!world.document("a.txt").exists());
     session.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_sits_at_the_terminal_of_a_session_is_asked_by_that_session_only() {
+    let world = World::new().await;
+    let options = Options { wait: Wait::WhileAttended, ..USUAL };
+    let seat = Seat::default();
+    let model = Scripted::new([run(&world.writes("a.txt", "a")), run(&world.writes("b.txt", "b"))]);
+    let (session, mut ears) = world.open_at(&model, options, &seat.at_terminal()).await;
+    let elsewhere = Scripted::new([run(&world.writes("c.txt", "c"))]);
+    let (other, mut others_ears) = world.open(&elsewhere, options).await;
+    asked(&session, &mut ears, async |pending, _| {
+        // Nobody sees what the other session would ask, so it does not wait.
+        other.send_message("write", never()).await.unwrap();
+        // Whoever has left is asked nothing more, and can answer elsewhere.
+        drop(seat);
+        session.resolve_escalation(&pending, &APPROVE).unwrap();
+    })
+    .await;
+    assert!(!others_ears.rest().iter().any(|it| it.starts_with("escalation")));
+    assert!(!ears.rest().contains(&"escalation_raised".to_owned()));
+    let unanswered = |session: &BuiltIn| session.news().tally().unanswered;
+    assert_eq!((unanswered(&session), unanswered(&other)), (1, 1));
+    let is_there = ["a.txt", "b.txt", "c.txt"].map(|name| world.document(name).exists());
+    assert_eq!(is_there, [true, false, false]);
+    session.close().await.unwrap();
+    other.close().await.unwrap();
 }
 
 /// Lets `time` pass for everything in this process that waits.

@@ -15,8 +15,8 @@ use ic_model::Prices;
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_session::{
-    BuiltIn, CallFate, Description, Event, Ground, Held, Journal, Mind, News, OpenError, Opening,
-    Session as _, SessionDirectory, SessionKind, Wait, Workbench,
+    AtTerminal, BuiltIn, CallFate, Description, Event, Ground, Held, Journal, Mind, News,
+    OpenError, Opening, Session as _, SessionDirectory, SessionKind, Wait, Workbench,
 };
 use ic_testkit::Place;
 use ic_types::AbsolutePath;
@@ -67,6 +67,15 @@ impl World {
 
     /// Opens what a session stands on.
     pub(super) fn ground(&self, options: Options) -> Result<(Ground, Arc<News>), OpenError> {
+        self.ground_at(options, &AtTerminal::default())
+    }
+
+    /// Opens what a session stands on, with somebody at its terminal.
+    pub(super) fn ground_at(
+        &self,
+        options: Options,
+        at_terminal: &AtTerminal,
+    ) -> Result<(Ground, Arc<News>), OpenError> {
         let directory = SessionDirectory::create(&self.home, None, "test")?;
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let opening = Opening {
@@ -87,6 +96,7 @@ impl World {
             launcher: self.launcher.clone(),
             variables: Vec::new(),
             wait: options.wait,
+            at_terminal: at_terminal.clone(),
             timeout: options.timeout,
             witness: Arc::clone(&news) as Arc<dyn ic_broker::Witness>,
         };
@@ -95,7 +105,17 @@ impl World {
 
     /// Opens a session in which `model` thinks, and listens to it from the beginning.
     pub(super) async fn open(&self, model: &Arc<Scripted>, options: Options) -> (BuiltIn, Ears) {
-        let (ground, news) = self.ground(options).unwrap();
+        self.open_at(model, options, &AtTerminal::default()).await
+    }
+
+    /// Opens a session with somebody at its terminal.
+    pub(super) async fn open_at(
+        &self,
+        model: &Arc<Scripted>,
+        options: Options,
+        at_terminal: &AtTerminal,
+    ) -> (BuiltIn, Ears) {
+        let (ground, news) = self.ground_at(options, at_terminal).unwrap();
         let ears = Ears(news.subscribe());
         let sandbox = ground.directory.sandbox().to_str().unwrap().to_owned();
         let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);

@@ -42,6 +42,11 @@ fn a_workspace_in_which_no_agent_should_be_free_is_refused() {
     desk.place.link("to-ours", "home/.ironcurtain");
     for (workspace, said) in [
         ("/", "it is everything"),
+        ("/root", "it is a home directory, or holds one"),
+        ("/home", "it is a home directory, or holds one"),
+        ("/etc", "it is the system's own, and no cage can show it"),
+        ("/proc", "it is the system's own, and no cage can show it"),
+        ("/dev", "it is the system's own, and no cage can show it"),
         ("missing", "it does not exist"),
         ("to-nothing", "it does not exist"),
         ("file.txt", "it is no directory"),
@@ -54,6 +59,17 @@ fn a_workspace_in_which_no_agent_should_be_free_is_refused() {
         ("home/.ironcurtain/sessions", "it lies in the IronCurtain home"),
     ] {
         check_refused(&desk, &["--workspace", workspace, "list the files"], 2, said);
+    }
+    // Whatever is started there.
+    desk.place.write("script.ts", "1");
+    for words in [
+        &["run", "script.ts", "--workspace", "/etc"][..],
+        &["proxy", "--workspace", "/etc"],
+        &["proxy", "--sandbox", "/etc"],
+    ] {
+        let output = desk.place.run(words);
+        assert_eq!(output.code, 2, "{words:?}: {output:?}");
+        assert!(output.stderr.contains("no cage can show it"), "{words:?}: {output:?}");
     }
     // Another home of ours, which the workspace would hold.
     let place = crate::place().with_variable("IRONCURTAIN_HOME", "outer/inner");
