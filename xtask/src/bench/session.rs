@@ -18,8 +18,8 @@ use ic_model::{OfflineModel, Prices};
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_session::{
-    BuiltIn, Description, Held, Journal, Mind, News, Opening, Session as _, SessionDirectory,
-    SessionKind, Wait, Workbench,
+    AtTerminal, BuiltIn, Description, Held, Journal, Mind, News, Opening, Session as _,
+    SessionDirectory, SessionKind, Wait, Workbench,
 };
 use ic_types::AbsolutePath;
 use tokio_util::sync::CancellationToken;
@@ -128,6 +128,7 @@ impl World {
             launcher: self.launcher.clone(),
             variables: Vec::new(),
             wait: Wait::WhileAttended,
+            at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),
             witness: Arc::clone(&news) as _,
         };
