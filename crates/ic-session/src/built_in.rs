@@ -85,7 +85,7 @@ impl BuiltIn {
         let parts = Parts {
             model: mind.model,
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
-            clock: Arc::new(SystemClock),
+            clock: workbench.clock(),
             system: system_prompt(&mind.sandbox),
             limits: mind.limits,
             prices: mind.prices,

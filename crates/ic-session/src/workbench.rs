@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ic_agent::TurnClock;
 use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
@@ -81,6 +82,11 @@ impl Workbench {
     /// Returns what scripts print from now on, as it comes: text of a stranger.
     pub fn prints(&self) -> mpsc::UnboundedReceiver<String> {
         self.calls.prints()
+    }
+
+    /// Returns the clock that stands still while a person is asked.
+    pub(crate) fn clock(&self) -> TurnClock {
+        self.calls.clock()
     }
 
     /// Returns the reasons of the calls that were denied since this was asked last.
