@@ -66,6 +66,8 @@ impl Workbench {
             hold: hold(confinement, directory.worker()),
             limits: Limits::DEFAULT,
         });
+        // Ready while the model thinks, or the servers start.
+        sandbox.prepare();
         let calls = BrokerCalls::new(broker, Arc::clone(&news));
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
@@ -74,9 +76,19 @@ impl Workbench {
         Self { directory, news, questions, sandbox, calls, end, stop }
     }
 
-    /// Runs a script.
+    /// Runs a script after which no other comes.
     pub async fn run(&self, script: &Script, cancel: &CancellationToken) -> Run {
+        self.sandbox.run_last(script, &self.calls, cancel).await
+    }
+
+    /// Runs a script of an agent, who may have another one soon.
+    pub(crate) async fn run_one_of_many(&self, script: &Script, cancel: &CancellationToken) -> Run {
         self.sandbox.run(script, &self.calls, cancel).await
+    }
+
+    /// Returns the number of the process that guards the worker for the next script, once there is one.
+    pub fn spare(&self) -> Option<u32> {
+        self.sandbox.spare()
     }
 
     /// Returns what scripts print from now on, as it comes: text of a stranger.
@@ -115,9 +127,7 @@ impl Workbench {
             Err(_) => Ok(()),
         })
     }
-}
 
-impl Workbench {
     /// Returns what is to be done at last, once no code runs any more.
     fn last(
         &self,

@@ -95,13 +95,18 @@ impl World {
 
     /// Opens a session in which `model` thinks, and listens to it from the beginning.
     pub(super) async fn open(&self, model: &Arc<Scripted>, options: Options) -> (BuiltIn, Ears) {
-        let (ground, news) = self.ground(options).unwrap();
-        let ears = Ears(news.subscribe());
-        let sandbox = ground.directory.sandbox().to_str().unwrap().to_owned();
-        let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);
+        let workbench = self.workbench(options);
+        let ears = Ears(workbench.news.subscribe());
+        let sandbox = workbench.directory.sandbox().to_str().unwrap().to_owned();
         let Options { limits, prices, .. } = options;
         let mind = Mind { model: Arc::clone(model) as _, prices, limits, sandbox };
         (BuiltIn::open(workbench, mind).await.unwrap(), ears)
+    }
+
+    /// Opens what runs code, without anybody who thinks.
+    pub(super) fn workbench(&self, options: Options) -> Workbench {
+        let (ground, news) = self.ground(options).unwrap();
+        Workbench::new(ground, news, self.launcher.clone(), self.confinement)
     }
 
     fn judge(&self, directory: &SessionDirectory) -> Judge {
