@@ -4,7 +4,7 @@
 //! is none.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ic_agent::TurnClock;
 use ic_audit::AuditError;
@@ -13,7 +13,7 @@ use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
 use ic_home::SystemClock;
 use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
-use ic_types::{Json, JsonLimits, Object, ToolCall};
+use ic_types::{Json, JsonLimits, Object, ToolCall, locked};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -174,10 +174,6 @@ impl Calls for BrokerCalls {
             ear.send(text.to_owned()).ok();
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Puts tools together by server.
