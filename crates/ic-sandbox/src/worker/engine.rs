@@ -262,8 +262,7 @@ impl<'js> InContext<'js> {
     /// below one and a half times what it found: more than all there is. After a script that used
     /// little it looks again long before that.
     fn had_no_memory(&self) -> bool {
-        // Exact in a number of the language, as far as a process can have it.
-        let half = (self.heap_bytes / 2) as f64;
+        let half = u32::try_from(self.heap_bytes / 2).unwrap_or(u32::MAX);
         let is_collected = self.is_collected_at.call::<_, bool>((half,));
         self.forget();
         !is_collected.unwrap_or(false)
