@@ -5,12 +5,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ic_home::Clock;
 use ic_model::{Model, ModelError, Prices, StopReason, ToolSpec, Usage};
 use ic_schema::{Schema, SchemaFault};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Budget, Limits, Snapshot, Spent};
+use crate::clock::TurnClock;
 use crate::diagnostic::{Observer, SavePoint};
 use crate::history::History;
 use crate::toolbox::Toolbox;
@@ -34,8 +34,8 @@ pub struct Parts {
     pub model: Arc<dyn Model>,
     /// Who acts.
     pub toolbox: Arc<dyn Toolbox>,
-    /// Who tells the time.
-    pub clock: Arc<dyn Clock>,
+    /// Who tells the time; held by whoever asks a person.
+    pub clock: TurnClock,
     /// What the model is told before anything else.
     pub system: String,
     /// What one turn may use.
@@ -104,7 +104,7 @@ pub struct UnfitTool {
 #[derive(Clone)]
 pub struct Meter {
     budget: Arc<Mutex<Budget>>,
-    clock: Arc<dyn Clock>,
+    clock: TurnClock,
 }
 
 impl Agent {
@@ -113,7 +113,7 @@ impl Agent {
         let specs = parts.toolbox.tools();
         let schemas = specs.iter().map(compile).collect::<Result<_, _>>()?;
         let budget = Budget::start(parts.limits, parts.prices, parts.clock.now());
-        let meter = Meter { budget: Arc::new(Mutex::new(budget)), clock: Arc::clone(&parts.clock) };
+        let meter = Meter { budget: Arc::new(Mutex::new(budget)), clock: parts.clock.clone() };
         Ok(Self { parts, tools: Tools { specs, schemas }, history, meter })
     }
 

@@ -109,7 +109,7 @@ impl<'a> Turn<'a> {
                 self.observer.diagnostic(Diagnostic::AgentText { preview: preview(&said.text) });
             }
             if said.uses.is_empty() {
-                self.finish_step(usage);
+                self.finish_step(usage, None);
                 match self.take_answer(said, stop) {
                     Some(ended) => return ended,
                     None => continue,
@@ -119,7 +119,7 @@ impl<'a> Turn<'a> {
             let told = used.results.into_iter().chain(used.notes).collect();
             self.agent.history.step(said.blocks, told);
             self.observer.save_point(SavePoint::ToolStep, self.agent.history.messages());
-            self.finish_step(usage);
+            self.finish_step(usage, used.cut.as_ref());
             if let Some(cut) = used.cut {
                 return Err(cut);
             }
@@ -264,10 +264,14 @@ impl<'a> Turn<'a> {
         self.observer.diagnostic(Diagnostic::LoopDetection { tool, repeats, is_stopped });
     }
 
-    fn finish_step(&self, usage: Usage) {
+    fn finish_step(&self, usage: Usage, cut: Option<&TurnError>) {
         let step = self.agent.meter.with(|budget| budget.n_steps());
         let Usage { prompt, completion, cached: _, cache_written: _ } = usage;
         self.observer.diagnostic(Diagnostic::StepFinish { step, prompt, completion });
+        if let Some(TurnError::BudgetExhausted(_)) = cut {
+            // That has been told, and is more than a warning.
+            return;
+        }
         let now = self.agent.parts.clock.now();
         for spent in self.agent.meter.with(|budget| budget.warnings(now)) {
             self.observer.diagnostic(Diagnostic::BudgetWarning { spent });
@@ -299,9 +303,11 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Waits until the time of the turn is over; it sleeps no more often than the clock disagrees.
+    /// Waits until the time of the turn is over; it sleeps no more often than the clock disagrees or
+    /// a person was asked.
     async fn time_is_over(&self) -> Spent {
         loop {
+            self.agent.parts.clock.goes_on().await;
             let now = self.agent.parts.clock.now();
             match self.agent.meter.with(|budget| budget.time_left(now)) {
                 None => pending::<()>().await,

@@ -48,11 +48,4 @@ pub use broker::{
 pub use judge::Judge;
 pub use server::{HandshakeError, Introduction};
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use ic_types::chain;
-
-/// Locks `mutex`; what it guards is whole even if somebody panicked while holding it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use ic_types::{chain, locked};

@@ -5,10 +5,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_types::{Host, ServerName};
+use ic_types::{Host, ServerName, locked};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::select;
@@ -216,9 +216,4 @@ impl Cage {
         let server = self.server.clone();
         self.ledger.refused(&Refused { server, door, host, port, why, times });
     }
-}
-
-/// Locks `mutex`; what it guards is whole even if somebody panicked while holding it.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use ic_types::Host;
+use ic_types::{Host, locked};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-use crate::cage::{Cage, locked};
+use crate::cage::Cage;
 use crate::ledger::Door;
 use crate::limits;
 use crate::question::{self, Answer, Packet};

@@ -5,14 +5,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use ic_types::Host;
+use ic_types::{Host, locked};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::allowed::meant;
 use crate::answer::CONNECTED;
-use crate::cage::{Cage, locked};
+use crate::cage::Cage;
 use crate::gate::{Gate, Manner};
 use crate::head::{self, HEAD_MAX, Read};
 use crate::ledger::Door;

@@ -5,9 +5,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use ic_types::locked;
 use tokio::time::{Instant, sleep_until};
-
-use crate::cage::locked;
 
 /// How many connections may be opened at once before they are spread out.
 const BURST: u32 = 256;

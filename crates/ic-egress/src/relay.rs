@@ -7,13 +7,13 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ic_types::locked;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::select;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::body::Body;
-use crate::cage::locked;
 use crate::gate::{Gate, HELD_MAX, Manner, Passed, Turned};
 use crate::limits;
 use crate::refusal::Refusal;

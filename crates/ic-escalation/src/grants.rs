@@ -5,11 +5,13 @@
 //! somebody else grants nothing. It is read again at each use, so a grant that is revoked is gone.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use ic_home::{FileError, Lock, file};
 use ic_policy::{Answer, DecidedBy, Decision, Escalation, Ticket};
-use ic_types::{Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp, ToolName};
+use ic_types::{
+    Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp, ToolName, locked,
+};
 
 use crate::document::{DocumentFault, Fields};
 use crate::grant::{Grant, GrantId};
@@ -30,6 +32,7 @@ const VERSION: u64 = 1;
 pub struct Grants {
     file: GrantsFile,
     session: SessionId,
+    /// Whole at every moment: each change is one step.
     in_force: Mutex<Vec<Grant>>,
 }
 
@@ -276,9 +279,4 @@ fn parse_record(json: Json) -> Result<GrantRecord, DocumentFault> {
     fields.parsed::<ic_types::Digest>("policyHash", "a digest")?;
     fields.finish()?;
     Ok(record)
-}
-
-/// A thread that panicked has left the grants whole: each change is one step.
-fn locked(grants: &Mutex<Vec<Grant>>) -> MutexGuard<'_, Vec<Grant>> {
-    grants.lock().unwrap_or_else(PoisonError::into_inner)
 }

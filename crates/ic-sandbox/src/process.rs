@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use ic_confine::{CageSpec, Child, ChildHandle, ChildSpec, Hold, Launcher, Network};
-use ic_types::visible;
+use ic_types::{chain, visible};
 use tokio::io::{AsyncBufRead as _, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
@@ -188,16 +188,4 @@ async fn drain(mut stderr: ChildStderr) -> Vec<u8> {
         kept.extend(bytes.iter().take(n_bytes.min(room)));
     }
     kept
-}
-
-/// Joins an error and its causes by colons.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -1,7 +1,8 @@
 //! The sandbox: a worker for each run, and one more that is ready.
 //!
 //! ```text
-//! run ─▶ take the spare (or start one) ─▶ run ─▶ kill ─▶ start the next spare behind the caller's back
+//! run ─▶ take the spare (or start one) ─▶ run ─▶ kill ─▶ start the next spare behind the caller's back,
+//!                                                        unless no run will come
 //! ```
 //!
 //! It does not know what is said to a worker; that is `run`.
@@ -10,6 +11,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ic_confine::{Hold, Launcher};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,6 +49,8 @@ struct Inner {
     start: Start,
     limits: Limits,
     spare: Mutex<Spare>,
+    /// Told when the spare that was coming has come, or will not.
+    came: Notify,
     /// Every process and every run; nothing is left when these are over.
     tasks: TaskTracker,
     closed: CancellationToken,
@@ -69,6 +73,7 @@ impl Sandbox {
                 start: Start::new(launcher, arguments, hold, &limits),
                 limits,
                 spare: Mutex::new(Spare::None),
+                came: Notify::new(),
                 tasks: TaskTracker::new(),
                 closed: CancellationToken::new(),
             }),
@@ -94,6 +99,17 @@ impl Sandbox {
         let run = self.inner.run(script, calls, cancel).await;
         self.inner.replace();
         run
+    }
+
+    /// Runs `script` like [`run`](Self::run), and starts no spare for a run that will not come.
+    pub async fn run_last(
+        &self,
+        script: &Script,
+        calls: &dyn Calls,
+        cancel: &CancellationToken,
+    ) -> Run {
+        let _counted = self.inner.tasks.token();
+        self.inner.run(script, calls, cancel).await
     }
 
     /// Ends all runs and all workers, and returns when nothing of them is left. May be called again.
@@ -136,7 +152,13 @@ impl Inner {
             closed: &self.closed,
             limits: &self.limits,
         };
-        if let Some(mut spare) = self.take()
+        let spare = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Run::none(Ended::Cancelled),
+            () = self.closed.cancelled() => return Run::none(Ended::Cancelled),
+            spare = self.take_soon() => spare,
+        };
+        if let Some(mut spare) = spare
             && spare.is_waiting().await
             && let Outcome::Over(run) = run::run(&mut spare, &given).await
         {
@@ -161,6 +183,16 @@ impl Inner {
 
     fn lock(&self) -> MutexGuard<'_, Spare> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the spare, if there is one; one that is coming is there sooner than one that is not.
+    async fn take_soon(&self) -> Option<Box<Worker>> {
+        let came = self.came.notified();
+        let is_coming = matches!(*self.lock(), Spare::Coming);
+        if is_coming {
+            came.await;
+        }
+        self.take()
     }
 
     /// Takes the spare, if it is ready.
@@ -198,6 +230,8 @@ impl Inner {
                 Some(worker) if !inner.closed.is_cancelled() => Spare::Ready(Box::new(worker)),
                 Some(_) | None => Spare::None,
             };
+            drop(spare);
+            inner.came.notify_waiters();
         });
     }
 }

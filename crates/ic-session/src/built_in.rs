@@ -9,7 +9,7 @@
 //! A turn runs in a task of its own, so that it comes to a clean end even if nobody waits for it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ic_agent::{
     Agent, Answer, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
@@ -18,7 +18,7 @@ use ic_agent::{
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
 use ic_model::{Message, Model, Prices};
-use ic_types::Timestamp;
+use ic_types::{Timestamp, locked};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -85,7 +85,7 @@ impl BuiltIn {
         let parts = Parts {
             model: mind.model,
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
-            clock: Arc::new(SystemClock),
+            clock: workbench.clock(),
             system: system_prompt(&mind.sandbox),
             limits: mind.limits,
             prices: mind.prices,
@@ -217,10 +217,7 @@ impl Session for BuiltIn {
             self.tasks.wait().await;
             // With the agent goes its hold on the workbench.
             drop(locked(&self.shared.agent).take());
-            self.shared.workbench.close().await.map_err(|error| SessionError::InitFailed {
-                what: "the record of the session could not be ended".to_owned(),
-                source: Box::new(error),
-            })
+            self.shared.workbench.close().await.map_err(SessionError::CloseFailed)
         })
     }
 }
@@ -300,8 +297,4 @@ impl Observer for Shared {
 
     /// Conversations are not kept on disk.
     fn save_point(&self, _at: SavePoint, _messages: &[Message]) {}
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

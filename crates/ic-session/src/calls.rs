@@ -4,14 +4,16 @@
 //! is none.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use ic_agent::TurnClock;
 use ic_audit::AuditError;
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
+use ic_home::SystemClock;
 use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
-use ic_types::{Json, JsonLimits, Object, ToolCall};
+use ic_types::{Json, JsonLimits, Object, ToolCall, locked};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,6 +33,8 @@ pub(crate) struct BrokerCalls {
     /// Gone once the session is closed.
     broker: Mutex<Option<Arc<Broker>>>,
     news: Arc<News>,
+    /// Stands still while a person is asked.
+    clock: TurnClock,
     /// Calls that run; each comes to its end, so that its record does.
     tasks: TaskTracker,
     denials: Mutex<Vec<String>>,
@@ -41,7 +45,13 @@ pub(crate) struct BrokerCalls {
 impl BrokerCalls {
     pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
         let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
-        Self { broker, news, tasks: TaskTracker::new(), denials, ear: Mutex::new(None) }
+        let (clock, tasks) = (TurnClock::new(Arc::new(SystemClock)), TaskTracker::new());
+        Self { broker, news, clock, tasks, denials, ear: Mutex::new(None) }
+    }
+
+    /// Returns the clock that stands still while a person is asked.
+    pub(crate) fn clock(&self) -> TurnClock {
+        self.clock.clone()
     }
 
     /// Starts the servers, so that the first script need not wait for them.
@@ -102,7 +112,7 @@ impl BrokerCalls {
             // The sender is gone when the call is over.
             while is_asked.wait_for(|it| *it).await.is_ok() {
                 was_asked = true;
-                let _held = pause.hold();
+                let _held = (pause.hold(), self.clock.hold());
                 if is_asked.wait_for(|it| !*it).await.is_err() {
                     break;
                 }
@@ -164,10 +174,6 @@ impl Calls for BrokerCalls {
             ear.send(text.to_owned()).ok();
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Puts tools together by server.

@@ -34,7 +34,7 @@ impl Toolbox for CodeTool {
             };
             let source = input.get(CODE).and_then(Json::as_str).unwrap_or_default().to_owned();
             let script = Script { source, arguments: Vec::new() };
-            let run = self.0.run(&script, cancel).await;
+            let run = self.0.run_one_of_many(&script, cancel).await;
             let denials = self.0.take_denials();
             let violations = self.0.news.take_violations();
             outcome(&run).map(|outcome| ToolOutcome { denials, violations, ..outcome })

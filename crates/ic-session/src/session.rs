@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use ic_agent::{Diagnostic, Snapshot, Spent, TurnError};
+use ic_audit::AuditError;
 use ic_escalation::{AnswerError, Pending, Reply, Told};
 use ic_types::{EscalationId, SessionId, SessionName, Timestamp};
 use tokio::sync::broadcast;
@@ -120,7 +121,7 @@ pub enum SessionError {
     /// It has ended.
     #[error("Session has been closed")]
     Closed,
-    /// It could not be opened, or not be ended as it should.
+    /// It could not be opened.
     #[error("{what}")]
     InitFailed {
         /// What could not be done.
@@ -128,6 +129,9 @@ pub enum SessionError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// It has ended, and nothing of it runs, but its record has no end.
+    #[error("the record of the session could not be ended")]
+    CloseFailed(#[source] AuditError),
     /// The message has no answer.
     #[error(transparent)]
     MessageFailed(TurnError),
@@ -149,10 +153,13 @@ pub enum ResolveError {
 
 impl SessionError {
     /// Returns the name by which programs know it.
+    ///
+    /// There is none for a session whose record has no end. What programs do about it is what they do
+    /// about any session that is closed; people are told the difference.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotReady(_) => "SESSION_NOT_READY",
-            Self::Closed => "SESSION_CLOSED",
+            Self::Closed | Self::CloseFailed(_) => "SESSION_CLOSED",
             Self::InitFailed { .. } => "SESSION_INIT_FAILED",
             Self::MessageFailed(_) => "MESSAGE_FAILED",
             Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",

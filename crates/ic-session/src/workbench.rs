@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ic_agent::TurnClock;
 use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
@@ -65,6 +66,8 @@ impl Workbench {
             hold: hold(confinement, directory.worker()),
             limits: Limits::DEFAULT,
         });
+        // Ready while the model thinks, or the servers start.
+        sandbox.prepare();
         let calls = BrokerCalls::new(broker, Arc::clone(&news));
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
@@ -73,14 +76,29 @@ impl Workbench {
         Self { directory, news, questions, sandbox, calls, end, stop }
     }
 
-    /// Runs a script.
+    /// Runs a script after which no other comes.
     pub async fn run(&self, script: &Script, cancel: &CancellationToken) -> Run {
+        self.sandbox.run_last(script, &self.calls, cancel).await
+    }
+
+    /// Runs a script of an agent, who may have another one soon.
+    pub(crate) async fn run_one_of_many(&self, script: &Script, cancel: &CancellationToken) -> Run {
         self.sandbox.run(script, &self.calls, cancel).await
+    }
+
+    /// Returns the number of the process that guards the worker for the next script, once there is one.
+    pub fn spare(&self) -> Option<u32> {
+        self.sandbox.spare()
     }
 
     /// Returns what scripts print from now on, as it comes: text of a stranger.
     pub fn prints(&self) -> mpsc::UnboundedReceiver<String> {
         self.calls.prints()
+    }
+
+    /// Returns the clock that stands still while a person is asked.
+    pub(crate) fn clock(&self) -> TurnClock {
+        self.calls.clock()
     }
 
     /// Returns the reasons of the calls that were denied since this was asked last.
@@ -109,9 +127,7 @@ impl Workbench {
             Err(_) => Ok(()),
         })
     }
-}
 
-impl Workbench {
     /// Returns what is to be done at last, once no code runs any more.
     fn last(
         &self,

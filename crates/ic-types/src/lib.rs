@@ -4,7 +4,8 @@
 //! checked twice. The crate does no I/O, reads no clock and knows no policy.
 //!
 //! Reading order: [`name`], [`path`], [`host`], [`role`], [`json`], [`call`]; then the smaller
-//! [`session`], [`provider`], [`secret`], [`time`], [`digest`], [`mod@visible`] and [`chain()`].
+//! [`session`], [`provider`], [`secret`], [`time`], [`digest`], [`mod@visible`], [`chain()`]
+//! and [`locked`].
 //!
 //! # Invariants
 //!
@@ -34,6 +35,7 @@ mod chain;
 pub mod digest;
 pub mod host;
 pub mod json;
+mod lock;
 pub mod name;
 pub mod path;
 pub mod provider;
@@ -48,6 +50,7 @@ pub use chain::chain;
 pub use digest::Digest;
 pub use host::{Host, InvalidHost};
 pub use json::{Json, JsonError, JsonLimits, Number, Object};
+pub use lock::locked;
 pub use name::{InvalidName, ServerName, ToolName};
 pub use path::{AbsolutePath, CanonicalPath, InvalidPath};
 pub use provider::{ModelId, Provider};

@@ -104,6 +104,37 @@ async fn time_within_a_tool_that_still_finishes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_of_a_person_is_no_time_of_the_turn() {
+    let limits = Limits { duration_max: Some(Duration::from_secs(90)), ..Limits::OFF };
+    let model = ScriptedModel::new([Line::uses(&[("a", "ask", "{}")]), Line::says("ok")]);
+    let mut rig = Rig::with(limits, Prices::FREE, model);
+    let began = tokio::time::Instant::now();
+    assert_eq!(rig.turn("go").await.unwrap().text, "ok");
+    assert_eq!(began.elapsed(), Duration::from_mins(61));
+    let spent = rig.agent.meter().snapshot().spent;
+    let time = Spent { dimension: Dimension::Time, used: 60_000, max: Some(90_000) };
+    assert!(spent.contains(&time), "{spent:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_goes_on_after_a_person_was_asked() {
+    let limits = Limits { duration_max: Some(Duration::from_secs(50)), ..WARNED };
+    let model = ScriptedModel::new([Line::uses(&[("a", "ask", "{}")])]);
+    let mut rig = Rig::with(limits, Prices::FREE, model);
+    let began = tokio::time::Instant::now();
+    let ended = rig.turn("go").await;
+    let time = Spent { dimension: Dimension::Time, used: 50_000, max: Some(50_000) };
+    assert_eq!(ended, Err(TurnError::BudgetExhausted(time)));
+    // The tool has five seconds to end by itself.
+    assert_eq!(began.elapsed(), Duration::from_secs(30 + 3600 + 20 + 5));
+    assert_eq!(
+        rig.kinds(),
+        ["tool_call", "budget_exhausted", "step_finish"],
+        "nobody is warned of what is over"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn time_while_the_model_thinks() {
     let limits = Limits { duration_max: Some(Duration::from_secs(90)), ..Limits::OFF };
     let model = ScriptedModel::new([Line::Hangs("hm".into())]);

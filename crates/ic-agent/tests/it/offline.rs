@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use ic_agent::{
-    Agent, History, Limits, Parts, Running, ToolOutcome, Toolbox, execute_code, system_prompt,
+    Agent, History, Limits, Parts, Running, ToolOutcome, Toolbox, TurnClock, execute_code,
+    system_prompt,
 };
 use ic_model::{OfflineModel, Prices, ToolSpec};
 use ic_types::Json;
@@ -37,7 +38,7 @@ async fn the_offline_model_works_through_the_one_tool() {
     let parts = Parts {
         model: Arc::new(OfflineModel),
         toolbox: Arc::clone(&sandbox) as _,
-        clock: Arc::new(PausedClock::new()),
+        clock: TurnClock::new(Arc::new(PausedClock::new())),
         system: system_prompt("/sandbox"),
         limits: Limits::OFF,
         prices: Prices::FREE,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ic_agent::{
     Agent, Answer, Diagnostic, History, Interrupted, Limits, Observer, Parts, Running, SavePoint,
-    ToolOutcome, Toolbox, TurnError,
+    ToolOutcome, Toolbox, TurnClock, TurnError,
 };
 use ic_home::Clock;
 use ic_model::{Message, Prices, ToolSpec, UserBlock};
@@ -27,12 +27,14 @@ pub(crate) struct Rig {
 ///
 /// `echo` returns its text; `fail` fails; `deny` was denied; `violate` was stopped by a cage; `quiet`
 /// returns nothing; `slow` takes a minute; `hang` waits until it is cancelled; `late` finishes when it
-/// is cancelled; `stubborn` never ends; `stop` cancels the turn and finishes.
+/// is cancelled; `stubborn` never ends; `stop` cancels the turn and finishes; `ask` works for half a
+/// minute, asks a person who thinks for an hour, and works for half a minute.
 #[derive(Default)]
 pub(crate) struct Table {
     ran: Mutex<Vec<String>>,
     waiting: Notify,
     stop: Mutex<Option<CancellationToken>>,
+    clock: Mutex<Option<TurnClock>>,
 }
 
 /// Remembers what it was told.
@@ -55,10 +57,12 @@ impl Rig {
         let (model, tools) = (Arc::new(model), Arc::new(Table::default()));
         let cancel = CancellationToken::new();
         tools.stops(&cancel);
+        let clock = TurnClock::new(Arc::new(PausedClock::new()));
+        *tools.clock.lock().unwrap() = Some(clock.clone());
         let parts = Parts {
             model: Arc::clone(&model) as _,
             toolbox: Arc::clone(&tools) as _,
-            clock: Arc::new(PausedClock::new()),
+            clock,
             system: "system".to_owned(),
             limits,
             prices,
@@ -184,6 +188,7 @@ impl Toolbox for Table {
         let Ok(Json::Object(schema)) = Json::parse(schema, JsonLimits::CALL) else { panic!() };
         let names = [
             "echo", "fail", "deny", "violate", "quiet", "slow", "hang", "late", "stubborn", "stop",
+            "ask",
         ];
         let spec = |name: &str| ToolSpec {
             name: name.to_owned(),
@@ -238,6 +243,15 @@ impl Toolbox for Table {
                         turn.cancel();
                     }
                     Ok(ToolOutcome::done("stopped"))
+                }
+                "ask" => {
+                    let clock = self.clock.lock().unwrap().clone().unwrap();
+                    time::sleep(Duration::from_secs(30)).await;
+                    let held = clock.hold();
+                    time::sleep(Duration::from_hours(1)).await;
+                    drop(held);
+                    time::sleep(Duration::from_secs(30)).await;
+                    Ok(ToolOutcome::done("allowed"))
                 }
                 other => panic!("`{other}` is not on offer"),
             }

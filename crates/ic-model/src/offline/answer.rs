@@ -82,7 +82,7 @@ pub(super) fn helpless() -> String {
     "I am the offline model, and I have no tool to do this with.".to_owned()
 }
 
-/// Says what can be asked, and how to get a model that understands more.
+/// Says what can be asked, and where a model that understands more will come from.
 pub(super) fn help() -> String {
     HELP.to_owned()
 }
@@ -94,12 +94,12 @@ Join them by "then", "and", ";" or new lines.
 - read notes.txt
 - write "some text" to notes.txt · append "more text" to notes.txt (a fenced block works as text too)
 - move a.txt to b.txt · copy a.txt to b.txt · delete a.txt · create the directory docs
-- search for "some text" in docs
+- search for "some text" in docs · search for "some text" in notes.txt
 - fetch https://example.com
 - git status in project · git log · git diff · commit "a message" in project · push to origin · clone https://example.com/project.git
 - run a script: put TypeScript into a fenced block that is marked ts
 
-For a model that understands everything else, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY in the environment, or a key in the configuration (`ironcurtain config set apiKey …`), and start a new session."#;
+A key for a model that understands everything else is set by ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY in the environment, or in the configuration (`ironcurtain config set apiKey -` reads one), but this version has no client for any provider yet: those come with a later one."#;
 
 fn done(request: &Request, text: &str) -> String {
     match request {

@@ -42,6 +42,7 @@ enum Ask {
 
 /// The table, read.
 pub(super) struct Grammar {
+    help: Vec<Vec<Element>>,
     nothing: Vec<Vec<Element>>,
     rows: Vec<(Vec<Element>, Ask)>,
 }
@@ -51,9 +52,15 @@ impl Grammar {
     pub(super) fn new() -> Self {
         let row = |(text, ask): &(&'static str, Ask)| Some((pattern(text)?, *ask));
         Self {
+            help: HELP.iter().filter_map(|text| pattern(text)).collect(),
             nothing: NOTHING.iter().filter_map(|text| pattern(text)).collect(),
             rows: ROWS.iter().filter_map(row).collect(),
         }
+    }
+
+    /// Returns whether a clause asks what can be asked.
+    pub(super) fn asks_for_help(&self, clause: &[Token<'_>]) -> bool {
+        self.help.iter().any(|pattern| fit(pattern, clause).is_some())
     }
 
     /// Returns what a clause means, if it is understood.
@@ -67,6 +74,16 @@ impl Grammar {
         })
     }
 }
+
+/// What asks what can be asked.
+const HELP: [&str; 6] = [
+    "help|--help|-h|/help|/?|commands",
+    "help [me] [with this]",
+    "i need [some|your] help",
+    "what can|do you do|understand|offer [here]",
+    "what can i ask|do|say|type [you|here] [to do]",
+    "how can|do you help [me|us]",
+];
 
 /// What asks for nothing more than is done anyway.
 const NOTHING: [&str; 5] = [
@@ -359,7 +376,7 @@ mod tests {
         for (text, _) in ROWS {
             assert!(pattern(text).is_some(), "{text}");
         }
-        for text in NOTHING {
+        for text in HELP.into_iter().chain(NOTHING) {
             assert!(pattern(text).is_some(), "{text}");
         }
         for text in ["[a", "a]", "<nope>", "<path"] {

@@ -75,6 +75,9 @@ pub(super) fn read(message: &str) -> Reading {
         return Reading::Requests(vec![Request::Run { code: (*text).to_owned() }]);
     }
     let grammar = Grammar::new();
+    if clauses.iter().all(|clause| grammar.asks_for_help(clause)) {
+        return Reading::Nothing;
+    }
     let (mut requests, mut unclear) = (Vec::new(), Vec::new());
     for clause in clauses {
         match read_clause(&grammar, clause, requests.last()) {

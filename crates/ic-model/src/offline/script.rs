@@ -264,19 +264,27 @@ const SEARCH: &str = r#"  const files = [];
       else if (entry.type === "file") files.push(path);
     }
   };
-  const tree = JSON.parse(plain(filesystem.directory_tree({ path: dir })));
-  gather(tree, dir === "." ? "" : dir.replace(/\/*$/, "/"));
+  let isFile = false;
+  try {
+    const tree = JSON.parse(plain(filesystem.directory_tree({ path: dir })));
+    gather(tree, dir === "." ? "" : dir.replace(/\/*$/, "/"));
+  } catch (error) {
+    isFile = /a directory is needed|not a directory|ENOTDIR/i.test(error.message);
+    if (!isFile) throw error;
+    files.push(dir);
+  }
   const lines = [];
   let unread = Math.max(0, files.length - limits.files);
   for (const path of files) {
-    if (path.includes(text) && lines.length < limits.lines) lines.push(path);
+    if (!isFile && path.includes(text) && lines.length < limits.lines) lines.push(path);
   }
   for (const path of files.slice(0, limits.files)) {
     if (lines.length >= limits.lines) break;
     let content;
     try {
       content = plain(filesystem.read_text_file({ path }));
-    } catch {
+    } catch (error) {
+      if (isFile) throw error;
       unread += 1;
       continue;
     }

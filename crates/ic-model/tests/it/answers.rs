@@ -72,6 +72,76 @@ fn what_was_read_is_in_the_answer() {
 }
 
 #[test]
+fn a_file_is_searched_as_well_as_a_directory() {
+    for message in ["grep \"a\" a.txt", "search for \"a\" in a.txt"] {
+        check(
+            FILES,
+            message,
+            &[
+                r#"filesystem.directory_tree {"path":"a.txt"}"#,
+                r#"filesystem.read_text_file {"path":"a.txt"}"#,
+            ],
+            "Found for \"a\" in `a.txt`:\na.txt:1: alpha\na.txt:2: beta",
+        );
+    }
+    check(
+        FILES,
+        "search for \"txt\" in a.txt",
+        &[
+            r#"filesystem.directory_tree {"path":"a.txt"}"#,
+            r#"filesystem.read_text_file {"path":"a.txt"}"#,
+        ],
+        "I found nothing for \"txt\" in `a.txt`.",
+    );
+    check(
+        FILES,
+        "search for \"a\" in secret",
+        &[r#"filesystem.directory_tree {"path":"secret"}"#],
+        "I could not search `secret`: denied by the policy: `secret` is protected",
+    );
+    let unreadable = "tools.read_text_file = () => { throw new Error('it is no text') };";
+    let turn = send_to(Setup { files: FILES, before: unreadable }, "grep \"a\" a.txt");
+    assert!(
+        turn.answer.starts_with("I could not search `a.txt`: it is no text"),
+        "{}",
+        turn.answer
+    );
+}
+
+#[test]
+fn a_question_for_help_is_answered_with_what_can_be_asked() {
+    for message in [
+        "help",
+        "Help!",
+        "help me",
+        "can you help me please?",
+        "what can you do",
+        "What can you do for me?",
+        "what can I ask",
+        "how can you help me",
+        "?",
+        "/help",
+        "hello, what can you do?",
+    ] {
+        let turn = send(FILES, message);
+        assert!(turn.calls.is_empty(), "{message}");
+        assert!(turn.answer.starts_with("I am the offline model"), "{message}: {}", turn.answer);
+    }
+    // Beside something to do it is not understood, so that nothing is done by halves.
+    let turn = send(FILES, "delete a.txt and help me");
+    assert!(turn.calls.is_empty() && turn.answer.contains("- help me"), "{}", turn.answer);
+}
+
+#[test]
+fn nothing_is_promised_that_this_version_does_not_have() {
+    let answer = send(FILES, "help").answer;
+    for part in ["ANTHROPIC_API_KEY", "ironcurtain config set apiKey -", "come with a later one"] {
+        assert!(answer.contains(part), "{part}: {answer}");
+    }
+    assert!(!answer.contains("start a new session"), "{answer}");
+}
+
+#[test]
 fn what_was_done_is_said() {
     check(
         FILES,

@@ -40,7 +40,7 @@ const tools = {
   write_file: ({ path, content }) => { denied(path); disk[clean(path)] = content; return "ok"; },
   get_file_info: ({ path }) => { present(path); return "size: " + size(disk[clean(path)]) + "\ncreated: x\nisFile: true"; },
   list_directory: ({ path }) => { denied(path); return [...names(path)].map(([name, type]) => (type === "file" ? "[FILE] " : "[DIR] ") + name).join("\n"); },
-  directory_tree: ({ path }) => JSON.stringify(tree(path)),
+  directory_tree: ({ path }) => { denied(path); if (clean(path) in disk) throw new Error("`" + path + "` is a file, and a directory is needed"); return JSON.stringify(tree(path)); },
   move_file: ({ source, destination }) => { present(source); disk[destination] = disk[source]; delete disk[source]; return "ok"; },
   delete_file: ({ path }) => { present(path); delete disk[clean(path)]; return "ok"; },
   create_directory: ({ path }) => { disk[clean(path) + "/.keep"] = ""; return "ok"; },

@@ -55,6 +55,8 @@ pub(super) struct Engine {
     begin: Persistent<Function<'static>>,
     show: Persistent<Function<'static>>,
     describe: Persistent<Function<'static>>,
+    is_collected_at: Persistent<Function<'static>>,
+    heap_bytes: u64,
 }
 
 impl Engine {
@@ -72,8 +74,9 @@ impl Engine {
         )));
         let context = Context::custom::<Language>(&runtime)?;
         let bridge = Rc::new(RefCell::new(Bridge::new(Catalogue::default(), 0)));
-        let [begin, show, describe] = context.with(|ctx| prepare(&ctx, &bridge))?;
-        Ok(Self { context, unhandled, bridge, begin, show, describe })
+        let [begin, show, describe, is_collected_at] =
+            context.with(|ctx| prepare(&ctx, &bridge))?;
+        Ok(Self { context, unhandled, bridge, begin, show, describe, is_collected_at, heap_bytes })
     }
 
     /// Runs a script to its end.
@@ -106,6 +109,8 @@ impl Engine {
             begin: self.begin.clone().restore(ctx)?,
             show: self.show.clone().restore(ctx)?,
             describe: self.describe.clone().restore(ctx)?,
+            is_collected_at: self.is_collected_at.clone().restore(ctx)?,
+            heap_bytes: self.heap_bytes,
         })
     }
 }
@@ -130,7 +135,7 @@ fn note<'js>(
 fn prepare(
     ctx: &Ctx<'_>,
     bridge: &Rc<RefCell<Bridge>>,
-) -> rquickjs::Result<[Persistent<Function<'static>>; 3]> {
+) -> rquickjs::Result<[Persistent<Function<'static>>; 4]> {
     let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options(PRELUDE_NAME))?;
     let native = Object::new(ctx.clone())?;
     let it = Rc::clone(bridge);
@@ -148,7 +153,7 @@ fn prepare(
         .set("help", Function::new(ctx.clone(), move |topic: String| it.borrow().help(&topic))?)?;
     let made: Array<'_> = prelude.call((native,))?;
     let function = |at| made.get::<Function<'_>>(at).map(|it| Persistent::save(ctx, it));
-    Ok([function(0)?, function(1)?, function(2)?])
+    Ok([function(0)?, function(1)?, function(2)?, function(3)?])
 }
 
 fn options(name: &str) -> EvalOptions {
@@ -173,6 +178,8 @@ struct InContext<'js> {
     begin: Function<'js>,
     show: Function<'js>,
     describe: Function<'js>,
+    is_collected_at: Function<'js>,
+    heap_bytes: u64,
 }
 
 impl<'js> InContext<'js> {
@@ -227,9 +234,7 @@ impl<'js> InContext<'js> {
 
     fn thrown(&self, value: &Value<'js>, positions: &Positions) -> Said {
         let Some(object) = value.as_object().filter(|_| value.is_error()) else {
-            if value.is_null() {
-                // What the engine throws when there is no memory for an error. Scripts throw many
-                // things, but hardly ever this.
+            if value.is_null() && self.had_no_memory() {
                 return Said::Memory;
             }
             let text = self.show.call::<_, String>((value.clone(),));
@@ -248,6 +253,19 @@ impl<'js> InContext<'js> {
             return Said::Memory;
         }
         threw(&message, Trace::new(&stack.unwrap_or_default(), positions))
+    }
+
+    /// Returns whether the memory was used up, of which the end of the script may have freed all.
+    ///
+    /// The engine throws `null` when there is no memory for an error, and so may a script. Before it
+    /// gives up, the engine has looked for garbage, found next to none, and decided not to look again
+    /// below one and a half times what it found: more than all there is. After a script that used
+    /// little it looks again long before that.
+    fn had_no_memory(&self) -> bool {
+        let half = u32::try_from(self.heap_bytes / 2).unwrap_or(u32::MAX);
+        let is_collected = self.is_collected_at.call::<_, bool>((half,));
+        self.forget();
+        !is_collected.unwrap_or(false)
     }
 
     /// Drops what was thrown while something else was looked at.

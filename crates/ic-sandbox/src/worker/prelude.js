@@ -12,6 +12,7 @@
   const RealMap = Map, RealSet = Set, RealRegExp = RegExp, text = String;
   const wellFormed = String.prototype.toWellFormed;
   const eachOfMap = Map.prototype.forEach, eachOfSet = Set.prototype.forEach;
+  const RealWeakRef = WeakRef, { deref } = WeakRef.prototype, RealArrayBuffer = ArrayBuffer;
   const isNumber = Number.isFinite;
   const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
   const matches = RegExp.prototype.test;
@@ -156,5 +157,15 @@
     fixed(root, 'args', freeze(parse(args)));
   };
 
-  return [begin, show, describe];
+  // Whether the engine collects its garbage when this much more is used. It does so when more is used
+  // than half as much again as it found the last time, so that it does not if there was no room.
+  const isCollectedAt = (size) => {
+    const doomed = (() => { const it = create(null); it.it = it; return new RealWeakRef(it); })();
+    const ballast = new RealArrayBuffer(size);
+    // Making an object is what makes it look.
+    create(null);
+    return apply(deref, doomed, []) === undefined && ballast !== undefined;
+  };
+
+  return [begin, show, describe, isCollectedAt];
 })

@@ -42,6 +42,40 @@ async fn what_is_endless_is_killed() {
 }
 
 #[tokio::test]
+async fn nothing_thrown_is_told_from_nothing_left() {
+    let ground = Ground::new();
+    for source in [
+        "throw null",
+        "const it: any = null; function f() { throw it } f()",
+        "Promise.reject(null); 1",
+        "await Promise.reject(null)",
+        "(globalThis as any).kept = Array.from({ length: 100000 }, (_, n) => ({ n })); throw null",
+        "const used = new Uint8Array(40 << 20); throw null",
+        "for (let n = 0; n < 200; n++) new Uint8Array(4 << 20).fill(1); throw null",
+        "(globalThis as any).WeakRef = null; ArrayBuffer.prototype.constructor = null as any; throw null",
+    ] {
+        let run = ground.run(source).await;
+        let Ended::Threw { message, .. } = &run.ended else { panic!("{source}: {run:?}") };
+        assert_eq!(message, "Uncaught null", "{source}");
+    }
+    for source in [
+        // The memory is free again when the end is told.
+        "let chain: any; for (;;) chain = { chain }",
+        "function f() { const a: any[] = []; for (let n = 0;; n++) a.push({ n }) } f()",
+        "function f() { let chain: any; for (;;) chain = { chain } } f()",
+        "async function f() { let chain: any; for (;;) chain = { chain } } await f()",
+        "function f() { let chain: any; for (;;) { chain = { chain }; chain.me = chain } } f()",
+        "function f() { let chain: any; for (let n = 0;; n++) chain = [chain, 'text ' + n] } f()",
+        "const ballast = new Uint8Array(127 << 20); function f() { let chain: any; for (;;) chain = { chain } } f()",
+    ] {
+        let run = ground.run(source).await;
+        assert_eq!(run.ended, Ended::OutOfMemory, "{source}: {run:?}");
+    }
+    ground.goes_on().await;
+    ground.sandbox.close().await;
+}
+
+#[tokio::test]
 async fn what_needs_too_much_memory_is_stopped() {
     let ground = Ground::new();
     for source in [

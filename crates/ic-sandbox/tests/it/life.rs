@@ -55,6 +55,32 @@ async fn a_spare_serves_the_next_run_and_is_replaced() {
 }
 
 #[tokio::test]
+async fn no_spare_is_started_for_a_run_that_will_not_come() {
+    let (marker, limits) = marked(9);
+    let ground = Ground::with(limits);
+    ground.sandbox.prepare();
+    // One that is coming is waited for, so that there is one worker and not two.
+    let (script, cancel) = (script("tools.hangs({})"), CancellationToken::new());
+    let last = ground.sandbox.run_last(&script, &ground.calls, &cancel);
+    let looking = async {
+        until(|| ground.calls.n_calls.load(Ordering::SeqCst) == 1).await;
+        let n_processes = leftovers(marker).len();
+        assert_eq!(ground.sandbox.spare(), None, "it has the script");
+        cancel.cancel();
+        n_processes
+    };
+    let (run, n_with_one) = soon(async { tokio::join!(last, looking) }).await;
+    assert_eq!(run.ended, Ended::Cancelled);
+    until(|| leftovers(marker).is_empty()).await;
+    assert_eq!(ground.sandbox.spare(), None);
+    ground.sandbox.prepare();
+    until(|| ground.sandbox.spare().is_some()).await;
+    assert_eq!(leftovers(marker).len(), n_with_one, "a worker alone");
+    ground.sandbox.close().await;
+    assert_eq!(leftovers(marker), Vec::<u32>::new());
+}
+
+#[tokio::test]
 async fn a_spare_that_died_is_replaced() {
     let (marker, limits) = marked(2);
     let ground = Ground::with(limits);
@@ -68,6 +94,8 @@ async fn a_spare_that_died_is_replaced() {
             _ => *leftovers(marker).iter().max().expect("a worker"),
         };
         kill(pid);
+        // Dying takes a while, in which a worker may still begin a script.
+        until(|| leftovers(marker).is_empty()).await;
         ground.goes_on().await;
         ground.goes_on().await;
     }

@@ -208,6 +208,9 @@ fn summarise(session: &BuiltIn, screen: &mut Screen) {
 fn failed(error: SessionError) -> Failure {
     match error {
         SessionError::InitFailed { what, source } => Failure::environment(what).with_source(source),
+        SessionError::CloseFailed(source) => {
+            Failure::environment("the record of the session could not be ended").with_source(source)
+        }
         error @ (SessionError::NotReady(_)
         | SessionError::Closed
         | SessionError::MessageFailed(_)

@@ -3,6 +3,8 @@
 use ic_escalation::{Receipt, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::DecidedBy;
+use ic_sandbox::Script;
+use ic_session::workbench::WORKER;
 use ic_session::{Session as _, Status};
 
 use super::model::{Scripted, Step, run};
@@ -121,6 +123,30 @@ async fn a_question_is_withdrawn_with_its_session() {
     assert_eq!(records.last().unwrap(), "session closed");
 }
 
+/// The first script finds a worker ready, and the only one leaves none behind.
+#[tokio::test]
+async fn a_worker_is_ready_before_the_first_script_and_none_is_started_after_the_last() {
+    let world = World::new().await;
+    let workbench = world.workbench(USUAL);
+    soon(|| workbench.spare().is_some()).await;
+    let script = Script { source: "1 + 1".to_owned(), arguments: Vec::new() };
+    let run = workbench.run(&script, &never()).await;
+    assert_eq!(run.value.as_deref(), Some("2"));
+    soon(|| !super::processes().iter().any(|it| it.contains(WORKER))).await;
+    assert_eq!(workbench.spare(), None);
+    workbench.close().await.unwrap();
+    world.check_nothing_left();
+}
+
+/// Waits until `condition` holds, which is soon.
+async fn soon(condition: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !condition() {
+        assert!(tokio::time::Instant::now() < deadline, "{:?}", super::processes());
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Whoever forgets to close has lost the record's end, and nothing else.
 #[tokio::test]
 async fn a_session_that_is_dropped_leaves_no_process() {
@@ -130,11 +156,7 @@ async fn a_session_that_is_dropped_leaves_no_process() {
     session.send_message("look", never()).await.unwrap();
     assert!(!super::processes().is_empty());
     drop((session, ears));
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !super::processes().is_empty() {
-        assert!(tokio::time::Instant::now() < deadline, "{:?}", super::processes());
-        tokio::task::yield_now().await;
-    }
+    soon(|| super::processes().is_empty()).await;
 }
 
 #[tokio::test]

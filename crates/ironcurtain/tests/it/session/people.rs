@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ic_agent::Dimension;
 use ic_escalation::{Pending, Receipt, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::{DecidedBy, Decision};
@@ -59,6 +60,28 @@ async fn the_person_who_runs_the_session_approves_and_denies() {
         assert!(std::fs::read_to_string(log).unwrap().contains(r#""decidedBy":"repl""#));
     }
     world.check_nothing_left();
+}
+
+/// Returns how much of its time the turn has used, in milliseconds.
+fn time_used(session: &BuiltIn) -> u64 {
+    let spent = session.budget().spent;
+    spent.iter().find(|it| it.dimension == Dimension::Time).unwrap().used
+}
+
+#[tokio::test]
+async fn the_time_in_which_a_person_thinks_is_none_of_the_turn() {
+    let world = World::new().await;
+    let model = Scripted::new([run(&world.writes("a.txt", "a"))]);
+    let timeout = Duration::from_secs(1);
+    let (session, mut ears) = world.open(&model, Options { timeout, ..USUAL }).await;
+    asked(&session, &mut ears, async |_, ears| {
+        let before = time_used(&session);
+        ears.until(|word| word == "escalation_expired").await;
+        let used = Duration::from_millis(time_used(&session) - before);
+        assert!(used < timeout / 2, "{used:?} were counted while a person could think");
+    })
+    .await;
+    session.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -124,6 +124,12 @@ impl World {
         (BuiltIn::open(workbench, mind).await.unwrap(), ears)
     }
 
+    /// Opens what runs code, without anybody who thinks.
+    pub(super) fn workbench(&self, options: Options) -> Workbench {
+        let (ground, news) = self.ground(options).unwrap();
+        Workbench::new(ground, news, self.launcher.clone(), self.confinement)
+    }
+
     fn judge(&self, directory: &SessionDirectory) -> Judge {
         let user = AbsolutePath::new(self.place.path("home")).unwrap();
         let sandbox = AbsolutePath::new(directory.sandbox()).unwrap();
