@@ -22,6 +22,8 @@ use crate::news::{CallFate, CallNews, News};
 
 /// How many denials of one script are remembered, to be explained.
 const DENIALS_MAX: usize = 20;
+/// How many prints of scripts wait to be heard; one run makes at most half as many.
+const PRINTS_MAX: usize = 32_768;
 /// How much of the arguments people are told.
 const ARGUMENTS_CHARS_MAX: usize = 120;
 /// How much of one argument people are told.
@@ -39,7 +41,7 @@ pub(crate) struct BrokerCalls {
     tasks: TaskTracker,
     denials: Mutex<Vec<String>>,
     /// Whoever wants what scripts print as it comes.
-    ear: Mutex<Option<mpsc::UnboundedSender<String>>>,
+    ear: Mutex<Option<mpsc::Sender<String>>>,
 }
 
 impl BrokerCalls {
@@ -83,8 +85,8 @@ impl BrokerCalls {
     }
 
     /// Returns what scripts print from now on; a run prints a few megabytes at most.
-    pub(crate) fn prints(&self) -> mpsc::UnboundedReceiver<String> {
-        let (ear, prints) = mpsc::unbounded_channel();
+    pub(crate) fn prints(&self) -> mpsc::Receiver<String> {
+        let (ear, prints) = mpsc::channel(PRINTS_MAX);
         *locked(&self.ear) = Some(ear);
         prints
     }
@@ -171,7 +173,7 @@ impl Calls for BrokerCalls {
     fn printed(&self, text: &str) {
         if let Some(ear) = &*locked(&self.ear) {
             // Whoever has gone does not want it any more.
-            ear.send(text.to_owned()).ok();
+            ear.try_send(text.to_owned()).ok();
         }
     }
 }

@@ -92,7 +92,7 @@ impl Workbench {
     }
 
     /// Returns what scripts print from now on, as it comes: text of a stranger.
-    pub fn prints(&self) -> mpsc::UnboundedReceiver<String> {
+    pub fn prints(&self) -> mpsc::Receiver<String> {
         self.calls.prints()
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct Onlooker<'a> {
     terminal: Option<Tty>,
     banner: Banner,
     /// What goes to standard output as it comes.
-    prints: Option<mpsc::UnboundedReceiver<String>>,
+    prints: Option<mpsc::Receiver<String>>,
     /// Why standard output cannot be written to any more.
     deaf: Option<Failure>,
 }
@@ -55,7 +55,7 @@ impl<'a> Onlooker<'a> {
     }
 
     /// Lets it print what comes out of `prints`.
-    pub(crate) fn printing(self, prints: mpsc::UnboundedReceiver<String>) -> Self {
+    pub(crate) fn printing(self, prints: mpsc::Receiver<String>) -> Self {
         Self { prints: Some(prints), ..self }
     }
 
@@ -252,7 +252,7 @@ async fn moment(at: Option<Instant>) {
 }
 
 /// Waits for the next piece to be printed; `None` if there will be none.
-async fn printed(prints: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
+async fn printed(prints: &mut Option<mpsc::Receiver<String>>) -> Option<String> {
     match prints {
         Some(prints) => prints.recv().await,
         None => None,
