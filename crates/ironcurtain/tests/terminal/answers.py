@@ -8,9 +8,12 @@ Prints what the command wrote to the terminal, and ends as the command ended: wi
 128 and the number of the signal.
 """
 
+import fcntl
 import os
 import pty
+import struct
 import sys
+import termios
 
 
 def typed(text):
@@ -23,6 +26,8 @@ def main():
     answers, command = words[:split], words[split + 1 :]
     pid, terminal = pty.fork()
     if pid == 0:
+        # So large that nothing is folded.
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 4000, 0, 0))
         os.execvp(command[0], command)
     if answers[:1] == ["--early"]:
         os.write(terminal, typed(answers[1]))
