@@ -22,11 +22,11 @@ use crate::ground::{Ground, reading};
 use crate::peer::Peer;
 
 /// How many questions wait at once, and how often that is done.
-const WAITING: [(usize, usize); 4] = [(1, 100), (20, 10), (200, 2), (1000, 1)];
+const WAITING: [(usize, usize); 4] = [(1, 90), (20, 10), (200, 2), (1000, 1)];
 /// The same with a process for each call.
 const WAITING_ONE_SHOT: [(usize, usize); 2] = [(1, 20), (20, 2)];
-/// How many questions one session asks, which may ask 30 a minute.
-const QUESTIONS_MAX: usize = 25;
+/// How many questions one session asks, which may ask 30 a minute, and the same one 20 times.
+const QUESTIONS_MAX: usize = 15;
 /// After this, a question does not come any more.
 const PATIENCE: Duration = Duration::from_secs(30);
 
