@@ -1,6 +1,6 @@
 //! The one door for output: data to standard output, everything else to standard error.
 //!
-//! Text from outside (paths, arguments, reasons, file contents) passes [`visible`] on its way to a
+//! Text from outside (paths, arguments, reasons, file contents) passes [`visible`](fn@visible) on its way to a
 //! person, so that it can neither drive the terminal nor hide what it says.
 
 use std::io::{IsTerminal as _, Write};
