@@ -113,7 +113,8 @@ pub enum Reply {
 /// A tool that was found, with the server that has it.
 struct Found {
     server: Arc<Server>,
-    live: Arc<Live>,
+    /// The server that offered it, unless its tools are known before it runs.
+    live: Option<Arc<Live>>,
     offer: Offer,
 }
 
@@ -201,7 +202,7 @@ impl Broker {
         Ok((self.judge.judge(call), repetition))
     }
 
-    /// Finds the tool that was offered under `name`, and starts its server if need be.
+    /// Finds the tool that was offered under `name`, and starts a server that has to be asked for it.
     async fn find(&self, name: &str) -> Result<Found, Refusal> {
         let unknown = |reason: String| {
             Refusal::structural(RefusalKind::Denied, "structural-unknown-tool", reason)
@@ -214,21 +215,24 @@ impl Broker {
             let rule = "server-unavailable";
             Refusal::structural(RefusalKind::Denied, rule, unavailable.to_string())
         };
-        let mut live = server.live().await.map_err(unavailable)?;
+        let mut live = server.met().await.map_err(unavailable)?;
         let Some((owner, tool)) = self.tool_of(name).await else {
             return Err(unknown(format!("there is no tool `{}`", shown())));
         };
         // Two servers can fit one name, and then the catalog knows whose it is.
         if owner.name != server.name {
-            live = owner.live().await.map_err(unavailable)?;
+            live = owner.met().await.map_err(unavailable)?;
         }
         let server = owner;
-        let table = live.tools();
-        let mut offer = table.get(&tool).cloned();
-        if offer.as_ref().is_some_and(|offer| offer.withheld.is_some()) {
+        let offered = || {
+            let table = live.as_ref().map_or_else(|| server.tools(), |live| Some(live.tools()));
+            table.and_then(|table| table.get(&tool).cloned())
+        };
+        let mut offer = offered();
+        if let (Some(Offer { withheld: Some(_), .. }), Some(live)) = (&offer, &live) {
             // Somebody may have trusted it since we looked.
-            server.compare_again(&live);
-            offer = live.tools().get(&tool).cloned();
+            server.compare_again(live);
+            offer = offered();
         }
         match offer {
             Some(offer) => Ok(Found { server, live, offer }),

@@ -12,6 +12,7 @@ mod connection;
 mod deeds;
 mod errand;
 pub(crate) mod handshake;
+mod known;
 pub(crate) mod process;
 mod table;
 mod turn;
@@ -57,6 +58,8 @@ pub(crate) struct Server {
     is_ours: bool,
     /// How it is started.
     recipe: Recipe,
+    /// Its tools, if they are known without it.
+    known: Option<Arc<ToolTable>>,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
@@ -180,6 +183,7 @@ impl Server {
             name: recipe.name.clone(),
             identity: Identity::of(&recipe.config),
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
+            known: known::tools(&recipe.config.start),
             recipe,
             yard,
             phase: Mutex::new(Phase::Idle),
@@ -205,6 +209,17 @@ impl Server {
     /// Returns whether the server is our own for repositories.
     pub(crate) fn is_git(&self) -> bool {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Git)
+    }
+
+    /// Returns whether only the server itself can say what it offers.
+    pub(crate) fn has_to_be_asked(&self) -> bool {
+        self.known.is_none()
+    }
+
+    /// Returns its tools as they are known now, if they are.
+    pub(crate) fn tools(&self) -> Option<Arc<ToolTable>> {
+        let known = self.known.as_ref().map(Arc::clone);
+        known.or_else(|| self.running().map(|live| live.tools()))
     }
 
     /// Takes a place in the order of calls, if the server wants them one by one.
@@ -236,6 +251,14 @@ impl Server {
         match started.ok().and_then(|started| started.clone()) {
             Some(started) => started,
             None => Err(self.unavailable("the session ends")),
+        }
+    }
+
+    /// Returns the running server if only it can say what it offers, and starts it if need be.
+    pub(crate) async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
+        match self.has_to_be_asked() {
+            true => self.live().await.map(Some),
+            false => Ok(None),
         }
     }
 

@@ -40,6 +40,7 @@ use fault::Fault;
 use lanes::Lanes;
 use reach::Reach;
 
+pub use catalog::tools;
 pub use deed::{DEED_METHOD, Hands, NotWarranted, Order, Warrant, is_reading};
 pub use view::{Links, Rights, View, ViewDirectory, ViewError, ViewPath};
 
@@ -124,7 +125,7 @@ impl Tools for Filesystem {
     }
 
     fn list(&self) -> Vec<Tool> {
-        catalog::tools()
+        tools()
     }
 
     fn call(

@@ -41,6 +41,7 @@ use crate::filesystem::reach::Reach;
 use crate::filesystem::{Rights, View, beneath};
 use crate::tools::{Caller, Cancel, Tool, ToolResult, Tools, UnknownTool};
 use arguments::Arguments;
+pub use catalog::tools;
 use fault::Fault;
 use private::Scratch;
 use repository::Repository;
@@ -90,7 +91,7 @@ impl Git {
             return Err(OpenGitError::Unsupported(error.into()));
         }
         let mut schemas = BTreeMap::new();
-        for tool in catalog::tools() {
+        for tool in tools() {
             let schema = Schema::compile(&Json::Object(tool.input_schema))
                 .map_err(|_| OpenGitError::Schema(tool.name))?;
             schemas.insert(tool.name, schema);
@@ -228,7 +229,7 @@ impl Tools for Git {
     }
 
     fn list(&self) -> Vec<Tool> {
-        catalog::tools()
+        tools()
     }
 
     fn call(

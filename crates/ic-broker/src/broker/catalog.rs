@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::Broker;
 use crate::locked;
-use crate::server::{Live, Server};
+use crate::server::{Server, ToolTable};
 use crate::tool::offered_name;
 
 /// How long a list of tools waits for servers that start.
@@ -21,7 +21,7 @@ const LIST_WAIT: Duration = Duration::from_secs(20);
 /// How long any later list waits.
 const LIST_WAIT_AGAIN: Duration = Duration::from_secs(2);
 
-/// The tools of all running servers, by the names under which they are offered.
+/// The tools that are known, by the names under which they are offered.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     tools: BTreeMap<String, (ServerName, ToolName)>,
@@ -41,10 +41,10 @@ pub struct OfferedTool {
 }
 
 impl Catalog {
-    fn of<'a>(servers: impl Iterator<Item = (&'a ServerName, Arc<Live>)>) -> Self {
+    fn of<'a>(servers: impl Iterator<Item = (&'a ServerName, Arc<ToolTable>)>) -> Self {
         let mut tools = BTreeMap::new();
-        for (server, live) in servers {
-            for offer in live.tools().iter() {
+        for (server, table) in servers {
+            for offer in table.iter() {
                 let name = &offer.tool.name;
                 if let Entry::Vacant(place) = tools.entry(offered_name(server, name)) {
                     place.insert((server.clone(), name.clone()));
@@ -60,7 +60,7 @@ fn digest(tools: &[Json]) -> Digest {
 }
 
 impl Broker {
-    /// Lists the tools that are offered; servers that do not run yet are started.
+    /// Lists the tools that are offered; servers that have to be asked for them are started.
     ///
     /// Servers that take too long are left out; clients hear of it when they are there.
     pub async fn list_tools(&self) -> Vec<Json> {
@@ -70,7 +70,7 @@ impl Broker {
         tools
     }
 
-    /// Lists the tools that are offered, server by server; servers that do not run yet are started.
+    /// Lists the tools that are offered, server by server; servers that have to be asked are started.
     pub async fn list_by_server(&self) -> Vec<OfferedTool> {
         self.wait_for_servers().await;
         let tools = self.offered().await;
@@ -79,10 +79,11 @@ impl Broker {
         tools
     }
 
-    /// Starts servers that do not run yet, and waits a while for them.
+    /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        for server in self.servers.values().filter(|server| !server.is_not_there_yet()) {
+        let asked = self.servers.values().filter(|it| it.has_to_be_asked());
+        for server in asked.filter(|it| !it.is_not_there_yet()) {
             let server = Arc::clone(server);
             starting.spawn(async move {
                 if let Ok(live) = server.live().await {
@@ -118,7 +119,7 @@ impl Broker {
     }
 
     fn entry(&self, name: &str, server: &ServerName, tool: &ToolName) -> Option<OfferedTool> {
-        let table = self.servers.get(server)?.running()?.tools();
+        let table = self.servers.get(server)?.tools()?;
         let offer = table.get(tool)?;
         match offer.withheld {
             Some(_) => None,
@@ -159,8 +160,8 @@ impl Broker {
     }
 
     pub(super) async fn renew_catalog(&self) {
-        let running = self.servers.iter().filter_map(|(name, it)| Some((name, it.running()?)));
-        let catalog = Catalog::of(running);
+        let known = self.servers.iter().filter_map(|(name, it)| Some((name, it.tools()?)));
+        let catalog = Catalog::of(known);
         *self.catalog.write().await = Arc::new(catalog);
     }
 }

@@ -150,8 +150,8 @@ impl Broker {
     }
 
     fn has_trusted_tool(&self, server: &ServerName) -> bool {
-        let live = self.servers.get(server).and_then(|server| server.running());
-        live.is_some_and(|live| live.tools().iter().any(|offer| offer.withheld.is_none()))
+        let table = self.servers.get(server).and_then(|server| server.tools());
+        table.is_some_and(|table| table.iter().any(|offer| offer.withheld.is_none()))
     }
 
     fn keep(&self, event: Object) {

@@ -43,9 +43,10 @@ impl Broker {
     pub(super) async fn service(
         &self,
         permit: &Permit,
-        (server, live): (&Arc<Server>, Arc<Live>),
+        (server, live): (&Arc<Server>, Option<Arc<Live>>),
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
+        let live = standing(server, live, cancel).await?;
         if let Some(path) = live.sight.appeared(&RealDisk) {
             // SECURITY: nothing covers it in the cage that runs; in the next one something will.
             let why = format!("`{path}` appeared, which this server must not see");
@@ -81,6 +82,26 @@ impl Broker {
                 Err(refused(RefusalKind::Denied, "server-unavailable", reason))
             }
         }
+    }
+}
+
+/// Returns the server that stands ready; one of ours may have waited for this call to be started.
+async fn standing(
+    server: &Arc<Server>,
+    live: Option<Arc<Live>>,
+    cancel: &CancellationToken,
+) -> Result<Arc<Live>, NoService> {
+    if let Some(live) = live {
+        return Ok(live);
+    }
+    match cancel.run_until_cancelled(server.live()).await {
+        Some(Ok(live)) => Ok(live),
+        Some(Err(unavailable)) => {
+            let (rule, reason) = ("server-unavailable", unavailable.to_string());
+            let refusal = Refusal::structural(RefusalKind::Denied, rule, reason);
+            Err(NoService::Refused(refusal))
+        }
+        None => Err(NoService::Cancelled),
     }
 }
 

@@ -8,7 +8,7 @@ use ic_types::{Json, Object};
 use crate::tools::{Effect, Tool, World};
 
 /// Returns every tool.
-pub(super) fn tools() -> Vec<Tool> {
+pub fn tools() -> Vec<Tool> {
     reading().into_iter().chain(changing()).chain(looking()).collect()
 }
 

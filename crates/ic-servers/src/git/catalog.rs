@@ -186,7 +186,7 @@ const TOOLS: [(&str, &str, Effect, World); 28] = [
 ];
 
 /// Returns every tool.
-pub(super) fn tools() -> Vec<Tool> {
+pub fn tools() -> Vec<Tool> {
     let schemas = match Json::parse(SCHEMAS.as_bytes(), JSON_LIMITS) {
         Ok(Json::Object(schemas)) => schemas,
         // A test lists all of them.

@@ -293,3 +293,26 @@ fn a_server_that_comes_back_is_listed_again() {
     assert_eq!(events.iter().filter(|it| **it == "server-up").count(), 3, "{events:?}");
     proxy.finish();
 }
+
+#[test]
+fn a_server_of_ours_is_listed_without_being_started_and_started_by_a_call_that_may_be_made() {
+    let place = place();
+    let mut proxy = Proxy::start(&place, &[]);
+    proxy.initialize();
+    let names = listed(&mut proxy);
+    for name in ["filesystem__read_text_file", "git__git_status"] {
+        assert!(names.iter().any(|it| it == name), "{names:?}");
+    }
+    let denied = json!({"path": "~/.ssh/id_ed25519"});
+    assert!(proxy.call("filesystem__read_text_file", &denied).bad().contains("DENIED"));
+    let up = || {
+        let records = ic_testkit::proxy::records(&place).into_iter();
+        let events = records.map(|mut it| it["arguments"].take());
+        let up = events.filter(|it| it["event"] == "server-up");
+        up.map(|it| it["server"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(up(), [] as [String; 0]);
+    proxy.call("filesystem__list_directory", &json!({"path": "."})).good();
+    assert_eq!(up(), ["filesystem"]);
+    proxy.finish();
+}
