@@ -9,6 +9,7 @@
 
 mod era;
 mod listener;
+mod outbox;
 mod writer;
 
 use std::collections::HashMap;
@@ -22,7 +23,6 @@ use ic_mcp::{
 };
 use ic_types::{Json, JsonLimits, Object};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,9 +32,9 @@ use crate::server::Progress;
 
 use era::Era;
 use listener::{Level, Listener};
+pub(crate) use outbox::Outbox;
+pub use outbox::Slow;
 
-/// How many answers may wait for a client that does not read.
-const OUTBOX_MAX: usize = 1024;
 /// How many calls of one client run at once.
 const FLIGHTS_MAX: usize = 256;
 /// How many calls of one client are dealt with at once, those included whose answer nobody reads.
@@ -83,9 +83,19 @@ pub async fn serve<O: Open>(
     open: O,
     stop: &CancellationToken,
 ) -> Ended<O::Error> {
-    let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
+    serve_one(reader, writer, open, (stop, Slow::IsWaitedFor)).await
+}
+
+/// Serves one client of possibly several.
+pub async fn serve_one<O: Open>(
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    open: O,
+    (stop, slow): (&CancellationToken, Slow),
+) -> Ended<O::Error> {
     let gone = CancellationToken::new();
-    let mut writing = tokio::spawn(writer::write(writer, outgoing, gone.clone()));
+    let (outbox, outgoing) = Outbox::new(slow, gone.clone());
+    let mut writing = tokio::spawn(writer::write(writer, outgoing, gone.clone(), slow));
     let calls = TaskTracker::new();
     let flights = Flights::default();
     let (end_all, left) = (stop.child_token(), CancellationToken::new());
@@ -129,8 +139,11 @@ pub async fn serve<O: Open>(
     tokio::select! {
         _ = &mut writing => {}
         () = stopped => {}
+        () = gone.cancelled() => {}
         () = tokio::time::sleep(DRAIN_MAX) => {}
     }
+    // Whatever it still holds, a connection among it, is let go of.
+    writing.abort();
     match listened {
         Ok(()) => Ended::Done(broker),
         Err(error) => Ended::NotOpened(error),
@@ -141,7 +154,7 @@ struct Client<O: Open> {
     open: O,
     broker: Option<Arc<Broker>>,
     era: Era,
-    outbox: mpsc::Sender<String>,
+    outbox: Outbox,
     flights: Flights,
     calls: TaskTracker,
     log_level: Arc<Mutex<Level>>,
@@ -426,16 +439,17 @@ impl<O: Open> Client<O> {
     }
 
     async fn send(&self, line: String) {
-        // A client that is gone is noticed by the writer.
-        self.outbox.send(line).await.ok();
+        self.outbox.send(line).await;
     }
 }
 
 /// Sends an answer; if the client does not read, until everything ends.
-async fn deliver(outbox: &mpsc::Sender<String>, line: String, end_all: &CancellationToken) {
-    // At the end there may be room for it all the same.
-    if let Err(mpsc::error::TrySendError::Full(line)) = outbox.try_send(line) {
-        end_all.run_until_cancelled(outbox.send(line)).await;
+async fn deliver(outbox: &Outbox, line: String, end_all: &CancellationToken) {
+    // At the end there may be room for it all the same, and then it is sent at once.
+    tokio::select! {
+        biased;
+        () = outbox.send(line) => {}
+        () = end_all.cancelled() => {}
     }
 }
 

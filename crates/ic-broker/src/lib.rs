@@ -13,7 +13,7 @@
 //! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
 //! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
 //! [`one_shot`] (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
-//! them), [`mod@probe`] (a look at one outside a session), [`judge`].
+//! them), [`socket`] (where several clients come in), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
@@ -38,6 +38,7 @@ mod result;
 mod server;
 pub mod servers_file;
 mod sight;
+pub mod socket;
 pub mod stdio;
 pub mod tool;
 mod violation;

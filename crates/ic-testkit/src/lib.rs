@@ -3,12 +3,14 @@
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
+pub mod caller;
 pub mod memory_disk;
 pub mod place;
 pub mod proxy;
 pub mod scripted_model;
 pub mod shared;
 
+pub use caller::Caller;
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
 pub use proxy::Proxy;

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::Place;
 
 /// After this, an event will not come any more.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A proxy that runs, and the client's side of its pipes.
 #[derive(Debug)]
@@ -348,7 +348,7 @@ struct Envelope {
 
 impl Message {
     #[track_caller]
-    fn of(line: String) -> Self {
+    pub(crate) fn of(line: String) -> Self {
         let envelope: Envelope = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("{error} in what the proxy wrote: {line}"));
         // A `null` is read as an absent one.
@@ -361,6 +361,11 @@ impl Message {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.line).unwrap_or_else(|error| panic!("{error}: {}", self.line))
+    }
+
+    /// Returns whether it is the answer to the request `id`, which is written as in JSON.
+    pub fn answers(&self, id: &str) -> bool {
+        self.method.is_none() && self.id.as_deref() == Some(id)
     }
 
     /// Returns the method of a notification.
@@ -446,6 +451,21 @@ impl Process {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = peak.and_then(|it| it.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
         kib.expect("a number of kB") / 1024
+    }
+
+    /// Returns the memory that the process has now, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.pid);
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let now = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = now.and_then(|it| it.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+        kib.expect("a number of kB")
+    }
+
+    /// Returns how many descriptors the process has open.
+    pub fn n_descriptors(&self) -> usize {
+        let entries = std::fs::read_dir(format!("/proc/{}/fd", self.pid)).expect("it runs");
+        entries.count()
     }
 
     /// Returns the environment that the process was started with.

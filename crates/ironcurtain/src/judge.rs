@@ -14,7 +14,7 @@ use ic_policy::{Bounds, Builtin, Policy, PolicySources, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Places, RealDisk, Resolver};
-use ic_types::AbsolutePath;
+use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
 use crate::files;
@@ -350,16 +350,31 @@ fn is_directory(path: &AbsolutePath) -> Result<bool, Failure> {
 
 /// Refuses to read our own orders from a place that the agent can write.
 fn refuse_in_sandbox(bounds: &Bounds, what: &str, path: &AbsolutePath) -> Result<(), Failure> {
-    let Some(sandbox) = &bounds.sandbox else { return Ok(()) };
+    match &bounds.sandbox {
+        Some(sandbox) => refuse_within(what, path, &sandbox.path),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what we make for ourselves in a place that the agent can write.
+pub(crate) fn refuse_path_in_sandbox(
+    what: &str,
+    path: &AbsolutePath,
+    sandbox: &AbsolutePath,
+) -> Result<(), Failure> {
+    refuse_within(what, path, &follow(sandbox)?.path)
+}
+
+fn refuse_within(what: &str, path: &AbsolutePath, sandbox: &CanonicalPath) -> Result<(), Failure> {
     let found = follow(path)?;
     let kept = follow_to(path, Last::Keep)?;
     // SECURITY: a link in the sandbox, anywhere on the way, is the agent's to turn.
     let names = [&found.path, &kept.path].into_iter().chain(&found.links);
-    if names.into_iter().any(|name| name.is_within(&sandbox.path)) {
+    if names.into_iter().any(|name| name.is_within(sandbox)) {
         return Err(Failure::config(format!(
             "the {what} `{}` lies in the sandbox `{}`, where the agent can change it",
             path.as_path().display(),
-            sandbox.path
+            sandbox
         ))
         .with_hint("keep it outside the sandbox"));
     }

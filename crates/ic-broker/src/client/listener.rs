@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use ic_mcp::notification_line;
 use ic_types::{Json, Object};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::broadcast;
 
+use super::Outbox;
 use crate::broker::Announcement;
 use crate::locked;
 
@@ -29,7 +30,7 @@ const LEVELS: [&str; 8] =
 /// One client that listens.
 pub(super) struct Listener {
     pub(super) announcements: broadcast::Receiver<Announcement>,
-    pub(super) outbox: mpsc::Sender<String>,
+    pub(super) outbox: Outbox,
     pub(super) level: Arc<Mutex<Level>>,
     /// A client of the newest revision is told nothing that it did not ask for.
     pub(super) is_enveloped: Arc<AtomicBool>,
@@ -65,7 +66,7 @@ impl Listener {
                 Err(broadcast::error::RecvError::Closed) => return,
             };
             // Announcements never hold up answers.
-            self.outbox.try_send(line).ok();
+            self.outbox.send_if_there_is_room(line);
         }
     }
 }

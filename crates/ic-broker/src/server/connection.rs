@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::deeds::Deeds;
+use crate::client::Outbox;
 use crate::locked;
 
 /// The longest line that a server may send.
@@ -76,7 +77,7 @@ pub(crate) struct Progress {
     /// The token that the client gave.
     pub(crate) token: Id,
     /// The client.
-    pub(crate) outbox: mpsc::Sender<String>,
+    pub(crate) outbox: Outbox,
     /// What hides our keys.
     pub(crate) redactor: Arc<Redactor>,
 }
@@ -443,7 +444,7 @@ impl Inbox {
                 mapped.insert(key, value);
             }
             let line = notification_line("notifications/progress", &mapped);
-            outbox.try_send(redactor.mask_own_keys(line)).ok();
+            outbox.send_if_there_is_room(redactor.mask_own_keys(line));
         }
         Ok(())
     }

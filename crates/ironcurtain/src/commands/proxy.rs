@@ -1,8 +1,10 @@
 //! `ironcurtain proxy`: an MCP server in front of MCP servers, with a policy in between.
 //!
-//! Standard output belongs to the protocol; whatever a person should know goes to standard error.
+//! Standard output belongs to the protocol, unless clients come to a socket; whatever a person should
+//! know goes to standard error.
 //! One call's way through the house is in `ic_broker`.
 
+mod clients;
 mod open;
 mod witness;
 
@@ -10,15 +12,16 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use ic_broker::client::{Ended, serve};
+use ic_broker::socket::{Socket, SocketError};
 use ic_broker::stdio;
-use ic_home::Environment;
+use ic_home::{Environment, Home};
 use ic_policy::SandboxKind;
 use ic_session::Wait;
 use ic_types::{AbsolutePath, SessionName};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::Wanted;
+use crate::judge::{Wanted, refuse_path_in_sandbox};
 use crate::opening::check_directory;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
@@ -32,6 +35,12 @@ use open::Opener;
 /// those off in the client.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProxyArgs {
+    /// Serve any number of clients on this Unix socket instead, until a signal ends it
+    ///
+    /// All of them share one session. Only your own user can connect. The socket may not lie in the
+    /// sandbox; the directory is made if it is missing, and may not be one that others can write.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
     /// Policy in force: `default`, `coding`, `readonly`, or a directory
     ///
     /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
@@ -69,15 +78,29 @@ pub(crate) fn run(
         }
         None => None,
     };
+    let socket = match &args.socket {
+        Some(path) => Some(environment.absolute(path)?),
+        None => None,
+    };
     let wanted = Wanted {
         policy: args.policy.clone(),
         sandbox: args.sandbox(environment)?,
-        protected: Vec::new(),
+        // No call removes or replaces the way in.
+        protected: socket.iter().cloned().collect(),
         servers: args.servers.clone(),
     };
     // A mistake in the policy or the servers file is to show now, and not with the first call.
     wanted.check(environment)?;
-    if std::io::stdin().is_terminal() {
+    if let Some(path) = &socket {
+        // Where the sandboxes are that are made for sessions, and the one that the user names.
+        let sessions = Home::new(environment.ironcurtain_home()?).sessions();
+        let sessions = environment.absolute(&sessions)?;
+        let named = wanted.sandbox.as_ref().map(|(sandbox, _)| sandbox);
+        for sandbox in std::iter::once(&sessions).chain(named) {
+            refuse_path_in_sandbox("socket", path, sandbox)?;
+        }
+    }
+    if socket.is_none() && std::io::stdin().is_terminal() {
         screen.notice("waiting for an MCP client on standard input; Ctrl-D ends it");
     }
     // One thread: what takes time is done by servers, and handing a call from thread to thread costs
@@ -87,17 +110,24 @@ pub(crate) fn run(
         .build()
         .map_err(|source| Failure::environment("cannot start").with_source(source))?;
     let ended = runtime.block_on(async {
-        let (reader, writer) = (stdio::reader(), stdio::writer());
-        let stream = |source| {
-            Failure::environment("cannot use standard input and output").with_source(source)
-        };
-        let (reader, writer) = (reader.map_err(stream)?, writer.map_err(stream)?);
         let stop = stop_on_signals()?;
         let wait = if args.wait { Wait::ForAnybody } else { Wait::WhileAttended };
         let mut desk = None;
         let wanted = Some((wanted, name));
-        let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
-        let ended = serve(reader, writer, opener, &stop).await;
+        let ended = match &socket {
+            None => {
+                let (reader, writer) = streams()?;
+                let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
+                serve(reader, writer, opener, &stop).await
+            }
+            Some(path) => {
+                let socket = Socket::bind(path.as_path()).await.map_err(no_socket)?;
+                let shown = path.as_path().display();
+                screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
+                let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
+                clients::serve_all(socket, opener, &stop).await
+            }
+        };
         if let Some(desk) = desk {
             // Before the servers end, which takes a while: nobody should answer what nobody asks.
             desk.close().await;
@@ -114,6 +144,31 @@ pub(crate) fn run(
     // A thread that waits for a terminal's next line must not keep us.
     runtime.shutdown_background();
     ended
+}
+
+fn streams() -> Result<(stdio::Reader, stdio::Writer), Failure> {
+    let failed =
+        |source| Failure::environment("cannot use standard input and output").with_source(source);
+    Ok((stdio::reader().map_err(failed)?, stdio::writer().map_err(failed)?))
+}
+
+fn no_socket(error: SocketError) -> Failure {
+    let hint = match &error {
+        SocketError::NoName(_) => "name a file, for example `~/.ironcurtain/proxy.sock`",
+        SocketError::Shared(_) => "name one in a directory of your own",
+        SocketError::Taken(_) => "name another one, or remove what is there",
+        SocketError::InUse(_) => "connect to that one, or name another socket",
+        SocketError::Directory { .. } | SocketError::Locked(_) | SocketError::System { .. } => {
+            "name one in a directory that is yours to write"
+        }
+    };
+    let failure = Failure::environment(error.to_string()).with_hint(hint);
+    match error {
+        SocketError::Directory { source, .. } | SocketError::System { source, .. } => {
+            failure.with_source(source)
+        }
+        _ => failure,
+    }
 }
 
 impl ProxyArgs {

@@ -15,6 +15,7 @@ mod malformed;
 mod records;
 mod revisions;
 mod secrets;
+mod sockets;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -335,6 +335,10 @@ class Hostile(Server):
     def do_long_text(self, number):
         self.answer(number, text_result("HEAD" + "x" * (5 * MIB) + "TAIL"))
 
+    def do_image(self, number):
+        image = {"type": "image", "mimeType": "image/png", "data": "A" * (6 * MIB)}
+        self.answer(number, {"content": [image]})
+
     def do_large_image(self, number):
         image = {"type": "image", "mimeType": "image/png", "data": "A" * (9 * MIB)}
         self.answer(number, {"content": [image]})

@@ -49,5 +49,5 @@ fn tell(progress: &Progress, count: u32, ticket: &Ticket) {
     let message = format!("a person is asked, and can answer until {}", ticket.deadline);
     params.insert("message", message);
     // A client that does not read misses nothing by this.
-    progress.outbox.try_send(notification_line("notifications/progress", &params)).ok();
+    progress.outbox.send_if_there_is_room(notification_line("notifications/progress", &params));
 }

@@ -1,0 +1,224 @@
+//! A Unix socket on which clients of the same user come in, and nobody else.
+//!
+//! ```text
+//! directory by handle, nobody else's to write ─▶ locked ─▶ is somebody there? refused
+//!    ─▶ left over? removed ─▶ bound as 0600 ─▶ unlocked ─▶ accept ─▶ same user? ─▶ a client
+//! ```
+//!
+//! What clients say is not known here. When the socket is dropped its name is removed, unless it is
+//! somebody else's by then.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tokio::net::{UnixListener, UnixStream};
+
+/// Only the owner connects.
+const SOCKET_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// What others may never do in the directory of a socket.
+const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
+/// How many clients may wait to be let in.
+const BACKLOG: i32 = 1024;
+/// How long another process may take to make its socket in the same directory.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long we wait when there is no descriptor left for another client.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket that clients connect to.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    directory: OwnedFd,
+    name: OsString,
+    /// What the name leads to as long as it is ours.
+    inode: (u64, u64),
+}
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// The path names no file.
+    #[error("`{}` is no name for a socket", .0.display())]
+    NoName(PathBuf),
+    /// The directory cannot be used.
+    #[error("cannot use the directory of `{}`", .path.display())]
+    Directory {
+        /// The path of the socket.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Somebody else could replace the socket.
+    #[error("the directory of `{}` belongs to somebody else, or others may write to it", .0.display())]
+    Shared(PathBuf),
+    /// Something else has the name.
+    #[error("`{}` is there already, and is no socket of yours", .0.display())]
+    Taken(PathBuf),
+    /// A process listens there.
+    #[error("a process that runs listens on `{}` already", .0.display())]
+    InUse(PathBuf),
+    /// Another process holds the directory.
+    #[error("another process has locked the directory of `{}`", .0.display())]
+    Locked(PathBuf),
+    /// The system says no.
+    #[error("cannot listen on `{}`", .path.display())]
+    System {
+        /// The path of the socket.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl Socket {
+    /// Makes the socket, and its directory if that is missing; what a process that died left is replaced.
+    ///
+    /// Must be called within the runtime that clients are to be served in.
+    pub async fn bind(path: &Path) -> Result<Self, SocketError> {
+        let no_name = || SocketError::NoName(path.to_owned());
+        let name = path.file_name().ok_or_else(no_name)?.to_owned();
+        let directory = open_directory(path)?;
+        let lock = lock(&directory, path).await?;
+        make_room(&directory, &name, path)?;
+        let system =
+            |source: Errno| SocketError::System { path: path.to_owned(), source: source.into() };
+        let socket = listen(&directory, &name).map_err(system)?;
+        let stat =
+            rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(system)?;
+        drop(lock);
+        let listener = UnixListener::from_std(socket.into())
+            .map_err(|source| SocketError::System { path: path.to_owned(), source })?;
+        Ok(Self { listener, directory, name, inode: inode(&stat) })
+    }
+
+    /// Waits for the next client of this user; others are turned away.
+    pub async fn accept(&self) -> UnixStream {
+        let us = rustix::process::geteuid().as_raw();
+        loop {
+            match self.listener.accept().await {
+                // SECURITY: whoever could open the name by some mistake is still not let in.
+                Ok((client, _)) => match client.peer_cred() {
+                    Ok(peer) if is_let_in(peer.uid(), us) => return client,
+                    Ok(_) | Err(_) => drop(client),
+                },
+                // It went away again, or there is no descriptor left for it: others are served on.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+/// Returns whether a client that belongs to the user `peer` is served by `us`.
+fn is_let_in(peer: u32, us: u32) -> bool {
+    peer == us
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let stat = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if stat.is_ok_and(|stat| inode(&stat) == self.inode) {
+            rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty()).ok();
+        }
+    }
+}
+
+fn inode(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// Opens the directory of the socket, and makes it if it is missing.
+fn open_directory(path: &Path) -> Result<OwnedFd, SocketError> {
+    let failed = |source: io::Error| SocketError::Directory { path: path.to_owned(), source };
+    let parent = path.parent().ok_or_else(|| SocketError::NoName(path.to_owned()))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = match rustix::fs::open(parent, flags, Mode::empty()) {
+        Err(Errno::NOENT) => {
+            ic_home::file::create_dir(parent).map_err(|error| failed(io::Error::other(error)))?;
+            rustix::fs::open(parent, flags, Mode::empty())
+        }
+        opened => opened,
+    };
+    let directory = opened.map_err(|errno| failed(errno.into()))?;
+    let stat = rustix::fs::fstat(&directory).map_err(|errno| failed(errno.into()))?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let (us, root) = (rustix::process::geteuid().as_raw(), 0);
+    let is_ours = stat.st_uid == us || stat.st_uid == root;
+    // In a sticky directory nobody replaces what is another's.
+    let is_safe = !mode.intersects(OTHERS_WRITE) || mode.contains(Mode::SVTX);
+    match is_ours && is_safe {
+        true => Ok(directory),
+        false => Err(SocketError::Shared(path.to_owned())),
+    }
+}
+
+/// Keeps others from making a socket in the directory at the same time; released when dropped.
+async fn lock(directory: &OwnedFd, path: &Path) -> Result<OwnedFd, SocketError> {
+    let failed =
+        |errno: Errno| SocketError::Directory { path: path.to_owned(), source: errno.into() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    // Opened once more, because a lock belongs to the opening.
+    let held = rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(failed)?;
+    let deadline = tokio::time::Instant::now() + LOCK_WAIT_MAX;
+    loop {
+        match rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(held),
+            Err(Errno::WOULDBLOCK) if tokio::time::Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(Errno::WOULDBLOCK) => return Err(SocketError::Locked(path.to_owned())),
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+}
+
+/// Removes a socket that nobody listens on any more; refuses anything else that has the name.
+fn make_room(directory: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), SocketError> {
+    let system = |errno: Errno| SocketError::System { path: path.to_owned(), source: errno.into() };
+    let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(errno) => return Err(system(errno)),
+    };
+    let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+    if !is_socket || stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(SocketError::Taken(path.to_owned()));
+    }
+    let socket = socket().map_err(system)?;
+    let address = address(directory, name).map_err(system)?;
+    match rustix::net::connect(&socket, &address) {
+        // Only this says that nobody is there; one with a full backlog is there all the same.
+        Err(Errno::CONNREFUSED) => {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty()).map_err(system)
+        }
+        Ok(()) | Err(_) => Err(SocketError::InUse(path.to_owned())),
+    }
+}
+
+fn listen(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let socket = socket()?;
+    // The name gets the mode of the socket, so that there is no moment at which it is wider.
+    rustix::fs::fchmod(&socket, SOCKET_MODE)?;
+    rustix::net::bind(&socket, &address(directory, name)?)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+fn socket() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+/// Names a socket by the handle of its directory: that cannot be swapped, and is never too long.
+fn address(directory: &OwnedFd, name: &OsStr) -> Result<SocketAddrUnix, Errno> {
+    let number = directory.as_fd().as_raw_fd().to_string();
+    SocketAddrUnix::new(Path::new("/proc/self/fd").join(number).join(name))
+}
+
+#[cfg(test)]
+mod tests;

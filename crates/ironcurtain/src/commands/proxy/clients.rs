@@ -1,0 +1,142 @@
+//! Several clients on one socket, all in one session.
+//!
+//! ```text
+//! Socket ─▶ a task per client ─asks for the session─▶ this loop, which opens it once
+//! ```
+//!
+//! Clients share the session's policy, record, desk and servers, and nothing else: how each speaks,
+//! its ids, what it may take back and what waits for it are its own.
+
+use std::future::pending;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_broker::Broker;
+use ic_broker::client::{ClientInfo, Ended, Open, Slow, serve_one};
+use ic_broker::socket::Socket;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::open::Opener;
+use crate::error::Failure;
+
+/// How many clients are served at once; further ones wait to be let in.
+const CLIENTS_MAX: usize = 256;
+/// How often it is looked whether a client has gone altogether.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A client that needs the session, and where it is told.
+type Request = (ClientInfo, oneshot::Sender<Result<Arc<Broker>, NoSession>>);
+
+/// Why a client gets no session.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoSession(String);
+
+/// Asks for the session that all clients share.
+struct Ask(mpsc::Sender<Request>);
+
+impl Open for Ask {
+    type Error = NoSession;
+
+    async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, NoSession> {
+        let over = |()| NoSession("the session ends".to_owned());
+        let (tell, told) = oneshot::channel();
+        self.0.send((client.clone(), tell)).await.map_err(|_| over(()))?;
+        told.await.map_err(|_| over(()))?
+    }
+}
+
+/// Serves clients until `stop` is cancelled, or the session cannot be opened.
+pub(super) async fn serve_all(
+    socket: Socket,
+    mut opener: Opener<'_>,
+    stop: &CancellationToken,
+) -> Ended<Failure> {
+    let (asking, mut asked) = mpsc::channel::<Request>(CLIENTS_MAX);
+    let (slots, clients) = (Arc::new(Semaphore::new(CLIENTS_MAX)), TaskTracker::new());
+    let end_all = stop.child_token();
+    let mut session: Option<Arc<Broker>> = None;
+    let failed = loop {
+        let next = async {
+            // A slot first, so that nobody is let in whom nobody serves.
+            let slot = Arc::clone(&slots).acquire_owned().await;
+            (slot, socket.accept().await)
+        };
+        tokio::select! {
+            () = stop.cancelled() => break None,
+            Some((client, tell)) = asked.recv() => {
+                let broker = match &session {
+                    Some(broker) => Ok(Arc::clone(broker)),
+                    None => opener.open(&client).await,
+                };
+                match broker {
+                    Ok(broker) => {
+                        session = Some(Arc::clone(&broker));
+                        // The client may have gone meanwhile.
+                        tell.send(Ok(broker)).ok();
+                    }
+                    Err(failure) => {
+                        tell.send(Err(NoSession(failure.to_string()))).ok();
+                        break Some(failure);
+                    }
+                }
+            }
+            (slot, client) = next => {
+                let (ask, stop) = (Ask(asking.clone()), end_all.child_token());
+                clients.spawn(async move {
+                    serve_client(client, ask, stop).await;
+                    drop(slot);
+                });
+            }
+        }
+    };
+    // No new ones, and nobody should take it for a session that lives.
+    drop((socket, asked));
+    clients.close();
+    if failed.is_none() {
+        end_all.cancel();
+    }
+    clients.wait().await;
+    match failed {
+        None => Ended::Done(session),
+        Some(failure) => Ended::NotOpened(failure),
+    }
+}
+
+/// Serves one client until it goes away, or is too slow.
+async fn serve_client(client: UnixStream, ask: Ask, stop: CancellationToken) {
+    let Ok(watched) = client.as_fd().try_clone_to_owned() else { return };
+    let (reader, writer) = client.into_split();
+    let serving = serve_one(reader, writer, ask, (&stop, Slow::IsDropped));
+    let watching = async {
+        hung_up(&watched).await;
+        // Nobody reads an answer any more, so what still runs for it is taken back.
+        stop.cancel();
+        pending::<()>().await;
+    };
+    tokio::select! {
+        _ = serving => {}
+        () = watching => {}
+    }
+}
+
+/// Waits until the other end is closed for reading and writing.
+///
+/// One that has only said all that it had to say still reads its answers.
+async fn hung_up(socket: &OwnedFd) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let mut events = [PollFd::new(socket, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let looked = rustix::event::poll(&mut events, Some(&now));
+        let [looked_at] = events;
+        if looked.is_ok() && looked_at.revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+            return;
+        }
+    }
+}
