@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::{Budget, Limits, Snapshot, Spent};
 use crate::clock::TurnClock;
 use crate::diagnostic::{Observer, SavePoint};
-use crate::history::History;
+use crate::history::{History, cut_note};
 use crate::toolbox::Toolbox;
 use crate::turn::Turn;
 
@@ -173,9 +173,7 @@ fn compile(tool: &ToolSpec) -> Result<Schema, UnfitTool> {
 impl TurnError {
     /// Tells the model, in the next turn, why the last one has no answer.
     fn note(&self) -> String {
-        format!(
-            "The previous turn was cut before it was answered: {self}. Its steps above happened."
-        )
+        cut_note(self)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Nothing here decides anything. What the model or a tool said is shortened, and still untrusted:
 //! whoever shows it to a person makes it visible first.
 
-use ic_model::Message;
+use ic_model::{AssistantBlock, Message};
 use serde::Serialize;
 
 use crate::budget::Spent;
@@ -82,6 +82,14 @@ pub trait Observer: Send + Sync {
 
     /// Takes what happened.
     fn diagnostic(&self, diagnostic: Diagnostic);
+
+    /// Takes a message of the model whose tools are about to be used.
+    ///
+    /// It is no part of the conversation before they were. But if this program ends meanwhile, whoever
+    /// goes on with the conversation has to know what may have been done.
+    fn tools_begin(&self, said: &[AssistantBlock]) {
+        let _ = said;
+    }
 
     /// Takes the whole conversation at a moment at which it should be saved.
     fn save_point(&self, at: SavePoint, messages: &[Message]);

@@ -6,6 +6,11 @@ use std::collections::BTreeSet;
 
 use ic_model::{AssistantBlock, Message, ToolUseId, UserBlock};
 
+use crate::turn::CUT_SHORT;
+
+/// How the note begins that says that a turn has no answer.
+const CUT: &str = "The previous turn was cut before it was answered";
+
 /// The messages of a conversation.
 ///
 /// Invariant: the first message is the user's, the two sides take turns, and none is empty; the ids of
@@ -62,6 +67,36 @@ impl History {
         if wanted.is_empty() { Ok(Self(messages)) } else { Err(HistoryFault::Open) }
     }
 
+    /// Takes up the conversation that a process has left behind, however it ended.
+    ///
+    /// `pending` is a message of the model whose tools were being used. It counts, since they may have
+    /// done something; a turn without an answer gets the note that every cut turn gets.
+    pub fn taken_up(
+        mut messages: Vec<Message>,
+        pending: Option<Message>,
+    ) -> Result<Self, HistoryFault> {
+        if let Some(Message::Assistant(said)) = pending {
+            let results = said.iter().filter_map(use_id).map(|id| UserBlock::ToolResult {
+                id: id.clone(),
+                content: CUT_SHORT.to_owned(),
+                is_error: true,
+            });
+            let results = Message::User(results.collect());
+            messages.extend([Message::Assistant(said), results]);
+        }
+        let mut history = Self::from_messages(messages)?;
+        if history.is_open_ended() {
+            history.note(cut_note(&"the program ended"));
+        }
+        Ok(history)
+    }
+
+    /// Returns whether the last turn has neither an answer nor a note that says so.
+    fn is_open_ended(&self) -> bool {
+        let Some(Message::User(blocks)) = self.0.last() else { return false };
+        !matches!(blocks.last(), Some(UserBlock::Note(note)) if note.starts_with(CUT))
+    }
+
     /// Returns the messages.
     pub fn messages(&self) -> &[Message] {
         &self.0
@@ -110,6 +145,11 @@ impl History {
             Some(Message::Assistant(_)) | None => self.0.push(Message::User(vec![block])),
         }
     }
+}
+
+/// Tells the model, in the next turn, why the last one has no answer.
+pub(crate) fn cut_note(why: &dyn std::fmt::Display) -> String {
+    format!("{CUT}: {why}. Its steps above happened.")
 }
 
 fn check_user(at: usize, blocks: &[UserBlock], wanted: &[&ToolUseId]) -> Result<(), HistoryFault> {

@@ -31,7 +31,7 @@ const CUT_GRACE: Duration = Duration::from_secs(5);
 const DENIALS_SHOWN_MAX: usize = 5;
 
 const NOT_RUN: &str = "Not run: the turn was cut before it.";
-const CUT_SHORT: &str =
+pub(crate) const CUT_SHORT: &str =
     "Cut before it finished; what it had done until then is done. Check before you go on.";
 const EMPTY: &str = "Your last message was empty. Answer the person, or use a tool.";
 const DO_NOT_RETRY: &str = "Do not retry what was denied, and do not look for another way to the same effect; \
@@ -115,6 +115,7 @@ impl<'a> Turn<'a> {
                     None => continue,
                 }
             }
+            self.observer.tools_begin(&said.blocks);
             let used = self.use_tools(&said.uses).await;
             let told = used.results.into_iter().chain(used.notes).collect();
             self.agent.history.step(said.blocks, told);

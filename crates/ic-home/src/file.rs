@@ -14,6 +14,7 @@
 )]
 
 mod error;
+mod many;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,6 +27,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 pub use error::{Doing, FileError};
+pub use many::{Stamp, move_to, remove_tree, stamps};
 
 use crate::temporary;
 

@@ -130,6 +130,16 @@ impl Home {
         self.sessions().join("index.json")
     }
 
+    /// Returns the lock that is held while sessions are named, removed or listed anew.
+    pub fn index_lock(&self) -> PathBuf {
+        self.sessions().join("index.lock")
+    }
+
+    /// Returns the lock that whoever runs a session holds.
+    pub fn session_lock(&self, id: &SessionId) -> PathBuf {
+        self.session(id).join("session.lock")
+    }
+
     /// Returns the file that names the last session.
     pub fn last_session(&self) -> PathBuf {
         self.sessions().join("last_session")
@@ -170,6 +180,8 @@ mod tests {
             (home.logs(), "logs"),
             (home.audit(), "audit"),
             (home.index(), "sessions/index.json"),
+            (home.index_lock(), "sessions/index.lock"),
+            (home.session_lock(&session), "sessions/2026-11-15-00-00-00-123-aaaa/session.lock"),
             (home.last_session(), "sessions/last_session"),
         ] {
             assert_eq!(path, PathBuf::from("/h o/.ironcurtain").join(expected));

@@ -15,10 +15,12 @@ use ic_agent::{
     Agent, Answer, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
     system_prompt,
 };
+use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
-use ic_model::{Message, Model, Prices};
-use ic_types::{Timestamp, locked};
+use ic_model::{AssistantBlock, Message, Model, ModelName, Prices};
+use ic_store::{Conversation, Found, Moment, StoreError};
+use ic_types::{Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -66,6 +68,8 @@ struct Shared {
     workbench: Arc<Workbench>,
     created_at: Timestamp,
     meter: Meter,
+    /// Where the conversation is kept.
+    conversation: Conversation,
     /// Taken by the turn that runs, and gone once the session is closed.
     agent: Mutex<Option<Agent>>,
     state: Mutex<State>,
@@ -76,33 +80,47 @@ struct State {
     status: Status,
     turns: Vec<Turn>,
     diagnostics: VecDeque<Diagnostic>,
+    /// Why the conversation could not be saved last, as the person was told.
+    unsaved: Option<String>,
 }
 
 impl BuiltIn {
-    /// Makes the session at `workbench`, which is closed again if that does not work out.
-    pub async fn open(workbench: Workbench, mind: Mind) -> Result<Self, SessionError> {
+    /// Makes the session at `workbench`, which is closed again if that does not work out; it goes on
+    /// with the conversation that was found.
+    pub async fn open(
+        workbench: Workbench,
+        mind: Mind,
+        found: Found,
+    ) -> Result<Self, SessionError> {
         let workbench = Arc::new(workbench);
         let parts = Parts {
-            model: mind.model,
+            model: Arc::clone(&mind.model),
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
             clock: workbench.clock(),
             system: system_prompt(&mind.sandbox),
             limits: mind.limits,
             prices: mind.prices,
         };
-        let agent = match Agent::new(parts, History::new()) {
-            Ok(agent) => agent,
-            Err(error) => {
+        let turns = found.stored.turns.clone();
+        let created_at = found.stored.metadata.created_at;
+        let (agent, conversation) = match take_up(parts, found) {
+            Ok(taken_up) => taken_up,
+            Err(source) => {
                 // What went wrong first is what the person is told.
                 workbench.close().await.ok();
                 let what = "the session cannot be started".to_owned();
-                return Err(SessionError::InitFailed { what, source: Box::new(error) });
+                return Err(SessionError::InitFailed { what, source });
             }
         };
-        let state =
-            State { status: Status::Initializing, turns: Vec::new(), diagnostics: VecDeque::new() };
+        match mind.model.name() {
+            ModelName::Offline => conversation.thinks("offline", "offline"),
+            ModelName::Provided(id) => conversation.thinks(id.provider().as_str(), id.model()),
+        }
+        let diagnostics = VecDeque::new();
+        let state = State { status: Status::Initializing, turns, diagnostics, unsaved: None };
         let shared = Arc::new(Shared {
-            created_at: SystemClock.now(),
+            created_at,
+            conversation,
             meter: agent.meter(),
             agent: Mutex::new(Some(agent)),
             state: Mutex::new(state),
@@ -209,6 +227,10 @@ impl Session for BuiltIn {
         self.shared.workbench.news.subscribe()
     }
 
+    fn save(&self) -> Result<(), SessionError> {
+        self.shared.conversation.save_now().map_err(SessionError::NotSaved)
+    }
+
     fn close(&self) -> Closing<'_> {
         Box::pin(async move {
             self.shared.stand(Status::Closed);
@@ -216,8 +238,12 @@ impl Session for BuiltIn {
             self.tasks.close();
             self.tasks.wait().await;
             // With the agent goes its hold on the workbench.
-            drop(locked(&self.shared.agent).take());
-            self.shared.workbench.close().await.map_err(SessionError::CloseFailed)
+            let agent = locked(&self.shared.agent).take();
+            let messages = agent.as_ref().map(|agent| agent.history().messages());
+            let saved = self.shared.conversation.close(messages);
+            drop(agent);
+            self.shared.workbench.close().await.map_err(SessionError::CloseFailed)?;
+            saved.map_err(SessionError::NotSaved)
         })
     }
 }
@@ -234,7 +260,14 @@ impl Shared {
         let ended = agent.turn(message, self, cut).await;
         let news = &self.workbench.news;
         news.tell(Event::Budget(Box::new(self.meter.snapshot())));
-        let Answer { text, usage, .. } = ended?;
+        let Answer { text, usage, .. } = match ended {
+            Ok(answer) => answer,
+            Err(error) => {
+                let messages = agent.history().messages();
+                self.tell_unsaved(self.conversation.save(messages, Moment::TurnEnds));
+                return Err(error.into());
+            }
+        };
         let (prompt, completion) = (usage.prompt, usage.completion);
         let mut state = locked(&self.state);
         let turn = Turn {
@@ -244,10 +277,26 @@ impl Shared {
             usage: TurnUsage { prompt, completion, total: usage.total() },
             timestamp,
         };
-        state.turns.push(turn);
+        state.turns.push(turn.clone());
         drop(state);
+        // Before anybody is told of the answer.
+        self.tell_unsaved(self.conversation.answered(turn, agent.history().messages()));
         news.tell(Event::Answer(text.clone()));
         Ok(text)
+    }
+
+    /// Tells the person once that the conversation is not saved, and why; the next step tries again.
+    fn tell_unsaved(&self, saved: Result<(), StoreError>) {
+        let reason = saved.err().map(|error| chain(&error));
+        let mut state = locked(&self.state);
+        let is_news = reason.is_some() && state.unsaved != reason;
+        state.unsaved.clone_from(&reason);
+        drop(state);
+        if let Some(reason) = reason.filter(|_| is_news) {
+            self.workbench.news.notice(&format!(
+                "the conversation could not be saved: {reason}; it is tried again with every step"
+            ));
+        }
     }
 
     /// Notes how the session stands, unless it has ended.
@@ -295,6 +344,28 @@ impl Observer for Shared {
         self.workbench.news.tell(Event::Diagnostic(diagnostic));
     }
 
-    /// Conversations are not kept on disk.
-    fn save_point(&self, _at: SavePoint, _messages: &[Message]) {}
+    fn tools_begin(&self, said: &[AssistantBlock]) {
+        let message = Message::Assistant(said.to_vec());
+        self.tell_unsaved(self.conversation.begin_tools(message));
+    }
+
+    fn save_point(&self, at: SavePoint, messages: &[Message]) {
+        let moment = match at {
+            SavePoint::UserMessage => Moment::TurnBegins,
+            // What a turn came to is saved with its end.
+            SavePoint::ToolStep | SavePoint::Answer | SavePoint::Cut => Moment::Within,
+        };
+        self.tell_unsaved(self.conversation.save(messages, moment));
+    }
+}
+
+/// Makes an agent that goes on where the conversation was left.
+fn take_up(
+    parts: Parts,
+    found: Found,
+) -> Result<(Agent, Conversation), Box<dyn std::error::Error + Send + Sync>> {
+    let (messages, pending) = (found.stored.messages.clone(), found.stored.pending.clone());
+    let history = History::taken_up(messages, pending)?;
+    let conversation = found.restore(history.messages())?;
+    Ok((Agent::new(parts, history)?, conversation))
 }

@@ -4,15 +4,13 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ic_audit::LogFiles;
-use ic_home::{Clock as _, FileError, Home, SystemClock, file, random};
-use ic_types::{Json, JsonLimits, Object, SessionId, SessionName};
+use ic_home::{Clock as _, FileError, Home, Lock, SystemClock, file, random};
+use ic_store::{Metadata, Places, Sessions, StoreError};
+use ic_types::{SessionId, SessionName};
 
-/// The largest description that is read.
-const META_BYTES_MAX: u64 = 1 << 20;
-/// How much of the first message is written down.
-const FIRST_MESSAGE_CHARS_MAX: usize = 200;
 /// How often a new id is tried.
 const IDS_MAX: usize = 16;
 
@@ -24,6 +22,11 @@ pub struct SessionDirectory {
     /// What people call it.
     pub name: SessionName,
     path: PathBuf,
+    places: Places,
+    /// Whether it was made by this very process.
+    is_new: bool,
+    /// Held as long as anybody uses the directory.
+    held: Arc<Lock>,
 }
 
 /// What is written down about a session.
@@ -33,6 +36,8 @@ pub struct Description<'a> {
     pub kind: SessionKind,
     /// Who acts in it.
     pub agent: &'a str,
+    /// What it is about, if a person says so.
+    pub about: Option<&'a str>,
     /// What it was started for, if that is known.
     pub task: Option<&'a str>,
     /// The user's own directory, if it is about one.
@@ -56,6 +61,9 @@ pub enum DirectoryError {
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The session cannot be found, named or held.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// There is nothing to tell ids apart by.
     #[error("cannot make a session id")]
     NoChance(#[source] io::Error),
@@ -68,26 +76,44 @@ pub enum DirectoryError {
 }
 
 impl SessionDirectory {
-    /// Makes a new session; its name is `name`, or made of `agent` and the id.
+    /// Makes a new session, and holds it; its name is `name`, or made of `agent` and the id.
     pub fn create(
         home: &Home,
         name: Option<&SessionName>,
+        kind: SessionKind,
         agent: &str,
     ) -> Result<Self, DirectoryError> {
+        let sessions = Sessions::of(home);
+        // Until it is written down, so that nobody else takes the name meanwhile.
+        let _names = sessions.hold_names()?;
+        if let Some(name) = name
+            && let Some(other) = sessions.named(name)?
+        {
+            return Err(StoreError::Taken { name: name.clone(), id: other.id }.into());
+        }
         for _ in 0..IDS_MAX {
             let chance = random::bytes::<4>().map_err(DirectoryError::NoChance)?;
             let id = SessionId::generate(SystemClock.now(), u32::from_le_bytes(chance));
+            let own = match name {
+                Some(name) => name.clone(),
+                None => by_itself(agent, &id)?,
+            };
+            if name.is_none() && sessions.named(&own)?.is_some() {
+                continue;
+            }
             let path = home.session(&id);
             match file::create_new_dir(&path) {
                 Ok(()) => {}
                 Err(FileError::Exists { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let name = match name {
-                Some(name) => name.clone(),
-                None => by_itself(agent, &id)?,
+            let metadata = Metadata {
+                kind: kind.as_str().to_owned(),
+                agent: agent.to_owned(),
+                ..Metadata::new(id, own, SystemClock.now())
             };
-            let directory = Self { id, name, path };
+            let directory = Self::held(home, &metadata, true)?;
+            metadata.write(&directory.places)?;
             for part in directory.parts() {
                 file::create_dir(part)?;
             }
@@ -96,69 +122,53 @@ impl SessionDirectory {
         Err(DirectoryError::NoId)
     }
 
-    /// Finds the newest session of that name, and what kind of session it is.
-    pub fn find(
-        home: &Home,
-        name: &SessionName,
-    ) -> Result<Option<(Self, SessionKind)>, DirectoryError> {
-        let names = file::names(home.sessions())?.unwrap_or_default();
-        let ids = names.iter().rev().filter_map(|id| id.to_str()?.parse::<SessionId>().ok());
-        for id in ids {
-            let path = home.session(&id);
-            let Some(bytes) = file::read(path.join(META), META_BYTES_MAX)? else { continue };
-            let Ok(Json::Object(meta)) = Json::parse(&bytes, JsonLimits::CALL) else { continue };
-            let text = |key| meta.get(key).and_then(Json::as_str);
-            if text("name") == Some(name.as_str())
-                && let Some(kind) = text("kind").and_then(SessionKind::of)
-            {
-                return Ok(Some((Self { id, name: name.clone(), path }, kind)));
-            }
+    /// Takes a session up again that nobody runs, and holds it.
+    pub fn take_up(home: &Home, metadata: &Metadata) -> Result<Self, DirectoryError> {
+        let directory = Self::held(home, metadata, false)?;
+        for part in directory.parts() {
+            file::create_dir(part)?;
         }
-        Ok(None)
+        Ok(directory)
+    }
+
+    fn held(home: &Home, metadata: &Metadata, is_new: bool) -> Result<Self, DirectoryError> {
+        let held = Arc::new(Sessions::of(home).hold(metadata)?);
+        let places = Places::of(home, &metadata.id);
+        let (id, name) = (metadata.id.clone(), metadata.name.clone());
+        Ok(Self { id, name, path: home.session(&metadata.id), places, is_new, held })
     }
 
     /// Writes down what the session is.
     pub fn describe(&self, description: &Description<'_>) -> Result<(), DirectoryError> {
-        let path = self.path.join(META);
-        let now = SystemClock.now().to_string();
-        let mut meta = match file::read(&path, META_BYTES_MAX)? {
-            Some(bytes) => match Json::parse(&bytes, JsonLimits::CALL) {
-                Ok(Json::Object(meta)) => meta,
-                _ => Object::new(),
-            },
-            None => Object::new(),
-        };
-        meta.insert("id", self.id.as_str());
-        meta.insert("name", self.name.as_str());
-        meta.insert("kind", description.kind.as_str());
-        meta.insert("agent", description.agent);
+        let now = SystemClock.now();
+        let known = Metadata::restore(&self.places)?;
+        let mut metadata =
+            known.unwrap_or_else(|| Metadata::new(self.id.clone(), self.name.clone(), now));
+        description.kind.as_str().clone_into(&mut metadata.kind);
+        description.agent.clone_into(&mut metadata.agent);
         if let Some(workspace) = &description.workspace {
-            meta.insert("workspace", workspace.as_str());
+            metadata.workspace = Some(workspace.clone());
         }
-        if meta.get("createdAt").is_none() {
-            meta.insert("createdAt", now.as_str());
+        if let Some(about) = description.about {
+            metadata.description = Some(about.to_owned());
         }
-        meta.insert("lastActivityAt", now);
-        let first_message: String =
-            description.task.unwrap_or_default().chars().take(FIRST_MESSAGE_CHARS_MAX).collect();
-        let first_message = Json::from(first_message);
-        for (key, value) in [("messageCount", Json::from(0_u64)), ("firstMessage", first_message)] {
-            if meta.get(key).is_none() {
-                meta.insert(key, value);
-            }
+        metadata.begins_with(description.task.unwrap_or_default());
+        if description.kind != SessionKind::BuiltIn {
+            // In a conversation that is whenever something is said.
+            metadata.touch(now);
         }
-        file::replace_unsynced(&path, Json::Object(meta).to_string().as_bytes())?;
+        metadata.write(&self.places)?;
         Ok(())
     }
 
     /// Takes a session back that was never opened; once it has a record, or anything else of value,
     /// it stays.
     pub fn discard(&self) {
-        if !matches!(file::read(self.audit().log, 0), Ok(None)) {
+        if !self.is_new || !matches!(file::read(self.audit().log, 0), Ok(None)) {
             return;
         }
         // What is in use, or cannot be removed, is removed with the session some day.
-        for left in [self.path.join(META), self.log()] {
+        for left in [self.places.meta(), self.log(), self.held.path().to_owned()] {
             file::remove(left).ok();
         }
         for part in self.parts() {
@@ -199,7 +209,8 @@ impl SessionDirectory {
 }
 
 impl SessionKind {
-    fn of(name: &str) -> Option<Self> {
+    /// Returns the kind of that name.
+    pub fn of(name: &str) -> Option<Self> {
         [Self::BuiltIn, Self::Script, Self::Proxy].into_iter().find(|it| it.as_str() == name)
     }
 
@@ -212,8 +223,6 @@ impl SessionKind {
         }
     }
 }
-
-const META: &str = "meta.json";
 
 /// Makes a name of the agent's, told apart by the end of the id.
 fn by_itself(agent: &str, id: &SessionId) -> Result<SessionName, DirectoryError> {

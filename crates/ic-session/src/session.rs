@@ -10,6 +10,8 @@ use std::pin::Pin;
 use ic_agent::{Diagnostic, Snapshot, Spent, TurnError};
 use ic_audit::AuditError;
 use ic_escalation::{AnswerError, Pending, Reply, Told};
+use ic_store::StoreError;
+pub use ic_store::{Turn, TurnUsage};
 use ic_types::{EscalationId, SessionId, SessionName, Timestamp};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -45,6 +47,9 @@ pub trait Session: Send + Sync {
 
     /// Returns what happens from now on.
     fn events(&self) -> broadcast::Receiver<Event>;
+
+    /// Saves the conversation as far as it has come, also where that is not done with every step.
+    fn save(&self) -> Result<(), SessionError>;
 
     /// Ends the session and all that it owns; the second time there is nothing left to do.
     fn close(&self) -> Closing<'_>;
@@ -86,32 +91,6 @@ pub enum Status {
     Closed,
 }
 
-/// A turn that was answered.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Turn {
-    /// Which one, from 1.
-    pub turn_number: u64,
-    /// What the person wrote.
-    pub user_message: String,
-    /// What was answered.
-    pub assistant_response: String,
-    /// What it took.
-    pub usage: TurnUsage,
-    /// When it began.
-    pub timestamp: Timestamp,
-}
-
-/// The tokens of a turn.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct TurnUsage {
-    /// Those that went in.
-    pub prompt: u64,
-    /// Those that came out.
-    pub completion: u64,
-    /// Both.
-    pub total: u64,
-}
-
 /// Something that a session did not do.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -132,6 +111,9 @@ pub enum SessionError {
     /// It has ended, and nothing of it runs, but its record has no end.
     #[error("the record of the session could not be ended")]
     CloseFailed(#[source] AuditError),
+    /// The conversation could not be saved.
+    #[error("the conversation could not be saved")]
+    NotSaved(#[source] StoreError),
     /// The message has no answer.
     #[error(transparent)]
     MessageFailed(TurnError),
@@ -154,14 +136,14 @@ pub enum ResolveError {
 impl SessionError {
     /// Returns the name by which programs know it.
     ///
-    /// There is none for a session whose record has no end. What programs do about it is what they do
+    /// There is none of its own for a session whose record has no end. What programs do about it is what they do
     /// about any session that is closed; people are told the difference.
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotReady(_) => "SESSION_NOT_READY",
             Self::Closed | Self::CloseFailed(_) => "SESSION_CLOSED",
             Self::InitFailed { .. } => "SESSION_INIT_FAILED",
-            Self::MessageFailed(_) => "MESSAGE_FAILED",
+            Self::MessageFailed(_) | Self::NotSaved(_) => "MESSAGE_FAILED",
             Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",
         }
     }

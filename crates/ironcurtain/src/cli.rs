@@ -4,7 +4,7 @@ use crate::commands::{
     approvals::ApprovalsCommand, audit::AuditCommand, completions::CompletionsArgs,
     config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
     mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs,
-    run::RunArgs, servers::ServersCommand, start::StartArgs,
+    run::RunArgs, servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -27,6 +27,9 @@ pub(crate) enum Command {
     /// Run one of the built-in MCP servers on standard input and output
     #[command(subcommand)]
     McpServer(McpServerCommand),
+    /// Show earlier sessions, name them, export them, remove them
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
     /// Show what waits for a person, and answer it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),

@@ -13,6 +13,7 @@ pub(crate) mod policy;
 pub(crate) mod proxy;
 pub(crate) mod run;
 pub(crate) mod servers;
+pub(crate) mod sessions;
 pub(crate) mod start;
 
 use std::process::ExitCode;
@@ -66,6 +67,7 @@ pub(crate) fn run(
         Command::McpServer(command) => mcp_server::run(command, environment, screen),
         Command::Approvals(command) => approvals::run(command, environment, screen),
         Command::Grants(command) => grants::run(command, environment, screen),
+        Command::Sessions(command) => sessions::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),

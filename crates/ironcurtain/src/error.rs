@@ -278,10 +278,39 @@ impl From<ic_session::OpenError> for Failure {
             }
             OpenError::Key(error) => error.into(),
             OpenError::Audit(error) => error.into(),
-            OpenError::InUse(_) => Self::environment(message)
-                .with_hint("give this one another name with `--session NAME`"),
+            OpenError::InUse(_) => {
+                Self::environment(message).with_hint("end it first, or take another one")
+            }
+            OpenError::Directory(DirectoryError::Store(error)) => error.into(),
             OpenError::Directory(_) | OpenError::Grants(_) | OpenError::NoChance(_) => {
                 Self::environment(message)
+            }
+        }
+    }
+}
+
+impl From<ic_store::StoreError> for Failure {
+    fn from(error: ic_store::StoreError) -> Self {
+        use ic_store::StoreError;
+        let message = chain(&error);
+        match error {
+            StoreError::File(error) => error.into(),
+            StoreError::Damaged { .. } => Self::config(message)
+                .with_hint("put the file from a copy back, or start a new session"),
+            StoreError::Unknown(_) => {
+                Self::config(message).with_hint("`ironcurtain sessions list` shows all sessions")
+            }
+            StoreError::Ambiguous { .. } => Self::config(message).with_hint("write more of it"),
+            StoreError::Taken { .. } => {
+                Self::usage(message).with_hint("give this one another name, or none")
+            }
+            StoreError::Running(_) => {
+                Self::environment(message).with_hint("end it first, or take another one")
+            }
+            StoreError::NoConversation(_)
+            | StoreError::Purged(_)
+            | StoreError::NothingToContinue => {
+                Self::config(message).with_hint("`ironcurtain start` begins a new session")
             }
         }
     }

@@ -15,6 +15,7 @@ use ic_policy::SandboxKind;
 use ic_session::{
     AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
+use ic_store::{Metadata, Sessions};
 use ic_types::SessionName;
 
 use crate::error::Failure;
@@ -31,6 +32,10 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) wanted: Wanted,
     /// What people are to call it.
     pub(crate) name: Option<SessionName>,
+    /// What it is about, if a person says so.
+    pub(crate) about: Option<&'a str>,
+    /// The session that is to go on, if it is no new one.
+    pub(crate) resumed: Option<Metadata>,
     /// What kind of session it is.
     pub(crate) kind: SessionKind,
     /// Who acts in it.
@@ -46,6 +51,8 @@ pub(crate) struct SessionWanted<'a> {
 /// A session that is open, and what it was opened with.
 #[derive(Debug)]
 pub(crate) struct Opened {
+    /// The home that it is kept in.
+    pub(crate) home: Home,
     /// What it stands on.
     pub(crate) ground: Ground,
     /// What starts processes.
@@ -119,6 +126,7 @@ impl SessionWanted<'_> {
             description: Description {
                 kind: self.kind,
                 agent: self.agent,
+                about: self.about,
                 task: self.task,
                 workspace: workspace(&self.wanted),
             },
@@ -147,26 +155,23 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { ground, launcher, holding, config, has_key, sandbox })
+        Ok(Opened { home, ground, launcher, holding, config, has_key, sandbox })
     }
 
     /// Finds the session that is to be continued, or makes a new one.
     fn directory(&self, home: &Home) -> Result<SessionDirectory, Failure> {
-        if let Some(name) = &self.name {
-            let found = SessionDirectory::find(home, name).map_err(OpenError::from)?;
-            match (found, self.kind) {
-                (Some((found, SessionKind::Proxy)), SessionKind::Proxy) => return Ok(found),
-                (Some((found, _)), _) => {
-                    return Err(Failure::usage(format!(
-                        "there is a session `{name}` already: {}",
-                        found.id
-                    ))
-                    .with_hint("give this one another name, or none"));
-                }
-                (None, _) => {}
+        if let Some(resumed) = &self.resumed {
+            return Ok(SessionDirectory::take_up(home, resumed).map_err(OpenError::from)?);
+        }
+        // A proxy goes on with the session of its name.
+        if let (Some(name), SessionKind::Proxy) = (&self.name, self.kind) {
+            let named = Sessions::of(home).named(name)?;
+            let is_proxy = |it: &Metadata| SessionKind::of(&it.kind) == Some(SessionKind::Proxy);
+            if let Some(named) = named.filter(is_proxy) {
+                return Ok(SessionDirectory::take_up(home, &named).map_err(OpenError::from)?);
             }
         }
-        Ok(SessionDirectory::create(home, self.name.as_ref(), self.agent)
+        Ok(SessionDirectory::create(home, self.name.as_ref(), self.kind, self.agent)
             .map_err(OpenError::from)?)
     }
 }

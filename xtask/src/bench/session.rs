@@ -13,7 +13,7 @@ use ic_audit::{Redactor, SyncMode};
 use ic_broker::Judge;
 use ic_broker::servers_file::ServersFile;
 use ic_confine::{Confinement, Launcher};
-use ic_home::Home;
+use ic_home::{Home, SystemClock};
 use ic_model::{OfflineModel, Prices};
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
@@ -21,6 +21,7 @@ use ic_session::{
     AtTerminal, BuiltIn, Description, Held, Journal, Mind, News, Opening, Session as _,
     SessionDirectory, SessionKind, Wait, Workbench,
 };
+use ic_store::{Conversation, Saving};
 use ic_types::AbsolutePath;
 use tokio_util::sync::CancellationToken;
 
@@ -107,7 +108,7 @@ impl World {
     }
 
     async fn open(&self) -> anyhow::Result<BuiltIn> {
-        let directory = SessionDirectory::create(&self.home, None, "bench")?;
+        let directory = SessionDirectory::create(&self.home, None, SessionKind::BuiltIn, "bench")?;
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let sandbox = directory.sandbox().display().to_string();
         let opening = Opening {
@@ -115,6 +116,7 @@ impl World {
             description: Description {
                 kind: SessionKind::BuiltIn,
                 agent: "bench",
+                about: None,
                 task: Some(TASK),
                 workspace: None,
             },
@@ -133,9 +135,11 @@ impl World {
             witness: Arc::clone(&news) as _,
         };
         let ground = opening.open()?;
+        let (id, clock) = (&ground.directory.id, Arc::new(SystemClock));
+        let found = Conversation::find(&self.home, id, Saving::Always, clock)?;
         let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);
         let (model, prices, limits) = (Arc::new(OfflineModel), Prices::FREE, Limits::OFF);
-        Ok(BuiltIn::open(workbench, Mind { model, prices, limits, sandbox }).await?)
+        Ok(BuiltIn::open(workbench, Mind { model, prices, limits, sandbox }, found).await?)
     }
 
     fn judge(&self, directory: &SessionDirectory) -> anyhow::Result<Judge> {

@@ -69,6 +69,8 @@ pub(crate) fn run(
             servers: None,
         },
         name: session_name(args.name.as_deref())?,
+        about: None,
+        resumed: None,
         kind: SessionKind::Script,
         agent: AGENT,
         task: Some(&task),

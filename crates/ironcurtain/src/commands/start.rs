@@ -3,6 +3,8 @@
 //! One message, and the answer on standard output. What the agent does is shown on standard error as it
 //! happens; a call that needs a person is asked about there.
 
+mod resume;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use ic_session::{
     AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
     SessionKind, Wait, Workbench,
 };
+use ic_store::Metadata;
 use ic_types::SessionName;
 use tokio_util::sync::CancellationToken;
 
@@ -52,9 +55,18 @@ pub(crate) struct StartArgs {
     /// Model that thinks; `offline` is the only one in this version
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// Go on with the session in which something was said last
+    #[arg(long = "continue", conflicts_with = "resume")]
+    is_continued: bool,
+    /// Go on with this session, by id, name or the beginning of one of them
+    #[arg(long, value_name = "S")]
+    resume: Option<String>,
     /// Name of the session, by which you find it again
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["is_continued", "resume"])]
     name: Option<String>,
+    /// What the session is about, for `sessions list` and for you when you resume it
+    #[arg(long, value_name = "D")]
+    description: Option<String>,
     /// Let calls that need a person wait for an answer even if nobody is there to give one
     #[arg(long)]
     wait: bool,
@@ -73,14 +85,18 @@ pub(crate) fn run(
         return Err(Failure::usage(format!("there is no model `{model}` in this version"))
             .with_hint("name `offline`, or leave `--model` out"));
     }
+    let resumed = args.resumed(environment)?;
+    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref())?;
     let session = SessionWanted {
         wanted: Wanted {
             policy: args.policy.clone(),
-            sandbox: workspace_at(args.workspace.as_deref(), environment)?,
+            sandbox: workspace_at(workspace.as_deref(), environment)?,
             protected: Vec::new(),
             servers: None,
         },
         name: session_name(args.name.as_deref())?,
+        about: args.description.as_deref(),
+        resumed,
         kind: SessionKind::BuiltIn,
         agent: AGENT,
         task: Some(&args.task),
@@ -104,14 +120,17 @@ async fn task(
     let mut signals = Signals::listen()?.end_at_the_second()?;
     let terminal = Tty::find();
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
+    let is_resumed = session.resumed.is_some();
     let (news, opened) = open(session, environment, screen).await?;
     say_model(&opened, screen);
+    let found = resume::find(&opened, is_resumed, screen)?;
+    let (home, sessions_max) = (opened.home.clone(), opened.config.session.sessions_max);
     let limits = Limits::from(&opened.config.budget);
     let sandbox = opened.sandbox.clone();
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let mind = Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
-    let session = BuiltIn::open(workbench, mind).await.map_err(failed)?;
+    let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     let cancel = CancellationToken::new();
     let ended = {
         let sending = session.send_message(task, cancel.clone());
@@ -124,8 +143,21 @@ async fn task(
     let tally = session.news().tally();
     let exit = report(ended, tally.unanswered, screen);
     summarise(&session, screen);
+    resume::make_room(&home, sessions_max, screen);
     closed.map_err(failed)?;
     exit
+}
+
+impl StartArgs {
+    /// Finds the session that is to go on, if one is.
+    fn resumed(&self, environment: &Environment) -> Result<Option<Metadata>, Failure> {
+        let wanted = match (&self.resume, self.is_continued) {
+            (Some(name), _) => resume::Wanted::Named(name),
+            (None, true) => resume::Wanted::Last,
+            (None, false) => return Ok(None),
+        };
+        wanted.find(environment).map(Some)
+    }
 }
 
 /// Opens the session, and whoever hears what happens in it.
@@ -208,6 +240,9 @@ fn summarise(session: &BuiltIn, screen: &mut Screen) {
 fn failed(error: SessionError) -> Failure {
     match error {
         SessionError::InitFailed { what, source } => Failure::environment(what).with_source(source),
+        SessionError::NotSaved(source) => {
+            Failure::environment("the conversation could not be saved").with_source(source)
+        }
         SessionError::CloseFailed(source) => {
             Failure::environment("the record of the session could not be ended").with_source(source)
         }

@@ -35,6 +35,8 @@ impl Open for Opener<'_> {
         let session = SessionWanted {
             wanted,
             name,
+            about: None,
+            resumed: None,
             kind: SessionKind::Proxy,
             agent: client.name.as_deref().unwrap_or("mcp-client"),
             task: None,

@@ -18,6 +18,7 @@ use ic_session::{
     AtTerminal, BuiltIn, CallFate, Description, Event, Ground, Held, Journal, Mind, News,
     OpenError, Opening, Session as _, SessionDirectory, SessionKind, Wait, Workbench,
 };
+use ic_store::{Conversation, Saving};
 use ic_testkit::Place;
 use ic_types::AbsolutePath;
 use tokio::sync::broadcast::Receiver;
@@ -76,13 +77,14 @@ impl World {
         options: Options,
         at_terminal: &AtTerminal,
     ) -> Result<(Ground, Arc<News>), OpenError> {
-        let directory = SessionDirectory::create(&self.home, None, "test")?;
+        let directory = SessionDirectory::create(&self.home, None, SessionKind::BuiltIn, "test")?;
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let opening = Opening {
             home: &self.home,
             description: Description {
                 kind: SessionKind::BuiltIn,
                 agent: "test",
+                about: None,
                 task: Some("a task"),
                 workspace: None,
             },
@@ -118,10 +120,13 @@ impl World {
         let (ground, news) = self.ground_at(options, at_terminal).unwrap();
         let ears = Ears(news.subscribe());
         let sandbox = ground.directory.sandbox().to_str().unwrap().to_owned();
+        let clock = Arc::new(SystemClock);
+        let id = &ground.directory.id;
+        let found = Conversation::find(&self.home, id, Saving::Always, clock).unwrap();
         let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);
         let Options { limits, prices, .. } = options;
         let mind = Mind { model: Arc::clone(model) as _, prices, limits, sandbox };
-        (BuiltIn::open(workbench, mind).await.unwrap(), ears)
+        (BuiltIn::open(workbench, mind, found).await.unwrap(), ears)
     }
 
     /// Opens what runs code, without anybody who thinks.
