@@ -251,7 +251,6 @@ impl Conversation {
 
 impl Found {
     /// Keeps what the person is told about it.
-    #[must_use]
     pub fn summarised(self, summary: &str) -> Self {
         locked(&self.conversation.state).context_summary = Some(summary.to_owned());
         self

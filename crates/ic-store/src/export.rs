@@ -24,7 +24,7 @@ pub fn markdown(stored: &Stored) -> String {
     let mut out = format!("# {}\n\n", metadata.name);
     let mut fact = |name: &str, value: &str| {
         if !value.is_empty() {
-            out.push_str(&format!("- {name}: {value}\n"));
+            out.extend([format!("- {name}: {value}\n")]);
         }
     };
     fact("Session", metadata.id.as_str());
@@ -45,20 +45,20 @@ pub fn markdown(stored: &Stored) -> String {
 
 fn user(out: &mut String, block: &UserBlock) {
     match block {
-        UserBlock::Text(text) => out.push_str(&format!("\n## User\n\n{text}\n")),
-        UserBlock::Note(text) => out.push_str(&format!("\n> {}\n", text.replace('\n', "\n> "))),
+        UserBlock::Text(text) => out.extend([format!("\n## User\n\n{text}\n")]),
+        UserBlock::Note(text) => out.extend([format!("\n> {}\n", text.replace('\n', "\n> "))]),
         UserBlock::ToolResult { content, is_error, .. } => {
             let title = if *is_error { "Result (failed)" } else { "Result" };
-            out.push_str(&format!("\n### {title}\n\n{}", fenced("", content)));
+            out.extend([format!("\n### {title}\n\n{}", fenced("", content))]);
         }
     }
 }
 
 fn said(out: &mut String, block: &AssistantBlock) {
     match block {
-        AssistantBlock::Text(text) => out.push_str(&format!("\n## Assistant\n\n{text}\n")),
+        AssistantBlock::Text(text) => out.extend([format!("\n## Assistant\n\n{text}\n")]),
         AssistantBlock::ToolUse { name, input, .. } => {
-            out.push_str(&format!("\n### `{}`\n\n", name.replace('`', "'")));
+            out.extend([format!("\n### `{}`\n\n", name.replace('`', "'"))]);
             out.push_str(&match code(input) {
                 Some(code) => fenced("ts", code),
                 None => fenced("json", &input.to_string()),

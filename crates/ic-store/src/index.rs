@@ -200,7 +200,7 @@ fn write(wanted: &[Wanted<'_>]) -> String {
     for (at, Wanted { id, stamp, .. }) in wanted.iter().enumerate() {
         let Stamp { inode, changed_ns, bytes } = stamp;
         let comma = if at == 0 { "" } else { "," };
-        out.push_str(&format!("{comma}\n\"{id}\":[{inode},{changed_ns},{bytes}]"));
+        out.extend([format!("{comma}\n\"{id}\":[{inode},{changed_ns},{bytes}]")]);
     }
     out.push_str("}}\n");
     out

@@ -148,7 +148,7 @@ pub(crate) fn line(seq: usize, entry: &Entry) -> String {
     let mut out = format!("{{\"seq\":{seq},");
     match entry {
         Entry::Messages { from, messages } => {
-            out.push_str(&format!("\"from\":{from},\"messages\":"));
+            out.extend([format!("\"from\":{from},\"messages\":")]);
             write_messages(&mut out, messages);
         }
         Entry::Pending(message) => {

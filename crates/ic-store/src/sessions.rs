@@ -48,7 +48,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Returns all of them, the most recently active first.
-    pub fn all(&self) -> Result<Vec<Metadata>, StoreError> {
+    pub fn all(self) -> Result<Vec<Metadata>, StoreError> {
         let mut all: Vec<Metadata> = index::with(self.home, |entries, _| {
             entries.iter().filter_map(index::Entry::metadata).collect()
         })?;
@@ -57,7 +57,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Finds the session that `text` means: by id, by name, or by the beginning of one of them.
-    pub fn find(&self, text: &str) -> Result<Metadata, StoreError> {
+    pub fn find(self, text: &str) -> Result<Metadata, StoreError> {
         index::with(self.home, |entries, _| {
             if let Some(entry) = entries.iter().find(|entry| entry.id == text) {
                 return entry.metadata().ok_or_else(|| StoreError::Unknown(text.to_owned()));
@@ -84,7 +84,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Finds the session of exactly that name.
-    pub fn named(&self, name: &SessionName) -> Result<Option<Metadata>, StoreError> {
+    pub fn named(self, name: &SessionName) -> Result<Option<Metadata>, StoreError> {
         index::with(self.home, |entries, _| {
             let is_it = |entry: &&index::Entry<'_>| {
                 entry.row().is_some_and(|row| row.name == name.as_str())
@@ -94,7 +94,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Finds the session in which something was said last.
-    pub fn last(&self) -> Result<Metadata, StoreError> {
+    pub fn last(self) -> Result<Metadata, StoreError> {
         // What it names may be gone, and a file that is damaged names nothing.
         let named = file::read(self.home.last_session(), LAST_BYTES_MAX).ok().flatten();
         let named = named.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -106,12 +106,12 @@ impl<'a> Sessions<'a> {
     }
 
     /// Keeps the names of sessions as they are until what is returned is dropped.
-    pub fn hold_names(&self) -> Result<Lock, StoreError> {
+    pub fn hold_names(self) -> Result<Lock, StoreError> {
         Ok(Lock::acquire(self.home.index_lock())?)
     }
 
     /// Holds a session, so that nobody else runs, changes or removes it.
-    pub fn hold(&self, session: &Metadata) -> Result<Lock, StoreError> {
+    pub fn hold(self, session: &Metadata) -> Result<Lock, StoreError> {
         match Lock::try_acquire(self.home.session_lock(&session.id))? {
             Some(lock) => Ok(lock),
             None => Err(StoreError::Running(session.name.clone())),
@@ -119,12 +119,12 @@ impl<'a> Sessions<'a> {
     }
 
     /// Returns whether somebody runs a session.
-    pub fn is_running(&self, id: &SessionId) -> Result<bool, StoreError> {
+    pub fn is_running(self, id: &SessionId) -> Result<bool, StoreError> {
         Ok(Lock::is_held(self.home.session_lock(id))?)
     }
 
     /// Gives a session another name, which no other has.
-    pub fn rename(&self, session: &Metadata, name: &SessionName) -> Result<(), StoreError> {
+    pub fn rename(self, session: &Metadata, name: &SessionName) -> Result<(), StoreError> {
         let _held = self.hold(session)?;
         let _names = self.hold_names()?;
         if let Some(other) = self.named(name)?.filter(|other| other.id != session.id) {
@@ -135,7 +135,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Removes a session with all that is in its directory; its record is kept beside the others.
-    pub fn delete(&self, session: &Metadata) -> Result<(), StoreError> {
+    pub fn delete(self, session: &Metadata) -> Result<(), StoreError> {
         let _held = self.hold(session)?;
         let places = self.places(session);
         let kept = self.home.audit().join(session.id.as_str());
@@ -151,20 +151,20 @@ impl<'a> Sessions<'a> {
 
     /// Removes the conversations of all sessions but the `keep` that were active last, and nothing
     /// else of them.
-    pub fn purge(&self, keep: usize, doing: Doing) -> Result<Removed, StoreError> {
+    pub fn purge(self, keep: usize, doing: Doing) -> Result<Removed, StoreError> {
         let all = self.all()?;
         let conversations = all.into_iter().filter(Metadata::is_conversation).skip(keep);
         Ok(self.each(conversations, doing, |session| self.purge_one(session)))
     }
 
     /// Removes all sessions in which nothing was said since `before`.
-    pub fn clean_up(&self, before: Timestamp, doing: Doing) -> Result<Removed, StoreError> {
+    pub fn clean_up(self, before: Timestamp, doing: Doing) -> Result<Removed, StoreError> {
         let old = self.all()?.into_iter().filter(|it| it.last_activity_at < before);
         Ok(self.each(old, doing, |session| self.delete(session)))
     }
 
     fn each(
-        &self,
+        self,
         sessions: impl Iterator<Item = Metadata>,
         doing: Doing,
         act: impl Fn(&Metadata) -> Result<(), StoreError>,
@@ -186,7 +186,7 @@ impl<'a> Sessions<'a> {
         removed
     }
 
-    fn purge_one(&self, session: &Metadata) -> Result<(), StoreError> {
+    fn purge_one(self, session: &Metadata) -> Result<(), StoreError> {
         let _held = self.hold(session)?;
         let places = self.places(session);
         // Said first: whoever is killed after it leaves files that nobody misses.
@@ -197,7 +197,7 @@ impl<'a> Sessions<'a> {
         Ok(())
     }
 
-    fn places(&self, session: &Metadata) -> Places {
+    fn places(self, session: &Metadata) -> Places {
         Places::of(self.home, &session.id)
     }
 }

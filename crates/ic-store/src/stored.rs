@@ -149,7 +149,7 @@ impl Writing<'_> {
             Json::write_text(&mut out, summary);
         }
         if let Some(Covers { journal, n_lines }) = &self.covers {
-            out.push_str(&format!(",\"covers\":{{\"journal\":\"{journal}\",\"lines\":{n_lines}}}"));
+            out.extend([format!(",\"covers\":{{\"journal\":\"{journal}\",\"lines\":{n_lines}}}")]);
         }
         out.push('}');
         out

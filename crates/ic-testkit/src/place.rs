@@ -52,6 +52,18 @@ impl Place {
         self.root().join(relative)
     }
 
+    /// Returns the directories of all sessions, oldest first.
+    pub fn sessions(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path("home/.ironcurtain/sessions")) else {
+            return Vec::new();
+        };
+        let paths = entries.map(|it| it.expect("an entry").path());
+        let mut sessions: Vec<PathBuf> = paths.filter(|it| it.is_dir()).collect();
+        // An id begins with the time.
+        sessions.sort();
+        sessions
+    }
+
     /// Sets an environment variable for the binary.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {

@@ -507,10 +507,5 @@ pub fn records(place: &Place) -> Vec<Value> {
 }
 
 fn audit_logs(place: &Place) -> Vec<PathBuf> {
-    let sessions = std::fs::read_dir(place.path("home/.ironcurtain/sessions")).expect("sessions");
-    let mut logs: Vec<PathBuf> =
-        sessions.map(|it| it.expect("an entry").path().join("audit.jsonl")).collect();
-    // An id begins with the time.
-    logs.sort();
-    logs
+    place.sessions().into_iter().map(|it| it.join("audit.jsonl")).collect()
 }

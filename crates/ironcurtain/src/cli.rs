@@ -1,10 +1,11 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
 use crate::commands::{
-    approvals::ApprovalsCommand, audit::AuditCommand, completions::CompletionsArgs,
-    config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
-    mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs,
-    run::RunArgs, servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
+    approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
+    completions::CompletionsArgs, config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand,
+    man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand,
+    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
+    start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     /// Show earlier sessions, name them, export them, remove them
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    Cleanup(CleanupArgs),
     /// Show what waits for a person, and answer it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),

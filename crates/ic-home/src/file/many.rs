@@ -62,10 +62,10 @@ pub fn stamps(
                 let bytes = u64::try_from(stat.st_size).unwrap_or(0);
                 found.push((entry, Some(Stamp { inode: stat.st_ino, changed_ns, bytes })));
             }
-            Err(Errno::NOENT) => found.push((entry, None)),
             // Not a directory.
             Err(Errno::NOTDIR) => {}
-            Err(error) => return Err(FileError::system(Doing::Read, &path.join(at), error)),
+            // What cannot be looked at is not there for us, and keeps nobody from the others.
+            Err(_) => found.push((entry, None)),
         }
     }
     Ok(found)

@@ -133,8 +133,8 @@ fn find(home: &Home, screen: &mut Screen) -> Result<Vec<Found>, Failure> {
         screen.warning(&chain(error));
     }
     let mut found = Vec::new();
-    for name in file::names(home.sessions())?.unwrap_or_default() {
-        let Some(session) = name.to_str().and_then(|it| it.parse::<SessionId>().ok()) else {
+    for (name, grants) in file::stamps(home.sessions(), "grants.json")? {
+        let Some(session) = grants.and_then(|_| name.to_str()?.parse::<SessionId>().ok()) else {
             continue;
         };
         let file = GrantsFile::at(home.grants(&session));

@@ -1,6 +1,10 @@
 //! `ironcurtain sessions`: earlier sessions, and what is kept of them.
 
+mod delete;
+mod export;
 mod list;
+mod purge;
+mod rename;
 mod show;
 
 use ic_home::Environment;
@@ -9,11 +13,17 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
 
+pub(super) use purge::told;
+
 /// Show earlier sessions, name them, export them, remove them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
+    Rename(rename::RenameArgs),
+    Delete(delete::DeleteArgs),
+    Purge(purge::PurgeArgs),
+    Export(export::ExportArgs),
 }
 
 /// Runs `command`.
@@ -25,5 +35,9 @@ pub(crate) fn run(
     match command {
         SessionsCommand::List(args) => list::run(&args, environment, screen),
         SessionsCommand::Show(args) => show::run(&args, environment, screen),
+        SessionsCommand::Rename(args) => rename::run(&args, environment, screen),
+        SessionsCommand::Delete(args) => delete::run(&args, environment, screen),
+        SessionsCommand::Purge(args) => purge::run(&args, environment, screen),
+        SessionsCommand::Export(args) => export::run(&args, environment, screen),
     }
 }

@@ -178,9 +178,7 @@ impl Rig {
 
     /// Returns the sandbox of the only session.
     fn sandbox(&self) -> PathBuf {
-        let sessions = self.place.path("home/.ironcurtain/sessions");
-        let mut sessions = std::fs::read_dir(sessions).unwrap();
-        sessions.next().unwrap().unwrap().path().join("sandbox")
+        self.place.sessions().remove(0).join("sandbox")
     }
 
     /// Returns the records of a kind, oldest first.

@@ -114,8 +114,7 @@ impl Desk {
 
     /// Returns the directory with the questions of the only session.
     fn directory(&self) -> PathBuf {
-        let mut sessions = std::fs::read_dir(self.home.sessions()).unwrap();
-        sessions.next().unwrap().unwrap().path().join("escalations")
+        self.place.sessions().remove(0).join("escalations")
     }
 
     /// Returns the names of the files in it.

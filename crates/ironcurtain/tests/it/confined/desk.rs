@@ -17,7 +17,7 @@ fn no_server_reaches_the_desk_from_its_cage() {
         let mut proxy = rig.start();
         // The session is opened by the first call, and then there is something to look for.
         proxy.call("peeker__environment", &json!({})).good();
-        let session = std::fs::read_dir(home.sessions()).unwrap().next().unwrap().unwrap().path();
+        let session = rig.place.sessions().remove(0);
         let desk = std::fs::read_dir(home.registry()).unwrap();
         let mut paths = vec![
             home.registry(),

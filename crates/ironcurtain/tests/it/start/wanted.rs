@@ -84,8 +84,7 @@ fn without_a_workspace_the_agent_works_in_a_directory_of_the_session() {
     let desk = Desk::new();
     let output = desk.start_with(&[], "write \"mine\" to a.txt then read a.txt");
     assert!(answered(&output).contains("`a.txt`:\nmine"), "{output:?}");
-    let sessions = std::fs::read_dir(desk.place.path("home/.ironcurtain/sessions")).unwrap();
-    let session = sessions.map(|it| it.unwrap().path()).next().unwrap();
+    let session = desk.place.sessions().remove(0);
     assert_eq!(std::fs::read_to_string(session.join("sandbox/a.txt")).unwrap(), "mine");
     assert_eq!(desk.read("a.txt"), None, "nothing is written where it was started");
     // The sandbox is new each time.

@@ -1,0 +1,78 @@
+//! `ironcurtain cleanup`: sessions that nobody used for a while go, with their sandboxes.
+
+use std::time::Duration;
+
+use ic_home::{Clock as _, Environment, SystemClock};
+use ic_store::{Doing, Sessions};
+use ic_types::Timestamp;
+
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::commands::sessions::told;
+use crate::error::Failure;
+use crate::screen::Screen;
+
+/// Remove the directories of sessions that nobody used for a while
+///
+/// Never one that is running. Audit logs are kept, in `audit/` of the `IronCurtain` home; workspaces of
+/// your own are not touched.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CleanupArgs {
+    /// How long nothing was said in them: `7d`, `12h`, `30m` or `90s`
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older_than: Duration,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &CleanupArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = home(environment)?;
+    let age_ms = u64::try_from(args.older_than.as_millis()).unwrap_or(u64::MAX);
+    let before = SystemClock.now().unix_ms().saturating_sub(age_ms);
+    let doing = if args.dry_run { Doing::OnPaper } else { Doing::ForGood };
+    let sessions = Sessions::of(&home);
+    let removed = sessions.clean_up(Timestamp::from_unix_ms(before), doing)?;
+    told(&removed, ("removed", "would remove"), doing, screen)?;
+    // So that the list is right for whoever reads the file.
+    sessions.all()?;
+    Ok(if removed.failed.is_empty() { Exit::Success } else { Exit::Failed })
+}
+
+/// Reads an age: a whole number and a unit.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong =
+        || format!("`{}` is no age; write `7d`, `12h`, `30m` or `90s`", text.escape_debug());
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds = match unit {
+        'd' => 86_400,
+        'h' => 3_600,
+        'm' => 60,
+        's' => 1,
+        _ => return Err(wrong()),
+    };
+    let number = text.strip_suffix(unit).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+    let number: u64 = number.and_then(|it| it.parse().ok()).ok_or_else(wrong)?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        for (text, seconds) in [("7d", 604_800), ("12h", 43_200), ("30m", 1_800), ("0s", 0)] {
+            assert_eq!(age(text), Ok(Duration::from_secs(seconds)));
+        }
+        for bad in ["", "d", "7", "-7d", "+7d", "7w", "7 d", "1.5h", "99999999999999999999d", "7日"]
+        {
+            assert!(age(bad).is_err(), "{bad}");
+        }
+    }
+}
