@@ -29,7 +29,7 @@ impl Clock for HandClock {
 
 /// A home.
 pub(crate) struct Rig {
-    _place: tempfile::TempDir,
+    _place: Option<tempfile::TempDir>,
     pub(crate) home: Home,
     pub(crate) clock: Arc<HandClock>,
 }
@@ -47,6 +47,10 @@ impl Rig {
         let place = tempfile::tempdir().unwrap();
         let home = Home::new(AbsolutePath::new(place.path().join("home")).unwrap());
         home.prepare().unwrap();
+        Self::of(home, Some(place))
+    }
+
+    pub(crate) fn of(home: Home, place: Option<tempfile::TempDir>) -> Self {
         let clock = Arc::new(HandClock::default());
         clock.set(1_800_000_000_000);
         Self { _place: place, home, clock }

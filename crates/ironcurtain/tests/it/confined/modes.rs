@@ -1,7 +1,5 @@
 //! What holds servers, and what is said and recorded of it.
 
-use std::fs;
-
 use serde_json::json;
 
 use super::{Rig, hidden};

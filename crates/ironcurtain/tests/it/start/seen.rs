@@ -94,8 +94,17 @@ fn the_help_says_what_there_is() {
           --model <M>
               Model that thinks; `offline` is the only one in this version
 
+          --continue
+              Go on with the session in which something was said last
+
+          --resume <S>
+              Go on with this session, by id, name or the beginning of one of them
+
           --name <N>
               Name of the session, by which you find it again
+
+          --description <D>
+              What the session is about, for `sessions list` and for you when you resume it
 
           --wait
               Let calls that need a person wait for an answer even if nobody is there to give one
