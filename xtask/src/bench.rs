@@ -7,6 +7,7 @@ mod audit;
 mod broker;
 mod cage;
 mod desk;
+mod model;
 mod policy;
 mod sandbox;
 mod session;
@@ -33,6 +34,8 @@ pub enum Bench {
     Sandbox,
     /// Time sessions of the built-in agent, and what idle ones take
     Session,
+    /// Time what lies between a provider's last byte and the next request
+    Model,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -48,6 +51,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Broker => broker::run(out),
         Bench::Cage => cage::run(out),
         Bench::Desk => desk::run(out),
+        Bench::Model => model::run(out),
         Bench::Sandbox => sandbox::run(out),
         Bench::Session => session::run(out),
     }

@@ -3,7 +3,7 @@
 //! Nothing here is part of the product, and no product crate may use it.
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
-//! (a client), [`echo`] (a server) and [`ground`] (a place).
+//! (a client), [`echo`] (a server) and [`ground`] (a place). [`provider`] is for people to try models with.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,5 +14,6 @@ pub mod bench;
 pub mod echo;
 pub mod ground;
 pub mod peer;
+pub mod provider;
 pub mod soak;
 pub mod tidy;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::{echo, soak, tidy};
+use xtask::{echo, provider, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -25,6 +25,12 @@ enum Task {
         #[arg(long, default_value_t = 1_000_000)]
         calls: usize,
     },
+    /// Play a provider of models that speaks all four formats, to try everything without a key
+    Provider {
+        /// The port of this machine to listen at
+        #[arg(long, default_value_t = 8787)]
+        port: u16,
+    },
     /// Serve MCP trivially, for measurements
     #[command(hide = true)]
     EchoServer,
@@ -36,6 +42,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Tidy => run_tidy(&mut out),
         Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Soak { calls } => soak::run(calls, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }
 }

@@ -3,7 +3,9 @@
 //! Nothing here decides anything. What the model or a tool said is shortened, and still untrusted:
 //! whoever shows it to a person makes it visible first.
 
-use ic_model::{AssistantBlock, Message};
+use std::time::Duration;
+
+use ic_model::{AssistantBlock, Cost, Message, ModelError, ModelName, Usage};
 use serde::Serialize;
 
 use crate::budget::Spent;
@@ -91,8 +93,31 @@ pub trait Observer: Send + Sync {
         let _ = said;
     }
 
+    /// Hears that a request to the model failed for `error`, and is sent again after `delay`.
+    fn waiting(&self, error: &ModelError, delay: Duration) {
+        let _ = (error, delay);
+    }
+
+    /// Takes what one request to the model came to.
+    fn asked(&self, asked: &Asked) {
+        let _ = asked;
+    }
+
     /// Takes the whole conversation at a moment at which it should be saved.
     fn save_point(&self, at: SavePoint, messages: &[Message]);
+}
+
+/// One request to a model that is over, for the record.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asked {
+    /// The model.
+    pub model: ModelName,
+    /// What came of it: what it took, or why there is nothing.
+    pub came: Result<Usage, String>,
+    /// What that costs.
+    pub cost: Cost,
+    /// How long it took.
+    pub duration: Duration,
 }
 
 /// The moments at which a conversation should be saved.

@@ -34,7 +34,7 @@ mod turn;
 pub use agent::{Agent, Answer, Meter, Parts, TurnError, UnfitTool};
 pub use budget::{Budget, Dimension, Limits, Snapshot, Spent};
 pub use clock::{Held, TurnClock};
-pub use diagnostic::{Diagnostic, Observer, SavePoint};
+pub use diagnostic::{Asked, Diagnostic, Observer, SavePoint};
 pub use history::{History, HistoryFault};
 pub use prompt::{execute_code, system_prompt};
 pub use toolbox::{Interrupted, Running, ToolOutcome, Toolbox};

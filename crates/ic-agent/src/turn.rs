@@ -9,13 +9,13 @@ use ic_model::{
     AssistantBlock, Completion, Listener, ModelError, Prompt, StopReason, ToolUseId, Usage,
     UserBlock,
 };
-use ic_types::Json;
+use ic_types::{Json, Timestamp};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Answer, TurnError};
 use crate::budget::{Dimension, Spent};
-use crate::diagnostic::{Diagnostic, Observer, SavePoint, preview};
+use crate::diagnostic::{Asked, Diagnostic, Observer, SavePoint, preview};
 use crate::excerpt::shorten;
 use crate::history::{are_distinct, use_id};
 use crate::repetition::{ROUNDS_MAX, Repetition};
@@ -80,6 +80,10 @@ struct Ear<'a>(&'a dyn Observer);
 impl Listener for Ear<'_> {
     fn text(&self, delta: &str) {
         self.0.text(delta);
+    }
+
+    fn waiting(&self, error: &ModelError, delay: Duration) {
+        self.0.waiting(error, delay);
     }
 }
 
@@ -152,7 +156,8 @@ impl<'a> Turn<'a> {
         let (ear, token) = (Ear(self.observer), self.cancel.child_token());
         // Whoever is dropped in the middle is told as well.
         let _guard = token.clone().drop_guard();
-        tokio::select! {
+        let started = self.agent.parts.clock.now();
+        let completed = tokio::select! {
             biased;
             cut = self.cut() => Err(cut),
             completed = self.agent.parts.model.complete(prompt, &ear, &token) => {
@@ -161,7 +166,21 @@ impl<'a> Turn<'a> {
                     error => TurnError::Model(error),
                 })
             }
-        }
+        };
+        self.observer.asked(&self.asked(&completed, started));
+        completed
+    }
+
+    /// Says what a request came to, for the record.
+    fn asked(&self, completed: &Result<Completion, TurnError>, started: Timestamp) -> Asked {
+        let parts = &self.agent.parts;
+        let taken = parts.clock.now().unix_ms().saturating_sub(started.unix_ms());
+        let came = match completed {
+            Ok(completion) => Ok(completion.usage),
+            Err(error) => Err(error.to_string()),
+        };
+        let cost = parts.prices.cost(came.clone().unwrap_or_default());
+        Asked { model: parts.model.name(), came, cost, duration: Duration::from_millis(taken) }
     }
 
     async fn use_tools(&mut self, uses: &[ToolUse]) -> Used {

@@ -378,6 +378,13 @@ impl Broker {
         format!("{}-{}", self.run, self.requests.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Records a request to a model: what there is to say of it, and how long it took.
+    pub fn record_completion(&self, told: Object, duration: Duration) -> Result<(), AuditError> {
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let (arguments, duration_ms) = (Some(told.into()), Some(duration_ms));
+        self.log.note(Entry { arguments, duration_ms, ..Entry::new(Kind::Llm) }).map(|_| ())
+    }
+
     /// Ends the servers and then the log; call it once every call is done.
     pub async fn close(self: Arc<Self>) -> Result<(), AuditError> {
         self.stop.cancel();

@@ -39,7 +39,7 @@ pub struct Config {
     pub policy_model: ModelId,
     /// `fastModelId`.
     pub fast_model: ModelId,
-    /// `apiKey`, `openaiApiKey`, `googleApiKey`.
+    /// `apiKey`, `openaiApiKey`, `googleApiKey`, `openaiCompatibleApiKey`.
     pub api_keys: ApiKeys,
     /// `baseUrls`.
     pub base_urls: BaseUrls,
@@ -67,7 +67,7 @@ pub struct Config {
 }
 
 /// The providers' keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ApiKeys {
     /// Anthropic's.
     pub anthropic: Option<ApiKey>,
@@ -75,10 +75,12 @@ pub struct ApiKeys {
     pub openai: Option<ApiKey>,
     /// Google's.
     pub google: Option<ApiKey>,
+    /// That of the server of `openai-compatible:` models.
+    pub openai_compatible: Option<ApiKey>,
 }
 
 /// Where providers are, if not at their own addresses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BaseUrls {
     /// Anthropic.
     pub anthropic: Option<Url>,
@@ -199,6 +201,7 @@ impl Config {
                 anthropic: settings.secret("apiKey").cloned(),
                 openai: settings.secret("openaiApiKey").cloned(),
                 google: settings.secret("googleApiKey").cloned(),
+                openai_compatible: settings.secret("openaiCompatibleApiKey").cloned(),
             },
             base_urls: BaseUrls {
                 anthropic: read.url("baseUrls.anthropic")?,

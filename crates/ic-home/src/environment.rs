@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -45,21 +46,29 @@ pub(crate) const IRONCURTAIN_HOME: &str = "IRONCURTAIN_HOME";
 pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 pub(crate) const GOOGLE_API_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+pub(crate) const OPENAI_COMPATIBLE_API_KEY: &str = "OPENAI_COMPATIBLE_API_KEY";
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
 pub(crate) const GOOGLE_BASE_URL: &str = "GOOGLE_BASE_URL";
 pub(crate) const OPENAI_COMPATIBLE_BASE_URL: &str = "OPENAI_COMPATIBLE_BASE_URL";
 pub(crate) const KEYS_FD: &str = "IRONCURTAIN_KEYS_FD";
+const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 const NO_COLOR: &str = "NO_COLOR";
 const TMPDIR: &str = "TMPDIR";
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 12] = [
+pub const VARIABLES: [Variable; 18] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
     removed(OPENAI_API_KEY, "the key for OpenAI; before `openaiApiKey` of the configuration"),
     removed(GOOGLE_API_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    removed(
+        OPENAI_COMPATIBLE_API_KEY,
+        "the key for a compatible server; before `openaiCompatibleApiKey` of the configuration",
+    ),
     stays(ANTHROPIC_BASE_URL, "where Anthropic is; before `baseUrls.anthropic`"),
     stays(OPENAI_BASE_URL, "where OpenAI is; before `baseUrls.openai`"),
     stays(GOOGLE_BASE_URL, "where Google is; before `baseUrls.google`"),
@@ -67,6 +76,11 @@ pub const VARIABLES: [Variable; 12] = [
         OPENAI_COMPATIBLE_BASE_URL,
         "where a compatible server is; before `baseUrls.openaiCompatible`",
     ),
+    stays(HTTPS_PROXY[0], "the proxy through which providers are reached; also in lower case"),
+    stays(HTTPS_PROXY[1], "the same"),
+    stays(NO_PROXY[0], "hosts that are reached without it; also in lower case"),
+    stays(NO_PROXY[1], "the same"),
+    stays(SSL_CERT_FILE, "certificates that are trusted besides the system's"),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
@@ -86,6 +100,25 @@ pub struct Environment {
     texts: BTreeMap<&'static str, OsString>,
     keys: BTreeMap<&'static str, ApiKey>,
     current_dir: Option<PathBuf>,
+}
+
+/// How the network is reached.
+#[derive(Clone, Default)]
+pub struct Network {
+    /// The proxy for secure connections, as it was written; it may hold a password.
+    pub https_proxy: Option<String>,
+    /// The hosts that are reached without it.
+    pub no_proxy: Option<String>,
+    /// A file with certificates that are trusted besides the system's.
+    pub extra_roots: Option<PathBuf>,
+}
+
+/// Shows no address of a proxy, which may hold a password.
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_proxy = self.https_proxy.is_some();
+        f.debug_struct("Network").field("has_proxy", &has_proxy).finish_non_exhaustive()
+    }
 }
 
 /// An environment that cannot be used.
@@ -212,6 +245,16 @@ impl Environment {
         };
         let names = names.into_iter().filter(|name| key_variable(OsStr::new(name)).is_none());
         names.filter_map(|name| value(&name).map(|value| (name, value))).collect()
+    }
+
+    /// Returns how the network is reached.
+    pub fn network(&self) -> Network {
+        let first = |names: [&str; 2]| names.iter().find_map(|name| self.text(name)?.to_str());
+        Network {
+            https_proxy: first(HTTPS_PROXY).map(ToOwned::to_owned),
+            no_proxy: first(NO_PROXY).map(ToOwned::to_owned),
+            extra_roots: self.text(SSL_CERT_FILE).map(PathBuf::from),
+        }
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

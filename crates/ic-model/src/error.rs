@@ -1,6 +1,7 @@
 //! Why a model gave no answer, in the classes that people and programs tell apart.
 //!
 //! Retries are the business of a provider's client; what arrives here is final for this completion.
+//! Words of a provider were cleaned before they came here, and hold no key.
 
 use std::time::Duration;
 
@@ -13,8 +14,26 @@ pub enum ModelError {
     #[error("there is no key for `{0}`")]
     NoKey(Provider),
     /// The provider does not accept the key.
-    #[error("`{0}` does not accept the key")]
-    BadKey(Provider),
+    #[error("`{provider}` does not accept the key")]
+    BadKey {
+        /// The provider.
+        provider: Provider,
+        /// Where the key comes from, as a person would say it.
+        origin: String,
+    },
+    /// The account has nothing left to pay with.
+    #[error("`{0}` says that the account has no credit left: {1}")]
+    NoCredit(Provider, String),
+    /// The provider has no such model.
+    #[error("`{provider}` has no model `{model}`")]
+    UnknownModel {
+        /// The provider.
+        provider: Provider,
+        /// The name that it does not know.
+        model: String,
+        /// Where it was asked.
+        at: String,
+    },
     /// The conversation is longer than the model can take in.
     // The sentence is one that people were promised, so it is written as they see it.
     #[error("Context window exceeded. Please start a new session.")]
@@ -22,24 +41,104 @@ pub enum ModelError {
     /// The provider has no capacity at the moment.
     #[error("the provider is overloaded")]
     Overloaded,
+    /// The provider failed by itself.
+    #[error("the provider failed (status {0})")]
+    Failing(u16),
     /// Too much was asked in too short a time.
     #[error("the provider limits the rate of requests{}", after(*.retry_after))]
     RateLimited {
         /// When to try again, if the provider said so.
         retry_after: Option<Duration>,
     },
-    /// The provider or the model refused this request, in its own words.
-    #[error("the request was refused: {0}")]
+    /// The model declined to answer, or its answer was withheld.
+    #[error("the model declined to answer: {0}")]
     Refused(String),
-    /// The provider could not be reached, or the connection broke.
+    /// The provider does not take the request, in its own words.
+    #[error("the provider did not take the request: {0}")]
+    Rejected(String),
+    /// The provider could not be reached, or the connection broke before there was an answer.
     #[error("the connection to the provider failed: {0}")]
     Network(String),
+    /// Nobody could be sure to talk to the provider.
+    #[error("no secure connection to the provider: {0}")]
+    Tls(String),
+    /// The answer ended in the middle.
+    #[error("the provider's answer broke off: {0}")]
+    Cut(String),
     /// What came back makes no sense.
     #[error("the provider's answer makes no sense: {0}")]
     Protocol(String),
     /// Whoever asked does not want the answer any more.
     #[error("the request was cancelled")]
     Cancelled,
+}
+
+impl ModelError {
+    /// Says what a person can do about it, if there is something.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoKey(provider) => return Some(how_to_set_a_key(*provider)),
+            Self::BadKey { provider, origin } => {
+                return Some(format!(
+                    "the key came from {origin}; correct it there, or {}",
+                    how_to_set_a_key(*provider)
+                ));
+            }
+            Self::UnknownModel { provider, at, .. } => {
+                return Some(format!(
+                    "name another one with `--model {provider}:NAME` or `ironcurtain config set \
+                     agentModelId`; if the name is right, look at `{}`: it was asked at {at}",
+                    base_url_key(*provider)
+                ));
+            }
+            Self::NoCredit(..) => {
+                "look at the billing page of the provider, or use another model with `--model`"
+            }
+            Self::ContextExceeded => "what was done is done; nothing of it is lost",
+            Self::Overloaded | Self::Failing(_) => {
+                "it was tried several times; try again later, or use another model with `--model`"
+            }
+            Self::RateLimited { .. } => {
+                "it was tried several times; try again later, or ask the provider for a higher limit"
+            }
+            Self::Refused(_) => "say it in other words, or use another model with `--model`",
+            Self::Rejected(_) => {
+                "this may be a model without tools, or a server that speaks another dialect; \
+                 `ironcurtain doctor` asks for its models"
+            }
+            Self::Network(_) => {
+                "`ironcurtain doctor` tries the connection; behind a proxy set `HTTPS_PROXY`"
+            }
+            Self::Tls(_) => {
+                "if a proxy of yours opens connections, name its certificate with `SSL_CERT_FILE`"
+            }
+            Self::Cut(_) => "say it again; the finished steps are kept",
+            Self::Protocol(_) => "look at `baseUrls`: something else may answer there",
+            Self::Cancelled => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// Says how a key of `provider` is set.
+fn how_to_set_a_key(provider: Provider) -> String {
+    let (variable, key) = match provider {
+        Provider::Anthropic => ("ANTHROPIC_API_KEY", "apiKey"),
+        Provider::OpenAi => ("OPENAI_API_KEY", "openaiApiKey"),
+        Provider::Google => ("GOOGLE_GENERATIVE_AI_API_KEY", "googleApiKey"),
+        Provider::OpenAiCompatible => ("OPENAI_COMPATIBLE_API_KEY", "openaiCompatibleApiKey"),
+    };
+    format!("set `{variable}`, or use `ironcurtain config set {key} -`")
+}
+
+/// Returns the key of the configuration that says where `provider` is.
+fn base_url_key(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Anthropic => "baseUrls.anthropic",
+        Provider::OpenAi => "baseUrls.openai",
+        Provider::Google => "baseUrls.google",
+        Provider::OpenAiCompatible => "baseUrls.openaiCompatible",
+    }
 }
 
 fn after(retry_after: Option<Duration>) -> String {

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use ic_types::{ModelId, Object};
 use tokio_util::sync::CancellationToken;
@@ -98,6 +99,11 @@ pub enum StopReason {
 pub trait Listener: Send + Sync {
     /// Takes the next piece of text, never empty.
     fn text(&self, delta: &str);
+
+    /// Hears that the request failed for `error`, and is sent again after `delay`.
+    fn waiting(&self, error: &ModelError, delay: Duration) {
+        let _ = (error, delay);
+    }
 }
 
 /// Hears nothing.

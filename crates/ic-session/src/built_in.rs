@@ -10,17 +10,18 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ic_agent::{
-    Agent, Answer, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
+    Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
     system_prompt,
 };
 use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
-use ic_model::{AssistantBlock, Message, Model, ModelName, Prices};
+use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices};
 use ic_store::{Conversation, Found, Moment, StoreError};
-use ic_types::{Timestamp, chain, locked};
+use ic_types::{Object, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -334,6 +335,19 @@ impl Observer for Shared {
         self.workbench.news.tell(Event::Text(delta.to_owned()));
     }
 
+    fn waiting(&self, error: &ModelError, delay: Duration) {
+        let seconds = delay.as_millis().div_ceil(1000);
+        self.workbench.news.notice(&format!("{error}; trying again in {seconds} s"));
+    }
+
+    /// What left this machine is recorded; the offline model asks nobody.
+    fn asked(&self, asked: &Asked) {
+        if asked.model == ModelName::Offline {
+            return;
+        }
+        self.workbench.record_completion(of_completion(asked), asked.duration);
+    }
+
     fn diagnostic(&self, diagnostic: Diagnostic) {
         let mut state = locked(&self.state);
         if DIAGNOSTICS_MAX <= state.diagnostics.len() {
@@ -368,4 +382,22 @@ fn take_up(
     let history = History::taken_up(messages, pending)?;
     let conversation = found.restore(history.messages())?;
     Ok((Agent::new(parts, history)?, conversation))
+}
+
+/// Says what a request to a model came to; what was said in it is not repeated.
+fn of_completion(asked: &Asked) -> Object {
+    let Asked { model, came, cost, duration: _ } = asked;
+    let mut told = Object::new();
+    told.insert("model", model.to_string());
+    match came {
+        Ok(usage) => {
+            told.insert("promptTokens", usage.prompt);
+            told.insert("completionTokens", usage.completion);
+            told.insert("cachedTokens", usage.cached);
+            told.insert("cacheWrittenTokens", usage.cache_written);
+            told.insert("costBillionths", cost.billionths());
+        }
+        Err(error) => told.insert("error", error.as_str()),
+    }
+    told
 }

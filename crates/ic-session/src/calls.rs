@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ic_agent::TurnClock;
 use ic_audit::AuditError;
@@ -62,6 +63,15 @@ impl BrokerCalls {
             self.tasks.spawn(async move {
                 stop.run_until_cancelled(broker.list_by_server()).await;
             });
+        }
+    }
+
+    /// Records a request to a model.
+    ///
+    /// A log that cannot be written to lets no further call through, so there is nothing to do here.
+    pub(crate) fn record_completion(&self, told: Object, duration: Duration) {
+        if let Some(broker) = self.broker() {
+            broker.record_completion(told, duration).ok();
         }
     }
 

@@ -147,6 +147,24 @@ impl SessionError {
             Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",
         }
     }
+
+    /// Says what a person can do about it, if there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::MessageFailed(TurnError::Model(error)) => error.hint(),
+            Self::BudgetExhausted(_) => Some(
+                "what was done is done; `ironcurtain config list` shows the keys of `budget`, \
+                 which set the limits"
+                    .to_owned(),
+            ),
+            Self::NotReady(_)
+            | Self::Closed
+            | Self::InitFailed { .. }
+            | Self::CloseFailed(_)
+            | Self::NotSaved(_)
+            | Self::MessageFailed(_) => None,
+        }
+    }
 }
 
 impl From<TurnError> for SessionError {

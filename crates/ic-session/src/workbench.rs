@@ -4,11 +4,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ic_agent::TurnClock;
 use ic_audit::AuditError;
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
+use ic_types::Object;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
@@ -99,6 +101,11 @@ impl Workbench {
     /// Returns the clock that stands still while a person is asked.
     pub(crate) fn clock(&self) -> TurnClock {
         self.calls.clock()
+    }
+
+    /// Records a request to a model.
+    pub(crate) fn record_completion(&self, told: Object, duration: Duration) {
+        self.calls.record_completion(told, duration);
     }
 
     /// Returns the reasons of the calls that were denied since this was asked last.

@@ -1,11 +1,12 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! a model that follows a script, and the recorded vectors and hostile inputs, where they lie beside the project.
+//! a model and a provider that follow scripts, and the recorded vectors and hostile inputs, where they lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
 pub mod caller;
 pub mod memory_disk;
 pub mod place;
+pub mod provider;
 pub mod proxy;
 pub mod scripted_model;
 pub mod shared;
@@ -13,5 +14,6 @@ pub mod shared;
 pub use caller::Caller;
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
+pub use provider::ScriptedProvider;
 pub use proxy::Proxy;
 pub use scripted_model::{Line, ScriptedModel};

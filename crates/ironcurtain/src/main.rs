@@ -13,6 +13,7 @@ mod person;
 mod screen;
 mod signals;
 mod terminal;
+mod thinker;
 mod trial;
 
 use std::io;

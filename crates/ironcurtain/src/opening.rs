@@ -61,8 +61,6 @@ pub(crate) struct Opened {
     pub(crate) holding: Holding,
     /// The configuration in force, without its keys.
     pub(crate) config: Config,
-    /// Whether there is a key of a provider.
-    pub(crate) has_key: bool,
     /// The directory in which the agent is free.
     pub(crate) sandbox: String,
 }
@@ -117,8 +115,12 @@ impl SessionWanted<'_> {
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
-        let keys = [keys.anthropic.take(), keys.openai.take(), keys.google.take()];
-        let has_key = keys.iter().any(Option::is_some);
+        let keys = [
+            keys.anthropic.take(),
+            keys.openai.take(),
+            keys.google.take(),
+            keys.openai_compatible.take(),
+        ];
         let sandbox = loaded.sandbox();
         let opening = Opening {
             home: &home,
@@ -155,7 +157,7 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, has_key, sandbox })
+        Ok(Opened { home, ground, launcher, holding, config, sandbox })
     }
 
     /// Finds the session that is to be continued, or makes a new one.

@@ -48,6 +48,7 @@ const RESERVED: [Reserved; 4] = [
             "crates/ic-types/src/secret.rs",
             "crates/ic-audit/src/key.rs",
             "crates/ic-audit/src/redact/own_keys.rs",
+            "crates/ic-model/src/provider/key.rs",
         ],
         tests: Tests::Bound,
     },

@@ -80,6 +80,8 @@ pub static KEYS: &[Key] = &[
     key("apiKey", Kind::Secret, "key for Anthropic").variable(environment::ANTHROPIC_API_KEY),
     key("openaiApiKey", Kind::Secret, "key for OpenAI").variable(environment::OPENAI_API_KEY),
     key("googleApiKey", Kind::Secret, "key for Google").variable(environment::GOOGLE_API_KEY),
+    key("openaiCompatibleApiKey", Kind::Secret, "key for the server of `openai-compatible:` models")
+        .variable(environment::OPENAI_COMPATIBLE_API_KEY),
     key("baseUrls.anthropic", Kind::Url, "where Anthropic is, if not at its own address")
         .variable(environment::ANTHROPIC_BASE_URL),
     key("baseUrls.openai", Kind::Url, "where OpenAI is, if not at its own address")

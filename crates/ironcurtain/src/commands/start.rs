@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use ic_agent::{Limits, TurnError};
 use ic_home::Environment;
-use ic_model::{OfflineModel, Prices};
 use ic_session::{
     AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
     SessionKind, Wait, Workbench,
@@ -26,11 +25,10 @@ use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Onlooker, Paint, Tty};
+use crate::thinker::Thinker;
 
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
-/// The name of the model that needs no key.
-const OFFLINE: &str = "offline";
 
 /// Let an agent do a task, with a policy between it and your files and accounts
 ///
@@ -52,7 +50,10 @@ pub(crate) struct StartArgs {
     /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
-    /// Model that thinks; `offline` is the only one in this version
+    /// Model that thinks: `provider:model`, a model of Anthropic, or `offline`
+    ///
+    /// Providers are `anthropic`, `openai`, `google` and `openai-compatible`. Without it, `agentModelId`
+    /// of the configuration, or the offline model if there is no key at all.
     #[arg(long, value_name = "M")]
     model: Option<String>,
     /// Go on with the session in which something was said last
@@ -81,10 +82,6 @@ pub(crate) fn run(
     if args.task.trim().is_empty() {
         return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
     }
-    if let Some(model) = args.model.as_deref().filter(|it| *it != OFFLINE) {
-        return Err(Failure::usage(format!("there is no model `{model}` in this version"))
-            .with_hint("name `offline`, or leave `--model` out"));
-    }
     let resumed = args.resumed(environment)?;
     let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref())?;
     let session = SessionWanted {
@@ -104,8 +101,9 @@ pub(crate) fn run(
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
+    let thinker = Thinker::choose(args.model.as_deref(), environment)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(task(&args.task, session, environment, screen));
+    let ended = runtime.block_on(task(&args.task, thinker, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
     ended
@@ -113,6 +111,7 @@ pub(crate) fn run(
 
 async fn task(
     task: &str,
+    thinker: Thinker,
     mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
@@ -122,14 +121,15 @@ async fn task(
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let is_resumed = session.resumed.is_some();
     let (news, opened) = open(session, environment, screen).await?;
-    say_model(&opened, screen);
+    screen.notice(&thinker.said);
     let found = resume::find(&opened, is_resumed, screen)?;
     let (home, sessions_max) = (opened.home.clone(), opened.config.session.sessions_max);
     let limits = Limits::from(&opened.config.budget);
     let sandbox = opened.sandbox.clone();
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
-    let mind = Mind { model: Arc::new(OfflineModel), prices: Prices::FREE, limits, sandbox };
+    let Thinker { model, prices, said: _ } = thinker;
+    let mind = Mind { model, prices, limits, sandbox };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     let cancel = CancellationToken::new();
     let ended = {
@@ -193,20 +193,6 @@ pub(super) fn session_name(name: Option<&str>) -> Result<Option<SessionName>, Fa
     name.map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Says which model thinks, and why.
-fn say_model(opened: &Opened, screen: &mut Screen) {
-    screen.notice(match opened.has_key {
-        false => {
-            "model offline: no key is set, so the built-in offline model serves; it understands plain \
-             requests only"
-        }
-        true => {
-            "model offline: a key is set, but this version has no clients for providers yet, so the \
-             built-in offline model serves"
-        }
-    });
-}
-
 /// Prints the answer, or says why there is none.
 fn report(
     ended: Result<String, SessionError>,
@@ -224,6 +210,9 @@ fn report(
         Err(SessionError::MessageFailed(TurnError::Cancelled)) => Ok(Exit::Cancelled),
         Err(error @ SessionError::BudgetExhausted(_)) => {
             screen.warning(&error.to_string());
+            if let Some(hint) = error.hint() {
+                screen.notice(&hint);
+            }
             Ok(Exit::BudgetExhausted)
         }
         Err(error) => Err(failed(error)),
@@ -249,6 +238,12 @@ fn failed(error: SessionError) -> Failure {
         error @ (SessionError::NotReady(_)
         | SessionError::Closed
         | SessionError::MessageFailed(_)
-        | SessionError::BudgetExhausted(_)) => Failure::environment(error.to_string()),
+        | SessionError::BudgetExhausted(_)) => {
+            let failure = Failure::environment(error.to_string());
+            match error.hint() {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            }
+        }
     }
 }

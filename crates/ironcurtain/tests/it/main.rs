@@ -32,6 +32,7 @@ mod links;
 mod mcp_server;
 mod memory;
 mod migrate;
+mod providers;
 mod proxy;
 mod run;
 mod servers;

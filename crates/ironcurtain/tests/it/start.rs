@@ -3,7 +3,7 @@
 //! Nothing waits for a while: tests wait for a line, a question or the end of a process.
 
 mod ends;
-mod people;
+pub(crate) mod people;
 mod rows;
 mod secrets;
 mod seen;
@@ -15,13 +15,16 @@ use ic_testkit::{Output, Place};
 use crate::place;
 
 /// A place with a directory `work` in it, for an agent to work in.
-struct Desk {
-    place: Place,
+pub(crate) struct Desk {
+    pub(crate) place: Place,
 }
 
 impl Desk {
-    fn new() -> Self {
-        let place = place();
+    pub(crate) fn new() -> Self {
+        Self::at(place())
+    }
+
+    pub(crate) fn at(place: Place) -> Self {
         place.dir("work");
         place.dir("home/Documents");
         Self { place }
@@ -43,7 +46,7 @@ impl Desk {
         self.place.run([&["start"], arguments, &[task]].concat())
     }
 
-    fn read(&self, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.place.path(name)).ok()
     }
 
@@ -54,14 +57,14 @@ impl Desk {
 
     /// Checks that all logs are whole.
     #[track_caller]
-    fn check_log(&self) {
+    pub(crate) fn check_log(&self) {
         let verified = self.place.run(["audit", "verify"]);
         assert_eq!(verified.code, 0, "{verified:?}");
     }
 
     /// Checks that no session of this home is listed as one that runs.
     #[track_caller]
-    fn check_nobody_listed(&self) {
+    pub(crate) fn check_nobody_listed(&self) {
         let listed = std::fs::read_dir(self.place.path("home/.ironcurtain/registry")).unwrap();
         let names = listed.map(|it| it.unwrap().file_name().into_string().unwrap());
         assert_eq!(names.filter(|it| it.starts_with("session-")).count(), 0);

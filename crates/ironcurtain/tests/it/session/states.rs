@@ -76,14 +76,17 @@ async fn a_message_without_an_answer_leaves_the_session_ready() {
     let retry_after = Some(Duration::from_secs(7));
     for (error, text) in [
         (ModelError::NoKey(Provider::Anthropic), "there is no key for `anthropic`"),
-        (ModelError::BadKey(Provider::OpenAi), "`openai` does not accept the key"),
+        (
+            ModelError::BadKey { provider: Provider::OpenAi, origin: "a test".to_owned() },
+            "`openai` does not accept the key",
+        ),
         (ModelError::ContextExceeded, "Context window exceeded. Please start a new session."),
         (ModelError::Overloaded, "the provider is overloaded"),
         (
             ModelError::RateLimited { retry_after },
             "the provider limits the rate of requests, try again in 7 s",
         ),
-        (ModelError::Refused("no".into()), "the request was refused: no"),
+        (ModelError::Refused("no".into()), "the model declined to answer: no"),
         (ModelError::Network("gone".into()), "the connection to the provider failed: gone"),
         (ModelError::Protocol("eh".into()), "the provider's answer makes no sense: eh"),
     ] {

@@ -25,7 +25,7 @@ impl Desk {
     }
 
     /// Waits for the only question.
-    fn question(&self) -> Pending {
+    pub(crate) fn question(&self) -> Pending {
         let home = self.home();
         let mut pending = Vec::new();
         until("a question", || {
@@ -37,7 +37,7 @@ impl Desk {
     }
 }
 
-fn answer(pending: &Pending, reply: &Reply) {
+pub(crate) fn answer(pending: &Pending, reply: &Reply) {
     pending.answer(reply, DecidedBy::Cli, SystemClock.now()).unwrap();
 }
 

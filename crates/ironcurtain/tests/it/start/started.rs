@@ -62,6 +62,10 @@ impl Started {
         self.process.send(signal);
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Returns the processes that it has started, and those that these have.
     pub(crate) fn descendants(&self) -> Vec<u32> {
         crate::session::descendants(self.child.id())

@@ -1,0 +1,129 @@
+//! When a request is sent once more: pure arithmetic over what the provider said.
+//!
+//! Nothing waits here.
+
+use std::time::Duration;
+
+use crate::error::ModelError;
+
+/// How often a request is sent at most.
+pub(crate) const ATTEMPTS_MAX: u32 = 5;
+/// How often somebody who cannot be reached is tried at most.
+pub(crate) const CONNECTIONS_MAX: u32 = 3;
+/// How often an answer that broke off is asked for at most.
+pub(crate) const CUTS_MAX: u32 = 2;
+
+/// The first wait, if the provider says nothing; each further one is twice as long.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest wait, whoever asks for it; who asks for more is not waited for.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// Returns how long to wait before the next attempt; `None` if there is none.
+///
+/// `n_failed` attempts have failed, the last for `error`, with the wish to be asked again after
+/// `wanted`. `chance` is any number: it spreads those who were turned away together.
+pub(crate) fn delay(
+    error: &ModelError,
+    n_failed: u32,
+    wanted: Option<Duration>,
+    chance: u32,
+) -> Option<Duration> {
+    let attempts_max = match error {
+        ModelError::Overloaded | ModelError::Failing(_) | ModelError::RateLimited { .. } => {
+            ATTEMPTS_MAX
+        }
+        ModelError::Network(_) => CONNECTIONS_MAX,
+        ModelError::Cut(_) => CUTS_MAX,
+        ModelError::NoKey(_)
+        | ModelError::BadKey { .. }
+        | ModelError::NoCredit(..)
+        | ModelError::UnknownModel { .. }
+        | ModelError::ContextExceeded
+        | ModelError::Refused(_)
+        | ModelError::Rejected(_)
+        | ModelError::Tls(_)
+        | ModelError::Protocol(_)
+        | ModelError::Cancelled => return None,
+    };
+    if attempts_max <= n_failed {
+        return None;
+    }
+    let share = f64::from(chance) / f64::from(u32::MAX);
+    match wanted {
+        Some(wanted) if LONGEST < wanted => None,
+        // Never earlier than we were asked to, and not all at the same moment.
+        Some(wanted) => Some(wanted + wanted.mul_f64(share * 0.1)),
+        None => {
+            let doubled = FIRST.saturating_mul(1_u32 << n_failed.saturating_sub(1).min(16));
+            Some(doubled.min(LONGEST).mul_f64(0.5 + share / 2.0))
+        }
+    }
+}
+
+/// Reads what the headers `retry-after-ms` and `retry-after` ask for.
+///
+/// A date is not read: providers send seconds, and a date is only as good as two clocks.
+pub(crate) fn wanted(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|it| (0.0..1e9).contains(it));
+    let milliseconds = milliseconds.and_then(number).map(|it| Duration::from_secs_f64(it / 1e3));
+    milliseconds.or_else(|| seconds.and_then(number).map(Duration::from_secs_f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    #[test]
+    fn waits_grow_and_end() {
+        let waits = |chance| -> Vec<Option<Duration>> {
+            (1..=5).map(|n| delay(&ModelError::Overloaded, n, None, chance)).collect()
+        };
+        assert_eq!(waits(u32::MAX), [Some(S(1)), Some(S(2)), Some(S(4)), Some(S(8)), None]);
+        let half = |n| Some(Duration::from_millis(n));
+        assert_eq!(waits(0), [half(500), half(1000), half(2000), half(4000), None]);
+    }
+
+    #[test]
+    fn the_providers_wish_counts_within_reason() {
+        let limited = ModelError::RateLimited { retry_after: None };
+        assert_eq!(delay(&limited, 1, Some(S(7)), 0), Some(S(7)));
+        assert_eq!(delay(&limited, 4, Some(S(10)), u32::MAX), Some(S(11)));
+        assert_eq!(delay(&limited, 5, Some(S(7)), 0), None);
+        assert_eq!(delay(&limited, 1, Some(S(61)), 0), None);
+        assert_eq!(delay(&limited, 1, Some(S(0)), 0), Some(S(0)));
+    }
+
+    #[test]
+    fn what_will_not_change_is_not_tried_again() {
+        for error in [
+            ModelError::ContextExceeded,
+            ModelError::Refused(String::new()),
+            ModelError::Tls(String::new()),
+            ModelError::Cancelled,
+        ] {
+            assert_eq!(delay(&error, 1, Some(S(0)), 0), None, "{error}");
+        }
+        let cut = ModelError::Cut(String::new());
+        assert!(delay(&cut, 1, None, 0).is_some());
+        assert_eq!(delay(&cut, 2, None, 0), None);
+    }
+
+    #[test]
+    fn headers_are_read() {
+        for (milliseconds, seconds, expected) in [
+            (None, Some("3"), Some(S(3))),
+            (None, Some(" 0.5 "), Some(Duration::from_millis(500))),
+            (Some("250"), Some("3"), Some(Duration::from_millis(250))),
+            (Some("x"), Some("3"), Some(S(3))),
+            (None, Some("-1"), None),
+            (None, Some("NaN"), None),
+            (None, Some("1e300"), None),
+            (None, Some("Wed, 21 Oct 2026 07:28:00 GMT"), None),
+            (None, None, None),
+        ] {
+            assert_eq!(wanted(milliseconds, seconds), expected, "{milliseconds:?} {seconds:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Server-sent events, taken apart as their bytes come.
+//!
+//! Wherever a stream is split, the same events come out. What an event means is not known here.
+
+/// One event.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Event {
+    /// What it is called; empty if it has no name.
+    pub(crate) name: String,
+    /// What it says.
+    pub(crate) data: String,
+}
+
+/// A stream that is no stream of events.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum SseFault {
+    #[error("an event is longer than {EVENT_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("an event is no UTF-8")]
+    Utf8,
+}
+
+/// The longest event; a model's whole message fits.
+const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// Takes a stream apart.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    /// The line that has begun.
+    line: Vec<u8>,
+    name: String,
+    data: String,
+    has_data: bool,
+    /// Whether the last byte was a carriage return, which a line feed belongs to.
+    after_return: bool,
+    /// Whether a line has ended; before that there may be a byte order mark.
+    has_begun: bool,
+}
+
+impl Parser {
+    /// Takes the next bytes, and returns the events that end in them.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, SseFault> {
+        let mut events = Vec::new();
+        for &byte in bytes {
+            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            match byte {
+                b'\n' if follows_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()?),
+                byte => self.line.push(byte),
+            }
+            if EVENT_BYTES_MAX < self.line.len() + self.data.len() {
+                return Err(SseFault::TooLong);
+            }
+        }
+        Ok(events)
+    }
+
+    /// Takes in the line that has ended; an empty one ends an event.
+    fn end_line(&mut self) -> Result<Option<Event>, SseFault> {
+        let line = std::mem::take(&mut self.line);
+        let mut line = std::str::from_utf8(&line).map_err(|_| SseFault::Utf8)?;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        }
+        if line.is_empty() {
+            let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
+            let has_data = std::mem::take(&mut self.has_data);
+            return Ok(has_data.then_some(Event { name, data }));
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push('\n');
+                }
+                self.data.push_str(value);
+            }
+            "event" => value.clone_into(&mut self.name),
+            // A comment, an id, a time to wait before connecting again: nothing for us.
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn whole(text: &str) -> Vec<(String, String)> {
+        let events = Parser::default().feed(text.as_bytes()).unwrap();
+        events.into_iter().map(|it| (it.name, it.data)).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let events = whole(text);
+        let events: Vec<_> = events.iter().map(|(n, d)| (n.as_str(), d.as_str())).collect();
+        assert_eq!(events, expected, "{text:?}");
+    }
+
+    #[test]
+    fn events_are_what_stands_between_empty_lines() {
+        check("data: a\n\n", &[("", "a")]);
+        check("data:a\n\ndata:  b\n\n", &[("", "a"), ("", " b")]);
+        check("event: ping\ndata: {}\n\n", &[("ping", "{}")]);
+        check("data: a\ndata: b\n\n", &[("", "a\nb")]);
+        check("data\n\n", &[("", "")]);
+        check(": a comment\n\nretry: 3\nid: 4\n\n", &[]);
+        check("event: only a name\n\ndata: x\n\n", &[("", "x")]);
+        check("data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", &[("", "a"), ("", "b"), ("", "c")]);
+        check("\u{feff}data: a\n\n", &[("", "a")]);
+        check("data: ä€😀\n\n", &[("", "ä€😀")]);
+        check("data: not ended\n", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn what_is_no_text_or_has_no_end_is_refused() {
+        assert_eq!(Parser::default().feed(b"data: \xff\n"), Err(SseFault::Utf8));
+        let long = vec![b'x'; EVENT_BYTES_MAX + 1];
+        assert_eq!(Parser::default().feed(&long), Err(SseFault::TooLong));
+        let mut parser = Parser::default();
+        let line = [b"data: ", vec![b'x'; 1 << 20].as_slice(), b"\n"].concat();
+        let ended = (0..20).find_map(|_| parser.feed(&line).err());
+        assert_eq!(ended, Some(SseFault::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_may_be_split_anywhere(
+            text in "(data: ?[a-zä😀]{0,5}|event: ?[a-z]{0,3}|:[a-z]{0,2}|\r\n|\n|\r){0,30}",
+            sizes in prop::collection::vec(1_usize..5, 1..40),
+        ) {
+            let mut parser = Parser::default();
+            let (mut events, mut rest, mut sizes) = (Vec::new(), text.as_bytes(), sizes.into_iter().cycle());
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(sizes.next().unwrap().min(rest.len()));
+                events.extend(parser.feed(piece).unwrap().into_iter().map(|it| (it.name, it.data)));
+                rest = after;
+            }
+            prop_assert_eq!(events, whole(&text));
+        }
+    }
+}

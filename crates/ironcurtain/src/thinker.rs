@@ -1,0 +1,164 @@
+//! Who thinks in a session: the model that was asked for, the configured one, or the offline model.
+//!
+//! Nothing is sent here. Without any key the offline model serves, and says so; with a key for somebody
+//! else nothing is guessed.
+
+use std::sync::Arc;
+
+use ic_home::config::{ApiKeys, BaseUrls, Config, ConfigFile, Layers, Origin, Setting};
+use ic_home::environment::ApiKey;
+use ic_home::{Environment, Home};
+use ic_model::{
+    Client, ClientError, ClientSpec, Credential, Model, OfflineModel, Prices, Timeouts,
+};
+use ic_model::{ModelError, catalogue};
+use ic_types::{ModelId, Provider, chain};
+use url::Url;
+
+use crate::error::Failure;
+
+/// The word for the model that needs no key.
+pub(crate) const OFFLINE: &str = "offline";
+
+/// Who thinks, and what it costs.
+#[derive(Debug)]
+pub(crate) struct Thinker {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) prices: Prices,
+    /// What the person is told about it.
+    pub(crate) said: String,
+}
+
+impl Thinker {
+    /// Finds who is to think; `wanted` is what stands on the command line.
+    pub(crate) fn choose(wanted: Option<&str>, environment: &Environment) -> Result<Self, Failure> {
+        if wanted == Some(OFFLINE) {
+            return Ok(Self::offline("model offline: as you asked for".to_owned()));
+        }
+        let wanted: Option<ModelId> = match wanted {
+            Some(text) => Some(text.parse().map_err(|error| {
+                Failure::usage(format!("`--model {text}`: {error}"))
+                    .with_hint("name `provider:model`, such as `openai:gpt-5`, or `offline`")
+            })?),
+            None => None,
+        };
+        let home = Home::new(environment.ironcurtain_home()?);
+        let file = ConfigFile::read(&home)?;
+        let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+        if wanted.is_none() && !is_reachable(&config) {
+            return Ok(Self::offline(
+                "model offline: no key is set, so the built-in offline model serves; it understands \
+                 plain requests only"
+                    .to_owned(),
+            ));
+        }
+        let model = wanted.unwrap_or_else(|| config.agent_model.clone());
+        Self::provided(model, &config, &home, environment)
+    }
+
+    fn offline(said: String) -> Self {
+        Self { model: Arc::new(OfflineModel), prices: Prices::FREE, said }
+    }
+
+    fn provided(
+        model: ModelId,
+        config: &Config,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let client = client(model.clone(), config, home, environment)?;
+        let known = catalogue::find(&model);
+        let mut said = format!("model {model}");
+        if let Some(url) = base_url(&config.base_urls, model.provider()) {
+            said.push_str(&format!(" at {url}"));
+        }
+        if !known.is_priced && model.provider() != Provider::OpenAiCompatible {
+            said.push_str("; its price is not known, so the dearest of its provider counts");
+        }
+        Ok(Self { model: Arc::new(client), prices: known.prices, said })
+    }
+}
+
+/// Makes the client of a model.
+pub(crate) fn client(
+    model: ModelId,
+    config: &Config,
+    home: &Home,
+    environment: &Environment,
+) -> Result<Client, Failure> {
+    let provider = model.provider();
+    let credential = key(&config.api_keys, provider)
+        .map(|key| Credential::new(Arc::clone(key), origin(config, provider, home)));
+    let spec = ClientSpec {
+        model,
+        credential,
+        base_url: base_url(&config.base_urls, provider).cloned(),
+        network: environment.network(),
+        timeouts: Timeouts::USUAL,
+    };
+    Client::new(spec).map_err(|error| no_client(&error, &config.api_keys))
+}
+
+fn no_client(error: &ClientError, keys: &ApiKeys) -> Failure {
+    let failure = Failure::environment(chain(error));
+    match error {
+        ClientError::NoKey(provider) => {
+            let mut hint = ModelError::NoKey(*provider).hint().unwrap_or_default();
+            for other in Provider::ALL {
+                if key(keys, other).is_some() {
+                    hint.push_str(&format!(
+                        "; there is one for `{other}`, so `--model {other}:NAME` works, too"
+                    ));
+                }
+            }
+            failure.with_hint(hint)
+        }
+        ClientError::NoBaseUrl => failure.with_hint(
+            "set `OPENAI_COMPATIBLE_BASE_URL`, or use `ironcurtain config set \
+             baseUrls.openaiCompatible http://127.0.0.1:8080/v1`",
+        ),
+        ClientError::Http(_) => failure,
+    }
+}
+
+/// Returns whether anybody could be asked: there is a key, or a server that needs none is configured.
+fn is_reachable(config: &Config) -> bool {
+    Provider::ALL.into_iter().any(|provider| key(&config.api_keys, provider).is_some())
+        || config.agent_model.provider() == Provider::OpenAiCompatible
+            && config.base_urls.openai_compatible.is_some()
+}
+
+pub(crate) fn key(keys: &ApiKeys, provider: Provider) -> Option<&ApiKey> {
+    match provider {
+        Provider::Anthropic => keys.anthropic.as_ref(),
+        Provider::OpenAi => keys.openai.as_ref(),
+        Provider::Google => keys.google.as_ref(),
+        Provider::OpenAiCompatible => keys.openai_compatible.as_ref(),
+    }
+}
+
+pub(crate) fn base_url(urls: &BaseUrls, provider: Provider) -> Option<&Url> {
+    match provider {
+        Provider::Anthropic => urls.anthropic.as_ref(),
+        Provider::OpenAi => urls.openai.as_ref(),
+        Provider::Google => urls.google.as_ref(),
+        Provider::OpenAiCompatible => urls.openai_compatible.as_ref(),
+    }
+}
+
+/// Says where the key of a provider comes from.
+fn origin(config: &Config, provider: Provider, home: &Home) -> String {
+    let name = match provider {
+        Provider::Anthropic => "apiKey",
+        Provider::OpenAi => "openaiApiKey",
+        Provider::Google => "googleApiKey",
+        Provider::OpenAiCompatible => "openaiCompatibleApiKey",
+    };
+    let setting = config.settings().iter().find(|it| it.name == name);
+    match setting.map(Setting::origin) {
+        Some(Origin::Environment(variable)) => format!("the variable `{variable}`"),
+        Some(Origin::File | Origin::Flag(_) | Origin::Default) | None => {
+            format!("`{name}` of {}", home.config().display())
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A request that nobody wants any more: the provider sees that the connection is closed.
+
+use ic_testkit::provider::{Format, Reply, Said, frames};
+use rustix::process::Signal;
+
+use super::World;
+
+#[test]
+fn a_request_that_is_cancelled_closes_its_connection() {
+    for format in Format::ALL {
+        let said = Said::text("this takes for ever");
+        let n_frames = frames::of(format, &said, "m").len();
+        // Before the first byte, and in the middle.
+        for n in [0, n_frames - 1] {
+            let world = World::new(format, [Reply::HangsAfter(n, said.clone())]);
+            let started = world.begin(&[], "hello");
+            world.provider.until_asked(1);
+            started.send(Signal::INT);
+            // It is closed because it is dropped: nobody waits for a time-out, which takes minutes.
+            world.provider.until_closed();
+            let output = started.end();
+            assert_eq!((output.code, output.stdout.as_str()), (130, ""), "{format}: {output:?}");
+            world.desk.check_log();
+            world.desk.check_nobody_listed();
+        }
+    }
+}
+
+#[test]
+fn a_wait_for_the_next_attempt_is_cancelled_too() {
+    let script = [Reply::Fails(ic_testkit::provider::Fault::Overloaded("50"))];
+    let world = World::new(Format::Anthropic, script);
+    let mut started = world.begin(&[], "hello");
+    started.expect("the provider is overloaded; trying again in 5");
+    started.send(Signal::INT);
+    let output = started.end();
+    assert_eq!(output.code, 130, "{output:?}");
+    assert_eq!(world.provider.requests().len(), 1);
+}
+
+#[test]
+fn a_turn_whose_time_is_over_closes_its_connection() {
+    let world = World::new(Format::Gemini, [Reply::HangsAfter(1, Said::text("x y"))]);
+    world.set("budget.maxSessionSeconds", "1");
+    let started = world.begin(&[], "hello");
+    world.provider.until_closed();
+    let output = started.end();
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stderr.contains("the budget of this turn is used up (time: "), "{output:?}");
+}

@@ -1,0 +1,88 @@
+//! The key goes to the provider, in its header, and is seen nowhere else.
+
+use std::path::Path;
+
+use ic_testkit::provider::{Format, KEY, Reply, Said};
+use rustix::process::Signal;
+
+use super::World;
+
+/// A script that looks for the key wherever a script could.
+const SPY: &str = "const seen: string[] = [];\n\
+    for (const name of Object.getOwnPropertyNames(globalThis)) {\n\
+      try { seen.push(name + JSON.stringify((globalThis as any)[name])); } catch (e) {}\n\
+    }\n\
+    for (const path of ['/proc/self/environ', '/proc/1/environ', '~/.ironcurtain/config.json']) {\n\
+      try { seen.push(filesystem.read_text_file({path})); } catch (e) { seen.push(String(e)); }\n\
+    }\n\
+    filesystem.write_file({path: 'seen.txt', content: seen.join('\\n')});";
+
+#[test]
+fn the_key_is_in_the_header_and_nowhere_else() {
+    for format in Format::ALL {
+        let script = [
+            Reply::Says(Said::code(&[SPY])),
+            // A provider that knows the key may say it; and then it hangs, so that we can look around.
+            Reply::Says(Said::code(&[&format!("console.log('{KEY}')")]).saying(KEY)),
+            Reply::HangsAfter(0, Said::text("x")),
+        ];
+        let world = World::new(format, script);
+        let started = world.begin(&[], "look for the key");
+        world.provider.until_asked(3);
+        let processes = started.descendants();
+        assert!(4 <= processes.len(), "{processes:?}");
+        for pid in processes.into_iter().chain([started.pid()]) {
+            for file in ["environ", "cmdline"] {
+                let bytes = std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+                let text = String::from_utf8_lossy(&bytes);
+                assert!(!text.contains(KEY), "{format}: {file} of {pid} holds it");
+            }
+        }
+        started.send(Signal::INT);
+        let output = started.end();
+        assert!(!output.stdout.contains(KEY), "{format}: {output:?}");
+        assert!(!output.stderr.contains(KEY), "{format}: {output:?}");
+        assert!(world.desk.read("work/seen.txt").is_some(), "it has looked: {output:?}");
+        assert!(3 < search(&world.desk.place.root()), "{format}");
+        for request in world.provider.requests() {
+            let mut carrying = request.headers.iter().filter(|(_, value)| value.contains(KEY));
+            let (name, _) = carrying.next().unwrap();
+            assert_eq!((name.as_str(), carrying.next()), (format.key_header(), None), "{format}");
+            assert!(!request.path.contains(KEY), "{format}");
+        }
+    }
+}
+
+/// Looks for the key in every file beneath `root`, and returns how many there are.
+#[track_caller]
+fn search(root: &Path) -> usize {
+    let (mut directories, mut n_files) = (vec![root.to_owned()], 0);
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.is_file() {
+                let bytes = std::fs::read(&path).unwrap();
+                let is_told = String::from_utf8_lossy(&bytes).contains(KEY);
+                assert!(!is_told, "{} holds the key", path.display());
+                n_files += 1;
+            }
+        }
+    }
+    n_files
+}
+
+#[test]
+fn a_provider_that_repeats_the_key_is_masked() {
+    for format in Format::ALL {
+        let words = format!("what is {KEY} supposed to mean?");
+        let fault = ic_testkit::provider::Fault::Rejected(words);
+        let world = World::new(format, [Reply::Fails(fault)]);
+        let output = world.start("hello");
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.contains("what is <redacted:key> supposed to mean?"), "{output:?}");
+        assert!(!output.stderr.contains(KEY), "{output:?}");
+        search(&world.desk.place.root());
+    }
+}
