@@ -21,7 +21,7 @@ use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Recorded, Redactor};
 use ic_confine::Confinement;
 use ic_home::Clock;
 use ic_mcp::{Outcome, RpcError, code};
-use ic_policy::{Effect, Permit, Verdict};
+use ic_policy::{Effect, Permit, Rule, Verdict};
 use ic_types::{Digest, Json, Object, ServerName, Timestamp, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio::time::Instant;
@@ -376,6 +376,16 @@ impl Broker {
 
     fn request_id(&self) -> String {
         format!("{}-{}", self.run, self.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns the names of the servers, in order.
+    pub fn server_names(&self) -> impl Iterator<Item = &ServerName> {
+        self.servers.keys()
+    }
+
+    /// Returns what the rules of the policy say, in order.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        self.judge.policy.rules().iter().map(Rule::description)
     }
 
     /// Records a request to a model: what there is to say of it, and how long it took.

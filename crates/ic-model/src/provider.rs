@@ -152,7 +152,12 @@ impl Client {
             let Some(delay) = retry::delay(&error, n_failed, wanted, chance) else {
                 return Err(error);
             };
-            listener.waiting(&error, delay);
+            let told = match error {
+                // How long it takes is said with it.
+                ModelError::RateLimited { .. } => ModelError::RateLimited { retry_after: None },
+                error => error,
+            };
+            listener.waiting(&told, delay);
             tokio::time::sleep(delay).await;
         }
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ic_agent::{
     Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
-    system_prompt,
+    Surroundings, system_prompt,
 };
 use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
@@ -94,11 +94,13 @@ impl BuiltIn {
         found: Found,
     ) -> Result<Self, SessionError> {
         let workbench = Arc::new(workbench);
+        let (servers, rules) = workbench.surroundings();
+        let (sandbox, servers, rules) = (&mind.sandbox, &servers, &rules);
         let parts = Parts {
             model: Arc::clone(&mind.model),
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
             clock: workbench.clock(),
-            system: system_prompt(&mind.sandbox),
+            system: system_prompt(Surroundings { sandbox, servers, rules }),
             limits: mind.limits,
             prices: mind.prices,
         };

@@ -66,6 +66,13 @@ impl BrokerCalls {
         }
     }
 
+    /// Returns the names of the servers, and what the rules of the policy say.
+    pub(crate) fn surroundings(&self) -> (Vec<String>, Vec<String>) {
+        let Some(broker) = self.broker() else { return Default::default() };
+        let servers = broker.server_names().map(ToString::to_string).collect();
+        (servers, broker.rules().map(ToOwned::to_owned).collect())
+    }
+
     /// Records a request to a model.
     ///
     /// A log that cannot be written to lets no further call through, so there is nothing to do here.

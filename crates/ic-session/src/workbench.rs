@@ -103,6 +103,11 @@ impl Workbench {
         self.calls.clock()
     }
 
+    /// Returns the names of the servers, and what the rules of the policy say.
+    pub(crate) fn surroundings(&self) -> (Vec<String>, Vec<String>) {
+        self.calls.surroundings()
+    }
+
     /// Records a request to a model.
     pub(crate) fn record_completion(&self, told: Object, duration: Duration) {
         self.calls.record_completion(told, duration);

@@ -53,7 +53,7 @@ impl Thinker {
             ));
         }
         let model = wanted.unwrap_or_else(|| config.agent_model.clone());
-        Self::provided(model, &config, &home, environment)
+        Self::provided(&model, &config, &home, environment)
     }
 
     fn offline(said: String) -> Self {
@@ -61,16 +61,16 @@ impl Thinker {
     }
 
     fn provided(
-        model: ModelId,
+        model: &ModelId,
         config: &Config,
         home: &Home,
         environment: &Environment,
     ) -> Result<Self, Failure> {
         let client = client(model.clone(), config, home, environment)?;
-        let known = catalogue::find(&model);
+        let known = catalogue::find(model);
         let mut said = format!("model {model}");
         if let Some(url) = base_url(&config.base_urls, model.provider()) {
-            said.push_str(&format!(" at {url}"));
+            said.extend([" at ", url.as_str()]);
         }
         if !known.is_priced && model.provider() != Provider::OpenAiCompatible {
             said.push_str("; its price is not known, so the dearest of its provider counts");
@@ -106,9 +106,9 @@ fn no_client(error: &ClientError, keys: &ApiKeys) -> Failure {
             let mut hint = ModelError::NoKey(*provider).hint().unwrap_or_default();
             for other in Provider::ALL {
                 if key(keys, other).is_some() {
-                    hint.push_str(&format!(
-                        "; there is one for `{other}`, so `--model {other}:NAME` works, too"
-                    ));
+                    let other = other.as_str();
+                    hint.extend(["; there is one for `", other, "`, so `--model ", other]);
+                    hint.push_str(":NAME` works, too");
                 }
             }
             failure.with_hint(hint)

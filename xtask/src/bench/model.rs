@@ -102,7 +102,8 @@ fn by_bare_client(bodies: &[Vec<u8>]) -> anyhow::Result<Vec<Duration>> {
 fn requests(recorded: &ScriptedProvider) -> Vec<Vec<u8>> {
     let bytes = |request: &ic_testkit::provider::Request| {
         let body = request.body.to_string();
-        let mut head = format!("POST {} HTTP/1.1\r\ncontent-length: {}\r\n", request.path, body.len());
+        let mut head =
+            format!("POST {} HTTP/1.1\r\ncontent-length: {}\r\n", request.path, body.len());
         for (name, value) in &request.headers {
             if name != "content-length" {
                 head.push_str(name);

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use ic_agent::{
-    Agent, History, Limits, Parts, Running, ToolOutcome, Toolbox, TurnClock, execute_code,
-    system_prompt,
+    Agent, History, Limits, Parts, Running, Surroundings, ToolOutcome, Toolbox, TurnClock,
+    execute_code, system_prompt,
 };
 use ic_model::{OfflineModel, Prices, ToolSpec};
 use ic_types::Json;
@@ -39,7 +39,7 @@ async fn the_offline_model_works_through_the_one_tool() {
         model: Arc::new(OfflineModel),
         toolbox: Arc::clone(&sandbox) as _,
         clock: TurnClock::new(Arc::new(PausedClock::new())),
-        system: system_prompt("/sandbox"),
+        system: system_prompt(Surroundings { sandbox: "/sandbox", servers: &[], rules: &[] }),
         limits: Limits::OFF,
         prices: Prices::FREE,
     };

@@ -31,6 +31,9 @@ const ROWS: &[Row] = &[
     ("apiKey", r#""sk-a""#, SECRET, |it| is_set(it.api_keys.anthropic.as_ref())),
     ("openaiApiKey", r#""sk-o""#, SECRET, |it| is_set(it.api_keys.openai.as_ref())),
     ("googleApiKey", r#""sk-g""#, SECRET, |it| is_set(it.api_keys.google.as_ref())),
+    ("openaiCompatibleApiKey", r#""sk-c""#, SECRET, |it| {
+        is_set(it.api_keys.openai_compatible.as_ref())
+    }),
     ("baseUrls.anthropic", r#""https://a.example/v1""#, "https://a.example/v1", |it| {
         url(it.base_urls.anthropic.as_ref())
     }),

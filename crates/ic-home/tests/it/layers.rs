@@ -63,12 +63,14 @@ fn every_variable_reaches_its_key() {
         ("ANTHROPIC_API_KEY", "sk-1", "apiKey"),
         ("OPENAI_API_KEY", "sk-1", "openaiApiKey"),
         ("GOOGLE_GENERATIVE_AI_API_KEY", "sk-1", "googleApiKey"),
+        ("OPENAI_COMPATIBLE_API_KEY", "sk-1", "openaiCompatibleApiKey"),
         ("ANTHROPIC_BASE_URL", "https://x.example", "baseUrls.anthropic"),
         ("OPENAI_BASE_URL", "https://x.example", "baseUrls.openai"),
         ("GOOGLE_BASE_URL", "https://x.example", "baseUrls.google"),
         ("OPENAI_COMPATIBLE_BASE_URL", "https://x.example", "baseUrls.openaiCompatible"),
     ] {
-        let file = r#"{"version":1,"apiKey":"a","openaiApiKey":"o","googleApiKey":"g"}"#;
+        let file = r#"{"version":1,"apiKey":"a","openaiApiKey":"o","googleApiKey":"g",
+            "openaiCompatibleApiKey":"c"}"#;
         let config = load(file, &[(variable, value)], &[]).unwrap();
         let from_environment: Vec<&str> = config
             .settings()

@@ -155,7 +155,12 @@ fn unreachable_because(error: &reqwest::Error) -> ModelError {
     if error.is_timeout() {
         return ModelError::Network("nothing came for too long".to_owned());
     }
-    ModelError::Network(told(error))
+    let why = told(error);
+    // Whoever hangs up on the first word of a secure connection speaks no other language.
+    match why.contains("tls handshake") {
+        true => ModelError::Tls("it does not speak TLS, or hung up".to_owned()),
+        false => ModelError::Network(why),
+    }
 }
 
 /// Tells why an answer that had begun did not come to its end.

@@ -15,6 +15,8 @@ pub(crate) const CUTS_MAX: u32 = 2;
 
 /// The first wait, if the provider says nothing; each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(1);
+/// The first wait after a connection broke, for which nobody has to recover.
+const FIRST_AFTER_CUT: Duration = Duration::from_millis(200);
 /// The longest wait, whoever asks for it; who asks for more is not waited for.
 const LONGEST: Duration = Duration::from_mins(1);
 
@@ -28,12 +30,12 @@ pub(crate) fn delay(
     wanted: Option<Duration>,
     chance: u32,
 ) -> Option<Duration> {
-    let attempts_max = match error {
+    let (first, attempts_max) = match error {
         ModelError::Overloaded | ModelError::Failing(_) | ModelError::RateLimited { .. } => {
-            ATTEMPTS_MAX
+            (FIRST, ATTEMPTS_MAX)
         }
-        ModelError::Network(_) => CONNECTIONS_MAX,
-        ModelError::Cut(_) => CUTS_MAX,
+        ModelError::Network(_) => (FIRST, CONNECTIONS_MAX),
+        ModelError::Cut(_) => (FIRST_AFTER_CUT, CUTS_MAX),
         ModelError::NoKey(_)
         | ModelError::BadKey { .. }
         | ModelError::NoCredit(..)
@@ -54,7 +56,7 @@ pub(crate) fn delay(
         // Never earlier than we were asked to, and not all at the same moment.
         Some(wanted) => Some(wanted + wanted.mul_f64(share * 0.1)),
         None => {
-            let doubled = FIRST.saturating_mul(1_u32 << n_failed.saturating_sub(1).min(16));
+            let doubled = first.saturating_mul(1_u32 << n_failed.saturating_sub(1).min(16));
             Some(doubled.min(LONGEST).mul_f64(0.5 + share / 2.0))
         }
     }

@@ -17,7 +17,7 @@ use ic_testkit::provider::{Format, KEY, Reply, Said};
 use ic_types::{Json, JsonLimits, Object, Provider, Secret};
 use tokio_util::sync::CancellationToken;
 
-fn spec(format: Format, base_url: &str) -> ClientSpec {
+pub(crate) fn spec(format: Format, base_url: &str) -> ClientSpec {
     let model = match format {
         Format::Anthropic => "claude-sonnet-4-6",
         Format::Responses => "openai:gpt-5",
@@ -118,9 +118,15 @@ async fn what_one_provider_signed_is_sent_to_no_other() {
         assert_eq!(body.contains(&ours), format != Format::Chat, "{format}: {body}");
         // Apart from that odd block, and from signatures that others do not give, it is one that it takes.
         let is_expected = |fault: &&String| {
-            ["secret-of", "a block ``", "Invalid value: ''", "thought_signature", ".text: Field required"]
-                .iter()
-                .any(|part| fault.contains(part))
+            [
+                "secret-of",
+                "a block ``",
+                "Invalid value: ''",
+                "thought_signature",
+                ".text: Field required",
+            ]
+            .iter()
+            .any(|part| fault.contains(part))
         };
         let others: Vec<_> = request.faults.iter().filter(|it| !is_expected(it)).collect();
         assert!(others.is_empty(), "{format}: {others:#?}");
@@ -237,18 +243,26 @@ async fn compatible_servers_speak_each_in_its_own_way() {
     };
     for (stream, expected) in [
         // No id, no index, whole arguments as an object, no end of the stream.
-        (call(&function("a", r#"{"x":1}"#)) + &call(&function("b", "{}")) + &stop,
-            vec![("call-1-0", "a", r#"{"x":1}"#), ("call-1-1", "b", "{}")]),
+        (
+            call(&function("a", r#"{"x":1}"#)) + &call(&function("b", "{}")) + &stop,
+            vec![("call-1-0", "a", r#"{"x":1}"#), ("call-1-1", "b", "{}")],
+        ),
         // The same index for every call.
-        (call(&format!(r#""index":0,"id":"p",{}"#, function("a", "\"{}\"")))
-            + &call(&format!(r#""index":0,"id":"q",{}"#, function("b", "\"{}\""))) + &stop,
-            vec![("p", "a", "{}"), ("q", "b", "{}")]),
+        (
+            call(&format!(r#""index":0,"id":"p",{}"#, function("a", "\"{}\"")))
+                + &call(&format!(r#""index":0,"id":"q",{}"#, function("b", "\"{}\"")))
+                + &stop,
+            vec![("p", "a", "{}"), ("q", "b", "{}")],
+        ),
         // In pieces, the id only once, and arguments that are no JSON.
-        (call(&format!(r#""index":0,"id":"p",{}"#, function("a", "\"\"")))
-            + &call(r#""index":0,"function":{"arguments":"{\"x\""}"#)
-            + &call(r#""index":0,"function":{"arguments":":2}"}"#)
-            + &call(&format!(r#""index":1,"id":"q",{}"#, function("b", "\"{oops\""))) + &stop,
-            vec![("p", "a", r#"{"x":2}"#), ("q", "b", r#""{oops""#)]),
+        (
+            call(&format!(r#""index":0,"id":"p",{}"#, function("a", "\"\"")))
+                + &call(r#""index":0,"function":{"arguments":"{\"x\""}"#)
+                + &call(r#""index":0,"function":{"arguments":":2}"}"#)
+                + &call(&format!(r#""index":1,"id":"q",{}"#, function("b", "\"{oops\"")))
+                + &stop,
+            vec![("p", "a", r#"{"x":2}"#), ("q", "b", r#""{oops""#)],
+        ),
     ] {
         let raw = format!(
             "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{stream}",

@@ -38,7 +38,8 @@ impl World {
 
     fn with_key(format: Format, provider: ScriptedProvider, key: &str) -> Self {
         let (base_url, key_variable) = variables(format);
-        let place = place().with_variable(base_url, &provider.url()).with_variable(key_variable, key);
+        let place =
+            place().with_variable(base_url, &provider.url()).with_variable(key_variable, key);
         Self { desk: Desk::at(place), provider, format }
     }
 
@@ -91,4 +92,15 @@ fn model(format: Format) -> &'static str {
         Format::Chat => "openai-compatible:local-model",
         Format::Gemini => "google:gemini-2.5-pro",
     }
+}
+
+/// Does `check` for every format, at the same time.
+#[track_caller]
+fn for_all(check: impl Fn(Format) + Sync) {
+    std::thread::scope(|scope| {
+        for format in Format::ALL {
+            let check = &check;
+            scope.spawn(move || check(format));
+        }
+    });
 }

@@ -77,7 +77,11 @@ async fn ask(name: String, model: &ModelId, client: &Client) -> Check {
                 return Check::ok(name, detail);
             }
             let detail = format!("{detail}; `{name_of_model}` is not among them");
-            Check::warning(name, detail, "name another one with `ironcurtain config set agentModelId`")
+            Check::warning(
+                name,
+                detail,
+                "name another one with `ironcurtain config set agentModelId`",
+            )
         }
         // Whoever is not connected has no wrong key for it.
         Err(error @ ModelError::Network(_)) => {

@@ -3,7 +3,7 @@
 use ic_testkit::provider::{Format, Reply, Said};
 use ic_types::ModelId;
 
-use super::{World, model};
+use super::{World, for_all, model};
 
 /// Two tool steps and an answer, each of which takes 1000 tokens in, 400 of them cached, and 100 out.
 fn script() -> [Reply; 3] {
@@ -49,25 +49,27 @@ fn cost(format: Format) -> u64 {
 
 #[test]
 fn tokens_stop_a_turn_where_the_providers_figures_say_so() {
-    for format in Format::ALL {
+    for_all(|format| {
         check(format, "budget.maxTotalTokens", "1100", Some((1, "tokens: 1100 of 1100")));
         check(format, "budget.maxTotalTokens", "1101", Some((2, "tokens: 2200 of 1101")));
         check(format, "budget.maxTotalTokens", "2201", None);
-    }
+    });
 }
 
 #[test]
 fn steps_stop_a_turn() {
-    for format in Format::ALL {
+    for_all(|format| {
         check(format, "budget.maxSteps", "2", Some((2, "steps: 2 of 2")));
         check(format, "budget.maxSteps", "3", None);
-    }
+    });
 }
 
 #[test]
 fn money_stops_a_turn_at_the_models_price() {
     for format in [Format::Anthropic, Format::Responses, Format::Gemini] {
-        let dollars = |billionths: u64| format!("{}.{:09}", billionths / 1_000_000_000, billionths % 1_000_000_000);
+        let dollars = |billionths: u64| {
+            format!("{}.{:09}", billionths / 1_000_000_000, billionths % 1_000_000_000)
+        };
         let one = cost(format);
         assert_ne!(one, 0);
         let shown = |n: u64| ic_model::Cost::from_billionths(n).to_string();

@@ -3,11 +3,11 @@
 use ic_testkit::provider::{Format, Reply, Said, frames};
 use rustix::process::Signal;
 
-use super::World;
+use super::{World, for_all};
 
 #[test]
 fn a_request_that_is_cancelled_closes_its_connection() {
-    for format in Format::ALL {
+    for_all(|format| {
         let said = Said::text("this takes for ever");
         let n_frames = frames::of(format, &said, "m").len();
         // Before the first byte, and in the middle.
@@ -23,7 +23,7 @@ fn a_request_that_is_cancelled_closes_its_connection() {
             world.desk.check_log();
             world.desk.check_nobody_listed();
         }
-    }
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ic_escalation::Reply as Answer;
 use ic_testkit::provider::{Format, Reply, Said};
 
-use super::World;
+use super::{World, for_all};
 use crate::start::people::answer;
 
 const WRITE: &str = "filesystem.write_file({path: 'a.txt', content: 'grün ✓'})";
@@ -16,7 +16,7 @@ fn document(name: &str) -> String {
 
 #[test]
 fn a_conversation_goes_through_tools_denials_and_questions() {
-    for format in Format::ALL {
+    for_all(|format| {
         let script = [
             Said::code(&[WRITE, READ]).thinking("First I écrire.").saying("Let me look."),
             Said::code(&[KEYS]).thinking("Now the keys."),
@@ -57,17 +57,15 @@ fn a_conversation_goes_through_tools_denials_and_questions() {
         let records = world.completions();
         assert_eq!(records.len(), 5, "{records:?}");
         world.desk.check_log();
-    }
+    });
 }
 
 #[test]
 fn thoughts_go_back_as_they_came() {
-    for format in Format::ALL {
+    for_all(|format| {
         let thought = "I think, \"quoted\", ümlaut, 😀 and so on.";
-        let script = [
-            Reply::Says(Said::code(&[WRITE]).thinking(thought)),
-            Reply::Says(Said::text("done")),
-        ];
+        let script =
+            [Reply::Says(Said::code(&[WRITE]).thinking(thought)), Reply::Says(Said::text("done"))];
         let world = World::new(format, script);
         let output = world.start("think first");
         assert_eq!(output.code, 0, "{output:?}");
@@ -81,7 +79,7 @@ fn thoughts_go_back_as_they_came() {
         };
         assert!(request.contains(&signature), "{format}: {request}");
         assert!(!output.stdout.contains("I think"), "{output:?}");
-    }
+    });
 }
 
 #[test]
@@ -105,10 +103,14 @@ fn what_was_said_before_is_marked_for_the_cache_once_per_request() {
 
 #[test]
 fn an_answer_that_has_no_room_is_told_as_far_as_it_goes() {
-    for format in Format::ALL {
+    for_all(|format| {
         let full = Said::text("This is only the beg").stopping(ic_testkit::provider::Stop::Full);
         let world = World::new(format, [Reply::Says(full)]);
         let output = world.start("tell me all");
-        assert_eq!((output.code, output.stdout.as_str()), (0, "This is only the beg\n"), "{output:?}");
-    }
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (0, "This is only the beg\n"),
+            "{output:?}"
+        );
+    });
 }

@@ -6,7 +6,7 @@ use ic_testkit::ScriptedProvider;
 use ic_testkit::provider::{Format, KEY};
 use serde_json::Value;
 
-use super::{World, variables};
+use super::{World, for_all, variables};
 use crate::place;
 
 /// Checks what the doctor says of a provider, and returns the remedy.
@@ -24,23 +24,23 @@ fn check(place: &ic_testkit::Place, check: &str, status: &str, detail: &str) -> 
 
 #[test]
 fn a_key_is_checked_without_spending() {
-    for format in Format::ALL {
+    for_all(|format| {
         let world = World::new(format, []);
         let name = format!("model {format}");
         check(&world.desk.place, &name, "ok", "takes the key, and has 4 models");
         assert!(world.provider.requests().is_empty(), "nothing is completed");
-    }
+    });
 }
 
 #[test]
 fn a_wrong_key_fails_with_its_remedy() {
-    for format in Format::ALL {
+    for_all(|format| {
         let provider = ScriptedProvider::start([]);
         let world = World::with_key(format, provider, "sk-wrong-key-123456");
         let name = format!("model {format}");
         let remedy = check(&world.desk.place, &name, "failed", "does not accept the key");
         assert!(remedy.contains(variables(format).1), "{remedy}");
-    }
+    });
 }
 
 #[test]
@@ -55,9 +55,8 @@ fn nobody_there_is_no_wrong_key() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    let place = place()
-        .with_variable("ANTHROPIC_BASE_URL", &url)
-        .with_variable("ANTHROPIC_API_KEY", KEY);
+    let place =
+        place().with_variable("ANTHROPIC_BASE_URL", &url).with_variable("ANTHROPIC_API_KEY", KEY);
     let remedy = check(&place, "model anthropic", "warning", "not tried: the connection");
     assert!(remedy.contains("HTTPS_PROXY"), "{remedy}");
 }

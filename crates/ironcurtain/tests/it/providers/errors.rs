@@ -3,10 +3,10 @@
 
 use std::net::TcpListener;
 
-use ic_testkit::provider::{Fault, Format, Reply, Said, Stop};
+use ic_testkit::provider::{Fault, Reply, Said, Stop};
 use ic_testkit::{Output, ScriptedProvider};
 
-use super::{World, variables};
+use super::{World, for_all, variables};
 
 /// What people are told of each class, and what to do.
 const CLASSES: [(Fault, &str, &str); 5] = [
@@ -33,7 +33,7 @@ fn check(world: &World, output: &Output, message: &str, hint: &str) {
 
 #[test]
 fn every_class_of_error_has_its_message_and_its_hint() {
-    for format in Format::ALL {
+    for_all(|format| {
         for (fault, message, hint) in CLASSES {
             let is_retried =
                 matches!(fault, Fault::Overloaded(_) | Fault::Failing(_) | Fault::RateLimit(_));
@@ -42,68 +42,76 @@ fn every_class_of_error_has_its_message_and_its_hint() {
             check(&world, &world.start("hello"), message, hint);
             assert_eq!(world.provider.requests().len(), n_asked, "{format}: {message}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_wrong_key_says_where_it_comes_from() {
-    for format in Format::ALL {
+    for_all(|format| {
         let (_, variable) = variables(format);
         let world = World::with_key(format, ScriptedProvider::start([]), "sk-wrong-key-1234567890");
         let output = world.start("hello");
         check(&world, &output, "does not accept the key", &format!("variable `{variable}`"));
         assert!(!output.stderr.contains("sk-wrong"), "{output:?}");
         assert!(output.stderr.contains("ironcurtain config set"), "{output:?}");
-    }
+    });
 }
 
 #[test]
 fn an_unknown_model_says_which_and_where() {
-    for format in Format::ALL {
+    for_all(|format| {
         let world = World::new(format, []);
         let model = format!("{format}:no-such-model");
         let words = ["start", "--model", &model, "--workspace", "work", "hello"];
         let output = world.desk.place.run(words);
         check(&world, &output, "has no model `no-such-model`", &world.provider.url());
-    }
+    });
 }
 
 #[test]
 fn a_model_that_declines_is_told_apart() {
-    for format in Format::ALL {
+    for_all(|format| {
         let refused = Said::text("").stopping(Stop::Refused);
         let world = World::new(format, [Reply::Says(refused)]);
-        check(&world, &world.start("hello"), "the model declined to answer", "hint: say it in other");
-    }
+        check(
+            &world,
+            &world.start("hello"),
+            "the model declined to answer",
+            "hint: say it in other",
+        );
+    });
 }
 
 #[test]
 fn a_request_that_is_not_taken_repeats_the_providers_words_harmlessly() {
-    for format in Format::ALL {
+    for_all(|format| {
         let words = "tools are \u{1b}[31mnot\u{202e} supported".to_owned();
         let world = World::new(format, [Reply::Fails(Fault::Rejected(words))]);
         let output = world.start("hello");
         check(&world, &output, "did not take the request: tools are", "hint: this may be a model");
         assert!(!output.stderr.contains(['\u{1b}', '\u{202e}']), "{output:?}");
-    }
+    });
 }
 
 #[test]
 fn what_makes_no_sense_is_said_to_make_none() {
     let ok = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-    for format in Format::ALL {
+    for_all(|format| {
         for (raw, message) in [
             (format!("{ok}content-length: 17\r\n\r\ndata: {{\"a\":1,,}}\n\n"), "makes no sense"),
             (format!("{ok}content-length: 7\r\n\r\ndata: \u{1}"), "broke off"),
             (format!("{ok}content-length: 0\r\n\r\n"), "broke off"),
-            ("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
-                .to_owned(), "it sends us elsewhere"),
+            (
+                "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
+                    .to_owned(),
+                "it sends us elsewhere",
+            ),
         ] {
             // What breaks off before anything was said is asked for once more.
             let world = World::new(format, vec![Reply::Raw(raw.into_bytes()); 2]);
             check(&world, &world.start("hello"), message, "hint: ");
         }
-    }
+    });
 }
 
 #[test]
@@ -129,12 +137,12 @@ fn nobody_there_and_nobody_to_trust_are_two_things() {
 
 #[test]
 fn whoever_waits_for_the_provider_is_told_and_answered() {
-    for format in Format::ALL {
+    for_all(|format| {
         let script = [
+            Reply::CutsAfter(0, Said::text("lost")),
+            Reply::FailsAfter(1, Said::text(""), Fault::Overloaded("")),
             Reply::Fails(Fault::Overloaded("0")),
             Reply::Fails(Fault::RateLimit("0.2")),
-            Reply::FailsAfter(1, Said::text("lost"), Fault::Overloaded("0")),
-            Reply::CutsAfter(0, Said::text("lost")),
             Reply::Says(Said::text("here I am")),
         ];
         let world = World::new(format, script);
@@ -146,16 +154,15 @@ fn whoever_waits_for_the_provider_is_told_and_answered() {
         ] {
             assert!(output.stderr.contains(said), "{format}: {said}: {output:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_session_goes_on_after_an_error_in_the_middle_of_a_turn() {
-    for format in Format::ALL {
+    for_all(|format| {
         // The first step is kept, and the turn that is cut says why.
         let write = "filesystem.write_file({path: 'a.txt', content: 'a'})";
-        let script =
-            [Reply::Says(Said::code(&[write])), Reply::Fails(Fault::TooLong)];
+        let script = [Reply::Says(Said::code(&[write])), Reply::Fails(Fault::TooLong)];
         let world = World::new(format, script);
         let output = world.start("write, and then more");
         check(&world, &output, "Context window exceeded.", "hint: what was done is done");
@@ -166,5 +173,5 @@ fn a_session_goes_on_after_an_error_in_the_middle_of_a_turn() {
             records[1]["arguments"]["error"],
             "Context window exceeded. Please start a new session."
         );
-    }
+    });
 }

@@ -1,7 +1,7 @@
 //! Very many steps: memory does not grow with them beyond what is said in them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ic_testkit::ScriptedProvider;
 use ic_testkit::provider::{Format, Reply, Said};

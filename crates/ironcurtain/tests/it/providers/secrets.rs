@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use ic_testkit::provider::{Format, KEY, Reply, Said};
+use ic_testkit::provider::{KEY, Reply, Said};
 use rustix::process::Signal;
 
-use super::World;
+use super::{World, for_all};
 
 /// A script that looks for the key wherever a script could.
 const SPY: &str = "const seen: string[] = [];\n\
@@ -19,7 +19,7 @@ const SPY: &str = "const seen: string[] = [];\n\
 
 #[test]
 fn the_key_is_in_the_header_and_nowhere_else() {
-    for format in Format::ALL {
+    for_all(|format| {
         let script = [
             Reply::Says(Said::code(&[SPY])),
             // A provider that knows the key may say it; and then it hangs, so that we can look around.
@@ -50,7 +50,7 @@ fn the_key_is_in_the_header_and_nowhere_else() {
             assert_eq!((name.as_str(), carrying.next()), (format.key_header(), None), "{format}");
             assert!(!request.path.contains(KEY), "{format}");
         }
-    }
+    });
 }
 
 /// Looks for the key in every file beneath `root`, and returns how many there are.
@@ -75,7 +75,7 @@ fn search(root: &Path) -> usize {
 
 #[test]
 fn a_provider_that_repeats_the_key_is_masked() {
-    for format in Format::ALL {
+    for_all(|format| {
         let words = format!("what is {KEY} supposed to mean?");
         let fault = ic_testkit::provider::Fault::Rejected(words);
         let world = World::new(format, [Reply::Fails(fault)]);
@@ -84,5 +84,5 @@ fn a_provider_that_repeats_the_key_is_masked() {
         assert!(output.stderr.contains("what is <redacted:key> supposed to mean?"), "{output:?}");
         assert!(!output.stderr.contains(KEY), "{output:?}");
         search(&world.desk.place.root());
-    }
+    });
 }

@@ -3,13 +3,13 @@
 use ic_testkit::ScriptedProvider;
 use ic_testkit::provider::{Format, KEY, Reply, Said};
 
-use super::{World, model, variables};
+use super::{World, for_all, model, variables};
 use crate::place;
 use crate::start::Desk;
 
 #[test]
 fn the_configuration_names_the_model_and_the_flag_another() {
-    for format in Format::ALL {
+    for_all(|format| {
         let script = [Reply::Says(Said::text("I")), Reply::Says(Said::text("I again"))];
         let world = World::new(format, script);
         world.set("agentModelId", model(format));
@@ -21,12 +21,12 @@ fn the_configuration_names_the_model_and_the_flag_another() {
         assert_eq!(offline.code, 0, "{offline:?}");
         assert!(offline.stderr.contains("model offline: as you asked for"), "{offline:?}");
         assert_eq!(world.provider.requests().len(), 1);
-    }
+    });
 }
 
 #[test]
 fn keys_and_addresses_of_the_configuration_do_as_well() {
-    for format in Format::ALL {
+    for_all(|format| {
         let provider = ScriptedProvider::start([Reply::Says(Said::text("found"))]);
         let desk = Desk::at(place());
         let (key, url) = match format {
@@ -42,7 +42,7 @@ fn keys_and_addresses_of_the_configuration_do_as_well() {
         let words = ["start", "--model", model(format), "--workspace", "work", "hello"];
         let output = desk.place.run(words);
         assert_eq!((output.code, output.stdout.as_str()), (0, "found\n"), "{output:?}");
-    }
+    });
 }
 
 #[test]

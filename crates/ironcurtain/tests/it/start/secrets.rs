@@ -22,7 +22,8 @@ const SPY: &str = "run this:\n```ts\nconst seen: string[] = [];\n\
 fn a_key_in_the_environment_appears_nowhere() {
     let place = place().with_variable("OPENAI_API_KEY", KEY);
     place.dir("work");
-    let mut started = Started::new(&place, &["start", "--model", "offline", "--workspace", "work", SPY]);
+    let mut started =
+        Started::new(&place, &["start", "--model", "offline", "--workspace", "work", SPY]);
     started.expect("model offline");
     started.expect("✓ allowed  filesystem.write_file");
     let processes = started.descendants();

@@ -92,7 +92,10 @@ fn the_help_says_what_there_is() {
               none.
 
           --model <M>
-              Model that thinks; `offline` is the only one in this version
+              Model that thinks: `provider:model`, a model of Anthropic, or `offline`
+
+              Providers are `anthropic`, `openai`, `google` and `openai-compatible`. Without it,
+              `agentModelId` of the configuration, or the offline model if there is no key at all.
 
           --continue
               Go on with the session in which something was said last

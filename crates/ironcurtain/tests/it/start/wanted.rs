@@ -23,7 +23,10 @@ fn what_makes_no_sense_is_a_usage_error() {
         (&[""], "error: the task is empty"),
         (&["  \n "], "error: the task is empty"),
         (&["one", "two"], "unexpected argument 'two'"),
-        (&["--model", "some:gpt", "task"], "error: `--model some:gpt`: `some` is no provider: expected"),
+        (
+            &["--model", "some:gpt", "task"],
+            "error: `--model some:gpt`: `some` is no provider: expected",
+        ),
         (&["--name", "", "task"], "error: `` is no session id"),
         (&["--name", "///", "task"], "error: `///` is no session id"),
         (&["--nonsense", "task"], "unexpected argument '--nonsense'"),
