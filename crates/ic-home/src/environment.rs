@@ -52,9 +52,13 @@ pub(crate) const OPENAI_COMPATIBLE_BASE_URL: &str = "OPENAI_COMPATIBLE_BASE_URL"
 pub(crate) const KEYS_FD: &str = "IRONCURTAIN_KEYS_FD";
 const NO_COLOR: &str = "NO_COLOR";
 const TMPDIR: &str = "TMPDIR";
+const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
+
+/// The variables of git's that say where the user's own configuration is.
+const GIT_KEPT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 12] = [
+pub const VARIABLES: [Variable; 13] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
@@ -69,6 +73,7 @@ pub const VARIABLES: [Variable; 12] = [
     ),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
+    stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
 ];
 
@@ -212,6 +217,27 @@ impl Environment {
         };
         let names = names.into_iter().filter(|name| key_variable(OsStr::new(name)).is_none());
         names.filter_map(|name| value(&name).map(|value| (name, value))).collect()
+    }
+
+    /// Returns the environment in which programs of the user's own run: the one that we were started
+    /// in, without what would make git work elsewhere.
+    ///
+    /// A provider's key is not among them, since it was taken out.
+    pub fn user_variables(&self) -> Vec<(OsString, OsString)> {
+        #[expect(clippy::disallowed_methods, reason = "this is the place that reads variables")]
+        let variables = std::env::vars_os();
+        let is_kept = |name: &OsStr| {
+            let of_git = name.as_encoded_bytes().starts_with(b"GIT_");
+            key_variable(name).is_none()
+                && name != KEYS_FD
+                && (!of_git || GIT_KEPT.iter().any(|it| name == *it))
+        };
+        variables.filter(|(name, _)| is_kept(name)).collect()
+    }
+
+    /// Returns the socket of the user's ssh agent.
+    pub fn ssh_agent(&self) -> Option<PathBuf> {
+        self.text(SSH_AUTH_SOCK).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

@@ -48,6 +48,7 @@ const RESERVED: [Reserved; 4] = [
             "crates/ic-types/src/secret.rs",
             "crates/ic-audit/src/key.rs",
             "crates/ic-audit/src/redact/own_keys.rs",
+            "crates/ic-broker/src/aids/credential.rs",
         ],
         tests: Tests::Bound,
     },
