@@ -40,6 +40,7 @@ use crate::{chain, locked};
 use catalog::Catalog;
 pub use catalog::OfferedTool;
 pub use news::Announcement;
+use outcome::masked;
 use people::stale;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 use service::NoService;
@@ -278,6 +279,11 @@ impl Broker {
         let asking = Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+        let outcome = match service.mask() {
+            Some(mask) => masked(outcome, &mask),
+            None => outcome,
+        };
         service.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };

@@ -12,8 +12,9 @@
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
 //! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
 //! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
-//! [`one_shot`] (what one that is started for one call sees), `violation` and `ledger` (what cages refuse, and what leaves
-//! them), [`socket`] (where several clients come in), [`mod@probe`] (a look at one outside a session), [`judge`].
+//! [`one_shot`] (what one that is started for one call sees), `reach` and `aids` (what it reaches, and what is
+//! lent to it), `violation` and `ledger` (what cages refuse, and what leaves them), [`socket`] (where several
+//! clients come in), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
@@ -22,6 +23,7 @@
 //! - A result is held to limits before anybody reads it, and our own keys are masked in it.
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
+mod aids;
 mod breaker;
 pub mod broker;
 mod cage;
@@ -33,6 +35,7 @@ pub mod one_shot;
 pub mod pins;
 pub mod probe;
 mod questions;
+mod reach;
 pub mod refusal;
 mod result;
 mod server;
@@ -43,6 +46,7 @@ pub mod stdio;
 pub mod tool;
 mod violation;
 
+pub use aids::Keyring;
 pub use broker::{
     Attendance, Broker, Ending, EscalationNews, FORWARD_GRACE, Patience, People, Setup, Witness,
 };

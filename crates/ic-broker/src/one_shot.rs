@@ -11,7 +11,8 @@
 //! server writes nothing, and we carry out what it asks for beneath the directories of the same view.
 //! Nothing is opened or started here.
 
-use ic_confine::{Access, CageSpec, Rung};
+use ic_confine::{Access, CageSpec, Network, Rung};
+use ic_egress::Allowed;
 use ic_policy::Bounds;
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath, is_reading};
@@ -19,6 +20,7 @@ use ic_types::CanonicalPath;
 
 use crate::cage::{self, is_showable, kind, protecting};
 use crate::launch::{Lent, is_text};
+use crate::reach::Talk;
 pub use crate::sight::Judged;
 
 /// The most paths that a call can be about; they are given to the server on its command line.
@@ -35,6 +37,10 @@ pub struct OneShot {
     pub written: Vec<CanonicalPath>,
     /// Whether it needs a place for files of a moment.
     pub has_scratch: bool,
+    /// What it reaches of other machines, if anything.
+    pub reach: Option<Allowed>,
+    /// Whether programs in it talk to each other by Unix sockets, as ssh does to its agent.
+    pub unix_sockets: bool,
 }
 
 /// A call that cannot be served by itself.
@@ -106,7 +112,14 @@ impl OneShot {
             // SECURITY: what was judged had no links in it; one that is there now was put there since.
             links: Links::Refuse,
         };
-        Ok(Self { view, read: deduped(&read), written: Vec::new(), has_scratch: false })
+        Ok(Self {
+            view,
+            read: deduped(&read),
+            written: Vec::new(),
+            has_scratch: false,
+            reach: None,
+            unix_sockets: false,
+        })
     }
 
     /// Works out what our git server needs to serve a call about `judged`: the directories themselves.
@@ -147,7 +160,35 @@ impl OneShot {
             only: None,
             links: Links::Refuse,
         };
-        Ok(Self { view, read, written, has_scratch: true })
+        Ok(Self { view, read, written, has_scratch: true, reach: None, unix_sockets: false })
+    }
+
+    /// Works out what our git server needs to serve a call that reaches another machine.
+    ///
+    /// A directory that is to be made is held by the nearest one above, of which nothing else is
+    /// reached by the server.
+    pub(crate) fn plan_far(
+        judged: &[Judged],
+        bounds: &Bounds,
+        disk: &dyn Disk,
+        (reach, talk): (Allowed, Talk),
+    ) -> Result<Self, OneShotFault> {
+        let mut plan = Self::plan_git(judged, bounds, disk)?;
+        for it in judged.iter().filter(|it| kind(&it.path, disk).is_none()) {
+            let above = for_changing(&it.path, bounds, disk)?;
+            plan.written.push(above.clone());
+            plan.view.directories.push(ViewDirectory { path: above, rights: it.rights });
+            // SECURITY: the directory above is held for this one entry.
+            let only = judged
+                .iter()
+                .map(|it| ViewPath { path: it.path.clone(), rights: it.rights.and(Rights::READ) });
+            plan.view.only = Some(only.collect());
+        }
+        // To read what was cloned, and to make a repository in an empty directory.
+        for directory in &mut plan.view.directories {
+            directory.rights = directory.rights.and(Rights::READ);
+        }
+        Ok(Self { reach: Some(reach), unix_sockets: talk == Talk::Ssh, ..plan })
     }
 }
 
@@ -165,6 +206,11 @@ impl OneShot {
         if rung.can_hide() {
             cage.hidden = cage::hidden(&cage.seen, &bounds.protected, disk);
         }
+        if let Some(allowed) = &self.reach {
+            let (ports, addresses) = (allowed.ports().to_vec(), allowed.addresses().to_vec());
+            cage.network = Network::Doors { ports, addresses };
+        }
+        cage.unix_sockets = self.unix_sockets;
         cage
     }
 }

@@ -50,8 +50,14 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
     let spec = recipe.child()?;
     let tasks = TaskTracker::new();
     let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
-    let host =
-        process::Host { name: &recipe.name, launcher, roots: &roots, tasks: &tasks, deeds: None };
+    let host = process::Host {
+        name: &recipe.name,
+        launcher,
+        roots: &roots,
+        tasks: &tasks,
+        deeds: None,
+        aids: None,
+    };
     let since = Instant::now();
     let process::Started { running, connection, doors } =
         process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;

@@ -20,6 +20,7 @@ mod turn;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_audit::AuditLog;
 use ic_confine::{Confinement, DoorsToCome, Launcher};
 use ic_egress::{Allowed, Egress};
 use ic_home::Clock;
@@ -36,10 +37,11 @@ pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
 use turn::Turns;
 
+use crate::aids::Lender;
 use crate::launch::{Launch, Recipe};
 use crate::locked;
 use crate::pins::{self, Identity, Pins, PinsFile, Standing};
-use crate::servers_file::{BuiltinServer, Start};
+use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 use crate::sight::Sight;
 use crate::tool::{Tool, UnusableTool};
 
@@ -73,6 +75,10 @@ pub(crate) struct Yard {
     pub(crate) clock: Arc<dyn Clock>,
     /// What makes the connections that leave cages.
     pub(crate) egress: Egress,
+    /// What is asked for what is lent to calls.
+    pub(crate) lender: Arc<Lender>,
+    /// The record of what was lent.
+    pub(crate) log: Arc<AuditLog>,
     /// The answer to a server's `roots/list`.
     pub(crate) roots: Json,
     /// Where a server's news go.
@@ -220,6 +226,11 @@ impl Server {
     pub(crate) fn tools(&self) -> Option<Arc<ToolTable>> {
         let known = self.known.as_ref().map(Arc::clone);
         known.or_else(|| self.running().map(|live| live.tools()))
+    }
+
+    /// Returns the entry of the server.
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.recipe.config
     }
 
     /// Takes a place in the order of calls, if the server wants them one by one.
@@ -378,7 +389,7 @@ impl Server {
 
     fn host(&self) -> process::Host<'_> {
         let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        process::Host { name: &self.name, launcher, roots, tasks, deeds: None }
+        process::Host { name: &self.name, launcher, roots, tasks, deeds: None, aids: None }
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started.

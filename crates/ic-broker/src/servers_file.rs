@@ -45,7 +45,12 @@ impl ServerConfig {
     /// Returns whether the server may connect to any host at all.
     pub fn reaches_hosts(&self) -> bool {
         // Every list must hold, so one without hosts leaves none.
-        !self.allowed_domains.is_empty() && !self.has_empty_list
+        !self.allowed_domains.is_empty() && !self.is_cut_off()
+    }
+
+    /// Returns whether the entry says that the server reaches nobody, whatever a call is about.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.has_empty_list
     }
 }
 

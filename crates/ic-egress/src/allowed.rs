@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use ic_policy::{DomainSet, Scheme};
+use ic_policy::{Destination, DomainPattern, DomainSet, Scheme};
 use ic_types::Host;
 use ic_types::host::DnsName;
 
@@ -28,6 +28,11 @@ pub struct Allowed {
     denied: DomainSet,
     ports: Vec<u16>,
     addresses: Vec<IpAddr>,
+    /// What somebody named literally, if the lists were made from a call.
+    ///
+    /// SECURITY: a call names its host too. Whoever makes calls could otherwise name what is on this
+    /// machine, and beside it.
+    named: Option<DomainSet>,
 }
 
 /// More ports or addresses than a cage can have doors for.
@@ -80,7 +85,25 @@ impl Allowed {
         within("ports", ports.len(), PORTS_MAX)?;
         within("addresses", addresses.len(), ADDRESSES_MAX)?;
         let (ports, addresses) = (ports.into_iter().collect(), addresses.into_iter().collect());
-        Ok(Self { lists, denied, ports, addresses })
+        Ok(Self { lists, denied, ports, addresses, named: None })
+    }
+
+    /// Allows the destinations of a call that was judged, at their ports, spoken to in their schemes.
+    ///
+    /// Of these, what is not public is reached only if `named` names it; so `named` is made of what a
+    /// person wrote. A destination with neither a port nor a scheme is not reached.
+    pub fn judged(
+        destinations: &[Destination],
+        named: DomainSet,
+        denied: DomainSet,
+    ) -> Result<Self, TooManyDoors> {
+        let patterns = destinations.iter().filter_map(|destination| {
+            let Destination { scheme, host, port, .. } = destination;
+            let port = port.or(scheme.map(Scheme::port))?;
+            Some(DomainPattern::exactly(*scheme, host.clone(), port))
+        });
+        let allowed = Self::new(vec![DomainSet::new(patterns.collect())], denied)?;
+        Ok(Self { named: Some(named), ..allowed })
     }
 
     /// Returns the ports that a cage needs doors for: 80, 443 and every one that a pattern names.
@@ -189,9 +212,13 @@ impl Allowed {
         let names_address = |list: &DomainSet| list.names(&host_of(address), port);
         let names_either =
             |list: &DomainSet| names_address(list) || list.names(target.host(), port);
+        let lists = match &self.named {
+            Some(named) => std::slice::from_ref(named),
+            None => &self.lists,
+        };
         let is_named = match special.naming() {
-            Naming::HostOrAddress => self.lists.iter().all(names_either),
-            Naming::Address => self.lists.iter().all(names_address),
+            Naming::HostOrAddress => lists.iter().all(names_either),
+            Naming::Address => lists.iter().all(names_address),
             Naming::Never => false,
         };
         if is_named { Ok(()) } else { Err(Refusal::Special(address, special)) }

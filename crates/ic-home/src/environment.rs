@@ -57,9 +57,13 @@ const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 const NO_COLOR: &str = "NO_COLOR";
 const TMPDIR: &str = "TMPDIR";
+const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
+
+/// The variables of git's that say where the user's own configuration is.
+const GIT_KEPT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 18] = [
+pub const VARIABLES: [Variable; 19] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
@@ -83,6 +87,7 @@ pub const VARIABLES: [Variable; 18] = [
     stays(SSL_CERT_FILE, "certificates that are trusted besides the system's"),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
+    stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
 ];
 
@@ -255,6 +260,27 @@ impl Environment {
             no_proxy: first(NO_PROXY).map(ToOwned::to_owned),
             extra_roots: self.text(SSL_CERT_FILE).map(PathBuf::from),
         }
+    }
+
+    /// Returns the environment in which programs of the user's own run: the one that we were started
+    /// in, without what would make git work elsewhere.
+    ///
+    /// A provider's key is not among them, since it was taken out.
+    pub fn user_variables(&self) -> Vec<(OsString, OsString)> {
+        #[expect(clippy::disallowed_methods, reason = "this is the place that reads variables")]
+        let variables = std::env::vars_os();
+        let is_kept = |name: &OsStr| {
+            let of_git = name.as_encoded_bytes().starts_with(b"GIT_");
+            key_variable(name).is_none()
+                && name != KEYS_FD
+                && (!of_git || GIT_KEPT.iter().any(|it| name == *it))
+        };
+        variables.filter(|(name, _)| is_kept(name)).collect()
+    }
+
+    /// Returns the socket of the user's ssh agent.
+    pub fn ssh_agent(&self) -> Option<PathBuf> {
+        self.text(SSH_AUTH_SOCK).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

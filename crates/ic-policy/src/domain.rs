@@ -379,6 +379,12 @@ impl DomainPattern {
         })
     }
 
+    /// Makes the pattern that one host at one port fits, and nothing else.
+    pub fn exactly(scheme: Option<Scheme>, host: Host, port: u16) -> Self {
+        let constraint = Constraint { scheme, port: Some(port) };
+        Self { host: HostPattern::Exact(host), constraint, repository: None }
+    }
+
     /// Returns whether the pattern holds for one repository only, so for nothing but git remotes.
     pub(crate) fn names_repository(&self) -> bool {
         self.repository.is_some()

@@ -5,10 +5,11 @@
 mod lists;
 mod loader;
 
-use ic_types::{CanonicalPath, Digest, Role, ServerName, ToolName};
+use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 
 use crate::annotation::{Annotation, Annotations};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
+use crate::effect::Effect;
 use crate::index::{Index, RuleId};
 use crate::policy::lists::Lists;
 use crate::policy::loader::Loader;
@@ -101,6 +102,13 @@ impl Policy {
             }
         }
         opened
+    }
+
+    /// Returns whether a rule or a list that lets calls of `server` through, or lets them be asked
+    /// about, names `host` literally, with `port`.
+    pub fn names_host(&self, server: &ServerName, host: &Host, port: u16) -> bool {
+        let of_server = self.rules.iter().filter(|rule| rule.is_about(server.as_str()));
+        of_server.filter(|rule| rule.effect != Effect::Deny).any(|rule| rule.names_host(host, port))
     }
 
     /// Returns the hash over the policy's files.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use ic_types::{CanonicalPath, Category, Role};
+use ic_types::{CanonicalPath, Category, Host, Role};
 
 use crate::call::{ResolvedCall, Value};
 use crate::domain::{Destination, DomainSet};
@@ -168,12 +168,26 @@ impl Rule {
 }
 
 impl Rule {
+    /// Returns whether the rule can be about calls of `server`.
+    pub(crate) fn is_about(&self, server: &str) -> bool {
+        self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
+    }
+
+    /// Returns whether the rule names `host` literally, with `port`.
+    pub(crate) fn names_host(&self, host: &Host, port: u16) -> bool {
+        let names = |set: &DomainSet| set.names(host, port);
+        let lists = self.lists.iter().filter_map(|list| match &list.allowed {
+            Members::Domains(set) => Some(set),
+            Members::Emails(_) | Members::Identifiers(_) => None,
+        });
+        self.domains.iter().map(|it| &it.allowed).chain(lists).any(names)
+    }
+
     /// Returns the directory that the rule opens to `server`, and for which roles.
     pub(crate) fn opens(&self, server: &str) -> Option<(&CanonicalPath, RoleSet)> {
-        let is_for = |names: &Vec<String>| names.iter().any(|name| name == server);
         let paths = self.paths.as_ref()?;
         let roles = self.roles.map_or(paths.roles, |roles| paths.roles.and(roles));
-        let opens = self.effect == Effect::Allow && self.servers.as_ref().is_none_or(is_for);
+        let opens = self.effect == Effect::Allow && self.is_about(server);
         opens.then_some((&paths.within, roles))
     }
 }

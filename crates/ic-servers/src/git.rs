@@ -7,24 +7,42 @@
 //! ```
 //!
 //! What may be touched was decided by whoever made the view. A repository's own config is never read
-//! by git, nothing in it runs, and nothing is searched above the path that a call names. No other
-//! machine is reached: the tools for that are there, and say that they are not part of this version.
+//! by git, nothing in it runs, and nothing is searched above the path that a call names.
+//!
+//! ```text
+//! call ─▶ judged: the one URL ─▶ quarantine: a repository of ours ─▶ transfer: git and the remote
+//!                                                                      │ ▲ aid: what is lent for it
+//!         refs: names made by us ◀─ packs that git has checked ◀───────┘
+//! ```
+//!
+//! Another machine is reached only for a caller that says which URLs were judged, and lends what it
+//! takes to be let in; there is no such thing in here.
 
+mod aid;
 mod arguments;
 mod catalog;
+mod clone;
 mod config;
 mod fault;
+mod fetch;
 mod history;
+mod judged;
 mod looking;
 mod names;
 mod places;
 mod private;
+mod push;
+mod quarantine;
+mod refs;
 mod remotes;
 mod repository;
 mod run;
 mod sequence;
 mod settings;
+mod ssh;
 mod staging;
+mod transfer;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,9 +58,11 @@ use crate::filesystem::lanes::Lanes;
 use crate::filesystem::reach::Reach;
 use crate::filesystem::{Rights, View, beneath};
 use crate::tools::{Caller, Cancel, Tool, ToolResult, Tools, UnknownTool};
+pub use aid::{AGENT_BYTES_MAX, AID_METHOD, Aid, Lent};
 use arguments::Arguments;
 pub use catalog::tools;
 use fault::Fault;
+pub use judged::user as user_of;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
@@ -82,6 +102,30 @@ type Told = Result<String, Fault>;
 /// A tool that works in a repository.
 type Work = fn(&Run<'_>, Arguments<'_>) -> Told;
 
+/// A tool that works in a repository and with another machine.
+type Far = fn(&Run<'_>, &Reaching<'_>, Arguments<'_>) -> Told;
+
+/// What a call has that reaches another machine: whoever lends it the means.
+#[derive(Clone, Copy, Debug)]
+struct Reaching<'a> {
+    caller: Caller<'a>,
+}
+
+impl Reaching<'_> {
+    /// Returns the URLs that the call was judged about.
+    fn judged(&self) -> Result<Vec<String>, Fault> {
+        let urls = aid::ask(self.caller, &Aid::Judged)?.urls;
+        match urls.is_empty() {
+            false => Ok(urls),
+            true => Err(Fault::Not(
+                "no remote was judged for this call: name the repository as `path`, and a remote \
+                 that it has"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
 impl Git {
     /// Opens the directories of `view`, once and for all; `temporary` is where files of a moment go.
     ///
@@ -114,9 +158,10 @@ impl Git {
         };
         let cancel = caller.cancel();
         Some(match tool {
-            "git_clone" | "git_fetch" | "git_pull" | "git_push" => Err(Fault::Not(format!(
-                "`{tool}` is not part of this version yet: this server reaches no other machine"
-            ))),
+            "git_clone" => clone::clone(self, &Reaching { caller }, arguments),
+            "git_fetch" => self.reach(arguments, caller, fetch::fetch),
+            "git_pull" => self.reach(arguments, caller, fetch::pull),
+            "git_push" => self.reach(arguments, caller, push::push),
             "git_wrapup_instructions" => Ok(places::WRAP_UP.to_owned()),
             "git_clear_working_dir" => {
                 *self.working_directory() = None;
@@ -130,6 +175,16 @@ impl Git {
                     .and_then(|path| self.work(&path, needed, cancel, |run| work(run, arguments)))
             }
         })
+    }
+
+    /// Works in a repository and with another machine.
+    fn reach(&self, arguments: Arguments<'_>, caller: Caller<'_>, work: Far) -> Told {
+        let reaching = Reaching { caller };
+        // Before anything is looked at: without a lender there is no way to go anywhere.
+        reaching.judged()?;
+        let path = self.path(arguments)?;
+        let needed = Rights::READ.and(Rights::WRITE);
+        self.work(&path, needed, caller.cancel(), |run| work(run, &reaching, arguments))
     }
 
     /// Works in the repository at `path`.
@@ -177,6 +232,11 @@ impl Git {
 /// Returns where the git program is that the server runs.
 pub fn find_git() -> Result<PathBuf, FindError> {
     Program::find().map(Program::into_file)
+}
+
+/// Returns whether a tool reaches another machine.
+pub fn reaches_out(tool: &str) -> bool {
+    matches!(tool, "git_clone" | "git_fetch" | "git_pull" | "git_push")
 }
 
 /// Returns what a tool does in a repository, and which rights that takes: those of its judged roles.

@@ -11,7 +11,7 @@ use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
 use ic_broker::pins::PinsFile;
 use ic_broker::servers_file::ServersFile;
-use ic_broker::{Broker, FORWARD_GRACE, Judge, People, Setup, Witness};
+use ic_broker::{Broker, FORWARD_GRACE, Judge, Keyring, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
@@ -44,6 +44,8 @@ pub struct Opening<'a> {
     pub launcher: Launcher,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
+    /// Where the user's own credentials are.
+    pub keyring: Keyring,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
     /// Whoever is asked at the terminal of this session, if it has one.
@@ -145,6 +147,7 @@ impl Opening<'_> {
             private: directory.servers(),
             installed: home.installed_servers(),
             variables: self.variables,
+            keyring: self.keyring,
             run: run_id()?,
             people,
             witness: self.witness,

@@ -4,6 +4,7 @@
 //! Never part of the product: other crates use it as a dev-dependency only.
 
 pub mod caller;
+pub mod git_host;
 pub mod memory_disk;
 pub mod place;
 pub mod provider;

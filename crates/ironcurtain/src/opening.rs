@@ -7,7 +7,7 @@ mod workspace;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
-use ic_broker::{Witness, launch};
+use ic_broker::{Keyring, Witness, launch};
 use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
@@ -146,6 +146,11 @@ impl SessionWanted<'_> {
             },
             launcher: launcher.clone(),
             variables: environment.server_variables(asked),
+            keyring: Keyring {
+                environment: environment.user_variables(),
+                home: environment.home().ok(),
+                agent: environment.ssh_agent(),
+            },
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,

@@ -129,6 +129,7 @@ impl World {
             sync: SyncMode::Group,
             launcher: self.launcher.clone(),
             variables: Vec::new(),
+            keyring: ic_broker::Keyring::default(),
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),

@@ -49,6 +49,7 @@ const RESERVED: [Reserved; 4] = [
             "crates/ic-audit/src/key.rs",
             "crates/ic-audit/src/redact/own_keys.rs",
             "crates/ic-model/src/provider/key.rs",
+            "crates/ic-broker/src/aids/credential.rs",
         ],
         tests: Tests::Bound,
     },

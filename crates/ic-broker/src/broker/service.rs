@@ -6,14 +6,17 @@
 
 use std::sync::Arc;
 
-use ic_audit::Recorded;
+use ic_audit::{Recorded, Redactor};
 use ic_confine::{Access, Confinement};
 use ic_policy::Permit;
 use ic_resolve::RealDisk;
+use ic_servers::git::reaches_out;
+use ic_types::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::Broker;
 use crate::one_shot::OneShot;
+use crate::reach::{self, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
 use crate::servers_file::PathKey;
@@ -56,19 +59,33 @@ impl Broker {
             return Err(NoService::Refused(refusal));
         }
         let judged = Judged::of(permit.call());
-        let Some(lacking) = live.sight.lacks(&judged, &RealDisk) else {
-            return Ok(Service::Standing(live));
-        };
         let refused = |kind, rule, reason: String| {
             NoService::Refused(Refusal::structural(kind, rule, reason))
         };
         let (tool, bounds) = (permit.call().tool().as_str(), &self.judge.bounds);
-        let one_shot = if server.is_filesystem() {
+        // SECURITY: the server that runs anyway reaches nobody, so no call can use another's reach.
+        let is_far = server.is_git() && reaches_out(tool);
+        let lacking = live.sight.lacks(&judged, &RealDisk);
+        let lacking = match lacking {
+            None if !is_far => return Ok(Service::Standing(live)),
+            lacking => lacking,
+        };
+        let one_shot = if is_far {
+            let allowed = reach::of_call(
+                permit.call(),
+                Role::GitRemoteUrl,
+                &self.judge.policy,
+                server.config(),
+            )
+            .map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
+            let talk = Talk::of_call(permit.call(), Role::GitRemoteUrl);
+            OneShot::plan_far(&judged, bounds, &RealDisk, (allowed, talk))
+        } else if server.is_filesystem() {
             OneShot::plan(tool, &judged, bounds, &RealDisk)
         } else if server.is_git() {
             OneShot::plan_git(&judged, bounds, &RealDisk)
         } else {
-            let reason = unseen(server, lacking);
+            let reason = lacking.map_or_else(String::new, |it| unseen(server, it));
             return Err(refused(RefusalKind::Confinement, RULE, reason));
         };
         let one_shot =
@@ -146,6 +163,14 @@ impl Service {
         match self {
             Self::Standing(_) => {}
             Self::Errand(errand) => errand.warrant(recorded),
+        }
+    }
+
+    /// Returns what hides the secrets that were lent to it, if any were.
+    pub(super) fn mask(&self) -> Option<Redactor> {
+        match self {
+            Self::Standing(_) => None,
+            Self::Errand(errand) => errand.mask(),
         }
     }
 

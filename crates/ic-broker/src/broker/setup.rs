@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
 use super::{Broker, People, news};
+use crate::aids::{Keyring, Lender};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
@@ -60,6 +61,8 @@ pub struct Setup {
     pub installed: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
+    /// Where the user's own credentials are, to be lent to calls that need them.
+    pub keyring: Keyring,
     /// Keeps the requests of this run apart from those of earlier ones.
     pub run: String,
     /// How people are asked.
@@ -126,6 +129,8 @@ impl Setup {
         let resolver = Arc::new(SystemResolver::new());
         let yard = Arc::new(Yard {
             egress: Egress::new(resolver, ledger, tasks.clone()),
+            lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
+            log: Arc::clone(&log),
             launcher: self.launcher,
             pins: self.pins,
             clock: Arc::clone(&self.clock),

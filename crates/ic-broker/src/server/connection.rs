@@ -16,6 +16,7 @@ use ic_mcp::{
     meta, notification_line, request_line,
 };
 use ic_servers::filesystem::DEED_METHOD;
+use ic_servers::git::AID_METHOD;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::deeds::Deeds;
+use crate::aids::Aids;
 use crate::client::Outbox;
 use crate::locked;
 
@@ -185,7 +187,7 @@ impl Connection {
     }
 
     /// Answers a request of the server's.
-    pub(super) async fn reply(&self, response: Response) {
+    pub(crate) async fn reply(&self, response: Response) {
         // A connection that is over needs no answer.
         self.outbox.send(Message::from(response).to_line()).await.ok();
     }
@@ -288,6 +290,8 @@ pub(crate) struct Inbox {
     logs: mpsc::Sender<News>,
     /// What the server may have carried out.
     deeds: Option<Arc<Deeds>>,
+    /// What is lent to it.
+    aids: Option<Arc<Aids>>,
     strikes: u32,
     chatter: u32,
     chatter_bytes: usize,
@@ -326,6 +330,7 @@ impl Inbox {
             news,
             logs,
             deeds: None,
+            aids: None,
             strikes: 0,
             chatter: 0,
             chatter_bytes: 0,
@@ -336,6 +341,11 @@ impl Inbox {
     /// Lets the server ask for what it may have carried out.
     pub(super) fn with_deeds(self, deeds: Option<Arc<Deeds>>) -> Self {
         Self { deeds, ..self }
+    }
+
+    /// Lets the server ask for what is lent to it.
+    pub(super) fn with_aids(self, aids: Option<Arc<Aids>>) -> Self {
+        Self { aids, ..self }
     }
 
     /// Takes in one line.
@@ -357,6 +367,10 @@ impl Inbox {
                     return deeds.begin(request, line.len(), &self.connection);
                 }
                 self.count_chatter(line.len())?;
+                if let (Some(aids), AID_METHOD) = (&self.aids, request.method.as_str()) {
+                    aids.begin(request, line.len(), &self.connection);
+                    return Ok(());
+                }
                 let outcome = self.asked(&request.method);
                 let line = Message::from(Response { id: Some(request.id), outcome }).to_line();
                 // A server that asks and does not read gets no answer.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ic_audit::Recorded;
+use ic_audit::{Recorded, Redactor};
 use ic_confine::Confinement;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::deeds::Deeds;
-use super::{START_MAX, Server, handshake, process};
+use super::{START_MAX, Server, Yard, handshake, process};
+use crate::aids::Aids;
 use crate::one_shot::OneShot;
 
 /// A server that runs for one call.
@@ -24,6 +25,7 @@ pub(crate) struct Errand {
     pub(crate) connection: Arc<Connection>,
     running: process::Running,
     deeds: Arc<Deeds>,
+    aids: Option<Arc<Aids>>,
     tasks: TaskTracker,
     slot: OwnedSemaphorePermit,
 }
@@ -62,10 +64,19 @@ impl Server {
         let tasks = self.yard.tasks.clone();
         let view = one_shot.view.clone();
         let deeds = Arc::new(Deeds::new(view, self.recipe.confinement(), tasks.clone()));
-        let host = process::Host { deeds: Some(Arc::clone(&deeds)), ..self.host() };
+        let aids = one_shot.reach.as_ref().map(|_| {
+            let Yard { lender, log, .. } = &*self.yard;
+            let (name, lender, log) = (self.name.clone(), Arc::clone(lender), Arc::clone(log));
+            Arc::new(Aids::new(name, lender, log, tasks.clone()))
+        });
+        let (deeds_to, aids_to) = (Some(Arc::clone(&deeds)), aids.clone());
+        let host = process::Host { deeds: deeds_to, aids: aids_to, ..self.host() };
         let started = process::start(&host, &spec, tell).map_err(failed)?;
-        let process::Started { running, connection, doors: _ } = started;
-        let errand = Errand { connection, running, deeds, tasks, slot };
+        let process::Started { running, connection, doors } = started;
+        if let (Some(doors), Some(allowed)) = (doors, &one_shot.reach) {
+            self.serve_doors(doors, allowed.clone(), connection.over().clone());
+        }
+        let errand = Errand { connection, running, deeds, aids, tasks, slot };
         let meeting = handshake::meet(&errand.connection, &self.yard.stop, START_MAX);
         match cancel.run_until_cancelled(meeting).await {
             Some(Ok(_)) => Ok(errand),
@@ -89,14 +100,25 @@ impl Errand {
         self.running.confinement()
     }
 
-    /// Lets the server ask for the deed of its call.
+    /// Lets the server ask for the deed of its call, and for what is lent to it.
     pub(crate) fn warrant(&self, recorded: &Recorded) {
         self.deeds.warrant(recorded);
+        if let Some(aids) = &self.aids {
+            aids.lend(recorded);
+        }
+    }
+
+    /// Returns what hides the secrets that were lent, if any were.
+    pub(crate) fn mask(&self) -> Option<Redactor> {
+        self.aids.as_ref().and_then(|aids| aids.mask())
     }
 
     /// Ends the server; its place is free for another one when it is gone.
     pub(crate) fn end(self, why: &str) {
         self.deeds.close();
+        if let Some(aids) = &self.aids {
+            aids.close();
+        }
         self.connection.end(why);
         let Self { running, slot, tasks, .. } = self;
         tasks.spawn(async move {

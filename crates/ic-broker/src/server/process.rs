@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::ServerNews;
 use super::connection::{Connection, Inbox, LINE_BYTES_MAX, Misbehaved, News};
 use super::deeds::Deeds;
+use crate::aids::Aids;
 use crate::locked;
 
 /// How many of a server's last words are kept.
@@ -48,6 +49,8 @@ pub(crate) struct Host<'a> {
     pub(crate) tasks: &'a TaskTracker,
     /// What it may have carried out, if it runs for one call.
     pub(crate) deeds: Option<Arc<Deeds>>,
+    /// What is lent to it, if it reaches another machine for one call.
+    pub(crate) aids: Option<Arc<Aids>>,
 }
 
 /// A process that was started, and what leads to it.
@@ -103,7 +106,8 @@ pub(crate) fn start(
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
     let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
-        .with_deeds(host.deeds.clone());
+        .with_deeds(host.deeds.clone())
+        .with_aids(host.aids.clone());
     let words = Arc::new(Mutex::new(VecDeque::new()));
     host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
     host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));

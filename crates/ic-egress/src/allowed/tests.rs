@@ -226,3 +226,38 @@ fn a_refusal_says_which_line_would_help() {
     );
     assert_eq!(remedy(&["a.example:80"], "a.example:80", "0.0.0.0"), None);
 }
+
+#[test]
+fn what_a_call_is_about_is_reached_at_its_port_and_in_public_only() {
+    let judged = |text: &str, named: &[&str]| {
+        let (scheme, rest) = text.split_once("://").unwrap();
+        let scheme = match scheme {
+            "https" => Scheme::Https,
+            _ => Scheme::Ssh,
+        };
+        let parsed = Destination::parse_authority(rest).unwrap();
+        let destination = Destination { scheme: Some(scheme), ..parsed };
+        Allowed::judged(&[destination], set(named), set(&["denied.example"])).unwrap()
+    };
+    let by_call = judged("https://a.example", &["b.example:443"]);
+    assert!(reach(&by_call, "a.example:443", &["8.8.8.8"]).is_ok());
+    for (to, address) in [
+        ("a.example:80", "8.8.8.8"),
+        ("b.a.example:443", "8.8.8.8"),
+        ("a.example:443", "127.0.0.1"),
+        ("a.example:443", "10.0.0.1"),
+        ("a.example:443", "169.254.169.254"),
+    ] {
+        assert!(reach(&by_call, to, &[address]).is_err(), "{to} {address}");
+    }
+    assert!(by_call.admit_speech(&target("a.example:443"), Some(Scheme::Http)).is_err());
+    assert!(by_call.admit_speech(&target("a.example:443"), Some(Scheme::Https)).is_ok());
+    let local = judged("ssh://127.0.0.1:2222", &["127.0.0.1:22"]);
+    assert!(reach(&local, "127.0.0.1:2222", &["127.0.0.1"]).is_err());
+    let local = judged("ssh://127.0.0.1:2222", &["127.0.0.1:2222"]);
+    assert!(reach(&local, "127.0.0.1:2222", &["127.0.0.1"]).is_ok());
+    assert!(reach(&local, "127.0.0.1:22", &["127.0.0.1"]).is_err());
+    assert!(local.admit_speech(&target("127.0.0.1:2222"), Some(Scheme::Https)).is_err());
+    let denied = judged("https://denied.example", &["denied.example:443"]);
+    assert!(reach(&denied, "denied.example:443", &["8.8.8.8"]).is_err());
+}

@@ -65,7 +65,7 @@ const TOOLS: [(&str, &str, Effect, World); 28] = [
     ),
     (
         "git_clone",
-        "Copies a repository of another machine. Not part of this version yet.",
+        "Copies a repository of another machine, by https or ssh. Submodules, LFS and hooks are left out.",
         Effect::Changes,
         World::Open,
     ),
@@ -83,7 +83,7 @@ const TOOLS: [(&str, &str, Effect, World); 28] = [
     ),
     (
         "git_fetch",
-        "Brings commits from another machine. Not part of this version yet.",
+        "Brings commits from another machine into the branches of a remote (`origin/main`), and tags. Your own branches stay as they are.",
         Effect::Ensures,
         World::Open,
     ),
@@ -107,13 +107,13 @@ const TOOLS: [(&str, &str, Effect, World); 28] = [
     ),
     (
         "git_pull",
-        "Brings commits from another machine and joins them. Not part of this version yet.",
+        "Brings commits from another machine and merges them into the current branch, or rebases it on them.",
         Effect::Changes,
         World::Open,
     ),
     (
         "git_push",
-        "Sends commits to another machine. Not part of this version yet.",
+        "Sends a branch to another machine. Needs `confirmed` to overwrite or delete there; `forceWithLease` overwrites only what you fetched.",
         Effect::Changes,
         World::Open,
     ),

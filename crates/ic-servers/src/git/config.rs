@@ -3,6 +3,8 @@
 //! Git changes no config of a repository by itself, since the one that it sees is ours. Which settings
 //! are changed is decided elsewhere.
 
+use std::fmt::Write as _;
+
 use ic_resolve::git::CONFIG_BYTES_MAX;
 use ic_resolve::git::config::{Setting, parse};
 use rustix::fs::AtFlags;
@@ -16,12 +18,62 @@ use super::settings;
 
 /// Sets one value.
 pub(super) fn set(run: &Run<'_>, key: &str, value: &str) -> Result<(), Fault> {
-    edit(run, &["--replace-all", key, value])
+    let Some(name) = Name::of(key) else { return edit(run, &["--replace-all", key, value]) };
+    let settings = current(run)?.1;
+    let mut there = settings.iter().filter(|it| name.is_of(it));
+    match (there.next(), there.next()) {
+        (None, _) => append(run, &name, value),
+        (Some(only), None) if only.value == value => Ok(()),
+        (Some(_), _) => edit(run, &["--replace-all", key, value]),
+    }
 }
 
 /// Adds a value beside those that are there.
 pub(super) fn add(run: &Run<'_>, key: &str, value: &str) -> Result<(), Fault> {
-    edit(run, &["--add", key, value])
+    match Name::of(key) {
+        Some(name) => append(run, &name, value),
+        None => edit(run, &["--add", key, value]),
+    }
+}
+
+/// The name of a setting: `section.subsection.key`.
+struct Name<'a> {
+    section: &'a str,
+    subsection: &'a str,
+    key: &'a str,
+}
+
+impl<'a> Name<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let (section, rest) = text.split_once('.')?;
+        let (subsection, key) = rest.rsplit_once('.')?;
+        Some(Self { section, subsection, key })
+    }
+
+    fn is_of(&self, setting: &Setting) -> bool {
+        setting.section == self.section
+            && setting.subsection.as_deref() == Some(self.subsection)
+            && setting.key == self.key
+    }
+}
+
+/// Writes a setting at the end, which is all that it takes: git reads sections wherever they are.
+fn append(run: &Run<'_>, name: &Name<'_>, value: &str) -> Result<(), Fault> {
+    let refused = |reason| Fault::Refused { path: run.repository.top.clone(), reason };
+    let lock = Lock::take(run.repository)?;
+    let (mut text, before) = current(run)?;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let Name { section, subsection, key } = name;
+    let (subsection, value) = (settings::escaped(subsection), settings::escaped(value));
+    let _ = writeln!(text, "[{section} \"{subsection}\"]\n\t{key} = \"{value}\"");
+    // SECURITY: a value that came out as a section of its own would be obeyed by the user's own git.
+    let after = checked(&text).map_err(refused)?;
+    match after.len() == before.len() + 1 && after.last().is_some_and(|it| name.is_of(it)) {
+        true => lock.write(&text),
+        false => Err(refused("the setting cannot be written down".to_owned())),
+    }
 }
 
 /// Removes a section, if there is one.

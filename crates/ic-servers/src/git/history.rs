@@ -242,6 +242,28 @@ pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     run.git(&words).map(|said| said.all("merged"))
 }
 
+/// Merges a commit into the current branch, under a message.
+pub(super) fn join(
+    run: &Run<'_>,
+    id: &str,
+    message: &str,
+    is_forward_only: bool,
+) -> Result<String, Fault> {
+    let message = format!("--message={message}");
+    let mut words = vec!["merge", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-progress"];
+    words.extend(["--no-verify-signatures", "--no-autostash", &message]);
+    words.extend(is_forward_only.then_some("--ff-only"));
+    words.push(id);
+    run.git(&words).map(|said| said.all("merged"))
+}
+
+/// Puts the commits of the current branch on another base.
+pub(super) fn rebase_onto(run: &Run<'_>, id: &str) -> Result<String, Fault> {
+    let mut words = vec!["rebase", "--merge", "--no-autostash", "--no-verify", "--no-gpg-sign"];
+    words.extend(["--no-autosquash", "--no-update-refs", "--no-stat", id]);
+    run.git(&words).map(|said| said.all("done"))
+}
+
 /// Returns the option for a way of merging.
 fn strategy(arguments: Arguments<'_>) -> Result<Option<String>, Fault> {
     match arguments.text("strategy") {

@@ -45,7 +45,7 @@ pub(super) fn init(git: &Git, arguments: Arguments<'_>) -> Told {
     make(git, &path, arguments.text("initialBranch").unwrap_or("main"))
 }
 
-fn make(git: &Git, path: &CanonicalPath, branch: &str) -> Told {
+pub(super) fn make(git: &Git, path: &CanonicalPath, branch: &str) -> Told {
     let branch = RefName::new(branch)?;
     let _turn = git.lanes.enter(path);
     let held = hold(&git.reach, path, Rights::WRITE).or_else(|fault| {
@@ -54,6 +54,25 @@ fn make(git: &Git, path: &CanonicalPath, branch: &str) -> Told {
         hold(&git.reach, path, Rights::WRITE)
     });
     held.and_then(|(top, _)| fill(&top, path, &branch))
+}
+
+/// Checks that nothing is at `path`, or an empty directory.
+pub(super) fn check_free(git: &Git, path: &CanonicalPath) -> Result<(), Fault> {
+    let taken = || {
+        let shown = show::path(path.as_path());
+        Fault::Not(format!("`{shown}` is there already, and is not an empty directory"))
+    };
+    match git.reach.at(path, Rights::WRITE)?.hold_directory() {
+        Ok(directory) => match beneath::list(&directory, Path::new(""), 1) {
+            Ok((_, entries, _)) if entries.is_empty() => Ok(()),
+            Ok(_) => Err(taken()),
+            Err(errno) => Err(Fault::system("look at the directory")(errno)),
+        },
+        Err(_) => match git.reach.place(path, Rights::WRITE)?.look()? {
+            None => Ok(()),
+            Some(_) => Err(taken()),
+        },
+    }
 }
 
 /// Makes the directory at `path`, in one that is there.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ic_resolve::Kind;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -29,7 +29,7 @@ const LINKED: [&str; 4] = ["refs", "packed-refs", "logs", "worktrees"];
 /// What is copied, if it is there: patterns and numbers, no programs.
 const COPIED: [&str; 3] = ["info/exclude", "info/attributes", "shallow"];
 /// How deep a private directory is when it is removed again.
-const DEPTH_MAX: usize = 6;
+const DEPTH_MAX: usize = 32;
 
 /// Where private directories are made; removed with all that is in it.
 #[derive(Debug)]
@@ -64,15 +64,21 @@ impl Scratch {
         &self.path
     }
 
-    /// Makes the private directory for one run of git in `repository`.
-    pub(super) fn private(&self, repository: &Repository) -> Result<Private<'_>, Fault> {
+    /// Makes an empty directory.
+    pub(super) fn directory(&self) -> Result<Private<'_>, Fault> {
         let number = self.n_made.fetch_add(1, Ordering::Relaxed);
         let name = number.to_string();
         let fault = Fault::system("make a directory for git");
         rustix::fs::mkdirat(&self.handle, &name, Mode::RWXU).map_err(&fault)?;
         let handle = hold(&self.handle, Path::new(&name)).map_err(&fault)?;
         let path = self.path.join(&name);
-        let private = Private { scratch: self, name, path, handle };
+        Ok(Private { scratch: self, name, path, handle })
+    }
+
+    /// Makes the private directory for one run of git in `repository`.
+    pub(super) fn private(&self, repository: &Repository) -> Result<Private<'_>, Fault> {
+        let fault = Fault::system("make a directory for git");
+        let private = self.directory()?;
         private.write("config", settings::private(&repository.settings).as_bytes())?;
         rustix::fs::mkdirat(&private.handle, "info", Mode::RWXU).map_err(&fault)?;
         for name in COPIED {
@@ -96,6 +102,11 @@ impl Private<'_> {
     /// Writes a new file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         write_new(&self.handle, name, bytes).map_err(Fault::system("write a file for git"))
+    }
+
+    /// Returns the directory.
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 
     /// Reads a file back that git may have changed.

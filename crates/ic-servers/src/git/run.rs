@@ -15,7 +15,7 @@ use crate::filesystem::show;
 use crate::tools::Cancel;
 
 /// Where git is looked for.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(super) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Where the programs are that belong to git, from the directory above its own.
 const PARTS: [&str; 2] = ["libexec/git-core", "lib/git-core"];
 /// What starts a program that is linked to libraries; where these are depends on the machine.
@@ -37,7 +37,7 @@ const COMPLAINT_BYTES_MAX: usize = 16 << 10;
 const ALWAYS: [&str; 1] = ["--no-pager"];
 
 /// What it is told about itself, before any config.
-const SETTINGS: [&str; 37] = [
+pub(super) const SETTINGS: [&str; 37] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -129,6 +129,16 @@ impl Program {
 }
 
 impl Program {
+    /// Returns where it is.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Returns what alone is run while it runs.
+    pub(super) fn runs(&self) -> &[PathBuf] {
+        &self.runs
+    }
+
     /// Returns where it is.
     pub(super) fn into_file(self) -> PathBuf {
         self.file

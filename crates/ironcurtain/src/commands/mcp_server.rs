@@ -51,7 +51,8 @@ pub(crate) struct FilesystemArgs {
 /// Serve git repositories in some directories
 ///
 /// Runs the `git` program without the configuration of the system, the user or the repository: no
-/// hook, filter or other program that a repository names is run. No other machine is reached.
+/// hook, filter or other program that a repository names is run. Another machine is reached only for a
+/// client that lends what it takes, as the proxy does.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct GitArgs {

@@ -34,6 +34,7 @@ mod memory;
 mod migrate;
 mod providers;
 mod proxy;
+mod remotes;
 mod run;
 mod servers;
 mod session;

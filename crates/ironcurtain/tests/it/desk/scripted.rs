@@ -11,7 +11,7 @@ use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Ended, Open, serve};
 use ic_broker::pins::PinsFile;
 use ic_broker::servers_file::ServersFile;
-use ic_broker::{Broker, Judge, Patience, People, Setup, Witness};
+use ic_broker::{Broker, Judge, Keyring, Patience, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Answered, Desk, DeskError, Grants, Outcome, Question, Waiting, Withdrawal};
 use ic_home::{Clock, Home, SystemClock};
@@ -180,6 +180,7 @@ impl Rig {
             private: at("private"),
             installed: at("installed"),
             variables: Vec::new(),
+            keyring: Keyring::default(),
             run: "run".to_owned(),
             people,
             witness: Arc::new(Nobody),

@@ -97,6 +97,7 @@ impl World {
             sync: SyncMode::Group,
             launcher: self.launcher.clone(),
             variables: Vec::new(),
+            keyring: ic_broker::Keyring::default(),
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,

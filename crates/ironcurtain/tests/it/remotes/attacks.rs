@@ -1,0 +1,280 @@
+//! Attacks on git over the network, each through the real proxy; none of them gets anywhere.
+
+use super::*;
+
+/// Makes a repository in the sandbox with a commit and an `origin`.
+fn repository(proxy: &mut Proxy, url: &str) {
+    call(proxy, "git_init", json!({"path": "repo"})).good();
+    let commit = json!({"path": "repo", "message": "secret", "allowEmpty": true});
+    call(proxy, "git_commit", commit).good();
+    let remote = json!({"path": "repo", "mode": "add", "name": "origin", "url": url});
+    call(proxy, "git_remote", remote).good();
+}
+
+fn write_config(proxy: &mut Proxy, text: &str) {
+    let arguments = json!({"path": "repo/.git/config", "content": text});
+    proxy.call("filesystem__write_file", &arguments).good();
+}
+
+#[test]
+fn transports_that_run_programs_or_read_disks_are_refused() {
+    let world = World::new();
+    let mut proxy = world.proxy(&[]);
+    repository(&mut proxy, &world.host.url("open", "app.git"));
+    let bare = world.repositories.join("app.git");
+    for url in [
+        "ext::sh -c 'touch /tmp/caught'".to_owned(),
+        "fd::17".to_owned(),
+        format!("file://{}", bare.display()),
+        bare.display().to_string(),
+        "http://127.0.0.1/x".to_owned(),
+        "git://127.0.0.1/x".to_owned(),
+        "--upload-pack=touch /tmp/caught".to_owned(),
+        "-oProxyCommand=x:y".to_owned(),
+        "ssh://-oProxyCommand=x/y".to_owned(),
+        "ssh://git@-oProxyCommand=x/y".to_owned(),
+        "https://ada:secret@127.0.0.1/x".to_owned(),
+    ] {
+        for (tool, arguments) in [
+            ("git_clone", json!({"url": url, "localPath": "there"})),
+            ("git_fetch", json!({"path": "repo", "remote": url})),
+            ("git_pull", json!({"path": "repo", "remote": url})),
+            ("git_push", json!({"path": "repo", "remote": url})),
+        ] {
+            let refused = call(&mut proxy, tool, arguments).bad();
+            assert!(refused.contains("DENIED"), "{tool} {url}: {refused}");
+        }
+        // As the URL of a remote that has a name.
+        let quoted = url.replace(['\\', '"'], "");
+        write_config(&mut proxy, &format!("[remote \"origin\"]\n\turl = \"{quoted}\"\n"));
+        let refused = call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
+        assert!(refused.contains("DENIED") || refused.contains("refused"), "{url}: {refused}");
+    }
+    assert!(!Path::new("/tmp/caught").exists());
+    assert_eq!(world.host.requests(), "");
+    proxy.finish();
+}
+
+#[test]
+fn options_in_the_place_of_names_are_refused() {
+    let world = World::new();
+    let mut proxy = world.proxy(&[]);
+    repository(&mut proxy, &world.host.url("open", "app.git"));
+    for (tool, arguments) in [
+        ("git_push", json!({"path": "repo", "branch": "--receive-pack=x"})),
+        ("git_push", json!({"path": "repo", "branch": "+main"})),
+        ("git_push", json!({"path": "repo", "branch": "main:refs/heads/x"})),
+        ("git_push", json!({"path": "repo", "remoteBranch": "--exec=x"})),
+        ("git_push", json!({"path": "repo", "remoteBranch": "x:y"})),
+        ("git_pull", json!({"path": "repo", "branch": "--upload-pack=x"})),
+        (
+            "git_clone",
+            json!({"url": world.host.url("open", "app.git"), "localPath": "x",
+            "branch": "--upload-pack=x"}),
+        ),
+    ] {
+        let refused = call(&mut proxy, tool, arguments.clone()).bad();
+        assert!(refused.contains("DENIED"), "{tool} {arguments}: {refused}");
+    }
+    assert_eq!(world.host.requests(), "");
+    proxy.finish();
+}
+
+#[test]
+fn a_config_that_would_run_or_redirect_something_is_refused() {
+    let world = World::new();
+    let mut proxy = world.proxy(&[]);
+    let url = world.host.url("open", "app.git");
+    repository(&mut proxy, &url);
+    let mut n_calls = 0;
+    for more in [
+        "[core]\n\tsshCommand = touch /tmp/caught\n",
+        "[core]\n\taskPass = touch /tmp/caught\n",
+        "[core]\n\tgitProxy = touch /tmp/caught\n",
+        "[credential]\n\thelper = !touch /tmp/caught\n",
+        "[http]\n\tproxy = http://127.0.0.1:9\n",
+        "[http]\n\tsslCert = /etc/hostname\n",
+        "[include]\n\tpath = /tmp/other\n",
+        "[remote \"origin\"]\n\tuploadpack = touch /tmp/caught\n",
+        "[remote \"origin\"]\n\treceivepack = touch /tmp/caught\n",
+        "[remote \"origin\"]\n\tproxy = http://127.0.0.1:9\n",
+        "[remote \"origin\"]\n\tvcs = ext\n",
+        "[remotes]\n\torigin = other\n",
+        "[protocol]\n\tallow = always\n",
+        "[fetch]\n\tbundleURI = https://evil.example/\n",
+        "[extensions]\n\tpartialClone = origin\n",
+        "[submodule]\n\trecurse = true\n",
+    ] {
+        write_config(&mut proxy, &format!("[remote \"origin\"]\n\turl = {url}\n{more}"));
+        for tool in ["git_push", "git_fetch", "git_pull"] {
+            // Not the same call over and over.
+            n_calls += 1;
+            let spelt = format!("{}repo", "./".repeat(n_calls));
+            let refused = call(&mut proxy, tool, json!({"path": spelt})).bad();
+            let is_refused =
+                refused.contains("DENIED") || refused.contains("structural-git-config");
+            assert!(is_refused, "{tool} {more}: {refused}");
+        }
+    }
+    assert!(!Path::new("/tmp/caught").exists());
+    assert_eq!(world.host.requests(), "");
+    proxy.finish();
+}
+
+#[test]
+fn a_push_is_judged_by_where_it_really_goes() {
+    let world = World::new();
+    let url = world.host.url("open", "app.git");
+    // Only the host itself is allowed; everything else is denied.
+    let host = format!("127.0.0.1:{}", world.host.port);
+    let allowed = json!({"domains": {"roles": ["git-remote-url"], "allowed": [host]}});
+    let others = json!({"roles": ["git-remote-url"]});
+    let rules = json!([
+        {"name": "ours", "if": allowed, "then": "allow", "reason": "a test"},
+        {"name": "no-others", "if": others, "then": "deny", "reason": "a test"},
+        {"name": "anything", "if": {}, "then": "allow", "reason": "a test"},
+    ]);
+    world.place.write("policy/compiled-policy.json", json!({"rules": rules}).to_string());
+    let mut proxy = world.proxy(&[]);
+    repository(&mut proxy, &url);
+    let base = format!("[remote \"origin\"]\n\turl = {url}\n");
+    for more in [
+        "\tpushurl = https://evil.example/x\n".to_owned(),
+        format!("[url \"https://evil.example/\"]\n\tinsteadOf = https://{host}/\n"),
+        format!("[url \"https://evil.example/\"]\n\tpushInsteadOf = https://{host}/\n"),
+        "[remote]\n\tpushDefault = evil\n[remote \"evil\"]\n\turl = https://evil.example/x\n"
+            .to_owned(),
+        "[branch \"main\"]\n\tpushRemote = https://evil.example/x\n".to_owned(),
+    ] {
+        write_config(&mut proxy, &format!("{base}{more}"));
+        let refused = call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
+        assert!(refused.contains("DENIED"), "{more}: {refused}");
+    }
+    write_config(&mut proxy, &base);
+    let branch = json!({"path": "repo", "branch": "main", "remoteBranch": "mine"});
+    call(&mut proxy, "git_push", branch).good();
+    proxy.finish();
+}
+
+#[test]
+fn a_host_that_leads_elsewhere_is_not_followed() {
+    let other = place();
+    let repositories = other.dir("repositories");
+    make_repository(&repositories.join("app.git"), "a.txt", "one\n");
+    let target = HttpsHost::start(&other, &repositories, PASSWORD, "");
+    let world = World::leading(place(), &format!("https://127.0.0.1:{}/open/", target.port));
+    world.with_helper(PASSWORD);
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("lead", "app.git"), "localPath": "repo"});
+    let refused = call(&mut proxy, "git_clone", clone).bad();
+    assert!(refused.contains("not followed"), "{refused}");
+    assert_ne!(world.host.requests(), "");
+    assert_eq!(target.requests(), "");
+    assert_eq!(world.helped(), "", "nobody was asked for a password");
+    proxy.finish();
+}
+
+#[test]
+fn what_a_host_says_it_was_sent_is_masked() {
+    let world = World::new();
+    world.with_helper(PASSWORD);
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("echo", "app.git"), "localPath": "repo"});
+    let refused = call(&mut proxy, "git_clone", clone).bad();
+    assert!(!refused.contains(PASSWORD), "{refused}");
+    assert!(refused.contains("<redacted:"), "the host did say it: {refused}");
+    proxy.finish();
+    assert_unseen(&world, &mut proxy, PASSWORD);
+}
+
+#[test]
+fn a_host_that_only_serves_files_is_not_believed() {
+    let world = World::new();
+    let bare = world.repositories.join("app.git");
+    git(&bare, &["update-server-info"]);
+    std::fs::create_dir_all(bare.join("objects/info")).unwrap();
+    std::fs::write(bare.join("objects/info/http-alternates"), "/open/other.git/objects\n").unwrap();
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("dumb", "app.git"), "localPath": "repo"});
+    let refused = call(&mut proxy, "git_clone", clone).bad();
+    assert!(refused.contains("does not speak git"), "{refused}");
+    let listed = proxy.call("filesystem__list_directory", &json!({"path": "."})).good();
+    assert!(!listed.contains("repo"), "{listed}");
+    proxy.finish();
+}
+
+#[test]
+fn loopback_is_reached_only_where_a_person_named_it() {
+    let world = World::new();
+    world.write_policy(&["127.0.0.1:1", "127.0.0.1"]);
+    let url = world.host.url("open", "app.git");
+    let clone = json!({"url": url, "localPath": "repo"});
+    let mut proxy = world.proxy(&[]);
+    let refused = call(&mut proxy, "git_clone", clone.clone()).bad();
+    assert!(refused.contains("cannot be reached"), "{refused}");
+    assert_eq!(world.host.requests(), "");
+    proxy.finish();
+    let refusals = records(&world.place).into_iter().filter(|it| it["kind"] == "egress");
+    let refusals: Vec<Value> = refusals.filter(|it| it["verdict"] == "deny").collect();
+    assert!(!refusals.is_empty());
+    // Among the allowed domains of the server is as good.
+    std::fs::remove_dir_all(world.place.path("home/.ironcurtain/sessions")).unwrap();
+    let named = format!("127.0.0.1:{}", world.host.port);
+    let servers = json!({"filesystem": {"builtin": "filesystem"},
+        "git": {"builtin": "git", "allowedDomains": [named]}});
+    let servers = world.place.write("servers.json", servers.to_string());
+    let mut proxy = world.proxy(&["--servers", servers.to_str().unwrap()]);
+    call(&mut proxy, "git_clone", clone).good();
+    proxy.finish();
+}
+
+#[test]
+fn odd_names_and_bad_objects_of_a_remote_stay_there() {
+    let world = World::new();
+    let bare = world.repositories.join("app.git");
+    let tip = world.tip("app.git", "main");
+    // Git itself does not make such a branch, but takes it.
+    std::fs::write(bare.join("refs/heads/--upload-pack=x"), format!("{tip}\n")).unwrap();
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("open", "app.git"), "localPath": "repo"});
+    call(&mut proxy, "git_clone", clone.clone()).good();
+    let branches = call(&mut proxy, "git_branch", json!({"path": "repo", "all": true})).good();
+    assert!(!branches.contains("upload-pack"), "{branches}");
+    // A tree with `.git` in it.
+    let entry = git(&bare, &["rev-parse", "main^{tree}"]);
+    let work = tempfile::tempdir().unwrap();
+    let tree = work.path().join("tree");
+    std::fs::write(&tree, format!("040000 tree {entry}\t.git\n")).unwrap();
+    let script = format!(
+        "cd '{}' && t=$(git mktree < '{}') && c=$(git -c user.name=a -c user.email=a@b commit-tree \
+         -m x $t) && git update-ref refs/heads/evil $c",
+        bare.display(),
+        tree.display()
+    );
+    let made = std::process::Command::new("sh").args(["-c", &script]).status().unwrap();
+    assert!(made.success());
+    let fetched = call(&mut proxy, "git_fetch", json!({"path": "repo"})).bad();
+    assert!(fetched.contains("not in order"), "{fetched}");
+    let branches = call(&mut proxy, "git_branch", json!({"path": "repo", "all": true})).good();
+    assert!(!branches.contains("evil"), "{branches}");
+    proxy.finish();
+}
+
+#[test]
+fn remotes_escalate_under_the_policies_that_are_built_in() {
+    let world = World::new();
+    let url = world.host.url("open", "app.git");
+    for policy in ["default", "coding"] {
+        let mut proxy = Proxy::start(&world.place, &["--policy", policy]);
+        proxy.initialize();
+        let clone = json!({"url": url, "localPath": "repo"});
+        let refused = call(&mut proxy, "git_clone", clone).bad();
+        assert!(refused.contains("ESCALATION REQUIRED"), "{policy}: {refused}");
+        call(&mut proxy, "git_init", json!({"path": "repo"})).good();
+        let push = json!({"path": "repo", "remote": url});
+        let refused = call(&mut proxy, "git_push", push).bad();
+        assert!(refused.contains("ESCALATION REQUIRED"), "{policy}: {refused}");
+        proxy.finish();
+    }
+    assert_eq!(world.host.requests(), "");
+}
