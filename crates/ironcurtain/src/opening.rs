@@ -65,6 +65,8 @@ pub(crate) struct Opened {
     pub(crate) has_key: bool,
     /// The directory in which the agent is free.
     pub(crate) sandbox: String,
+    /// What keeps keys out of what is written down.
+    pub(crate) redactor: Arc<Redactor>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -120,6 +122,7 @@ impl SessionWanted<'_> {
         let keys = [keys.anthropic.take(), keys.openai.take(), keys.google.take()];
         let has_key = keys.iter().any(Option::is_some);
         let sandbox = loaded.sandbox();
+        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten()));
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
@@ -137,7 +140,7 @@ impl SessionWanted<'_> {
                 mode: holding.mode_name(),
                 exceptions: exceptions(&holding, &loaded),
             },
-            redactor: Arc::new(Redactor::new(keys.into_iter().flatten())),
+            redactor: Arc::clone(&redactor),
             sync: match config.audit_sync {
                 AuditSync::Group => SyncMode::Group,
                 AuditSync::Each => SyncMode::Each,
@@ -155,7 +158,7 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, has_key, sandbox })
+        Ok(Opened { home, ground, launcher, holding, config, has_key, sandbox, redactor })
     }
 
     /// Finds the session that is to be continued, or makes a new one.
