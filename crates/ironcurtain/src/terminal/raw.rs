@@ -32,7 +32,7 @@ pub(crate) struct RawMode(());
 
 impl RawMode {
     /// Enters it; `terminal` is one that does not hold up whoever writes to it.
-    pub(crate) fn enter(terminal: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn enter(terminal: &OwnedFd) -> io::Result<Self> {
         HOOK.call_once(|| {
             let usual = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -45,15 +45,15 @@ impl RawMode {
     }
 
     /// Enters it again, after somebody else may have left it.
-    pub(crate) fn again(&self, terminal: OwnedFd) -> io::Result<()> {
+    pub(crate) fn again(terminal: &OwnedFd) -> io::Result<()> {
         take(terminal)
     }
 }
 
-fn take(terminal: OwnedFd) -> io::Result<()> {
+fn take(terminal: &OwnedFd) -> io::Result<()> {
     // Held before anything changes, so that there is no moment without a way back.
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-    let modes = tcgetattr(&terminal)?;
+    let modes = tcgetattr(terminal)?;
     let mut raw = modes.clone();
     raw.local_modes -=
         LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
@@ -62,8 +62,8 @@ fn take(terminal: OwnedFd) -> io::Result<()> {
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     // What was there at first is what is given back.
     before.get_or_insert(Before { terminal: terminal.try_clone()?, modes });
-    tcsetattr(&terminal, OptionalActions::Now, &raw)?;
-    rustix::io::write(&terminal, ENTER.as_bytes()).ok();
+    tcsetattr(terminal, OptionalActions::Now, &raw)?;
+    rustix::io::write(terminal, ENTER.as_bytes()).ok();
     Ok(())
 }
 

@@ -142,7 +142,7 @@ impl<'a> Repl<'a> {
         let unusable = |source| Failure::environment("cannot use the terminal").with_source(source);
         let pen =
             Pen::new(terminal.handle().map_err(unusable)?, setting.paint == Paint::Colours, screen);
-        let raw = RawMode::enter(terminal.handle().map_err(unusable)?).map_err(unusable)?;
+        let raw = RawMode::enter(&terminal.handle().map_err(unusable)?).map_err(unusable)?;
         let memory = Memory::read(setting.history.clone(), Arc::clone(&setting.redactor));
         Ok(Self {
             scene,
@@ -355,9 +355,9 @@ impl<'a> Repl<'a> {
     }
 
     fn on_continued(&mut self) {
-        if let (Ok(handle), Some(raw)) = (self.terminal.handle(), &self.raw) {
+        if let (Ok(handle), Some(_)) = (self.terminal.handle(), &self.raw) {
             // A terminal that cannot be taken again is one that cannot be read either.
-            raw.again(handle).ok();
+            RawMode::again(&handle).ok();
         }
         let size = self.pen.size();
         let turn = self.turn.as_ref();

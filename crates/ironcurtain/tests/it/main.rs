@@ -33,6 +33,7 @@ mod mcp_server;
 mod memory;
 mod migrate;
 mod proxy;
+mod repl;
 mod run;
 mod servers;
 mod session;

@@ -24,7 +24,7 @@ fn is_raw(terminal: &OwnedFd) -> bool {
 #[test]
 fn a_terminal_is_given_back_on_every_way_out() {
     let (_screen, terminal) = terminal();
-    let enter = || RawMode::enter(terminal.try_clone().unwrap()).unwrap();
+    let enter = || RawMode::enter(&terminal).unwrap();
     assert!(!is_raw(&terminal));
     let raw = enter();
     assert!(is_raw(&terminal));
@@ -44,7 +44,7 @@ fn a_terminal_is_given_back_on_every_way_out() {
     drop(raw);
     // Whoever takes it twice gives back what was there at first.
     let raw = enter();
-    raw.again(terminal.try_clone().unwrap()).unwrap();
+    RawMode::again(&terminal).unwrap();
     assert!(is_raw(&terminal));
     drop(raw);
     assert!(!is_raw(&terminal));

@@ -86,7 +86,12 @@ impl Repl<'_> {
             // A paste is no answer, but may be a message.
             _ => return false,
         };
-        if !self.banner.takes_keys() || !is_alone {
+        if !is_alone {
+            // It is the beginning of a message, or of nothing.
+            self.banner.hurried();
+            return false;
+        }
+        if !self.banner.takes_keys() {
             self.banner.hurried();
             return true;
         }
@@ -170,7 +175,7 @@ impl Repl<'_> {
             let n_more = choices.len().saturating_sub(CHOICES_MAX);
             let mut shown = choices.into_iter().take(CHOICES_MAX).collect::<Vec<_>>().join("  ");
             if 0 < n_more {
-                shown.push_str(&format!("  and {n_more} more"));
+                shown.extend(["  and ", &n_more.to_string(), " more"]);
             }
             self.pen.say(Tone::Quiet, &shown);
         }
