@@ -50,6 +50,11 @@ impl Home {
         self.at("servers.lock")
     }
 
+    /// Returns the file of messages that were typed before.
+    pub fn history(&self) -> PathBuf {
+        self.at("history")
+    }
+
     /// Returns the user's constitution.
     pub fn constitution(&self) -> PathBuf {
         self.at("constitution.md")

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::news::{CallFate, CallNews, News};
+use crate::news::{CallFate, CallNews, Event, News};
 
 /// How many denials of one script are remembered, to be explained.
 const DENIALS_MAX: usize = 20;
@@ -168,6 +168,7 @@ impl Calls for BrokerCalls {
         Box::pin(async move {
             let arguments = summary(&call.arguments);
             let names = ToolCall { arguments: Object::new(), ..call.clone() };
+            self.news.tell(Event::Calling(format!("{}.{}", names.server, names.tool)));
             let (reply, was_asked) = self.make(call, pause, cancel).await;
             let called = called(reply);
             let fate = match &called {

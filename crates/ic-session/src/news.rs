@@ -29,6 +29,8 @@ pub enum Event {
     Text(String),
     /// Something happened in a turn.
     Diagnostic(Diagnostic),
+    /// A call is about to be made: the server and the tool, as a script names them.
+    Calling(String),
     /// A call was made, and this is what became of it.
     Called(CallNews),
     /// A call waits for a person.

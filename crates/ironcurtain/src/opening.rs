@@ -63,6 +63,8 @@ pub(crate) struct Opened {
     pub(crate) config: Config,
     /// The directory in which the agent is free.
     pub(crate) sandbox: String,
+    /// What keeps keys out of what is written down.
+    pub(crate) redactor: Arc<Redactor>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -122,6 +124,7 @@ impl SessionWanted<'_> {
             keys.openai_compatible.take(),
         ];
         let sandbox = loaded.sandbox();
+        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten()));
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
@@ -139,7 +142,7 @@ impl SessionWanted<'_> {
                 mode: holding.mode_name(),
                 exceptions: exceptions(&holding, &loaded),
             },
-            redactor: Arc::new(Redactor::new(keys.into_iter().flatten())),
+            redactor: Arc::clone(&redactor),
             sync: match config.audit_sync {
                 AuditSync::Group => SyncMode::Group,
                 AuditSync::Each => SyncMode::Each,
@@ -162,7 +165,7 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, sandbox })
+        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor })
     }
 
     /// Finds the session that is to be continued, or makes a new one.

@@ -82,6 +82,12 @@ impl Screen {
         writeln!(self.err, "{row}").ok();
     }
 
+    /// Sends what a terminal is told, which is ours or harmless already, at once.
+    pub(crate) fn send(&mut self, sent: &str) {
+        // Without standard error there is nobody to tell.
+        self.err.write_all(sent.as_bytes()).and_then(|()| self.err.flush()).ok();
+    }
+
     /// Prints what a script prints, at once: as it is into a pipe; on a terminal harmless, and marked,
     /// so that none of it looks like ours.
     pub(crate) fn script_text(&mut self, text: &str) -> Result<(), Failure> {

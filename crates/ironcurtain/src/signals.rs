@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +52,23 @@ impl Signals {
                     Failure::environment("cannot wait for signals").with_source(source)
                 })?;
         }
+        Ok(self)
+    }
+
+    /// Lets the second of them end this program likewise, after `before` was done.
+    ///
+    /// A thread hears them, so that this works while everything else waits.
+    pub(crate) fn end_at_the_second_after(self, before: fn()) -> Result<Self, Failure> {
+        let mut heard =
+            signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| {
+                Failure::environment("cannot wait for signals").with_source(source)
+            })?;
+        std::thread::spawn(move || {
+            if heard.forever().nth(1).is_some() {
+                before();
+                low_level::exit(CANCELLED);
+            }
+        });
         Ok(self)
     }
 

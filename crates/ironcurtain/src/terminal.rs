@@ -1,13 +1,23 @@
 //! A session at a terminal, or in a pipe: what a person sees while it works, and is asked.
 //!
 //! Progress and questions go to standard error, so that standard output holds nothing but the answer.
-//! What a session does is not known here.
+//! What a session does is not known here. A task is watched by an [`Onlooker`]; a conversation is held
+//! in a [`Repl`], or line by line where there is no terminal.
 
 mod banner;
+mod group;
 mod onlooker;
 mod paint;
+mod piped;
+mod raw;
+mod repl;
+mod stage;
+mod telling;
 mod tty;
 
 pub(crate) use onlooker::Onlooker;
 pub(crate) use paint::Paint;
+pub(crate) use piped::{Lines, Next};
+pub(crate) use raw::restore;
+pub(crate) use repl::{Left, Repl, Scene, Setting, Total};
 pub(crate) use tty::Tty;

@@ -7,7 +7,7 @@ use super::tree::Tree;
 /// The rows, lowest first, as in ARCHITECTURE.md.
 const ROWS: [&[&str]; 8] = [
     &["ic-types"],
-    &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-typescript"],
+    &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
     &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model"],
     &["ic-egress", "ic-servers", "ic-container"],
     &["ic-broker", "ic-mitm", "ic-agent", "ic-store"],

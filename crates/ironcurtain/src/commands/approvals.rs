@@ -9,6 +9,8 @@ mod list;
 mod show;
 mod watch;
 
+pub(crate) use list::rows;
+
 use std::error::Error;
 use std::str::FromStr;
 

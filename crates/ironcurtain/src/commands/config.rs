@@ -59,7 +59,7 @@ fn path(environment: &Environment, screen: &mut Screen) -> Result<Exit, Failure>
 }
 
 /// Returns the home in force.
-pub(super) fn home(environment: &Environment) -> Result<Home, Failure> {
+pub(crate) fn home(environment: &Environment) -> Result<Home, Failure> {
     Ok(Home::new(environment.ironcurtain_home()?))
 }
 

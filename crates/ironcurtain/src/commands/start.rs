@@ -1,8 +1,9 @@
 //! `ironcurtain start`: the built-in agent does a task under policy.
 //!
-//! One message, and the answer on standard output. What the agent does is shown on standard error as it
-//! happens; a call that needs a person is asked about there.
+//! With a task, one message, and the answer on standard output; without, a conversation. What the agent
+//! does is shown on standard error as it happens; a call that needs a person is asked about there.
 
+mod conversation;
 mod resume;
 
 use std::path::PathBuf;
@@ -24,22 +25,26 @@ use crate::judge::Wanted;
 use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Onlooker, Paint, Tty};
+use crate::terminal::{Onlooker, Paint, Tty, restore};
 use crate::thinker::Thinker;
+
+use self::conversation::Surroundings;
 
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
 
 /// Let an agent do a task, with a policy between it and your files and accounts
 ///
-/// Prints the answer. Exits with 0 if there is one, with 3 if a call needed a person and nobody
+/// With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what can be
+/// typed besides messages. Lines of a pipe are messages too, one after the other.
+/// Exits with 0 if there is one, with 3 if a call needed a person and nobody
 /// answered, with 5 if the budget was used up, with 130 if it was cancelled, and with 1 if it failed.
 /// Without a key the offline model serves, which understands a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
-    /// What the agent is to do
+    /// What the agent is to do; without it, a conversation
     #[arg(value_name = "TASK")]
-    task: String,
+    task: Option<String>,
     /// Directory of your own to work in, where changing what the host runs later needs a person
     ///
     /// Without it the agent works in a new directory that is made for the session.
@@ -79,7 +84,7 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    if args.task.trim().is_empty() {
+    if args.task.as_deref().is_some_and(|task| task.trim().is_empty()) {
         return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
     }
     let resumed = args.resumed(environment)?;
@@ -96,27 +101,31 @@ pub(crate) fn run(
         resumed,
         kind: SessionKind::BuiltIn,
         agent: AGENT,
-        task: Some(&args.task),
+        task: args.task.as_deref(),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
     let thinker = Thinker::choose(args.model.as_deref(), environment)?;
     let runtime = runtime()?;
-    let ended = runtime.block_on(task(&args.task, thinker, session, environment, screen));
+    let wanted = (args.task.as_deref(), thinker);
+    let ended = runtime.block_on(task(wanted, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
     ended
 }
 
 async fn task(
-    task: &str,
-    thinker: Thinker,
+    (task, thinker): (Option<&str>, Thinker),
     mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let mut signals = Signals::listen()?.end_at_the_second()?;
+    let signals = Signals::listen()?;
+    let mut signals = match task {
+        Some(_) => signals.end_at_the_second()?,
+        None => signals.end_at_the_second_after(restore)?,
+    };
     let terminal = Tty::find();
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let is_resumed = session.resumed.is_some();
@@ -126,11 +135,15 @@ async fn task(
     let (home, sessions_max) = (opened.home.clone(), opened.config.session.sessions_max);
     let limits = Limits::from(&opened.config.budget);
     let sandbox = opened.sandbox.clone();
+    let surroundings = Surroundings::of(&opened, environment)?;
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let Thinker { model, prices, said: _ } = thinker;
     let mind = Mind { model, prices, limits, sandbox };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
+    let Some(task) = task else {
+        return conversation::hold(session, surroundings, terminal, signals, screen).await;
+    };
     let cancel = CancellationToken::new();
     let ended = {
         let sending = session.send_message(task, cancel.clone());

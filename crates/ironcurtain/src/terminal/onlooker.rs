@@ -5,8 +5,7 @@ use std::future::Future;
 use std::pin::pin;
 
 use ic_agent::Diagnostic;
-use ic_broker::Ending;
-use ic_session::{CallFate, CallNews, Event, News, Questions};
+use ic_session::{CallNews, Event, News, Questions};
 use ic_types::{EscalationId, visible};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
@@ -15,16 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::banner::{Banner, Place};
 use super::paint::{Paint, Tone};
+use super::stage::LineStage;
+use super::telling;
 use super::tty::{Tty, Typed};
 use crate::error::Failure;
 use crate::screen::Screen;
 use crate::signals::Signals;
-
-/// How much of somebody else's reason stands on a line.
-const REASON_CHARS_MAX: usize = 300;
-
-/// What stands before a reason, so that it stands below what it is about.
-const BELOW_MARK: &str = "             ";
 
 /// Whoever looks on.
 pub(crate) struct Onlooker<'a> {
@@ -140,20 +135,19 @@ impl<'a> Onlooker<'a> {
             Event::Notice(text) => self.screen.notice(&text),
             Event::EscalationRaised(id) => self.on_raised(id),
             Event::EscalationResolved(id, ending) => {
-                let how = match ending {
-                    Ending::Approved => "Approved elsewhere.",
-                    Ending::Denied => "Denied elsewhere.",
-                    Ending::Expired => "Nobody answered in time.",
-                    Ending::Withdrawn => "The question was withdrawn.",
-                };
+                let how = telling::ending(ending);
                 self.with_banner(|banner, place| banner.ended(&id, how, place));
             }
             Event::EscalationExpired(id) => {
-                let how = "Nobody answered in time, so the call is denied.";
+                let how = telling::EXPIRED;
                 self.with_banner(|banner, place| banner.ended(&id, how, place));
             }
             Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
-            Event::Status(_) | Event::Text(_) | Event::Answer(_) | Event::Budget(_) => {}
+            Event::Status(_)
+            | Event::Text(_)
+            | Event::Calling(_)
+            | Event::Answer(_)
+            | Event::Budget(_) => {}
         }
     }
 
@@ -167,44 +161,20 @@ impl<'a> Onlooker<'a> {
     }
 
     fn on_call(&mut self, call: &CallNews) {
-        let what = visible(&format!("{} {}", call.call, call.arguments));
-        let (tone, mark, why) = match &call.fate {
-            CallFate::Done => (Tone::Good, "✓ allowed ", None),
-            CallFate::Approved => (Tone::Good, "✓ approved", None),
-            CallFate::Failed(why) => (Tone::Bad, "✗ failed  ", Some(why)),
-            CallFate::Refused(why) => (Tone::Bad, "✗ refused ", Some(why)),
-        };
-        let (paint, begin) = (self.paint, format!("  {mark}"));
-        self.screen.progress(&format!("{begin} {what}"), |row| match row.strip_prefix(&begin) {
-            Some(rest) => format!("{}{rest}", paint.text(tone, &begin)),
+        let telling::Told { tone, begin, what, why } = telling::call(call);
+        let paint = self.paint;
+        self.screen.progress(&format!("{begin} {what}"), |row| match row.strip_prefix(begin) {
+            Some(rest) => format!("{}{rest}", paint.text(tone, begin)),
             None => row.to_owned(),
         });
         if let Some(why) = why {
-            let why: String = why.chars().take(REASON_CHARS_MAX).collect();
-            let line = format!("{BELOW_MARK}{}", visible(&why));
-            self.screen.progress(&line, |row| paint.text(Tone::Quiet, row));
+            self.screen.progress(&why, |row| paint.text(Tone::Quiet, row));
         }
     }
 
     fn on_diagnostic(&mut self, diagnostic: &Diagnostic) {
-        match diagnostic {
-            Diagnostic::BudgetWarning { spent } => {
-                self.screen.notice(&format!("most of the budget is used: {spent}"));
-            }
-            Diagnostic::LoopDetection { tool, repeats, .. } => {
-                self.screen.notice(&format!(
-                    "the model used `{tool}` {repeats} times with the same result"
-                ));
-            }
-            Diagnostic::ConfinementViolation { detail } => {
-                self.screen.notice(&format!("confinement_violation: {detail}"));
-            }
-            // What calls a script makes is told one by one, and what the model says is the answer.
-            Diagnostic::ToolCall { .. }
-            | Diagnostic::AgentText { .. }
-            | Diagnostic::StepFinish { .. }
-            | Diagnostic::BudgetExhausted { .. }
-            | Diagnostic::ResultTruncation { .. } => {}
+        if let Some(notice) = telling::diagnostic(diagnostic) {
+            self.screen.notice(&notice);
         }
     }
 
@@ -228,13 +198,12 @@ impl<'a> Onlooker<'a> {
     }
 
     fn with_banner(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
-        let mut place = Place {
-            questions: self.questions,
+        let mut stage = LineStage {
             screen: &mut *self.screen,
             paint: self.paint,
             terminal: self.terminal.as_ref(),
         };
-        act(&mut self.banner, &mut place);
+        act(&mut self.banner, &mut Place { questions: self.questions, stage: &mut stage });
     }
 
     fn say(&mut self, tone: Tone, text: &str) {

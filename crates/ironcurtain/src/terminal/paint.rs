@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, stderr};
 
 use ic_home::Environment;
+use ic_terminal::Ink;
 
 /// Whether standard error is painted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +25,18 @@ pub(crate) enum Tone {
     Question,
     /// Something beside the point.
     Quiet,
+}
+
+impl Tone {
+    /// Returns the ink in which it stands on a screen that is drawn.
+    pub(crate) fn ink(self) -> Ink {
+        match self {
+            Self::Good => Ink::Good,
+            Self::Bad => Ink::Bad,
+            Self::Question => Ink::Question,
+            Self::Quiet => Ink::Quiet,
+        }
+    }
 }
 
 impl Paint {

@@ -18,6 +18,9 @@ const TERMINAL: &str = "/dev/tty";
 /// The longest line that is looked at.
 const LINE_BYTES_MAX: usize = 256;
 
+/// How much is read of keys at once.
+const KEYS_BYTES_MAX: usize = 4096;
+
 /// A terminal at which somebody sits.
 #[derive(Debug)]
 pub(crate) struct Tty {
@@ -69,21 +72,40 @@ impl Tty {
         tcflush(self.terminal.get_ref(), QueueSelector::IFlush).ok();
     }
 
-    /// Waits for the next line.
-    pub(crate) async fn typed(&mut self) -> Typed {
-        let mut buffer = [0; LINE_BYTES_MAX];
-        let n_bytes = loop {
-            let Ok(mut ready) = self.terminal.readable().await else { return Typed::End };
-            let read = ready.try_io(|terminal| Ok(rustix::io::read(terminal, &mut buffer)?));
+    /// Returns the terminal, for whoever changes how it works.
+    pub(crate) fn handle(&self) -> io::Result<OwnedFd> {
+        self.terminal.get_ref().try_clone()
+    }
+
+    /// Waits for the next bytes; none if the terminal has gone.
+    pub(crate) async fn bytes(&mut self) -> Vec<u8> {
+        let mut buffer = [0; KEYS_BYTES_MAX];
+        let n_bytes = self.read(&mut buffer).await;
+        buffer.get(..n_bytes).unwrap_or_default().to_vec()
+    }
+
+    /// Reads what is there, or waits for it; nothing comes any more after nothing.
+    async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        loop {
+            let Ok(mut ready) = self.terminal.readable().await else { return 0 };
+            let read = ready.try_io(|terminal| Ok(rustix::io::read(terminal, &mut *buffer)?));
             match read {
-                Ok(Ok(0)) => return Typed::End,
-                Ok(Ok(n_bytes)) => break n_bytes,
+                Ok(Ok(n_bytes)) => return n_bytes,
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(Err(_)) => return Typed::End,
+                Ok(Err(_)) => return 0,
                 // Nothing was there after all.
                 Err(_) => {}
             }
-        };
+        }
+    }
+
+    /// Waits for the next line.
+    pub(crate) async fn typed(&mut self) -> Typed {
+        let mut buffer = [0; LINE_BYTES_MAX];
+        let n_bytes = self.read(&mut buffer).await;
+        if n_bytes == 0 {
+            return Typed::End;
+        }
         let bytes = buffer.get(..n_bytes).unwrap_or_default();
         // SECURITY: the rest of a long line must not be taken for a line of its own.
         let was_within_line = std::mem::replace(&mut self.is_within_line, !bytes.ends_with(b"\n"));
@@ -95,7 +117,7 @@ impl Tty {
 }
 
 /// Returns whether a stream is the terminal at which answers are typed.
-fn is_ours(stream: impl AsFd) -> bool {
+pub(super) fn is_ours(stream: impl AsFd) -> bool {
     // SECURITY: one that is another terminal is one that nobody may look at. A terminal is that of one
     // session only, and the system tells no other one whose.
     tcgetsid(stream).is_ok_and(|theirs| getsid(None).is_ok_and(|ours| ours == theirs))

@@ -35,6 +35,7 @@ mod migrate;
 mod providers;
 mod proxy;
 mod remotes;
+mod repl;
 mod run;
 mod servers;
 mod session;

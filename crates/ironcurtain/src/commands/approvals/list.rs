@@ -45,7 +45,8 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
-fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
+/// Shows a question in a few rows.
+pub(crate) fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
     let request = pending.request();
     let Request { server, tool, .. } = request;
     let (number, session) = (pending.number(), pending.session());

@@ -206,7 +206,12 @@ impl Ears {
         loop {
             let event = tokio::time::timeout(DEADLINE, self.0.recv()).await;
             let event = event.unwrap_or_else(|_| panic!("in vain, after {heard:#?}"));
-            heard.push(word(&event.unwrap()));
+            let event = event.unwrap();
+            // That a call begins is told by what becomes of it.
+            if matches!(event, Event::Calling(_)) {
+                continue;
+            }
+            heard.push(word(&event));
             if heard.last().is_some_and(|it| is(it)) {
                 return heard;
             }
@@ -221,7 +226,8 @@ impl Ears {
 
     /// Returns what has happened since.
     pub(super) fn rest(&mut self) -> Vec<String> {
-        std::iter::from_fn(|| self.0.try_recv().ok()).map(|it| word(&it)).collect()
+        let rest = std::iter::from_fn(|| self.0.try_recv().ok());
+        rest.filter(|it| !matches!(it, Event::Calling(_))).map(|it| word(&it)).collect()
     }
 }
 
@@ -231,6 +237,7 @@ pub(super) fn word(event: &Event) -> String {
         Event::Status(status) => format!("status {status}"),
         Event::Text(text) => format!("text {text}"),
         Event::Diagnostic(diagnostic) => format!("diagnostic {}", kind(diagnostic)),
+        Event::Calling(call) => format!("{call} begins"),
         Event::Called(call) => {
             let fate = match &call.fate {
                 CallFate::Done => "done",

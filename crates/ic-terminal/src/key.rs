@@ -1,0 +1,222 @@
+//! Bytes of a terminal, read as keys.
+//!
+//! What a key does is not known here. Whatever is no key that somebody pressed — reports of the
+//! terminal, sequences that nobody knows — is read to its end and dropped.
+
+mod sequence;
+
+use sequence::Sequence;
+
+/// The most that is taken of one paste.
+pub const PASTE_BYTES_MAX: usize = 8 << 20;
+const ESCAPE: u8 = 0x1b;
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// Something that was done at the keyboard.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Key {
+    /// A character.
+    Char(char),
+    /// A letter with Control, in lower case, or one of `@[\]^_`.
+    Ctrl(char),
+    /// A character with Alt, or after Escape.
+    Alt(char),
+    /// Enter.
+    Enter,
+    /// Enter with Alt, Shift or Control: a line break that sends nothing.
+    LineBreak,
+    /// Tab.
+    Tab,
+    /// Tab with Shift.
+    BackTab,
+    /// The key that removes what is before the cursor.
+    Backspace,
+    /// The same with Alt or Control: a whole word.
+    WordBackspace,
+    /// The key that removes what is under the cursor.
+    Delete,
+    /// A step.
+    Left,
+    /// A step.
+    Right,
+    /// A step.
+    Up,
+    /// A step.
+    Down,
+    /// A word.
+    WordLeft,
+    /// A word.
+    WordRight,
+    /// The beginning of the line.
+    Home,
+    /// The end of the line.
+    End,
+    /// Escape alone.
+    Escape,
+    /// What was pasted, with `\n` as the only end of a line.
+    Paste(String),
+    /// A paste of more than [`PASTE_BYTES_MAX`], of which nothing is kept.
+    PasteTooLong,
+}
+
+/// Reads keys out of bytes that come in any pieces.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Ground,
+    /// A character whose bytes are not all there.
+    Utf8(Vec<u8>),
+    /// After Escape.
+    Escape,
+    Sequence(Sequence),
+    /// Within a paste.
+    Paste(Vec<u8>),
+    /// Within a paste that is too long; what is kept are the last bytes, to find its end.
+    LongPaste(Vec<u8>),
+}
+
+impl Decoder {
+    /// Takes bytes, and returns the keys that they complete.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
+        let mut keys = Vec::new();
+        for byte in bytes {
+            keys.extend(self.byte(*byte));
+        }
+        keys
+    }
+
+    /// Returns whether an Escape waits for what may follow it.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Escape | State::Sequence(_))
+    }
+
+    /// Gives up waiting: an Escape that nothing followed was pressed alone.
+    pub fn give_up(&mut self) -> Option<Key> {
+        match std::mem::take(&mut self.state) {
+            State::Escape => Some(Key::Escape),
+            State::Sequence(_) => None,
+            state @ (State::Ground | State::Utf8(_) | State::Paste(_) | State::LongPaste(_)) => {
+                self.state = state;
+                None
+            }
+        }
+    }
+
+    /// Forgets what is not complete.
+    pub fn forget(&mut self) {
+        self.state = State::Ground;
+    }
+
+    fn byte(&mut self, byte: u8) -> Option<Key> {
+        match std::mem::take(&mut self.state) {
+            State::Ground => self.ground(byte),
+            State::Utf8(mut bytes) => {
+                if byte & 0xc0 != 0x80 {
+                    // What came before was no character.
+                    return self.ground(byte);
+                }
+                bytes.push(byte);
+                self.utf8(bytes)
+            }
+            State::Escape => self.after_escape(byte),
+            State::Sequence(sequence) => match sequence.byte(byte) {
+                sequence::Step::More(sequence) => {
+                    self.state = State::Sequence(sequence);
+                    None
+                }
+                sequence::Step::Paste => {
+                    self.state = State::Paste(Vec::new());
+                    None
+                }
+                sequence::Step::Key(key) => key,
+                sequence::Step::Escape => {
+                    self.state = State::Escape;
+                    None
+                }
+            },
+            State::Paste(bytes) => self.paste(bytes, byte),
+            State::LongPaste(mut last) => {
+                last.push(byte);
+                if last.ends_with(PASTE_END) {
+                    return Some(Key::PasteTooLong);
+                }
+                if PASTE_END.len() <= last.len() {
+                    last.remove(0);
+                }
+                self.state = State::LongPaste(last);
+                None
+            }
+        }
+    }
+
+    fn ground(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            ESCAPE => {
+                self.state = State::Escape;
+                None
+            }
+            b'\r' => Some(Key::Enter),
+            // What a terminal sends for Control-J, and for Enter if it does not translate.
+            b'\n' => Some(Key::LineBreak),
+            b'\t' => Some(Key::Tab),
+            0x7f | 0x08 => Some(Key::Backspace),
+            0..=0x1f => Some(Key::Ctrl(char::from(byte | 0x40).to_ascii_lowercase())),
+            0x20..=0x7e => Some(Key::Char(char::from(byte))),
+            _ => self.utf8(vec![byte]),
+        }
+    }
+
+    fn utf8(&mut self, bytes: Vec<u8>) -> Option<Key> {
+        match std::str::from_utf8(&bytes) {
+            // Controls of the second kind are no keys.
+            Ok(text) => text.chars().next().filter(|c| !c.is_control()).map(Key::Char),
+            Err(error) if error.error_len().is_none() => {
+                self.state = State::Utf8(bytes);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn after_escape(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            b'[' | b'O' | b']' | b'P' | b'_' | b'^' | b'X' => {
+                self.state = State::Sequence(Sequence::new(byte));
+                None
+            }
+            ESCAPE => {
+                self.state = State::Escape;
+                Some(Key::Escape)
+            }
+            b'\r' | b'\n' => Some(Key::LineBreak),
+            0x7f | 0x08 => Some(Key::WordBackspace),
+            0x20..=0x7e => Some(Key::Alt(char::from(byte))),
+            _ => None,
+        }
+    }
+
+    fn paste(&mut self, mut bytes: Vec<u8>, byte: u8) -> Option<Key> {
+        bytes.push(byte);
+        if bytes.ends_with(PASTE_END) {
+            bytes.truncate(bytes.len() - PASTE_END.len());
+            return Some(Key::Paste(pasted(&bytes)));
+        }
+        self.state = match bytes.len() <= PASTE_BYTES_MAX + PASTE_END.len() {
+            true => State::Paste(bytes),
+            false => State::LongPaste(bytes.split_off(bytes.len() - PASTE_END.len())),
+        };
+        None
+    }
+}
+
+fn pasted(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
+}
+
+#[cfg(test)]
+mod tests;

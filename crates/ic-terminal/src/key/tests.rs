@@ -1,0 +1,112 @@
+//! Tests of reading keys.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[track_caller]
+fn check(bytes: &[u8], expected: &[Key]) {
+    let whole = Decoder::default().feed(bytes);
+    assert_eq!(whole, expected, "{bytes:?}");
+    // In single bytes it is the same.
+    let mut decoder = Decoder::default();
+    let pieces: Vec<Key> = bytes.iter().flat_map(|byte| decoder.feed(&[*byte])).collect();
+    assert_eq!(pieces, expected, "{bytes:?} in pieces");
+}
+
+#[test]
+fn characters() {
+    check("aß日".as_bytes(), &[Key::Char('a'), Key::Char('ß'), Key::Char('日')]);
+    check(b"\x01\x03\x1a\x1f", &[Key::Ctrl('a'), Key::Ctrl('c'), Key::Ctrl('z'), Key::Ctrl('_')]);
+    check(b"\r\t\x7f", &[Key::Enter, Key::Tab, Key::Backspace]);
+    // Broken characters, and controls in two bytes, are nothing.
+    check(b"\xffa\xc3b\xc2\x9bc", &[Key::Char('a'), Key::Char('b'), Key::Char('c')]);
+}
+
+#[test]
+fn sequences() {
+    check(b"\x1b[A\x1bOB\x1b[1;5C\x1b[1;3D", &[Key::Up, Key::Down, Key::WordRight, Key::WordLeft]);
+    check(
+        b"\x1b[3~\x1b[H\x1bOF\x1b[1~\x1b[4~",
+        &[Key::Delete, Key::Home, Key::End, Key::Home, Key::End],
+    );
+    check(
+        b"\x1bb\x1b\r\x1b\x7f\x1b[Z",
+        &[Key::Alt('b'), Key::LineBreak, Key::WordBackspace, Key::BackTab],
+    );
+    check(
+        b"\x1b[13;2u\x1b[27;5;13~\x1b[99;5u\x1b[13u",
+        &[Key::LineBreak, Key::LineBreak, Key::Ctrl('c'), Key::Enter],
+    );
+}
+
+#[test]
+fn what_nobody_pressed_is_dropped() {
+    // Position, colours, version, focus, mouse.
+    check(b"\x1b[12;40Ra", &[Key::Char('a')]);
+    check(b"\x1b]11;rgb:00/00/00\x07a\x1b]11;x\x1b\\b", &[Key::Char('a'), Key::Char('b')]);
+    check(b"\x1bP>|y\x1b\\a", &[Key::Char('a')]);
+    check(b"\x1b[I\x1b[<0;1;1ma", &[Key::Char('a')]);
+    // A sequence that is longer than any is one all the same.
+    let long = [b"\x1b[".as_slice(), &[b'1'; 500], b"yx"].concat();
+    check(&long, &[Key::Char('x')]);
+    check(b"\x1b[1\x1b[A", &[Key::Up]);
+}
+
+#[test]
+fn an_escape_waits_for_what_follows() {
+    let mut decoder = Decoder::default();
+    assert_eq!(decoder.feed(b"\x1b"), []);
+    assert!(decoder.is_waiting());
+    assert_eq!(decoder.give_up(), Some(Key::Escape));
+    assert!(!decoder.is_waiting());
+    assert_eq!(decoder.feed(b"[A"), [Key::Char('['), Key::Char('A')]);
+    assert_eq!(decoder.feed(b"\x1b[1;"), []);
+    assert_eq!(decoder.give_up(), None);
+    assert_eq!(decoder.feed(b"y"), [Key::Char('y')]);
+}
+
+#[test]
+fn a_paste_is_one_key_whatever_is_in_it() {
+    let paste = |text: &str| Key::Paste(text.to_owned());
+    check(b"\x1b[200~y\r\nn\x03\x1b[A\x1b[201~z", &[paste("y\nn\x03\x1b[A"), Key::Char('z')]);
+    check(b"\x1b[200~\x1b[201~", &[paste("")]);
+    // Its end, alone, is nothing.
+    check(b"\x1b[201~y", &[Key::Char('y')]);
+    let mut decoder = Decoder::default();
+    assert_eq!(decoder.feed(b"\x1b[200~never ended"), []);
+    assert!(!decoder.is_waiting() && decoder.give_up().is_none());
+    assert_eq!(decoder.feed(b"y"), []);
+}
+
+#[test]
+fn a_paste_that_is_too_long_is_dropped_to_its_end() {
+    let text = vec![b'y'; PASTE_BYTES_MAX + 100];
+    let bytes = [b"\x1b[200~".as_slice(), &text, b"\x1b[201~x"].concat();
+    assert_eq!(Decoder::default().feed(&bytes), [Key::PasteTooLong, Key::Char('x')]);
+    let text = vec![b'y'; PASTE_BYTES_MAX];
+    let bytes = [b"\x1b[200~".as_slice(), &text, b"\x1b[201~"].concat();
+    let keys = Decoder::default().feed(&bytes);
+    assert!(matches!(keys.as_slice(), [Key::Paste(text)] if text.len() == PASTE_BYTES_MAX));
+}
+
+proptest! {
+    #[test]
+    fn no_key_is_a_control_character(bytes in any::<Vec<u8>>()) {
+        for key in Decoder::default().feed(&bytes) {
+            if let Key::Char(c) | Key::Alt(c) | Key::Ctrl(c) = key {
+                prop_assert!(!c.is_control());
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_make_no_difference(bytes in any::<Vec<u8>>(), at in any::<prop::sample::Index>()) {
+        let at = at.index(bytes.len() + 1);
+        let (one, other) = bytes.split_at(at);
+        let mut decoder = Decoder::default();
+        let mut keys = decoder.feed(one);
+        keys.extend(decoder.feed(other));
+        prop_assert_eq!(keys, Decoder::default().feed(&bytes));
+    }
+}

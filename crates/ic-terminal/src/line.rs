@@ -1,0 +1,252 @@
+//! What may stand on a screen: text in some ink, which drives no terminal and hides nothing.
+//!
+//! Where it stands is not known here.
+
+use ic_types::visible;
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// How far a tab reaches.
+const TAB_COLUMNS: usize = 4;
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Ink {
+    /// As any other.
+    #[default]
+    Plain,
+    /// What matters.
+    Strong,
+    /// What is said with a different voice.
+    Emphasis,
+    /// What a program reads.
+    Code,
+    /// What is beside the point.
+    Quiet,
+    /// Something went as it should.
+    Good,
+    /// Something did not happen.
+    Bad,
+    /// Somebody is asked.
+    Question,
+}
+
+/// A piece of a line, which is harmless.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Span {
+    ink: Ink,
+    text: String,
+}
+
+/// A line of text, as wide as it may be.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Line(Vec<Span>);
+
+impl Span {
+    /// Makes a piece of any text; what could drive a terminal, or hide, is made visible.
+    pub fn new(ink: Ink, text: &str) -> Self {
+        Self { ink, text: harmless(text) }
+    }
+}
+
+impl Line {
+    /// Makes a line of any text.
+    pub fn new(ink: Ink, text: &str) -> Self {
+        Self(vec![Span::new(ink, text)])
+    }
+
+    /// Makes a line of plain text.
+    pub fn plain(text: &str) -> Self {
+        Self::new(Ink::Plain, text)
+    }
+
+    /// Adds a piece at the end.
+    #[must_use]
+    pub fn and(mut self, ink: Ink, text: &str) -> Self {
+        self.push(Span::new(ink, text));
+        self
+    }
+
+    /// Adds a piece at the end.
+    pub fn push(&mut self, span: Span) {
+        self.0.push(span);
+    }
+
+    /// Returns it with `mark` before it.
+    #[must_use]
+    pub fn behind(&self, mark: &Span) -> Self {
+        Self([std::slice::from_ref(mark), &self.0].concat())
+    }
+
+    /// Returns how many columns it takes.
+    pub fn width(&self) -> usize {
+        self.0.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// Returns what stands there, without its ink.
+    pub fn text(&self) -> String {
+        self.0.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Returns what a terminal is sent to show it.
+    pub fn to_sent(&self, is_painted: bool) -> String {
+        let mut sent = String::new();
+        for span in self.0.iter().filter(|span| !span.text.is_empty()) {
+            match span.ink.code().filter(|_| is_painted) {
+                Some(code) => sent.extend(["\x1b[", code, "m", &span.text, "\x1b[0m"]),
+                None => sent.push_str(&span.text),
+            }
+        }
+        sent
+    }
+
+    /// Returns the part of it that fits into `columns`.
+    #[must_use]
+    pub fn cut(&self, columns: usize) -> Self {
+        let (mut cut, mut used) = (Self::default(), 0);
+        for span in &self.0 {
+            let fits = |cell: &&str| {
+                used += cell.width();
+                used <= columns
+            };
+            let text: String = span.text.graphemes(true).take_while(fits).collect();
+            let is_whole = text.len() == span.text.len();
+            cut.0.push(Span { ink: span.ink, text });
+            if !is_whole {
+                break;
+            }
+        }
+        cut
+    }
+
+    /// Breaks it into rows of at most `columns`, each after the first behind `mark`.
+    ///
+    /// SECURITY: a terminal begins the rest of a long line at its left edge, where it can look like a
+    /// line of ours.
+    pub fn fold(&self, columns: usize, mark: &Span) -> Vec<Self> {
+        let (mut rows, mut row, mut used) = (Vec::new(), Self::default(), 0);
+        for span in &self.0 {
+            let mut piece = String::new();
+            for cell in span.text.graphemes(true) {
+                let width = cell.width();
+                if columns < used + width && mark.text.width() < used {
+                    row.0.push(Span { ink: span.ink, text: std::mem::take(&mut piece) });
+                    rows.push(std::mem::replace(&mut row, Self(vec![mark.clone()])));
+                    used = mark.text.width();
+                }
+                piece.push_str(cell);
+                used += width;
+            }
+            row.0.push(Span { ink: span.ink, text: piece });
+        }
+        rows.push(row);
+        rows
+    }
+}
+
+impl Ink {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Strong => Some("1"),
+            Self::Emphasis => Some("3"),
+            Self::Code => Some("36"),
+            Self::Quiet => Some("2"),
+            Self::Good => Some("32"),
+            Self::Bad => Some("31"),
+            Self::Question => Some("1;33"),
+        }
+    }
+}
+
+/// Makes text harmless for a terminal; spaces stay as many as they are, and a tab becomes some.
+pub fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for part in text.split_inclusive([' ', '\t']) {
+        let word = part.trim_end_matches([' ', '\t']);
+        shown.push_str(&visible(word));
+        match part.chars().last() {
+            Some(' ') => shown.push(' '),
+            Some('\t') => {
+                let n_spaces = TAB_COLUMNS - shown.width() % TAB_COLUMNS;
+                shown.extend(std::iter::repeat_n(' ', n_spaces));
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn folded(text: &str, columns: usize) -> Vec<String> {
+        let mark = Span::new(Ink::Quiet, "| ");
+        Line::plain(text).fold(columns, &mark).iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn what_could_drive_a_terminal_is_shown() {
+        for (text, expected) in [
+            ("a  b      c", "a  b      c"),
+            ("a\tb", "a   b"),
+            ("abcd\tb", "abcd    b"),
+            ("\x1b[2J\r\n", "\\u{1b}[2J\\u{d}\\u{a}"),
+            ("a\u{202e}b\u{9b}1m", "a\\u{202e}b\\u{9b}1m"),
+            ("日本 e\u{301} ß", "日本 e\u{301} ß"),
+        ] {
+            assert_eq!(harmless(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_folded_behind_its_mark() {
+        assert_eq!(folded("abcdef", 4), ["abcd", "| ef"]);
+        assert_eq!(folded("abcd", 4), ["abcd"]);
+        assert_eq!(folded("", 4), [""]);
+        // What is two columns wide is not torn apart.
+        assert_eq!(folded("a日日日", 5), ["a日日", "| 日"]);
+        assert_eq!(folded("abe\u{301}e\u{301}x", 4), ["abe\u{301}e\u{301}", "| x"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut() {
+        let line = Line::plain("ab").and(Ink::Bad, "日c");
+        for (columns, expected) in [(0, ""), (2, "ab"), (3, "ab"), (4, "ab日"), (9, "ab日c")] {
+            assert_eq!(line.cut(columns).text(), expected);
+        }
+    }
+
+    #[test]
+    fn ink_is_for_those_who_want_it() {
+        let line = Line::plain("a ").and(Ink::Bad, "b").and(Ink::Plain, "");
+        assert_eq!(line.to_sent(true), "a \x1b[31mb\x1b[0m");
+        assert_eq!(line.to_sent(false), "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_our_own_ink_is_sent(text in any::<String>(), columns in 4..60_usize) {
+            let line = Line::new(Ink::Strong, &text);
+            for row in line.fold(columns, &Span::new(Ink::Quiet, "| ")) {
+                prop_assert!(row.width() <= columns, "{row:?}");
+                prop_assert!(!row.to_sent(false).chars().any(char::is_control));
+                let sent = row.to_sent(true);
+                let ours = sent.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
+                prop_assert!(!ours.chars().any(char::is_control), "{ours:?}");
+            }
+        }
+
+        #[test]
+        fn folding_loses_nothing(text in any::<String>(), columns in 4..60_usize) {
+            let line = Line::plain(&text);
+            let rows = line.fold(columns, &Span::new(Ink::Quiet, "| "));
+            let rest = rows.iter().skip(1).map(|row| row.text().strip_prefix("| ").map(str::to_owned));
+            let rest: String = rest.map(|it| it.expect("the mark")).collect();
+            prop_assert_eq!(format!("{}{rest}", rows.first().expect("a row").text()), line.text());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Questions that differ in little, shown and answered together: each is named, with all that is its own.
+//!
+//! One answer for several questions is several answers, each to what was shown of its question.
+
+use ic_escalation::display::{View, value};
+use ic_escalation::{Pending, Request};
+use ic_home::{Clock as _, SystemClock};
+use ic_types::{EscalationId, Json};
+
+use crate::commands::approvals::{At, lines};
+
+/// The most questions that are shown as one; nobody reads more.
+const MEMBERS_MAX: usize = 50;
+
+/// Questions that are shown together; the first one in full.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    first: Pending,
+    others: Vec<Pending>,
+}
+
+impl Group {
+    /// Puts those of `pending` beside the first that are like it.
+    pub(super) fn of(first: Pending, pending: &[Pending]) -> Self {
+        let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
+        let alike = pending.iter().filter(is_other).filter(|it| is_alike(&first, it));
+        let others = alike.take(MEMBERS_MAX - 1).cloned().collect();
+        Self { first, others }
+    }
+
+    /// Returns the one that is shown in full.
+    pub(super) fn first(&self) -> &Pending {
+        &self.first
+    }
+
+    /// Returns all of them, in order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Pending> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Returns how many there are.
+    pub(super) fn len(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// Returns whether `id` is one of them.
+    pub(super) fn holds(&self, id: &EscalationId) -> bool {
+        self.all().any(|it| it.request().escalation == *id)
+    }
+
+    /// Returns what a person reads.
+    pub(super) fn lines(&self, view: View) -> Vec<String> {
+        let mut shown = lines(&self.first, view, At::Banner, SystemClock.now());
+        if self.others.is_empty() {
+            return shown;
+        }
+        let n_others = self.others.len();
+        let calls = if n_others == 1 { "call" } else { "calls" };
+        shown.push(format!("and {n_others} {calls} like it{}:", self.where_to()));
+        for other in &self.others {
+            shown.push(format!("#{} {}", other.number(), other.session()));
+            shown.extend(difference(self.first.request(), other.request(), view));
+            shown.push(format!("  id: {}", other.request().escalation));
+        }
+        shown
+    }
+
+    /// Says what they have in common: `, 14 files under "/work/src"`.
+    fn where_to(&self) -> String {
+        let mut common: Option<Vec<&str>> = None;
+        for it in self.all() {
+            let Some(path) = only_path(it.request()) else { return String::new() };
+            let Some((directory, _)) = path.rsplit_once('/') else { return String::new() };
+            let parts: Vec<&str> = directory.split('/').collect();
+            common = Some(match common {
+                None => parts,
+                Some(common) => {
+                    let same = common.into_iter().zip(parts).take_while(|(a, b)| a == b);
+                    same.map(|(a, _)| a).collect()
+                }
+            });
+        }
+        let directory = format!("{}/", common.unwrap_or_default().join("/"));
+        let directory = value(&Json::from(directory), View::Full);
+        format!(", {} files under {directory}", self.len())
+    }
+}
+
+/// Returns whether two questions are asked for the same reason about calls of the same shape.
+fn is_alike(one: &Pending, other: &Pending) -> bool {
+    let (a, b) = (one.request(), other.request());
+    let keys =
+        |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
+    a.session == b.session
+        && a.server == b.server
+        && a.builtin == b.builtin
+        && a.tool == b.tool
+        && a.rule == b.rule
+        && a.reason == b.reason
+        && a.causes == b.causes
+        && a.escalated_roles == b.escalated_roles
+        && keys(a) == keys(b)
+}
+
+/// Shows everything in which a call is not like the first.
+fn difference(first: &Request, other: &Request, view: View) -> Vec<String> {
+    let mut shown = Vec::new();
+    for (role, values) in
+        other.resolved.iter().filter(|(role, it)| first.resolved.get(role) != Some(it))
+    {
+        shown.push(format!("  {}: {}", ic_types::visible(role), value(values, View::Full)));
+    }
+    for (key, argument) in
+        other.arguments.iter().filter(|(key, it)| first.arguments.get(key) != Some(it))
+    {
+        shown.push(format!("  {}: {}", value(&Json::from(key), view), value(argument, view)));
+    }
+    shown
+}
+
+/// Returns the one path that the question is about, if it is about one path.
+fn only_path(request: &Request) -> Option<&str> {
+    let mut path = None;
+    for role in &request.escalated_roles {
+        let Some(Json::Array(values)) = request.resolved.get(role.as_str()) else { return None };
+        let [Json::Object(only)] = values.as_slice() else { return None };
+        let it = only.get("path").and_then(Json::as_str)?;
+        if path.is_some_and(|path| path != it) {
+            return None;
+        }
+        path = Some(it);
+    }
+    path
+}

@@ -1,0 +1,90 @@
+//! A terminal that gives every key at once, and is given back as it was on every way out.
+//!
+//! Whoever drops [`RawMode`] gives it back, so does a panic, and so does a thread that hears the second
+//! signal. Only `kill -9` leaves it as it is; `reset` or `stty sane` help then.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, Once, PoisonError};
+
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush,
+    tcgetattr, tcsetattr,
+};
+
+/// What is pasted comes between marks.
+const ENTER: &str = "\x1b[?2004h";
+/// Pastes as before, lines broken, the cursor seen, no ink.
+const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m";
+
+/// The terminal as it was, while it is not: a process has one, and a panic cannot be told which.
+static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
+static HOOK: Once = Once::new();
+
+struct Before {
+    terminal: OwnedFd,
+    modes: Termios,
+}
+
+/// A terminal in raw mode.
+#[derive(Debug)]
+pub(crate) struct RawMode(());
+
+impl RawMode {
+    /// Enters it; `terminal` is one that does not hold up whoever writes to it.
+    pub(crate) fn enter(terminal: &OwnedFd) -> io::Result<Self> {
+        HOOK.call_once(|| {
+            let usual = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                restore();
+                usual(panic);
+            }));
+        });
+        take(terminal)?;
+        Ok(Self(()))
+    }
+
+    /// Enters it again, after somebody else may have left it.
+    pub(crate) fn again(terminal: &OwnedFd) -> io::Result<()> {
+        take(terminal)
+    }
+}
+
+fn take(terminal: &OwnedFd) -> io::Result<()> {
+    // Held before anything changes, so that there is no moment without a way back.
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let modes = tcgetattr(terminal)?;
+    let mut raw = modes.clone();
+    raw.local_modes -=
+        LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+    raw.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IXON;
+    raw.special_codes[SpecialCodeIndex::VMIN] = 1;
+    raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+    // What was there at first is what is given back.
+    before.get_or_insert(Before { terminal: terminal.try_clone()?, modes });
+    tcsetattr(terminal, OptionalActions::Now, &raw)?;
+    rustix::io::write(terminal, ENTER.as_bytes()).ok();
+    Ok(())
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back as it was; the second time there is nothing to do.
+///
+/// Waits for nobody who reads the terminal.
+pub(crate) fn restore() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(Before { terminal, modes }) = before {
+        rustix::io::write(&terminal, LEAVE.as_bytes()).ok();
+        // What was typed for us is not for the shell.
+        tcflush(&terminal, QueueSelector::IFlush).ok();
+        tcsetattr(&terminal, OptionalActions::Now, &modes).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests;

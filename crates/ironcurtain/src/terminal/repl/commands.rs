@@ -1,0 +1,176 @@
+//! What the commands of a conversation do; all of them work while a turn runs.
+
+use ic_agent::Diagnostic;
+use ic_session::Turn;
+use ic_terminal::{COMMANDS, Command, Ink, Line};
+
+use super::{Left, Repl};
+use crate::terminal::banner::Banner;
+use crate::terminal::paint::Tone;
+use crate::terminal::stage::Stage as _;
+
+/// How many events `/logs` shows, and how many turns `/history` does.
+const LOGS_MAX: usize = 200;
+const TURNS_MAX: usize = 50;
+/// How much of a message or an answer `/history` shows.
+const TURN_CHARS_MAX: usize = 500;
+const NOTHING: &str = "No escalation pending.";
+
+impl Repl<'_> {
+    pub(super) fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Help => self.help(),
+            Command::Pending => self.pending(),
+            Command::Approve(number) => self.answer(number, "y"),
+            Command::Grant(number) => self.answer(number, "g"),
+            Command::Deny(None) => self.answer(None, "n"),
+            Command::Deny(Some(number)) => {
+                let mut is_there = false;
+                self.with_banner(|banner, place| is_there = banner.deny(number, place));
+                if !is_there {
+                    self.not_there(number);
+                }
+            }
+            Command::History => self.history(),
+            Command::Logs => self.logs(),
+            Command::Budget => {
+                let snapshot = self.scene.session.budget();
+                let lines = snapshot.spent.map(|it| Line::plain(&format!("  {it}")));
+                self.pen.print(&lines);
+            }
+            Command::Save => self.save(),
+            Command::Quit => self.left = Some(Left::Quit),
+        }
+    }
+
+    /// Answers what is shown; a question that is not shown yet is shown first.
+    fn answer(&mut self, number: Option<u64>, word: &str) {
+        self.with_banner(Banner::recheck);
+        if !self.banner.is_asking() {
+            return match number {
+                Some(number) => self.not_there(number),
+                None => self.pen.say(Tone::Quiet, NOTHING),
+            };
+        }
+        let was_shown = match number {
+            None => true,
+            Some(number) => {
+                let (mut is_there, mut was_shown) = (false, false);
+                self.with_banner(|banner, place| {
+                    was_shown = banner.shows(number);
+                    is_there = banner.bring(number, place);
+                });
+                if !is_there {
+                    return self.not_there(number);
+                }
+                was_shown
+            }
+        };
+        // SECURITY: nobody says yes to what did not stand there.
+        if was_shown && self.banner.takes_keys() {
+            self.with_banner(|banner, place| banner.typed(word, place));
+        } else {
+            self.pen.say(Tone::Quiet, "Read it first; then y, n, g and d answer.");
+        }
+    }
+
+    fn not_there(&mut self, number: u64) {
+        self.pen.say(Tone::Quiet, &format!("No pending escalation with ID: {number}"));
+    }
+
+    fn help(&mut self) {
+        let mut lines: Vec<Line> = COMMANDS
+            .iter()
+            .map(|(name, what)| {
+                Line::new(Ink::Strong, &format!("  {name:10}")).and(Ink::Plain, what)
+            })
+            .collect();
+        for (key, what) in [
+            ("y n g d", "with nothing typed: approve, deny, grant, show all of a call that waits"),
+            ("Alt-Enter", "a line break; so is a \\ at the end of a line"),
+            ("Tab", "completes commands and file names"),
+            ("Up, Down", "messages that were sent before"),
+            ("Ctrl-C", "cancels the turn; twice ends the session"),
+            ("Ctrl-D", "ends the session"),
+        ] {
+            lines.push(Line::new(Ink::Strong, &format!("  {key:10}")).and(Ink::Plain, what));
+        }
+        self.pen.print(&lines);
+    }
+
+    fn pending(&mut self) {
+        let pending = self.scene.questions.pending();
+        if pending.is_empty() {
+            return self.pen.say(Tone::Quiet, NOTHING);
+        }
+        let now = ic_home::Clock::now(&ic_home::SystemClock);
+        let lines: Vec<String> =
+            pending.iter().flat_map(|it| crate::commands::approvals::rows(it, now)).collect();
+        for row in self.pen.rows(&lines) {
+            self.pen.row(&row);
+        }
+    }
+
+    fn history(&mut self) {
+        let turns = self.scene.session.history();
+        if turns.is_empty() {
+            return self.pen.say(Tone::Quiet, "(no messages yet)");
+        }
+        for turn in turns.iter().skip(turns.len().saturating_sub(TURNS_MAX)) {
+            let Turn { turn_number, user_message, assistant_response, usage, timestamp } = turn;
+            let head = format!("{turn_number}. {timestamp}, {} tokens", usage.total);
+            self.pen.print(&[Line::new(Ink::Quiet, &head)]);
+            let said: Vec<Line> = short(user_message)
+                .lines()
+                .map(|line| Line::plain(&format!("  > {line}")))
+                .collect();
+            self.pen.print(&said);
+            let answer: Vec<Line> = short(assistant_response).lines().map(Line::plain).collect();
+            self.pen.print_strangers(&answer);
+        }
+    }
+
+    fn logs(&mut self) {
+        let diagnostics = self.scene.session.diagnostics();
+        if diagnostics.is_empty() {
+            return self.pen.say(Tone::Quiet, "(no diagnostic events yet)");
+        }
+        let from = diagnostics.len().saturating_sub(LOGS_MAX);
+        let lines: Vec<Line> =
+            diagnostics.iter().skip(from).map(|it| Line::plain(&described(it))).collect();
+        self.pen.print_strangers(&lines);
+        let log = format!("Servers' own words are in {}", self.setting.log.display());
+        self.pen.say(Tone::Quiet, &log);
+    }
+
+    fn save(&mut self) {
+        self.pen.say(Tone::Quiet, "Conversations are not kept in this version.");
+    }
+}
+
+fn short(text: &str) -> String {
+    let mut short: String = text.chars().take(TURN_CHARS_MAX).collect();
+    if text.chars().nth(TURN_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn described(diagnostic: &Diagnostic) -> String {
+    match diagnostic {
+        Diagnostic::ToolCall { tool, preview } => format!("tool_call {tool}: {preview}"),
+        Diagnostic::AgentText { preview } => format!("agent_text: {preview}"),
+        Diagnostic::StepFinish { step, prompt, completion } => {
+            format!("step_finish: step {step}, {prompt} tokens in, {completion} out")
+        }
+        Diagnostic::BudgetWarning { spent } => format!("budget_warning: {spent}"),
+        Diagnostic::BudgetExhausted { spent } => format!("budget_exhausted: {spent}"),
+        Diagnostic::LoopDetection { tool, repeats, .. } => {
+            format!("loop_detection: {tool}, {repeats} times")
+        }
+        Diagnostic::ResultTruncation { tool, bytes, kept_bytes } => {
+            format!("result_truncation: {tool}, {kept_bytes} of {bytes} bytes kept")
+        }
+        Diagnostic::ConfinementViolation { detail } => format!("confinement_violation: {detail}"),
+    }
+}

@@ -1,0 +1,156 @@
+//! Questions in a conversation, and commands while one waits.
+
+use ic_testkit::proxy::records;
+
+use super::world::{KEYS, Stage, document, rig};
+use crate::approvals::world::Rig;
+
+fn read(rig: &Rig, name: &str) -> Option<String> {
+    std::fs::read_to_string(document(rig, name)).ok()
+}
+
+/// Asks for a document to be written.
+fn write(stage: &Stage, rig: &Rig, name: &str) {
+    stage.send(&format!("write \"text\" to {}", document(rig, name)));
+}
+
+/// Starts a conversation on a screen on which paths are not folded.
+fn stage(rig: &Rig) -> Stage {
+    let stage =
+        Stage::start(rig, 200, 50, &["NO_COLOR=1"], &["--workspace", "work", "--name", "talk"]);
+    stage.prompt("");
+    stage
+}
+
+#[test]
+fn one_key_answers() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    write(&stage, &rig, "a.txt");
+    stage.asked().type_in("d");
+    // All of it is read anew.
+    stage.until("it is shown again", |rows| {
+        rows.iter()
+            .filter(|row| row.starts_with("#1 talk: filesystem wants to call write_file"))
+            .count()
+            == 2
+    });
+    stage.asked().type_in("y").expect("Escalation approved.").prompt("");
+    assert_eq!(read(&rig, "a.txt").unwrap(), "text");
+    write(&stage, &rig, "b.txt");
+    stage.asked().type_in("n").expect("Escalation denied.").prompt("");
+    assert_eq!(read(&rig, "b.txt"), None);
+    write(&stage, &rig, "c.txt");
+    stage.asked().type_in("g").expect("Which one? Type 1 or 2; anything else is none.");
+    stage.type_in("1").until("the second approval", |rows| {
+        rows.iter().filter(|row| row.starts_with("Escalation approved.")).count() == 2
+    });
+    stage.prompt("");
+    write(&stage, &rig, "c.txt");
+    stage.expect("✓ allowed  filesystem.write_file").prompt("").type_in("/quit\r");
+    assert_eq!(stage.end(), 0);
+    let decided = records(&rig.place);
+    assert!(decided.iter().any(|it| it["decidedBy"] == "repl"));
+    stage.expect("3 calls made, 1 refused, 2 approved by a person; 4 turns, 0 tokens, $0.0000");
+}
+
+/// What was typed on, what came in one piece, and a paste.
+#[test]
+fn typing_ahead_answers_nothing() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    // All of it is there before the question is.
+    stage.type_in(&format!("write \"text\" to {}\ryyyy", document(&rig, "a.txt")));
+    stage.asked_with("yyyy");
+    assert_eq!(rig.pending().len(), 1);
+    // With something typed, no letter is an answer.
+    stage.type_in("y").asked_with("yyyyy");
+    stage.type_in("\x15").asked().type_in("\x1b[200~y\x1b[201~").asked_with("y");
+    stage.type_in("\x15").asked().type_in("yy").asked_with("yy");
+    assert_eq!(rig.pending().len(), 1);
+    assert_eq!(read(&rig, "a.txt"), None);
+    stage.type_in("\x15").asked().type_in("n").expect("Escalation denied.").prompt("");
+    stage.type_in("\x04");
+    assert_eq!(stage.end(), 0);
+    assert_eq!(read(&rig, "a.txt"), None);
+}
+
+#[test]
+fn commands_work_and_messages_queue_while_a_turn_runs() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    stage.send("/logs").expect("(no diagnostic events yet)").prompt("");
+    stage.send("/approve").expect("No escalation pending.").prompt("");
+    stage.send("/what").expect("There is no command /what; /help lists them.").prompt("");
+    write(&stage, &rig, "a.txt");
+    stage.asked().send("/pending").expect("write_file; expires in").asked();
+    stage.send("/budget").expect("steps: 1 of 200").asked();
+    stage.send("/logs").expect("│ tool_call execute_code").asked();
+    stage.send("/history").expect("(no messages yet)").asked();
+    stage.send("/help").expect("/approve+").asked();
+    stage.send("/approve 9").expect("No pending escalation with ID: 9").asked();
+    stage.send("list the files").expect("Queued: it is sent when this turn is over.").asked();
+    stage.send("/approve 1").expect("Escalation approved.");
+    // The queued message has its turn.
+    stage.expect("✓ allowed  filesystem.list_directory").prompt("");
+    stage.send("/history").expect("2. ").expect("  > list the files").prompt("");
+    assert!(read(&rig, "a.txt").is_some());
+    // What is queued goes with /quit.
+    write(&stage, &rig, "b.txt");
+    stage.asked().send("list the files").expect("Queued").asked().send("/quit");
+    stage.expect("The queued message was dropped.");
+    assert_eq!(stage.end(), 0);
+    assert_eq!(read(&rig, "b.txt"), None);
+    let verified = rig.run(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+/// Three that differ in their path, and one of another kind; each is written by somebody else.
+#[test]
+fn several_questions_are_counted_and_grouped() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    let session = std::fs::read_dir(rig.place.path("home/.ironcurtain/sessions")).unwrap();
+    let session = session.map(|it| it.unwrap().path()).find(|it| it.is_dir()).unwrap();
+    let id = session.file_name().unwrap().to_str().unwrap().to_owned();
+    let put = |number: u32, tool: &str, path: &str| {
+        let request = serde_json::json!({
+            "escalationId": format!("0000000{number}-0000-4000-8000-000000000000"), "sessionId": id,
+            "serverName": "filesystem", "toolName": tool, "arguments": {"path": path},
+            "reason": "a person decides", "rule": "ask", "escalatedRoles": ["write-path"],
+            "causes": [{"rule": "ask", "reason": "a person decides", "roles": ["write-path"]}],
+            "resolved": {"write-path": [{"path": path}]},
+            "digest": ic_types::Digest::of(path.as_bytes()).to_string(),
+            "createdAt": format!("2026-01-01T00:00:0{number}Z"), "expiresAt": "2999-01-01T00:00:00Z",
+        });
+        let path = session
+            .join(format!("escalations/request-0000000{number}-0000-4000-8000-000000000000.json"));
+        std::fs::write(path, request.to_string()).unwrap();
+    };
+    put(1, "create_directory", "/d/src/one");
+    put(2, "create_directory", "/d/src/two");
+    put(3, "create_directory", "/d/three");
+    put(4, "delete_file", "/d/four");
+    stage.send("/approve").expect("3 calls wait for you, to be answered together:");
+    stage.expect("and 2 calls like it, 3 files under \"/d/\":").expect("\"/d/three\"");
+    stage.until("it is asked, and one more waits", |rows| {
+        rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · 1 more wait"))
+    });
+    assert!(
+        !session.join("escalations/response-00000001-0000-4000-8000-000000000000.json").exists()
+    );
+    stage.type_in("y").expect("Escalation approved. (3 calls)");
+    stage
+        .expect("filesystem wants to call delete_file")
+        .asked()
+        .type_in("n")
+        .expect("Escalation denied.");
+    stage.prompt("");
+    for (number, decision) in [(1, "approved"), (2, "approved"), (3, "approved"), (4, "denied")] {
+        let name = format!("escalations/response-0000000{number}-0000-4000-8000-000000000000.json");
+        let answer = std::fs::read_to_string(session.join(name)).unwrap();
+        assert!(answer.contains(decision) && answer.contains("repl"), "{answer}");
+    }
+    stage.type_in("/quit\r");
+    assert_eq!(stage.end(), 0);
+}

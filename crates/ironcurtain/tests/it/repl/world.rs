@@ -1,0 +1,244 @@
+//! A conversation at a terminal: the real binary, a pseudo-terminal, and what an emulator shows of it.
+//!
+//! Everything waits for what the screen shows, for as long as a busy machine may need; nothing is typed
+//! before the screen shows that it is wanted.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::approvals::world::{BINARY, Rig};
+
+/// After this, nothing comes any more.
+const DEADLINE: Duration = Duration::from_secs(90);
+pub(super) const KEYS: &str = "y approve · n deny · g approve and grant · d details";
+
+/// A conversation at a terminal.
+pub(super) struct Stage {
+    child: Child,
+    /// The terminal's own side.
+    terminal: File,
+    /// The side of the program, to look at its modes.
+    slave: OwnedFd,
+    emulator: Arc<Mutex<vt100::Parser>>,
+    sent: Arc<Mutex<Vec<u8>>>,
+}
+
+/// A place with a directory to work in, and one that needs a person.
+pub(super) fn rig() -> Rig {
+    let rig = Rig::new();
+    rig.place.dir("work");
+    rig.place.dir("home/Documents");
+    rig
+}
+
+/// Returns the path of a document, which needs a person.
+pub(super) fn document(rig: &Rig, name: &str) -> String {
+    rig.place.path("home/Documents").join(name).to_str().unwrap().to_owned()
+}
+
+impl Stage {
+    /// Begins a conversation without colours, and waits for the prompt.
+    pub(super) fn new(rig: &Rig) -> Self {
+        let stage = Self::start(rig, 80, 30, &["NO_COLOR=1"], &["--workspace", "work"]);
+        stage.prompt("");
+        stage
+    }
+
+    /// Begins a conversation.
+    pub(super) fn start(
+        rig: &Rig,
+        columns: u16,
+        rows: u16,
+        variables: &[&str],
+        arguments: &[&str],
+    ) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let terminal = openpt(flags).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        tcsetwinsize(&terminal, size(columns, rows)).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = rustix::fs::open(ptsname(&terminal, Vec::new()).unwrap(), flags, Mode::empty())
+            .unwrap();
+        let stream = || Stdio::from(slave.try_clone().unwrap());
+        let child = Command::new("setsid")
+            .args(["--ctty", "env"])
+            .args(variables)
+            .args([BINARY, "start"])
+            .args(arguments)
+            .env_clear()
+            .env("HOME", rig.place.path("home"))
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(rig.place.root())
+            .stdin(stream())
+            .stdout(stream())
+            .stderr(stream())
+            .spawn()
+            .unwrap();
+        let terminal = File::from(terminal);
+        let emulator = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 2000)));
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let (mut reading, shown, kept) =
+            (terminal.try_clone().unwrap(), Arc::clone(&emulator), Arc::clone(&sent));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n_bytes @ 1..) = reading.read(&mut buffer) {
+                shown.lock().unwrap().process(&buffer[..n_bytes]);
+                kept.lock().unwrap().extend_from_slice(&buffer[..n_bytes]);
+            }
+        });
+        Self { child, terminal, slave, emulator, sent }
+    }
+
+    /// Returns the rows of the screen, without empty ones at the end.
+    pub(super) fn rows(&self) -> Vec<String> {
+        let emulator = self.emulator.lock().unwrap();
+        let (_, columns) = emulator.screen().size();
+        let mut rows: Vec<String> =
+            emulator.screen().rows(0, columns).map(|it| it.trim_end().to_owned()).collect();
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        rows
+    }
+
+    /// Returns everything that was sent to the terminal.
+    pub(super) fn sent(&self) -> String {
+        String::from_utf8_lossy(&self.sent.lock().unwrap()).into_owned()
+    }
+
+    /// Returns where the cursor stands: row and column.
+    pub(super) fn cursor(&self) -> (u16, u16) {
+        self.emulator.lock().unwrap().screen().cursor_position()
+    }
+
+    /// Waits until the screen is as it should be.
+    #[track_caller]
+    pub(super) fn until(&self, what: &str, is: impl Fn(&[String]) -> bool) -> &Self {
+        let began = Instant::now();
+        while !is(&self.rows()) {
+            assert!(began.elapsed() < DEADLINE, "{what}, in vain:\n{}", self.rows().join("\n"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    /// Waits until `text` stands somewhere on the screen.
+    #[track_caller]
+    pub(super) fn expect(&self, text: &str) -> &Self {
+        self.until(text, |rows| rows.iter().any(|row| row.contains(text)))
+    }
+
+    /// Waits until nothing goes on, and `typed` stands behind the prompt.
+    #[track_caller]
+    pub(super) fn prompt(&self, typed: &str) -> &Self {
+        let wanted = format!("> {typed}");
+        let is_idle = |rows: &[String]| {
+            let last = rows.last().is_some_and(|row| row == wanted.trim_end());
+            let above = rows.iter().rev().nth(1);
+            let is_busy = |row: &String| {
+                ["… ", "(read it", "y approve", "Which one?"].iter().any(|it| row.starts_with(it))
+            };
+            last && !above.is_some_and(is_busy)
+        };
+        self.until(&format!("the prompt with `{typed}`"), is_idle)
+    }
+
+    /// Waits until a question can be answered.
+    #[track_caller]
+    pub(super) fn asked(&self) -> &Self {
+        self.until("the question", |rows| {
+            rows.iter().rev().nth(1).is_some_and(|row| row.starts_with(KEYS))
+        })
+    }
+
+    /// Waits until a question stands there, with `typed` behind the prompt.
+    #[track_caller]
+    pub(super) fn asked_with(&self, typed: &str) -> &Self {
+        let wanted = format!("> {typed}");
+        self.until(&format!("the question, and `{typed}`"), |rows| {
+            let last = rows.last().is_some_and(|row| *row == wanted);
+            last && rows.iter().rev().nth(1).is_some_and(|row| row.starts_with(KEYS))
+        })
+    }
+
+    /// Waits until the terminal is as a shell wants it.
+    #[track_caller]
+    pub(super) fn until_sane(&self) {
+        self.until("a terminal for a shell", |_| self.is_sane());
+    }
+
+    /// Waits until the program has the terminal again.
+    #[track_caller]
+    pub(super) fn until_raw(&self) {
+        self.until("a terminal for the program", |_| !self.is_sane());
+    }
+
+    pub(super) fn type_in(&self, text: &str) -> &Self {
+        (&self.terminal).write_all(text.as_bytes()).unwrap();
+        self
+    }
+
+    /// Types a message and sends it.
+    pub(super) fn send(&self, message: &str) -> &Self {
+        self.type_in(&format!("{message}\r"))
+    }
+
+    /// Makes the window larger or smaller.
+    pub(super) fn resize(&self, columns: u16, rows: u16) -> &Self {
+        self.emulator.lock().unwrap().screen_mut().set_size(rows, columns);
+        tcsetwinsize(&self.terminal, size(columns, rows)).unwrap();
+        self
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Returns whether the terminal is as a shell wants it.
+    pub(super) fn is_sane(&self) -> bool {
+        let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+        tcgetattr(&self.slave).unwrap().local_modes.contains(wanted)
+    }
+
+    /// Waits for the end, and returns how it ended; the terminal has to be sane then.
+    #[track_caller]
+    pub(super) fn end(&mut self) -> i32 {
+        let began = Instant::now();
+        let code = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.code().expect("an exit code");
+            }
+            assert!(began.elapsed() < DEADLINE, "no end:\n{}", self.rows().join("\n"));
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(self.is_sane(), "{}", self.rows().join("\n"));
+        let sent = self.sent();
+        for (on, off) in
+            [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[?7l", "\x1b[?7h")]
+        {
+            assert!(sent.rfind(on) <= sent.rfind(off), "{on:?} stays");
+        }
+        code
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }
+}
