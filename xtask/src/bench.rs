@@ -10,6 +10,7 @@ mod desk;
 mod policy;
 mod sandbox;
 mod session;
+mod store;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ pub enum Bench {
     Sandbox,
     /// Time sessions of the built-in agent, and what idle ones take
     Session,
+    /// Time conversations: saving, reading back, and listing ten thousand sessions
+    Store,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -50,6 +53,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Desk => desk::run(out),
         Bench::Sandbox => sandbox::run(out),
         Bench::Session => session::run(out),
+        Bench::Store => store::run(out),
     }
 }
 

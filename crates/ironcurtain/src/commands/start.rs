@@ -86,7 +86,7 @@ pub(crate) fn run(
             .with_hint("name `offline`, or leave `--model` out"));
     }
     let resumed = args.resumed(environment)?;
-    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref())?;
+    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?;
     let session = SessionWanted {
         wanted: Wanted {
             policy: args.policy.clone(),
