@@ -17,7 +17,7 @@ fn neutral(shelf: &Shelf, text: &str) -> String {
     let mut text = text.to_owned();
     for session in shelf.list() {
         let field = |key: &str| session[key].as_str().unwrap().to_owned();
-        let short = |time: String| time[..16].replace('T', " ");
+        let short = |time: String| time.get(..16).unwrap().replace('T', " ");
         text = text.replace(&field("id"), "[ID]");
         for key in ["createdAt", "lastActivityAt"] {
             text = text.replace(&field(key), "[TIME]").replace(&short(field(key)), "[MINUTE]");
