@@ -11,6 +11,7 @@ mod model;
 mod policy;
 mod sandbox;
 mod session;
+mod store;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub enum Bench {
     Session,
     /// Time what lies between a provider's last byte and the next request
     Model,
+    /// Time conversations: saving, reading back, and listing ten thousand sessions
+    Store,
     /// Time appending to, checking and showing an audit log, and the start of the program
     Audit,
 }
@@ -54,6 +57,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Model => model::run(out),
         Bench::Sandbox => sandbox::run(out),
         Bench::Session => session::run(out),
+        Bench::Store => store::run(out),
     }
 }
 

@@ -351,6 +351,9 @@ impl Observer for Shared {
     }
 
     fn diagnostic(&self, diagnostic: Diagnostic) {
+        if let Some(line) = log_line(&diagnostic) {
+            self.workbench.news.log(&line);
+        }
         let mut state = locked(&self.state);
         if DIAGNOSTICS_MAX <= state.diagnostics.len() {
             state.diagnostics.pop_front();
@@ -373,6 +376,26 @@ impl Observer for Shared {
         };
         self.tell_unsaved(self.conversation.save(messages, moment));
     }
+}
+
+/// Says for the session's log what the model does; what it says is in the conversation.
+fn log_line(diagnostic: &Diagnostic) -> Option<String> {
+    Some(match diagnostic {
+        Diagnostic::AgentText { .. } => return None,
+        Diagnostic::ToolCall { tool, .. } => format!("model: uses {tool}"),
+        Diagnostic::StepFinish { step, prompt, completion } => {
+            format!("model: step {step} has ended, {prompt} tokens in, {completion} out")
+        }
+        Diagnostic::BudgetWarning { spent } => format!("budget: nearly used up, {spent}"),
+        Diagnostic::BudgetExhausted { spent } => format!("budget: used up, {spent}"),
+        Diagnostic::LoopDetection { tool, repeats, .. } => {
+            format!("model: uses {tool} for the {repeats}th time with the same result")
+        }
+        Diagnostic::ResultTruncation { tool, bytes, kept_bytes } => {
+            format!("model: gets {kept_bytes} of {bytes} bytes of the result of {tool}")
+        }
+        Diagnostic::ConfinementViolation { detail } => format!("cage: {detail}"),
+    })
 }
 
 /// Makes an agent that goes on where the conversation was left.

@@ -122,6 +122,11 @@ impl News {
         }
     }
 
+    /// Keeps a line in the session's log; nobody is told.
+    pub(crate) fn log(&self, line: &str) {
+        self.journal.keep(line);
+    }
+
     /// Returns what cages refused since this was asked last.
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))

@@ -44,6 +44,40 @@ fn check(text: &str, expected: Option<HistoryFault>) {
     assert_eq!(History::from_messages(messages(text)).err(), expected, "{text}");
 }
 
+/// Says what a conversation looks like that was taken up.
+fn taken_up(text: &str, pending: Option<&str>) -> String {
+    let pending = pending.map(|it| messages(it).remove(0));
+    let history = History::taken_up(messages(text), pending).unwrap();
+    let word = |message: &Message| match message {
+        Message::Assistant(blocks) => format!("A{}", blocks.len()),
+        Message::User(blocks) => {
+            let block = |block: &UserBlock| match block {
+                UserBlock::Text(_) => "u".to_owned(),
+                UserBlock::Note(note) if note.starts_with(CUT) => "cut".to_owned(),
+                UserBlock::Note(_) => "n".to_owned(),
+                UserBlock::ToolResult { content, .. } if content == CUT_SHORT => "?".to_owned(),
+                UserBlock::ToolResult { .. } => "r".to_owned(),
+            };
+            blocks.iter().map(block).collect::<Vec<_>>().join("+")
+        }
+    };
+    history.messages().iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_a_process_left_behind_is_taken_up() {
+    assert_eq!(taken_up("", None), "");
+    assert_eq!(taken_up("U:u A:a", None), "u A1", "what was answered stays as it is");
+    assert_eq!(taken_up("U:u", None), "u+cut", "a message without an answer");
+    assert_eq!(taken_up("U:u A:1 U:r1", None), "u A1 r+cut", "a step without what followed");
+    assert_eq!(taken_up("U:u", Some("A:a+1+2")), "u A3 ?+?+cut", "tools that were being used");
+    // Taken up a second time it is the same.
+    let once = History::taken_up(messages("U:u"), Some(messages("A:1").remove(0))).unwrap();
+    let again = History::taken_up(once.messages().to_vec(), None).unwrap();
+    assert_eq!(once, again);
+    assert!(History::taken_up(messages("A:a"), None).is_err(), "what is none stays none");
+}
+
 #[test]
 fn messages_take_turns_and_uses_have_results() {
     check("", None);

@@ -20,7 +20,9 @@ fn a_journal_that_is_cut_anywhere_keeps_every_whole_line() {
     // At every line's end and beside it, and at many places between.
     let is_tried = |end: &usize| {
         let near = journal.get(end.saturating_sub(2)..(*end + 2).min(journal.len()));
-        end % 17 == 0 || *end == journal.len() || near.is_some_and(|it| it.contains(&b'\n'))
+        end.is_multiple_of(17)
+            || *end == journal.len()
+            || near.is_some_and(|it| it.contains(&b'\n'))
     };
     for end in (0..=journal.len()).filter(is_tried) {
         std::fs::write(rig.places("a").journal(), &journal[..end]).unwrap();

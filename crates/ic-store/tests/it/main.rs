@@ -4,7 +4,10 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stderr,
-    reason = "tests damage files on purpose, and kill processes"
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::string_slice,
+    reason = "tests damage files on purpose, and kill processes; a failure is a failed test"
 )]
 
 mod cuts;

@@ -88,7 +88,7 @@ pub(crate) fn run(
         return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
     }
     let resumed = args.resumed(environment)?;
-    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref())?;
+    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?;
     let session = SessionWanted {
         wanted: Wanted {
             policy: args.policy.clone(),

@@ -1,10 +1,11 @@
-//! Finds the log that is meant: a session's, by id or a beginning of it, or a file.
+//! Finds the log that is meant: a session's, by id, name or a beginning of one, or a file.
 
 use std::path::Path;
 
 use ic_audit::LogFiles;
 use ic_home::{Environment, Home, file};
 use ic_resolve::{Disk as _, RealDisk};
+use ic_store::Sessions;
 use ic_types::SessionId;
 
 use crate::error::Failure;
@@ -31,6 +32,9 @@ pub(crate) fn one(name: Option<&str>, environment: &Environment) -> Result<Found
     if name.contains('/') || Path::new(name).extension().is_some_and(|ending| ending == "jsonl") {
         return Ok(of_file(environment.absolute(Path::new(name))?.as_path()));
     }
+    // A name of a session, or the beginning of one, stands for its id.
+    let named = Sessions::of(&home).find(name).map(|session| session.id.to_string());
+    let name = named.as_deref().unwrap_or(name);
     let matching = |found: &Found| {
         found.session.as_ref().is_some_and(|session| session.as_str().starts_with(name))
     };
@@ -44,7 +48,7 @@ pub(crate) fn one(name: Option<&str>, environment: &Environment) -> Result<Found
             "no session with an audit log is called `{name}`"
         ))
         .with_hint(
-            "`ls` the sessions directory of the IronCurtain home, or name a file: ./audit.jsonl",
+            "`ironcurtain sessions list --all` shows all sessions; a file is named as in ./audit.jsonl",
         )),
         (n, None) => Err(Failure::config(format!("{n} sessions begin with `{name}`"))
             .with_hint("write more of the id")),

@@ -49,11 +49,15 @@ impl Wanted<'_> {
 pub(super) fn workspace(
     given: Option<&Path>,
     resumed: Option<&Metadata>,
+    environment: &Environment,
 ) -> Result<Option<PathBuf>, Failure> {
     let Some(resumed) = resumed else { return Ok(given.map(Path::to_owned)) };
+    let given = given.map(|given| environment.absolute(given)).transpose()?;
     match (given, &resumed.workspace) {
         (None, kept) => Ok(kept.as_ref().map(PathBuf::from)),
-        (Some(given), Some(kept)) if given == Path::new(kept) => Ok(Some(given.to_owned())),
+        (Some(given), Some(kept)) if given.as_path() == Path::new(kept) => {
+            Ok(Some(PathBuf::from(kept)))
+        }
         (Some(_), kept) => {
             let place = kept.as_deref().unwrap_or("a directory of its own");
             let name = &resumed.name;
