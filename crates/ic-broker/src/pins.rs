@@ -173,6 +173,13 @@ impl PinsFile {
         })
     }
 
+    /// Forgets what was known of `server`.
+    pub fn forget(&self, server: &ServerName) -> Result<(), PinsError> {
+        self.change(|pins| {
+            pins.0.remove(server.as_str());
+        })
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Pins) -> T) -> Result<T, PinsError> {
         let _lock = Lock::acquire(&self.lock)?;
         let mut pins = self.read()?;

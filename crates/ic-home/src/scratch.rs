@@ -13,7 +13,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 
 use crate::file::{self, Doing, FileError};
 use crate::temporary;
@@ -57,6 +58,16 @@ impl Scratch {
         Err(failed(io::Error::other("no name for a temporary directory is free")))
     }
 
+    /// Gives the directory a name to stay under; if there is something of that name, it stays instead.
+    pub fn keep_as(self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        match rustix::fs::renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
+            // What is dropped now is not there any more under its first name.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(FileError::system(Doing::Write, path, error)),
+        }
+    }
+
     /// Returns where the directory is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -67,6 +78,17 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What cannot be removed now is removed when the home is prepared the next time.
         remove(&self.path).ok();
+    }
+}
+
+/// Removes a directory of ours and all that is in it, if it is there; links in it are not followed.
+pub fn remove_tree(path: impl AsRef<Path>) -> Result<(), FileError> {
+    let path = path.as_ref();
+    match remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::system(Doing::Remove, path, error))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

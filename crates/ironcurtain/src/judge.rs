@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ic_broker::Judge;
-use ic_broker::servers_file::ServersFile;
+use ic_broker::servers_file::{ServersFile, Start};
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_policy::artifact::Source;
@@ -14,7 +14,7 @@ use ic_policy::{Bounds, Builtin, Policy, PolicySources, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Places, RealDisk, Resolver};
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ServerName};
 
 use crate::error::Failure;
 use crate::files;
@@ -139,7 +139,10 @@ impl Loaded {
         if let Some(file) = &servers_file {
             refuse_in_sandbox(&bounds, "servers file", file)?;
         }
-        let files = PolicyFiles::read(&origin, &bounds)?;
+        let mut files = PolicyFiles::read(&origin, &bounds)?;
+        if wanted.servers.is_none() {
+            files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
+        }
         let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&files.sources(), &locate)?;
@@ -244,6 +247,17 @@ pub(crate) fn servers_file(
 
 // === impl PolicyFiles ===
 
+/// The largest file of annotations of one server.
+const ADDED_BYTES_MAX: u64 = 16 << 20;
+/// What it may cost, or a policy's annotations to which it is added.
+const ADDED_LIMITS: JsonLimits =
+    JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
+
+/// Returns where the annotations of a server are that `servers add` added.
+pub(crate) fn added_annotations(home: &Home, server: &ServerName) -> PathBuf {
+    home.installed_servers().join(server.as_str()).join("annotations.json")
+}
+
 const COMPILED: &str = "compiled-policy.json";
 
 impl PolicyFiles {
@@ -299,6 +313,40 @@ impl PolicyFiles {
                 None => read_if_present("../constitution.md")?,
             },
         })
+    }
+
+    /// Adds what `servers add` wrote of the servers of which the policy says nothing.
+    fn add_drafts(&mut self, servers: &ServersFile, home: &Home) -> Result<(), Failure> {
+        let mut added = Vec::new();
+        for (name, config) in servers.iter() {
+            let Start::Command(_) = config.start else { continue };
+            let path = added_annotations(home, name);
+            if let Some(bytes) = ic_home::file::read_own(&path, ADDED_BYTES_MAX)? {
+                added.push((name, path, bytes));
+            }
+        }
+        if added.is_empty() {
+            return Ok(());
+        }
+        let broken = |file: &str, why: String| Failure::config(format!("`{file}`: {why}"));
+        let parse = |file: &str, bytes: &[u8]| match Json::parse(bytes, ADDED_LIMITS) {
+            Ok(Json::Object(object)) => Ok(object),
+            Ok(_) => Err(broken(file, "it is no object".to_owned())),
+            Err(error) => Err(broken(file, error.to_string())),
+        };
+        let PolicyFile { name: file, bytes } = &self.annotations;
+        let mut annotations = parse(file, bytes)?;
+        let Some(Json::Object(sections)) = annotations.get_mut("servers") else {
+            return Err(broken(file, "`servers` is missing".to_owned()));
+        };
+        for (name, path, bytes) in added {
+            // What was compiled, or annotated with care, counts before a draft.
+            if sections.get(name.as_str()).is_none() {
+                sections.insert(name.as_str(), parse(&path.display().to_string(), &bytes)?);
+            }
+        }
+        self.annotations.bytes = Json::Object(annotations).to_string().into_bytes();
+        Ok(())
     }
 
     fn sources(&self) -> PolicySources<'_> {

@@ -1,6 +1,14 @@
 //! `ironcurtain servers`: which MCP servers there are, whether they work, and whom we trust.
 
+mod add;
+mod draft;
+mod drafts;
+mod entries;
+mod import;
+mod install;
 mod list;
+mod remove;
+mod review;
 mod test;
 mod trust;
 
@@ -15,10 +23,14 @@ use crate::error::Failure;
 use crate::judge::servers_file;
 use crate::screen::{Screen, visible};
 
-/// Show the MCP servers, try them, trust them
+/// Add MCP servers, show them, try them, trust them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ServersCommand {
+    Add(add::AddArgs),
+    Import(import::ImportArgs),
     List(list::ListArgs),
+    Remove(remove::RemoveArgs),
+    Review(review::ReviewArgs),
     Test(test::TestArgs),
     Trust(trust::TrustArgs),
 }
@@ -30,7 +42,11 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     match command {
+        ServersCommand::Add(args) => add::run(args, environment, screen),
+        ServersCommand::Import(args) => import::run(&args, environment, screen),
         ServersCommand::List(args) => list::run(&args, environment, screen),
+        ServersCommand::Remove(args) => remove::run(&args, environment, screen),
+        ServersCommand::Review(args) => review::run(&args, environment, screen),
         ServersCommand::Test(args) => test::run(&args, environment, screen),
         ServersCommand::Trust(args) => trust::run(&args, environment, screen),
     }

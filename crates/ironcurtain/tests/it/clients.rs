@@ -13,11 +13,11 @@ use ic_testkit::{Place, Proxy};
 use serde_json::{Value, json};
 
 /// Where the packages are.
-struct Packages(PathBuf);
+pub(crate) struct Packages(pub(crate) PathBuf);
 
 impl Packages {
     /// Finds the packages; `None`, loudly, if they are not installed.
-    fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let output =
             Command::new(root.join("scripts/test-packages")).arg("--path").output().unwrap();

@@ -3,7 +3,9 @@
 //! The server is `tests/servers/plain.py`, which says what a file tells it to say; the terminal is that
 //! of `tests/terminal/answers.py`.
 
+mod adding;
 mod attacks;
+mod importing;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -498,6 +500,10 @@ fn the_help_is_complete() {
     let place = place();
     for words in [
         &["servers"][..],
+        &["servers", "add"],
+        &["servers", "import"],
+        &["servers", "remove"],
+        &["servers", "review"],
         &["servers", "list"],
         &["servers", "test"],
         &["servers", "trust"],
@@ -513,15 +519,19 @@ fn the_help_is_complete() {
     assert_eq!(usage(&["servers", "list", "--nope"]), 2);
     assert_eq!(usage(&["doctor", "extra"]), 2);
     assert_snapshot!(place.run(["servers", "--help"]).stdout, @"
-    Show the MCP servers, try them, trust them
+    Add MCP servers, show them, try them, trust them
 
     Usage: ironcurtain servers <COMMAND>
 
     Commands:
-      list   Show the configured servers
-      test   Start servers, list their tools, and end them again
-      trust  Look at what has changed about a server since it was trusted, and trust it as it is now
-      help   Print this message or the help of the given subcommand(s)
+      add     Add an MCP server, in a cage of its own
+      import  Show the MCP servers of other clients, and add those that you name
+      list    Show the configured servers
+      remove  Remove a server: its entry, what was installed for it, its drafts and its trusted identity
+      review  Confirm what was guessed about the tools of a server
+      test    Start servers, list their tools, and end them again
+      trust   Look at what has changed about a server since it was trusted, and trust it as it is now
+      help    Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help  Print help

@@ -1,0 +1,328 @@
+//! `ironcurtain servers add`: a server, from its command line to drafts of what its tools mean.
+//!
+//! ```text
+//! npx, uvx ─▶ installed and pinned ─┐
+//! a program ────────────────────────┴▶ an entry ─▶ started in its cage, listed ─▶ drafts ─▶ written
+//! ```
+//!
+//! Nothing is written to the servers file before the server has been seen in its cage. No tool is
+//! called, and whatever is called later needs a person, until the drafts are confirmed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ic_broker::pins::{Identity, PinsFile};
+use ic_broker::probe::Probed;
+use ic_broker::servers_file::{ServerConfig, ServersFile};
+use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_policy::SandboxKind;
+use ic_types::{Json, Object, ServerName};
+
+use super::drafts::{self, Drafts};
+use super::entries::Entries;
+use super::install::{self, Installed, Runner};
+use super::{list, load};
+use crate::commands::Exit;
+use crate::commands::config::home;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::screen::{Screen, visible};
+use crate::trial::Trial;
+
+/// Add an MCP server, in a cage of its own
+///
+/// `npx PACKAGE …` and `uvx PACKAGE …` are installed once, with exact versions and their integrity,
+/// and run from there; no script of a package is run by that. Any other command is taken as it is. The
+/// server is then started in its cage and its tools are listed; what their arguments mean is guessed,
+/// and every call needs a person until `servers review` confirms it. `${SANDBOX}`, `${WORKSPACE}`,
+/// `${HOME}` and `${ENV:NAME}` in the command are filled in by each session.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AddArgs {
+    /// What to call it: its tools are offered as `NAME__tool`
+    name: String,
+    /// Variable in its environment; without a value, the one that `ironcurtain` is started with
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Host that it may connect to (can be repeated)
+    #[arg(long, value_name = "HOST")]
+    allow_domain: Vec<String>,
+    /// File or directory that its cage shows (can be repeated)
+    #[arg(long, value_name = "PATH")]
+    allow_read: Vec<String>,
+    /// File or directory that it may write, too (can be repeated)
+    #[arg(long, value_name = "PATH")]
+    allow_write: Vec<String>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Its calls run one after another
+    #[arg(long)]
+    serial: bool,
+    /// The command that starts it
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// A server that is to be added.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// What to call it.
+    pub(super) name: ServerName,
+    /// The command that starts it.
+    pub(super) command: Vec<String>,
+    /// What is written for it in its environment.
+    pub(super) env: Vec<(String, String)>,
+    /// Hosts that it may connect to.
+    pub(super) allow_domain: Vec<String>,
+    /// What its cage shows.
+    pub(super) allow_read: Vec<String>,
+    /// What it may write.
+    pub(super) allow_write: Vec<String>,
+    /// What it is for.
+    pub(super) description: Option<String>,
+    /// Whether its calls run one after another.
+    pub(super) is_serial: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: AddArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let name: ServerName = args.name.parse().map_err(|error| {
+        Failure::usage(format!("`{}` is no name for a server", visible(&args.name)))
+            .with_source(error)
+    })?;
+    let env = args.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
+    let plan = Plan {
+        name,
+        command: args.command,
+        env,
+        allow_domain: args.allow_domain,
+        allow_read: args.allow_read,
+        allow_write: args.allow_write,
+        description: args.description,
+        is_serial: args.serial,
+    };
+    plan.add(&home(environment)?, environment, screen)?;
+    Ok(Exit::Success)
+}
+
+/// Reads `NAME=VALUE`, or `NAME`, which stands for the variable of that name.
+fn variable(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, value.to_owned()),
+        None => (text, format!("${{ENV:{text}}}")),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !name.is_empty() && name.chars().all(is_name) {
+        true => Ok((name.to_owned(), value)),
+        false => Err(Failure::usage(format!("`{}` is no name of a variable", visible(name)))),
+    }
+}
+
+impl Plan {
+    /// Adds the server; if that fails, nothing of it stays.
+    pub(super) fn add(
+        self,
+        home: &Home,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        home.prepare()?;
+        let name = self.name.clone();
+        let taken = || {
+            Failure::usage(format!("there is a server `{name}` already")).with_hint(format!(
+                "`ironcurtain servers remove {name}` first, or take another name"
+            ))
+        };
+        if load(None, environment)?.get(name.as_str()).is_some() {
+            return Err(taken());
+        }
+        let trial = Trial::new_in(&home.root())?;
+        // What an attempt that was cut off left behind is in nobody's way.
+        install::uninstall(name.as_str(), home)?;
+        let added = self.try_add(&trial, home, environment, screen);
+        match added {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(taken()),
+            Err(failure) => {
+                install::uninstall(name.as_str(), home)?;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Adds the server; `false` if somebody else added one of that name meanwhile.
+    fn try_add(
+        self,
+        trial: &Trial,
+        home: &Home,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<bool, Failure> {
+        let name = self.name.clone();
+        let runner = Runner::new(trial, environment);
+        let package = install::asked(&self.command).map_err(|why| {
+            Failure::usage(format!("this cannot be installed: {why}"))
+                .with_hint("name a package and, if you like, its version: `npx PACKAGE@1.2.3`")
+        })?;
+        let mut what = None;
+        let entry = match &package {
+            Some(asked) => {
+                screen.notice(&format!("installing {} …", asked.package));
+                let mut installed = install::install(asked, &name, home, &runner)?;
+                installed.args.extend(asked.arguments.iter().cloned());
+                what = Some(installed.what.clone());
+                self.entry(installed)
+            }
+            None => self.entry(self.as_it_is(&runner)?),
+        };
+        let mut entries = Entries::open(home)?;
+        entries.add(&name, entry.clone());
+        let servers = entries.servers()?;
+        drop(entries);
+        let probed = look(&name, &servers, trial, home, environment, screen)?;
+        let (_, config) = super::find(name.as_str(), &servers)?;
+        let mut annotations = Drafts::read(&name, home)?;
+        let listed = probed.tools.iter().map(|tool| (tool.name.as_str(), &tool.listed));
+        annotations.draft(&name, listed);
+        file::create_dir(home.installed_servers())?;
+        file::create_dir(home.installed_servers().join(name.as_str()))?;
+        annotations.write()?;
+        let mut entries = Entries::open(home)?;
+        if entries.has(&name) {
+            return Ok(false);
+        }
+        entries.add(&name, entry);
+        entries.write()?;
+        trust(&name, config, &probed, home)?;
+        tell(&name, what.as_deref(), &probed, &annotations, screen)?;
+        Ok(true)
+    }
+
+    /// A program that is there already.
+    fn as_it_is(&self, runner: &Runner<'_>) -> Result<Installed, Failure> {
+        let (program, rest) = self.command.split_first().ok_or_else(|| {
+            Failure::usage("no command is given").with_hint("write it after `--`")
+        })?;
+        let is_template = program.contains("${");
+        let found = match is_template {
+            true => PathBuf::from(program),
+            false => runner.find(program)?,
+        };
+        let command = found.display().to_string();
+        let is_shown = is_template
+            || ["/usr", "/bin", "/lib", "/lib64"].iter().any(|it| found.starts_with(it));
+        let allow_read = if is_shown { Vec::new() } else { vec![command.clone()] };
+        let args = rest.to_vec();
+        Ok(Installed { command, args, env: Vec::new(), allow_read, what: String::new() })
+    }
+
+    /// Writes the entry of the servers file.
+    fn entry(&self, installed: Installed) -> Object {
+        let texts =
+            |texts: Vec<String>| -> Vec<Json> { texts.into_iter().map(Json::from).collect() };
+        let mut entry = Object::new();
+        entry.insert("command", installed.command);
+        entry.insert("args", texts(installed.args));
+        let mut env = Object::new();
+        for (name, value) in installed.env.iter().chain(&self.env) {
+            env.insert(name.as_str(), value.as_str());
+        }
+        if !env.is_empty() {
+            entry.insert("env", env);
+        }
+        if let Some(description) = &self.description {
+            entry.insert("description", description.as_str());
+        }
+        let allow_read: Vec<String> =
+            installed.allow_read.into_iter().chain(self.allow_read.iter().cloned()).collect();
+        let mut filesystem = Object::new();
+        for (key, paths) in [("allowRead", allow_read), ("allowWrite", self.allow_write.clone())] {
+            if !paths.is_empty() {
+                filesystem.insert(key, texts(paths));
+            }
+        }
+        if !filesystem.is_empty() {
+            let mut sandbox = Object::new();
+            sandbox.insert("filesystem", filesystem);
+            entry.insert("sandbox", sandbox);
+        }
+        if !self.allow_domain.is_empty() {
+            entry.insert("allowedDomains", texts(self.allow_domain.clone()));
+        }
+        if self.is_serial {
+            entry.insert("serial", true);
+        }
+        entry
+    }
+}
+
+/// Starts the server in its cage, and lists its tools.
+fn look(
+    name: &ServerName,
+    servers: &ServersFile,
+    trial: &Trial,
+    home: &Home,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Probed, Failure> {
+    let (name, config) = super::find(name.as_str(), servers)?;
+    let wanted = Wanted {
+        policy: None,
+        sandbox: Some((environment.absolute(&trial.sandbox())?, SandboxKind::Session)),
+        protected: Vec::new(),
+        servers: None,
+    };
+    let holding = trial.holding(home, environment)?.or_refuse()?;
+    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let recipe = trial.recipe((name, config), &Arc::new(loaded.judge), &holding, environment)?;
+    trial.probe(&recipe, screen).map_err(|error| {
+        Failure::environment(format!("the server `{name}` does not work in its cage: {error}")).with_hint(
+            "nothing of it was kept; `--allow-read`, `--allow-write`, `--allow-domain` and `--env` give \
+             it what it needs",
+        )
+    })
+}
+
+/// Records the server as it was just seen; what changes later is withheld.
+fn trust(
+    name: &ServerName,
+    config: &ServerConfig,
+    probed: &Probed,
+    home: &Home,
+) -> Result<(), Failure> {
+    // What a person cannot see is not trusted by itself.
+    let plain = probed.tools.iter().filter(|tool| tool.hidden_text().is_none());
+    Ok(PinsFile::of(home).trust(name, &Identity::of(config), plain, SystemClock.now())?)
+}
+
+fn tell(
+    name: &ServerName,
+    what: Option<&str>,
+    probed: &Probed,
+    annotations: &Drafts,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let introduction = &probed.introduction;
+    let mut lines = vec![format!(
+        "{name}: added{}; it calls itself `{}` {}, has {}, and runs confined: {}",
+        what.map(|what| format!(", {}", visible(what))).unwrap_or_default(),
+        visible(&introduction.name),
+        visible(&introduction.version),
+        list::tools(probed.tools.len()),
+        probed.confinement,
+    )];
+    for tool in annotations.tools() {
+        lines.push(format!("  {}", visible(drafts::name_of(tool))));
+        lines.extend(drafts::lines(tool));
+    }
+    lines.extend(probed.unusable.iter().map(|it| format!("  {}", visible(&it.to_string()))));
+    lines.push(format!(
+        "{name}: these are guesses, so every call needs a person; `ironcurtain servers review {name}` \
+         confirms them"
+    ));
+    screen.lines(&lines)
+}

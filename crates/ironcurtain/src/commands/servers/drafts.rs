@@ -1,0 +1,130 @@
+//! The annotations of servers that were added: drafts, and what somebody has confirmed of them.
+//!
+//! They stand beside the installation, as one server's part of `tool-annotations.json`, and count where
+//! the policy in force says nothing of the server. What a draft says is guessed in `draft`.
+
+use std::path::PathBuf;
+
+use ic_home::{Home, file};
+use ic_types::{Json, JsonLimits, Object, ServerName};
+
+use super::draft;
+use crate::error::Failure;
+use crate::judge::added_annotations;
+
+/// What the file may cost.
+const LIMITS: JsonLimits = JsonLimits { bytes_max: 16 << 20, depth_max: 64, values_max: 1 << 20 };
+
+/// The annotations of one server.
+#[derive(Debug)]
+pub(super) struct Drafts {
+    path: PathBuf,
+    tools: Vec<Object>,
+}
+
+impl Drafts {
+    /// Reads what there is for a server.
+    pub(super) fn read(name: &ServerName, home: &Home) -> Result<Self, Failure> {
+        let path = added_annotations(home, name);
+        let unreadable = || {
+            Failure::config(format!("`{}` is not what we wrote", path.display()))
+                .with_hint(format!("`ironcurtain servers remove {name}`, and add it again"))
+        };
+        let tools = match file::read_own(&path, LIMITS.bytes_max as u64)? {
+            None => Vec::new(),
+            Some(bytes) => match Json::parse(&bytes, LIMITS) {
+                Ok(Json::Object(mut file)) => match file.remove("tools") {
+                    Some(Json::Array(tools)) => tools
+                        .into_iter()
+                        .map(|tool| match tool {
+                            Json::Object(tool) => Ok(tool),
+                            _ => Err(unreadable()),
+                        })
+                        .collect::<Result<_, _>>()?,
+                    _ => return Err(unreadable()),
+                },
+                Ok(_) | Err(_) => return Err(unreadable()),
+            },
+        };
+        Ok(Self { path, tools })
+    }
+
+    /// Drafts what is listed and not annotated yet; returns how many tools that are.
+    pub(super) fn draft<'a>(
+        &mut self,
+        server: &ServerName,
+        listed: impl IntoIterator<Item = (&'a str, &'a Object)>,
+    ) -> usize {
+        let mut n_drafted = 0;
+        for (name, listed) in listed {
+            if self.tools.iter().all(|tool| name_of(tool) != name) {
+                self.tools.push(draft::annotation(server.as_str(), name, listed));
+                n_drafted += 1;
+            }
+        }
+        n_drafted
+    }
+
+    /// Returns the annotations.
+    pub(super) fn tools(&self) -> &[Object] {
+        &self.tools
+    }
+
+    /// Gives an argument of a tool other roles; it is a draft again until somebody confirms it.
+    pub(super) fn set(
+        &mut self,
+        tool: &str,
+        argument: &str,
+        roles: Vec<Json>,
+    ) -> Result<(), String> {
+        let Some(annotation) = self.tools.iter_mut().find(|it| name_of(it) == tool) else {
+            return Err(format!("there is no tool `{}`", tool.escape_debug()));
+        };
+        match annotation.get_mut("args") {
+            Some(Json::Object(args))
+                if args.get(argument).is_some() || argument.starts_with('/') =>
+            {
+                args.insert(argument, roles);
+            }
+            _ => return Err(format!("`{tool}` has no argument `{}`", argument.escape_debug())),
+        }
+        annotation.insert("draft", true);
+        Ok(())
+    }
+
+    /// Notes that a person has confirmed what is said of a tool.
+    pub(super) fn confirm(&mut self, tool: &str) {
+        if let Some(annotation) = self.tools.iter_mut().find(|it| name_of(it) == tool) {
+            annotation.remove("draft");
+            annotation.insert("comment", "confirmed by a person");
+        }
+    }
+
+    /// Writes the annotations; the directory must exist.
+    pub(super) fn write(&self) -> Result<(), Failure> {
+        let mut section = Object::new();
+        let tools = self.tools.iter().cloned().map(Json::Object);
+        section.insert("tools", tools.collect::<Vec<_>>());
+        Ok(file::replace(&self.path, Json::Object(section).to_string().as_bytes())?)
+    }
+}
+
+/// Returns the name of an annotated tool.
+pub(super) fn name_of(tool: &Object) -> &str {
+    tool.get("toolName").and_then(Json::as_str).unwrap_or_default()
+}
+
+/// Returns whether nobody has confirmed what is said of a tool.
+pub(super) fn is_draft(tool: &Object) -> bool {
+    matches!(tool.get("draft"), Some(Json::Bool(true)))
+}
+
+/// Shows what each argument of a tool is taken for.
+pub(super) fn lines(tool: &Object) -> Vec<String> {
+    let Some(Json::Object(args)) = tool.get("args") else { return Vec::new() };
+    let line = |(argument, roles): (&str, &Json)| {
+        let roles = roles.to_string().replace(['"', '[', ']'], "").replace(',', ", ");
+        format!("    {}: {}", crate::screen::visible(argument), crate::screen::visible(&roles))
+    };
+    args.iter().map(line).collect()
+}

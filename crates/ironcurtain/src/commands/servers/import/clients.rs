@@ -1,0 +1,273 @@
+//! Where each client keeps its MCP servers, and how it writes them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::formats::{Format, parse};
+use super::name_of;
+use super::secrets::{self, Kept};
+
+/// A client whose configuration is read.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// What it is called on the command line.
+    pub(super) name: &'static str,
+    /// Its files, below the user's home.
+    pub(super) paths: &'static [&'static str],
+    format: Format,
+    /// Where in the file the servers are.
+    keys: &'static [&'static str],
+    shape: Shape,
+}
+
+/// How a client writes a server.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// `command`, `args`, `env`.
+    Usual,
+    /// `cmd`, `args`, `envs`.
+    Goose,
+    /// `command` with its arguments, `environment`.
+    OpenCode,
+}
+
+/// A server that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) client: &'static str,
+    pub(super) file: PathBuf,
+    /// How it is started, or why it cannot be.
+    pub(super) line: Result<Line, String>,
+    /// The variables that stand for secrets.
+    pub(super) secrets: Vec<String>,
+}
+
+/// How a server is started, without secrets.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) command: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+}
+
+pub(super) const CLIENTS: [Client; 7] = [
+    Client {
+        name: "claude-desktop",
+        paths: &[
+            ".config/Claude/claude_desktop_config.json",
+            "Library/Application Support/Claude/claude_desktop_config.json",
+        ],
+        format: Format::Json,
+        keys: &["mcpServers"],
+        shape: Shape::Usual,
+    },
+    Client {
+        name: "claude-code",
+        paths: &[".claude.json"],
+        format: Format::Json,
+        keys: &["mcpServers"],
+        shape: Shape::Usual,
+    },
+    Client {
+        name: "cursor",
+        paths: &[".cursor/mcp.json"],
+        format: Format::Json,
+        keys: &["mcpServers"],
+        shape: Shape::Usual,
+    },
+    Client {
+        name: "vscode",
+        paths: &[".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json"],
+        format: Format::Json,
+        keys: &["servers"],
+        shape: Shape::Usual,
+    },
+    Client {
+        name: "codex",
+        paths: &[".codex/config.toml"],
+        format: Format::Toml,
+        keys: &["mcp_servers"],
+        shape: Shape::Usual,
+    },
+    Client {
+        name: "goose",
+        paths: &[".config/goose/config.yaml"],
+        format: Format::Yaml,
+        keys: &["extensions"],
+        shape: Shape::Goose,
+    },
+    Client {
+        name: "opencode",
+        paths: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+        format: Format::Json,
+        keys: &["mcp"],
+        shape: Shape::OpenCode,
+    },
+];
+
+impl Client {
+    /// Reads the servers of a file.
+    pub(super) fn read(&self, path: &Path, bytes: &[u8]) -> Result<Vec<Found>, String> {
+        let file = parse(self.format, bytes).map_err(|why| format!("{}: {why}", name_of(path)))?;
+        let servers = self.keys.iter().try_fold(&file, |it, key| it.get(key));
+        let mut found = Vec::new();
+        if let Some(Value::Object(servers)) = servers {
+            found.extend(servers.iter().filter_map(|(name, it)| self.server(name, it, path)));
+        }
+        // Claude Code keeps some for one directory each.
+        if let Some(Value::Object(projects)) = file.get("projects") {
+            for project in projects.values() {
+                if let Some(Value::Object(servers)) = project.get("mcpServers") {
+                    found.extend(
+                        servers.iter().filter_map(|(name, it)| self.server(name, it, path)),
+                    );
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads one server; `None` if it is none of ours to read, or is the proxy itself.
+    fn server(&self, name: &str, entry: &Value, path: &Path) -> Option<Found> {
+        let Value::Object(entry) = entry else { return None };
+        if let (Shape::Goose, Some("builtin" | "platform")) = (self.shape, text(entry, "type")) {
+            return None;
+        }
+        let words = match self.shape {
+            Shape::Usual => started(entry, "command", "args"),
+            Shape::Goose => started(entry, "cmd", "args"),
+            Shape::OpenCode => texts(entry.get("command")),
+        };
+        let is_us = words.as_ref().is_some_and(|words| {
+            let program = words.first().and_then(|word| word.rsplit('/').next());
+            program == Some("ironcurtain")
+        });
+        if is_us {
+            return None;
+        }
+        let environment = match self.shape {
+            Shape::Usual => entry.get("env"),
+            Shape::Goose => entry.get("envs"),
+            Shape::OpenCode => entry.get("environment"),
+        };
+        let (line, secrets) = match words {
+            Some(words) => {
+                let Kept { command, env, secrets } =
+                    secrets::keep_out(name, words, pairs(environment));
+                (Ok(Line { command, env }), secrets)
+            }
+            None if entry.contains_key("url") || entry.contains_key("uri") => {
+                let why = "it is a server by address; write it into mcp-servers.json as `url`";
+                (Err(why.to_owned()), Vec::new())
+            }
+            None => (Err("it says no command".to_owned()), Vec::new()),
+        };
+        let (name, file) = (name.to_owned(), path.to_owned());
+        Some(Found { name, client: self.name, file, line, secrets })
+    }
+}
+
+fn text<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    entry.get(key).and_then(Value::as_str)
+}
+
+fn started(entry: &Map<String, Value>, command: &str, args: &str) -> Option<Vec<String>> {
+    let mut words = vec![text(entry, command).filter(|it| !it.is_empty())?.to_owned()];
+    words.extend(texts(entry.get(args)).unwrap_or_default());
+    Some(words)
+}
+
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    let texts = value?.as_array()?.iter().map(|it| it.as_str().map(str::to_owned));
+    texts.collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
+}
+
+fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
+    let pair = |(name, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        (name.clone(), value)
+    };
+    value.and_then(Value::as_object).map(|it| it.iter().map(pair).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(client: &str, file: &str, expected: &[(&str, &str)]) {
+        let client = CLIENTS.iter().find(|it| it.name == client).unwrap();
+        let found = client.read(Path::new("/x/file"), file.as_bytes()).unwrap();
+        let shown: Vec<(String, String)> = found
+            .into_iter()
+            .map(|it| {
+                let line = it.line.map(|line| {
+                    let env: Vec<String> =
+                        line.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                    format!("{} [{}]", line.command.join(" "), env.join(" "))
+                });
+                (it.name, line.unwrap_or_else(|why| why))
+            })
+            .collect();
+        let expected: Vec<(String, String)> =
+            expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn every_client_is_read_in_its_own_way() {
+        let usual = r#"{"mcpServers":{"a":{"command":"npx","args":["-y","x"],"env":{"B":"c"}},
+            "us":{"command":"/usr/bin/ironcurtain","args":["proxy"]},"web":{"url":"https://a.example"}}}"#;
+        let by_address = "it is a server by address; write it into mcp-servers.json as `url`";
+        for client in ["claude-desktop", "claude-code", "cursor"] {
+            check(client, usual, &[("a", "npx -y x [B=c]"), ("web", by_address)]);
+        }
+        check(
+            "claude-code",
+            r#"{"mcpServers":{},"projects":{"/p":{"mcpServers":{"b":{"command":"y"}}},"/q":{}}}"#,
+            &[("b", "y []")],
+        );
+        check(
+            "vscode",
+            "{ // a comment\n \"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\",}} /* more */ }",
+            &[("a", "x []")],
+        );
+        check(
+            "codex",
+            "model = \"x\"\n[mcp_servers.a]\ncommand = \"uvx\"\nargs = [\n  'y',\n]\n\
+             [mcp_servers.a.env]\nB = \"c\"\n[other]\nz = 1979-05-27\n",
+            &[("a", "uvx y [B=c]")],
+        );
+        check(
+            "goose",
+            "GOOSE_MODE: auto\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  a:\n    \
+             type: stdio\n    cmd: npx\n    args:\n      - -y\n      - \"x y\"\n    envs:\n      B: c\n    \
+             timeout: 300\n",
+            &[("a", "npx -y x y [B=c]")],
+        );
+        check(
+            "opencode",
+            r#"{"mcp":{"a":{"type":"local","command":["npx","x"],"environment":{"B":"c"}},
+                "r":{"type":"remote","url":"https://a.example"}}}"#,
+            &[("a", "npx x [B=c]"), ("r", by_address)],
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_broken_is_an_error_and_no_panic() {
+        for client in &CLIENTS {
+            assert!(
+                client.read(Path::new("/x/file"), b"{\"mcpServers\": [").is_err(),
+                "{}",
+                client.name
+            );
+        }
+        check("cursor", r#"{"mcpServers":[1],"projects":7}"#, &[]);
+        check(
+            "cursor",
+            r#"{"mcpServers":{"a":7,"b":{"command":7}}}"#,
+            &[("b", "it says no command")],
+        );
+    }
+}

@@ -1,0 +1,112 @@
+//! `servers import`: what other clients have is shown and added, and no secret is printed or copied.
+
+use ic_testkit::Place;
+use serde_json::{Value, json};
+
+use crate::place;
+
+const SECRETS: [&str; 3] = ["hunter2-in-a-variable", "hunter2-in-an-argument", "hunter2-in-goose"];
+
+/// A server in a word: it lives in the argument of an interpreter.
+const INLINE: &str = "import sys, json\n\
+    for line in sys.stdin:\n\
+    \x20m = json.loads(line)\n\
+    \x20if 'id' not in m: continue\n\
+    \x20r = {'protocolVersion': '2025-11-25', 'capabilities': {}, 'serverInfo': {'name': 'i', 'version': '1'}} \
+    if m['method'] == 'initialize' else {'tools': [{'name': 't', 'inputSchema': {'type': 'object'}}]}\n\
+    \x20print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)";
+
+fn with_clients() -> Place {
+    let place = place();
+    let inline = json!({"command": "python3", "args": ["-S", "-c", INLINE, "--api-key", SECRETS[1]],
+        "env": {"SERVICE_TOKEN": SECRETS[0], "LEVEL": "3"}});
+    place.write(
+        "home/.cursor/mcp.json",
+        json!({"mcpServers": {"inline": inline, "ironcurtain": {"command": "ironcurtain", "args": ["proxy"]},
+            "bad__name": {"command": "x"}, "far": {"url": "https://a.example/mcp"}}})
+        .to_string(),
+    );
+    place.write(
+        "home/.config/goose/config.yaml",
+        format!("extensions:\n  g:\n    type: stdio\n    cmd: python3\n    args: [-V]\n    envs:\n      A_KEY: {}\n", SECRETS[2]),
+    );
+    place.write(
+        "home/.codex/config.toml",
+        "[mcp_servers.c]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n",
+    );
+    place.write("home/.config/Claude/claude_desktop_config.json", "{ broken");
+    place
+}
+
+#[track_caller]
+fn check_no_secret(text: &str) {
+    for secret in SECRETS {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+}
+
+#[test]
+fn servers_of_other_clients_are_shown_without_their_secrets() {
+    let place = with_clients();
+    let shown = place.run(["servers", "import"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    check_no_secret(&shown.stdout);
+    check_no_secret(&shown.stderr);
+    for part in ["g: python3 -V (goose)", "c: npx -y x (codex)", "A_KEY", "SERVICE_TOKEN"] {
+        assert!(shown.stdout.contains(part), "{part} in {}", shown.stdout);
+    }
+    assert!(
+        shown.stderr.contains("claude_desktop_config.json"),
+        "a broken file is named: {}",
+        shown.stderr
+    );
+    assert!(!shown.stdout.contains("ironcurtain: "), "the proxy itself is no server behind it");
+    let rows = place.run(["servers", "import", "--json", "--client", "cursor"]);
+    let rows: Vec<Value> = serde_json::from_str(&rows.stdout).unwrap();
+    let problem = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        row["problem"].as_str().unwrap_or("none").to_owned()
+    };
+    assert_eq!(problem("inline"), "none");
+    assert_ne!(problem("bad__name"), "none");
+    assert!(problem("far").contains("by address"));
+    assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists(), "nothing was added");
+}
+
+#[test]
+fn an_imported_server_refers_to_secrets_and_does_not_hold_them() {
+    let place = with_clients();
+    place.write("home/.cursor/mcp.json.bak", "untouched");
+    let before = std::fs::read(place.path("home/.cursor/mcp.json")).unwrap();
+    let added = place
+        .command(["servers", "import", "inline"])
+        .env("SERVICE_TOKEN", SECRETS[0])
+        .env("INLINE_ARG_5", SECRETS[1])
+        .output()
+        .unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8(added.stdout).unwrap(), String::from_utf8(added.stderr).unwrap());
+    assert!(added.status.success(), "{stdout} {stderr}");
+    check_no_secret(&stdout);
+    check_no_secret(&stderr);
+    assert!(
+        stdout.contains("set SERVICE_TOKEN") && stdout.contains("set INLINE_ARG_5"),
+        "{stdout}"
+    );
+    let home = place.path("home/.ironcurtain");
+    let file = std::fs::read_to_string(home.join("mcp-servers.json")).unwrap();
+    check_no_secret(&file);
+    check_no_secret(&std::fs::read_to_string(home.join("servers.lock.json")).unwrap());
+    let entry: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(
+        entry["inline"]["env"],
+        json!({"SERVICE_TOKEN": "${ENV:SERVICE_TOKEN}", "LEVEL": "3"})
+    );
+    assert_eq!(
+        std::fs::read(place.path("home/.cursor/mcp.json")).unwrap(),
+        before,
+        "it is only read"
+    );
+    let unknown = place.run(["servers", "import", "nobody"]);
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+}
