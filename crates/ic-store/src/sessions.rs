@@ -130,7 +130,9 @@ impl<'a> Sessions<'a> {
         if let Some(other) = self.named(name)?.filter(|other| other.id != session.id) {
             return Err(StoreError::Taken { name: name.clone(), id: other.id });
         }
-        Metadata { name: name.clone(), ..session.clone() }.write(&self.places(session))?;
+        let places = self.places(session);
+        let now = Metadata::restore(&places)?.unwrap_or_else(|| session.clone());
+        Metadata { name: name.clone(), ..now }.write(&places)?;
         Ok(())
     }
 
@@ -160,7 +162,13 @@ impl<'a> Sessions<'a> {
     /// Removes all sessions in which nothing was said since `before`.
     pub fn clean_up(self, before: Timestamp, doing: Doing) -> Result<Removed, StoreError> {
         let old = self.all()?.into_iter().filter(|it| it.last_activity_at < before);
-        Ok(self.each(old, doing, |session| self.delete(session)))
+        Ok(self.each(old, doing, |session| match Metadata::read(&self.places(session)) {
+            // Somebody has gone on with it since it was looked at.
+            Ok(Some(now)) if before <= now.last_activity_at => {
+                Err(StoreError::Running(session.name.clone()))
+            }
+            _ => self.delete(session),
+        }))
     }
 
     fn each(
@@ -189,8 +197,13 @@ impl<'a> Sessions<'a> {
     fn purge_one(self, session: &Metadata) -> Result<(), StoreError> {
         let _held = self.hold(session)?;
         let places = self.places(session);
+        let now = Metadata::restore(&places)?.unwrap_or_else(|| session.clone());
+        if now.last_activity_at != session.last_activity_at {
+            // Somebody has gone on with it since it was looked at.
+            return Err(StoreError::Running(session.name.clone()));
+        }
         // Said first: whoever is killed after it leaves files that nobody misses.
-        Metadata { purged: true, ..session.clone() }.write(&places)?;
+        Metadata { purged: true, ..now }.write(&places)?;
         for path in [places.journal(), places.conversation()] {
             file::remove(path)?;
         }

@@ -1,7 +1,9 @@
 //! `ironcurtain sessions show`: one session, and what was said in it.
 
-use ic_home::Environment;
+use ic_audit::read::Records;
+use ic_home::{Environment, Home};
 use ic_store::{Metadata, Places, Sessions, Stored, export};
+use ic_types::SessionId;
 
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -35,6 +37,7 @@ pub(crate) fn run(
     }
     let is_running = sessions.is_running(&metadata.id)?;
     let mut lines = facts(&stored.metadata, is_running);
+    lines.extend(counted(&home, &metadata.id).map(|it| format!("{:<14} {it}", "record")));
     for turn in &stored.turns {
         lines.push(String::new());
         let time = turn.timestamp;
@@ -74,6 +77,22 @@ fn facts(metadata: &Metadata, is_running: bool) -> Vec<String> {
     ];
     let shown = facts.into_iter().filter(|(_, value)| !value.is_empty());
     shown.map(|(name, value)| format!("{name:<14} {}", visible(&value))).collect()
+}
+
+/// Counts what the record says; `None` if there is none that can be read.
+fn counted(home: &Home, id: &SessionId) -> Option<String> {
+    let (mut made, mut denied, mut approved) = (0, 0, 0);
+    for record in Records::open(&home.session(id).join("audit.jsonl")).ok()? {
+        let record = record.ok()?;
+        match (record.text("kind"), record.text("verdict")) {
+            (Some("outcome"), _) => made += 1,
+            (Some("intent"), Some("deny")) => denied += 1,
+            (Some("escalation"), Some("allow")) => approved += 1,
+            _ => {}
+        }
+    }
+    let plural = if made == 1 { "call" } else { "calls" };
+    Some(format!("{made} {plural} made, {denied} denied, {approved} approved by a person"))
 }
 
 fn quoted(mark: &str, text: &str) -> Vec<String> {
