@@ -6,7 +6,7 @@ use super::spdx::{self, Malformed};
 use super::tree::Tree;
 
 /// Licences that ask for no more than notices; a new one needs a decision, not only a line here.
-const ACCEPTED: [&str; 13] = [
+const ACCEPTED: [&str; 14] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -14,6 +14,7 @@ const ACCEPTED: [&str; 13] = [
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

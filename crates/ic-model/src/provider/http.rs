@@ -142,12 +142,7 @@ fn tls(store: RootCertStore) -> Result<ClientConfig, HttpError> {
 fn unreachable_because(error: &reqwest::Error) -> ModelError {
     let mut cause = error.source();
     while let Some(it) = cause {
-        if let Some(tls) = it.downcast_ref::<rustls::Error>() {
-            return ModelError::Tls(tls.to_string());
-        }
-        // A failure of TLS travels inside of one of the system's.
-        let inner = it.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if let Some(tls) = inner.and_then(|it| it.downcast_ref::<rustls::Error>()) {
+        if let Some(tls) = tls_fault(it) {
             return ModelError::Tls(tls.to_string());
         }
         cause = it.source();
@@ -161,6 +156,15 @@ fn unreachable_because(error: &reqwest::Error) -> ModelError {
         true => ModelError::Tls("it does not speak TLS, or hung up".to_owned()),
         false => ModelError::Network(why),
     }
+}
+
+/// Finds a failure of TLS, which travels inside of failures of the system, one in the other.
+fn tls_fault<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls);
+    }
+    let inner = error.downcast_ref::<std::io::Error>()?.get_ref()?;
+    tls_fault(inner)
 }
 
 /// Tells why an answer that had begun did not come to its end.

@@ -133,7 +133,8 @@ async fn what_one_provider_signed_is_sent_to_no_other() {
     }
 }
 
-#[tokio::test]
+// Connections are closed by another task, which has to run while this one waits for it.
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_says_nothing_for_too_long_is_left() {
     for format in Format::ALL {
         let said = Said::text("this stops");

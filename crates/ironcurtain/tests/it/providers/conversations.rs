@@ -114,3 +114,43 @@ fn an_answer_that_has_no_room_is_told_as_far_as_it_goes() {
         );
     });
 }
+
+#[test]
+fn a_session_that_goes_on_sends_what_was_said_as_it_was() {
+    for_all(|format| {
+        let thought = "Remember this, wörtlich.";
+        let script = [
+            Said::code(&[WRITE]).thinking(thought).saying("I write."),
+            Said::text("The first answer."),
+            Said::text("The second answer."),
+        ];
+        let world = World::new(format, script.map(Reply::Says));
+        let output = world.start("The first question.");
+        assert_eq!((output.code, output.stdout.as_str()), (0, "The first answer.\n"), "{output:?}");
+        let words =
+            ["start", "--model", super::model(format), "--continue", "The second question."];
+        let output = world.desk.place.run(words);
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (0, "The second answer.\n"),
+            "{output:?}"
+        );
+        world.provider.check();
+        let requests = world.provider.requests();
+        let key = match format {
+            Format::Anthropic | Format::Chat => "messages",
+            Format::Responses => "input",
+            Format::Gemini => "contents",
+        };
+        // Marks for the cache move on; everything else stays as it was.
+        let said = |at: usize| -> Vec<String> {
+            let said = requests[at].body[key].as_array().unwrap().iter();
+            said.map(|it| it.to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, ""))
+                .collect()
+        };
+        let (before, after) = (said(1), said(2));
+        assert_eq!(after[..before.len()], before, "{format}");
+        let new = after[before.len()..].join("");
+        assert!(new.contains("The first answer.") && new.contains("The second question."), "{new}");
+    });
+}

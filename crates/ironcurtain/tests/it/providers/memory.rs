@@ -32,7 +32,15 @@ fn two_hundred_steps_take_no_more_memory_than_what_is_said() {
             seen[at].store(resident(pid.load(Ordering::SeqCst)), Ordering::SeqCst);
         })
     };
-    let codes = (1..STEPS).map(|n| Reply::Says(Said::code(&[&format!("console.log({n})")])));
+    // Tools that are not there are used quickly, and each is another one, or it would be a loop.
+    let step = |n: usize| {
+        let mut said = Said::code(&["1"]).saying("Next.");
+        for used in &mut said.uses {
+            used.name = format!("nothing_{n}");
+        }
+        Reply::Says(said)
+    };
+    let codes = (1..STEPS).map(step);
     let script: Vec<Reply> = codes.chain([Reply::Says(Said::text("counted"))]).collect();
     let provider = ScriptedProvider::start_with(script, Some(hook));
     let world = World::at(Format::Anthropic, provider);
