@@ -22,8 +22,8 @@ fn the_key_is_in_the_header_and_nowhere_else() {
     for_all(|format| {
         let script = [
             Reply::Says(Said::code(&[SPY])),
-            // A provider that knows the key may say it; and then it hangs, so that we can look around.
-            Reply::Says(Said::code(&[&format!("console.log('{KEY}')")]).saying(KEY)),
+            Reply::Says(Said::code(&["console.log('and now?')"]).saying("I have looked.")),
+            // It hangs, so that we can look around.
             Reply::HangsAfter(0, Said::text("x")),
         ];
         let world = World::new(format, script);
