@@ -350,6 +350,9 @@ impl<'a> Repl<'a> {
                 let lines = turn.text.end();
                 self.tell_text(lines);
                 self.pen.say(Tone::Bad, &chain(&error));
+                if let Some(hint) = error.hint() {
+                    self.pen.say(Tone::Quiet, &format!("hint: {hint}"));
+                }
             }
         }
     }
