@@ -11,6 +11,7 @@ mod outcome;
 mod people;
 mod service;
 mod setup;
+mod shelf;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
+use crate::method::CallMethod;
 use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{
@@ -44,8 +46,10 @@ use outcome::masked;
 use people::stale;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 use service::NoService;
-pub(crate) use setup::roots_result;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
+pub(crate) use setup::{file_uri, roots_result};
+use shelf::Known;
+pub(crate) use shelf::ListKind;
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -60,6 +64,8 @@ pub struct Broker {
     catalog: RwLock<Arc<Catalog>>,
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
+    /// Whose the resources are that servers listed.
+    shelf: Mutex<Known>,
     breaker: Mutex<Breaker>,
     questions: Mutex<Questions>,
     people: People,
@@ -216,6 +222,12 @@ impl Broker {
             let rule = "server-unavailable";
             Refusal::structural(RefusalKind::Denied, rule, unavailable.to_string())
         };
+        if let Some((_, method)) = CallMethod::of_name(name) {
+            let live = server.live().await.map_err(unavailable)?;
+            return method_of(&server, live, method).ok_or_else(|| {
+                unknown(format!("the server `{}` has no `{}`", server.name, method.as_str()))
+            });
+        }
         let mut live = server.met().await.map_err(unavailable)?;
         let Some((owner, tool)) = self.tool_of(name).await else {
             return Err(unknown(format!("there is no tool `{}`", shown())));
@@ -448,6 +460,20 @@ impl Found {
     }
 }
 
+/// Returns a method of a server's, to be judged as a tool of its name.
+fn method_of(server: &Arc<Server>, live: Arc<Live>, method: CallMethod) -> Option<Found> {
+    live.introduction.capabilities.get(method.capability())?;
+    // SECURITY: a server of which nothing is trusted has no other way to speak either.
+    let tools = live.tools();
+    let trusted = tools.iter().any(|offer| offer.withheld.is_none());
+    let withheld = match trusted || tools.iter().next().is_none() {
+        true => None,
+        false => Some("none of the server's tools is trusted".to_owned()),
+    };
+    let offer = Offer { tool: method.tool()?, withheld };
+    Some(Found { server: Arc::clone(server), live: Some(live), offer })
+}
+
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.
 async fn send(
     connection: &Connection,
@@ -462,7 +488,18 @@ async fn send(
         tool: Some(call.tool().clone()),
         ..Entry::new(Kind::Outcome)
     };
+    let method = CallMethod::of(call.tool().as_str());
     let written = |out: &mut String, mut envelope: Object| {
+        if let Some(method) = method {
+            let mut params = method.params(call.sent());
+            for (key, value) in meta.into_entries() {
+                envelope.insert(key, value);
+            }
+            if !envelope.is_empty() {
+                params.insert("_meta", envelope);
+            }
+            return Json::write_object(out, &params);
+        }
         out.push_str("{\"name\":");
         Json::write_text(out, call.tool().as_str());
         out.push_str(",\"arguments\":");
@@ -476,7 +513,8 @@ async fn send(
         }
         out.push('}');
     };
-    (connection.ask("tools/call", written, asking).await, entry)
+    let asked = method.map_or("tools/call", CallMethod::as_str);
+    (connection.ask(asked, written, asking).await, entry)
 }
 
 /// Returns what makes two calls the same call.

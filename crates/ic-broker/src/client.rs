@@ -9,10 +9,11 @@
 
 mod era;
 mod listener;
+mod methods;
 mod outbox;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,8 +27,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::broker::{Broker, Flight, Reply};
+use crate::broker::{Broker, Flight, ListKind, Reply};
 use crate::locked;
+use crate::method::CallMethod;
 use crate::server::Progress;
 
 use era::Era;
@@ -107,6 +109,7 @@ pub async fn serve_one<O: Open>(
         flights: flights.clone(),
         calls: calls.clone(),
         log_level: Arc::new(Mutex::new(Level::default())),
+        subscribed: Arc::default(),
         is_enveloped: Arc::new(AtomicBool::new(false)),
         end_all: end_all.clone(),
         left: left.clone(),
@@ -158,6 +161,8 @@ struct Client<O: Open> {
     flights: Flights,
     calls: TaskTracker,
     log_level: Arc<Mutex<Level>>,
+    /// The resources of which the client wants to hear.
+    subscribed: Arc<Mutex<HashSet<String>>>,
     /// Whether each request has an envelope, for those who cannot see `era`.
     is_enveloped: Arc<AtomicBool>,
     end_all: CancellationToken,
@@ -177,6 +182,8 @@ enum Method {
     ListTools,
     CallTool,
     SetLevel,
+    List(ListKind),
+    Call(CallMethod),
     Other,
 }
 
@@ -189,7 +196,10 @@ impl Method {
             "tools/list" => Self::ListTools,
             "tools/call" => Self::CallTool,
             "logging/setLevel" => Self::SetLevel,
-            _ => Self::Other,
+            "resources/list" => Self::List(ListKind::Resources),
+            "resources/templates/list" => Self::List(ListKind::Templates),
+            "prompts/list" => Self::List(ListKind::Prompts),
+            _ => CallMethod::of(name).map_or(Self::Other, Self::Call),
         }
     }
 }
@@ -264,6 +274,8 @@ impl<O: Open> Client<O> {
             Method::ListTools => self.list_tools(id, &params).await,
             Method::CallTool => self.call_tool(id, params).await,
             Method::SetLevel => self.set_level(&id, &params).await,
+            Method::List(kind) => self.list(kind, id, &params).await,
+            Method::Call(method) => self.call_method(method, id, params).await,
             Method::Other => {
                 let reason = format!("the method `{}` is not offered", shortened(&method));
                 self.refuse(Some(&id), code::METHOD_NOT_FOUND, &method, &reason).await
@@ -290,7 +302,8 @@ impl<O: Open> Client<O> {
             self.send(error_line(Some(id), &failure)).await;
             return Ok(());
         }
-        self.answer(id, &era::initialized(version)).await;
+        let offers = |method| broker.offers(method);
+        self.answer(id, &era::initialized(version, offers)).await;
         Ok(())
     }
 
@@ -393,6 +406,7 @@ impl<O: Open> Client<O> {
             announcements: broker.announcements(),
             outbox: self.outbox.clone(),
             level: Arc::clone(&self.log_level),
+            subscribed: Arc::clone(&self.subscribed),
             is_enveloped: Arc::clone(&self.is_enveloped),
         };
         let end_all = self.end_all.clone();

@@ -7,6 +7,7 @@ use ic_resolve::{RealDisk, Resolver};
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
 use crate::launch::{self, View};
+use crate::method;
 
 /// Everything that is needed to judge a call.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Judge {
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
-        let sandbox = self.bounds.sandbox.as_ref();
+        let (call, sandbox) = (method::spread(call), self.bounds.sandbox.as_ref());
         Resolver { disk: &RealDisk, home: &self.home, sandbox }.resolve(&self.policy, call)
     }
 }

@@ -31,6 +31,7 @@ pub mod client;
 pub mod judge;
 pub mod launch;
 mod ledger;
+pub mod method;
 pub mod one_shot;
 pub mod pins;
 pub mod probe;

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Show what was granted beyond one call, and take it back
     #[command(subcommand)]
     Grants(GrantsCommand),
-    /// Show the MCP servers, try them, trust them
+    /// Add MCP servers, show them, try them, trust them
     #[command(subcommand)]
     Servers(ServersCommand),
     /// Ask the policy, test it, explain it

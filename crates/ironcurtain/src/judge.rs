@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ic_broker::Judge;
+use ic_broker::method;
 use ic_broker::servers_file::{ServersFile, Start};
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home};
@@ -143,6 +144,7 @@ impl Loaded {
         if wanted.servers.is_none() {
             files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
         }
+        files.annotate_uris();
         let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&files.sources(), &locate)?;
@@ -247,6 +249,8 @@ pub(crate) fn servers_file(
 
 // === impl PolicyFiles ===
 
+/// What stands in annotations of resources.
+const URIS: &[u8] = b"resources/";
 /// The largest file of annotations of one server.
 const ADDED_BYTES_MAX: u64 = 16 << 20;
 /// What it may cost, or a policy's annotations to which it is added.
@@ -347,6 +351,19 @@ impl PolicyFiles {
         }
         self.annotations.bytes = Json::Object(annotations).to_string().into_bytes();
         Ok(())
+    }
+
+    /// Lets resources be judged by what their URIs name.
+    fn annotate_uris(&mut self) {
+        let bytes = &self.annotations.bytes;
+        if !bytes.windows(URIS.len()).any(|it| it == URIS) {
+            return;
+        }
+        // What cannot be read is an error when it is loaded, with its place.
+        if let Ok(Json::Object(mut annotations)) = Json::parse(bytes, ADDED_LIMITS) {
+            method::annotate_uris(&mut annotations);
+            self.annotations.bytes = Json::Object(annotations).to_string().into_bytes();
+        }
     }
 
     fn sources(&self) -> PolicySources<'_> {

@@ -21,6 +21,10 @@ pub enum Announcement {
     ToolsChanged,
     /// A server's message for the client's log.
     Log(Object),
+    /// A list of something else than tools is not what it was; with the notification that says so.
+    ListChanged(&'static str),
+    /// A resource is not what it was.
+    ResourceUpdated(String),
 }
 
 /// Deals with news until the session ends.
@@ -116,13 +120,20 @@ impl Broker {
                 self.keep(event);
             }
             // SECURITY: a server whose tools are all withheld has no other way to speak either.
-            ServerNews::Said(News::Log(_)) if !self.has_trusted_tool(server) => {}
+            ServerNews::Said(News::Log(_) | News::ListChanged(_) | News::ResourceUpdated(_))
+                if !self.has_trusted_tool(server) => {}
             ServerNews::Said(News::Log(params)) => {
                 let text = self.redactor.mask_own_keys(Json::Object(params).to_string());
                 if let Ok(Json::Object(params)) = Json::parse(text.as_bytes(), JsonLimits::CALL) {
                     // Nobody may be listening.
                     self.announcements.send(Announcement::Log(params)).ok();
                 }
+            }
+            ServerNews::Said(News::ListChanged(method)) => {
+                self.announcements.send(Announcement::ListChanged(method)).ok();
+            }
+            ServerNews::Said(News::ResourceUpdated(uri)) => {
+                self.announcements.send(Announcement::ResourceUpdated(uri)).ok();
             }
             ServerNews::Said(News::Refused(method)) => {
                 let reason = format!("the server `{server}` asked for something it may not have");

@@ -164,6 +164,7 @@ impl Setup {
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
+            shelf: Mutex::default(),
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
             people: self.people,
@@ -227,7 +228,7 @@ pub(crate) fn roots_result<'a>(directories: impl Iterator<Item = &'a Path>) -> J
 }
 
 /// Writes a path as a `file:` URI.
-fn file_uri(path: &Path) -> Option<String> {
+pub(crate) fn file_uri(path: &Path) -> Option<String> {
     use std::fmt::Write as _;
     let mut uri = String::from("file://");
     for byte in path.to_str()?.bytes() {

@@ -7,6 +7,7 @@ use ic_types::{Json, Object};
 
 use super::{ClientInfo, Method};
 use crate::broker::Asked;
+use crate::method::CallMethod;
 
 /// The error of a request in a revision that is not spoken.
 const UNSUPPORTED_VERSION: i64 = -32_022;
@@ -130,11 +131,24 @@ fn without_envelope() -> RpcError {
 }
 
 /// Returns the answer to `initialize`.
-pub(super) fn initialized(version: ProtocolVersion) -> Object {
+pub(super) fn initialized(version: ProtocolVersion, offers: impl Fn(CallMethod) -> bool) -> Object {
     let mut result = Object::new();
     result.insert("protocolVersion", version.as_str());
     let mut capabilities = capabilities();
     capabilities.insert("logging", Object::new());
+    let mut changing = Object::new();
+    changing.insert("listChanged", true);
+    if offers(CallMethod::ReadResource) {
+        let mut resources = changing.clone();
+        resources.insert("subscribe", offers(CallMethod::Subscribe));
+        capabilities.insert("resources", resources);
+    }
+    if offers(CallMethod::GetPrompt) {
+        capabilities.insert("prompts", changing);
+    }
+    if offers(CallMethod::Complete) {
+        capabilities.insert("completions", Object::new());
+    }
     result.insert("capabilities", capabilities);
     result.insert("serverInfo", server_info());
     result.insert("instructions", INSTRUCTIONS);
@@ -206,13 +220,30 @@ pub(super) fn event(info: &ClientInfo) -> Object {
 ///
 /// Only what is named here goes on to a server.
 pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
-    let (mut name, mut arguments, mut passed, mut token) =
-        (None, Object::new(), Object::new(), None);
+    let (params, meta, token) = taken_apart(params)?;
+    let (mut name, mut arguments) = (None, Object::new());
     for (key, value) in params.into_entries() {
         match (key.as_str(), value) {
             ("name", Json::String(text)) => name = Some(text),
             ("arguments", Json::Object(object)) => arguments = object,
             ("arguments", Json::Null) => {}
+            ("name" | "arguments", _) => return Err(format!("`{key}` has the wrong type")),
+            ("task", _) => return Err("tasks are not offered".to_owned()),
+            _ => {
+                let key: String = key.chars().take(64).collect();
+                return Err(format!("`{key}` is not a parameter that is passed on"));
+            }
+        }
+    }
+    let name = name.ok_or("`name` is missing")?;
+    Ok((Asked { name, arguments, meta }, token))
+}
+
+/// Splits what is said about a request off its parameters: what of it is passed on, and the token.
+pub(super) fn taken_apart(params: Object) -> Result<(Object, Object, Option<Id>), String> {
+    let (mut rest, mut passed, mut token) = (Object::new(), Object::new(), None);
+    for (key, value) in params.into_entries() {
+        match (key.as_str(), value) {
             (meta::META, Json::Object(meta)) => {
                 for (key, value) in meta.into_entries() {
                     match key.as_str() {
@@ -229,18 +260,11 @@ pub(super) fn asked(params: Object) -> Result<(Asked, Option<Id>), String> {
                     }
                 }
             }
-            ("name" | "arguments" | meta::META, _) => {
-                return Err(format!("`{key}` has the wrong type"));
-            }
-            ("task", _) => return Err("tasks are not offered".to_owned()),
-            _ => {
-                let key: String = key.chars().take(64).collect();
-                return Err(format!("`{key}` is not a parameter that is passed on"));
-            }
+            (meta::META, _) => return Err(format!("`{key}` has the wrong type")),
+            (_, value) => rest.insert(key, value),
         }
     }
-    let name = name.ok_or("`name` is missing")?;
-    Ok((Asked { name, arguments, meta: passed }, token))
+    Ok((rest, passed, token))
 }
 
 /// Returns whether `text` is `VERSION-TRACE-PARENT-FLAGS`, in hexadecimal digits.

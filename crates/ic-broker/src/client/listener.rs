@@ -2,6 +2,7 @@
 //!
 //! Announcements are dropped where a client is slow; answers to what it asked never come this way.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -32,6 +33,8 @@ pub(super) struct Listener {
     pub(super) announcements: broadcast::Receiver<Announcement>,
     pub(super) outbox: Outbox,
     pub(super) level: Arc<Mutex<Level>>,
+    /// The resources of which the client wants to hear.
+    pub(super) subscribed: Arc<Mutex<HashSet<String>>>,
     /// A client of the newest revision is told nothing that it did not ask for.
     pub(super) is_enveloped: Arc<AtomicBool>,
 }
@@ -60,6 +63,15 @@ impl Listener {
                         }
                         _ => continue,
                     }
+                }
+                Ok(Announcement::ListChanged(method)) => notification_line(method, &Object::new()),
+                Ok(Announcement::ResourceUpdated(uri)) => {
+                    if !locked(&self.subscribed).contains(&uri) {
+                        continue;
+                    }
+                    let mut params = Object::new();
+                    params.insert("uri", uri);
+                    notification_line("notifications/resources/updated", &params)
                 }
                 // A client that is slow misses some of it.
                 Err(broadcast::error::RecvError::Lagged(_)) => continue,

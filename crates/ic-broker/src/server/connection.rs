@@ -116,6 +116,10 @@ pub(crate) enum News {
     ToolsChanged,
     /// A message for the client's log.
     Log(Object),
+    /// A list of something else than tools is not what it was; with the notification that says so.
+    ListChanged(&'static str),
+    /// A resource is not what it was.
+    ResourceUpdated(String),
     /// It asked for something that it may not have.
     Refused(String),
 }
@@ -435,6 +439,16 @@ impl Inbox {
                 self.logs.try_send(News::Log(log)).ok();
                 return Ok(());
             }
+            "notifications/resources/list_changed" => {
+                News::ListChanged("notifications/resources/list_changed")
+            }
+            "notifications/prompts/list_changed" => {
+                News::ListChanged("notifications/prompts/list_changed")
+            }
+            "notifications/resources/updated" => match params.remove("uri") {
+                Some(Json::String(uri)) => News::ResourceUpdated(uri),
+                _ => return self.strike(),
+            },
             // Whatever else a server may say is about things that we do not offer.
             _ => return Ok(()),
         };

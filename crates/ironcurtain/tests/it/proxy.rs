@@ -3,6 +3,7 @@
 //! Client, proxy and servers are real processes; the servers are the scripts in `tests/servers`.
 //! Nothing waits for a while: tests wait for a message or for the end of a process, with a deadline.
 
+mod besides_tools;
 mod breaker;
 mod fidelity;
 mod hostile_client;

@@ -7,6 +7,7 @@
 
 import argparse
 import base64
+import functools
 import glob
 import gzip
 import hashlib
@@ -38,6 +39,7 @@ def installed(modules):
             yield from installed(os.path.join(os.path.dirname(path), "node_modules"))
 
 
+@functools.cache
 def packed(directory):
     """Packs a directory as npm does; the same each time."""
     out = io.BytesIO()
@@ -53,11 +55,13 @@ def packed(directory):
     return out.getvalue()
 
 
+@functools.cache
 def wheel(info):
     """Makes a wheel of a package that is installed beside its dist-info; returns its name and bytes."""
     site, title = os.path.split(info)
     with open(os.path.join(info, "WHEEL")) as text:
-        tag = re.search(r"^Tag: (\S+)", text.read(), re.M).group(1)
+        tags = re.findall(r"^Tag: (\S+)", text.read(), re.M)
+        tag = next((tag for tag in tags if tag.startswith("py3")), tags[0])
     with open(os.path.join(info, "RECORD")) as lines:
         names = [line.split(",")[0].strip('"') for line in lines]
     out = io.BytesIO()

@@ -11,6 +11,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ic_broker::method::CallMethod;
 use ic_broker::pins::{Identity, PinsFile};
 use ic_broker::probe::Probed;
 use ic_broker::servers_file::{ServerConfig, ServersFile};
@@ -188,6 +189,22 @@ impl Plan {
         let mut annotations = Drafts::read(&name, home)?;
         let listed = probed.tools.iter().map(|tool| (tool.name.as_str(), &tool.listed));
         annotations.draft(&name, listed);
+        // What it has besides tools is judged as tools, too.
+        let has = |method: &CallMethod| {
+            probed.introduction.capabilities.get(method.capability()).is_some()
+        };
+        for method in CallMethod::ALL.into_iter().filter(has) {
+            let mut listed = method.listed();
+            if let Some(Json::Object(schema)) = listed.get_mut("inputSchema")
+                && let Some(Json::Object(properties)) = schema.get_mut("properties")
+            {
+                // Found out anew for each call, and said by nobody.
+                properties.remove("scheme");
+            }
+            annotations.draft(&name, [(method.as_str(), &listed)]);
+            // A path or an address is judged as such in any case; other schemes are the server's own.
+            annotations.set(method.as_str(), "uri", vec![Json::from("none")]).ok();
+        }
         file::create_dir(home.installed_servers())?;
         file::create_dir(home.installed_servers().join(name.as_str()))?;
         annotations.write()?;

@@ -2,6 +2,7 @@
 //!
 //! What was seen of the tools when the server was trusted is shown; no server is started.
 
+use ic_broker::method::CallMethod;
 use ic_broker::pins::{Pin, PinsFile};
 use ic_home::{Environment, file};
 use ic_types::{Json, Role, ServerName};
@@ -57,7 +58,11 @@ pub(crate) fn run(
     let drafts: Vec<String> = annotations
         .tools()
         .iter()
-        .filter(|tool| drafts::is_draft(tool) && pin.tools.contains_key(drafts::name_of(tool)))
+        .filter(|tool| {
+            let name = drafts::name_of(tool);
+            let is_known = pin.tools.contains_key(name) || CallMethod::of(name).is_some();
+            drafts::is_draft(tool) && is_known
+        })
         .map(|tool| drafts::name_of(tool).to_owned())
         .collect();
     if drafts.is_empty() {

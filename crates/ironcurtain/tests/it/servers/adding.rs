@@ -233,80 +233,70 @@ fn an_installation_that_is_replaced_is_another_identity() {
     proxy.finish();
 }
 
-/// From a fresh home to the first approved call of public servers: add, start, approve.
-#[test]
-fn public_servers_are_added_to_a_fresh_home_and_called_in_three_commands() {
+/// From a fresh home to the first approved call of a public server: add, start, approve.
+#[track_caller]
+fn check_public(name: &str, words: &[&str], call: (&str, &Value), expected: &str) {
     let Some(packages) = Packages::find() else { return };
     let modules = packages.0.join("node_modules");
-    let pattern = packages.0.join("python/lib");
-    let python = std::fs::read_dir(pattern).unwrap().next().unwrap().unwrap().path();
-    let site = python.join("site-packages");
+    let python = std::fs::read_dir(packages.0.join("python/lib")).unwrap().next().unwrap();
+    let site = python.unwrap().path().join("site-packages");
     let registry = Registry::start(&[
         "--node-modules",
         modules.to_str().unwrap(),
         "--site-packages",
         site.to_str().unwrap(),
     ]);
+    let place = place();
+    scripted(&place);
+    let added = registry.run(&place, &[&["add", name], words].concat());
+    assert_eq!(added.code, 0, "{name}: {added:?}");
+    let (sandbox, repository) = (place.dir("sandbox"), place.dir("sandbox/repository"));
+    let git = Command::new("git").arg("-C").arg(&repository).args(["init", "--quiet"]).status();
+    assert!(git.unwrap().success());
+    let mut proxy = Proxy::start(&place, &["--wait", "--sandbox", sandbox.to_str().unwrap()]);
+    proxy.initialize();
+    let (tool, arguments) = call;
+    let id = proxy.ask_call(&format!("{name}__{tool}"), arguments);
+    approve_next(&place);
+    let answer = proxy.answer(&id).good();
+    assert!(answer.contains(expected), "{name}: {answer}");
+    proxy.finish();
+}
+
+#[test]
+fn the_public_filesystem_server_is_added_and_called_in_three_commands() {
+    let words = ["--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "${SANDBOX}"];
+    let call = ("list_directory", &json!({"path": "."}));
+    check_public("files", &words, call, "[DIR] repository");
+}
+
+#[test]
+fn the_public_memory_server_is_added_and_called_in_three_commands() {
+    let words = ["--", "npx", "-y", "@modelcontextprotocol/server-memory"];
+    check_public("memory", &words, ("read_graph", &json!({})), "entities");
+}
+
+#[test]
+fn the_public_everything_server_is_added_and_called_in_three_commands() {
+    let words = ["--", "npx", "-y", "@modelcontextprotocol/server-everything"];
+    check_public("everything", &words, ("echo", &json!({"message": "hi"})), "Echo: hi");
+}
+
+#[test]
+fn the_public_git_server_is_added_and_called_in_three_commands() {
+    let call = ("git_status", &json!({"repo_path": "repository"}));
+    check_public("repository", &["--", "uvx", "mcp-server-git"], call, "No commits");
+}
+
+#[test]
+fn the_public_fetch_server_is_added_and_called_in_three_commands() {
     let page = Page::serve();
     let host = format!("127.0.0.1:{}", page.port);
-    let url = format!("http://{host}/page");
-    let repository = json!({"repo_path": "."});
-    let cases: [(&str, Vec<&str>, &str, Value, &str); 5] = [
-        (
-            "files",
-            vec!["--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "${SANDBOX}"],
-            "list_allowed_directories",
-            json!({}),
-            "Allowed directories",
-        ),
-        (
-            "memory",
-            vec!["--", "npx", "-y", "@modelcontextprotocol/server-memory"],
-            "read_graph",
-            json!({}),
-            "entities",
-        ),
-        (
-            "everything",
-            vec!["--", "npx", "-y", "@modelcontextprotocol/server-everything"],
-            "echo",
-            json!({"message": "hi"}),
-            "Echo: hi",
-        ),
-        ("repository", vec!["--", "uvx", "mcp-server-git"], "git_status", repository, "clean"),
-        (
-            "web",
-            // In a cage every name leads to the host's own door, which is a private address.
-            vec![
-                "--allow-domain",
-                &host,
-                "--",
-                "uvx",
-                "mcp-server-fetch",
-                "--allow-private-ips",
-                "--ignore-robots-txt",
-            ],
-            "fetch",
-            json!({"url": url}),
-            "a page on loopback",
-        ),
-    ];
-    for (name, words, tool, arguments, expected) in cases {
-        let place = place();
-        scripted(&place);
-        let added = registry.run(&place, &[&["add", name], words.as_slice()].concat());
-        assert_eq!(added.code, 0, "{name}: {added:?}");
-        let sandbox = place.dir("sandbox");
-        let git = Command::new("git").arg("-C").arg(&sandbox).args(["init", "--quiet"]).status();
-        assert!(git.unwrap().success());
-        let mut proxy = Proxy::start(&place, &["--wait", "--sandbox", sandbox.to_str().unwrap()]);
-        proxy.initialize();
-        let id = proxy.ask_call(&format!("{name}__{tool}"), &arguments);
-        approve_next(&place);
-        let answer = proxy.answer(&id).good();
-        assert!(answer.contains(expected), "{name}: {answer}");
-        proxy.finish();
-    }
+    let url = json!({"url": format!("http://{host}/page")});
+    // In a cage every name leads to the host's own door, which is a private address.
+    let server = ["--", "uvx", "mcp-server-fetch", "--allow-private-ips", "--ignore-robots-txt"];
+    let words = [&["--allow-domain", &host][..], &server].concat();
+    check_public("web", &words, ("fetch", &url), "a page on loopback");
 }
 
 /// A page on loopback.

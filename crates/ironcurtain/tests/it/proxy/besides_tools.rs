@@ -1,0 +1,411 @@
+//! Resources, prompts and completions: calls like any other, and the same answers as without the proxy.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ic_testkit::proxy::{Message, records};
+use ic_testkit::{Caller, Place, Proxy};
+use serde_json::{Map, Value, json};
+
+use super::{python, until};
+use crate::clients::Packages;
+use crate::place;
+
+/// A place with servers that have more than tools, and a policy that knows it.
+struct Rig {
+    place: Place,
+    servers: Map<String, Value>,
+}
+
+impl Rig {
+    /// A rig with a server `a`, which lists these URIs.
+    fn new(uris: &[&str]) -> Self {
+        Self { place: place(), servers: Map::new() }.server("a", uris)
+    }
+
+    fn server(mut self, name: &str, uris: &[&str]) -> Self {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
+        let directory = self.place.dir(name);
+        let mut arguments = vec!["-S".to_owned(), "-B".to_owned()];
+        arguments.push(scripts.join("shelf.py").to_str().unwrap().to_owned());
+        arguments.push(directory.to_str().unwrap().to_owned());
+        arguments.extend(uris.iter().map(|&uri| uri.to_owned()));
+        let allowed = self.place.dir("allowed");
+        let cage =
+            json!({"filesystem": {"allowRead": [scripts, allowed], "allowWrite": [directory]}});
+        let entry = json!({"command": python(), "args": arguments, "sandbox": cage});
+        self.servers.insert(name.to_owned(), entry);
+        self
+    }
+
+    /// Starts a proxy with a policy whose annotations name these methods.
+    fn start(&self, methods: &[&str]) -> Proxy {
+        let mut tools = vec![json!({"toolName": "touch", "args": {}})];
+        tools.extend(methods.iter().map(|&method| {
+            let arguments: &[&str] = match method {
+                "resources/read" | "resources/subscribe" => &["uri"],
+                "prompts/get" => &["name", "arguments"],
+                _ => &["ref", "argument", "context"],
+            };
+            let roles: Map<String, Value> =
+                arguments.iter().map(|it| ((*it).to_owned(), json!(["none"]))).collect();
+            json!({"toolName": method, "args": roles})
+        }));
+        let servers: Map<String, Value> =
+            self.servers.keys().map(|name| (name.clone(), json!({"tools": tools}))).collect();
+        let annotations = json!({"servers": servers}).to_string();
+        self.place.write("policy/tool-annotations.json", annotations);
+        let rule = |name: &str, condition: Value, then: &str| json!({"name": name, "if": condition, "then": then, "reason": format!("rule {name}")});
+        let within = self.place.dir("allowed");
+        let compiled = json!({"rules": [
+            rule("reads", json!({"paths": {"roles": ["read-path"], "within": within}}), "allow"),
+            rule("web", json!({"roles": ["fetch-url"]}), "escalate"),
+            rule("other-paths", json!({"roles": ["read-path"]}), "deny"),
+            rule("a-person", json!({"tool": ["completion/complete"]}), "escalate"),
+            rule("rest", json!({}), "allow"),
+        ]});
+        self.place.write("policy/compiled-policy.json", compiled.to_string());
+        let file = self.place.write("servers.json", Value::from(self.servers.clone()).to_string());
+        let policy = self.place.path("policy");
+        let words = ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()];
+        let mut proxy = Proxy::start(&self.place, &words);
+        proxy.initialize();
+        proxy
+    }
+
+    /// Returns the parameters of each request of `method` that the server `name` received.
+    fn received(&self, name: &str, method: &str) -> Vec<Value> {
+        let path = self.place.path(name).join("received");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        messages.filter(|it| it["method"] == method).map(|mut it| it["params"].take()).collect()
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("file://{}", self.place.path(name).display())
+    }
+}
+
+const READING: [&str; 1] = ["resources/read"];
+const METHOD_NOT_FOUND: i64 = -32_601;
+
+fn read(proxy: &mut Proxy, uri: &str) -> Message {
+    proxy.request("resources/read", &json!({"uri": uri}))
+}
+
+/// Returns the rule that refused a call.
+#[track_caller]
+fn rule(answer: &Message) -> String {
+    let json = answer.json();
+    let rule = json.pointer("/error/data/ironcurtain/rule").and_then(Value::as_str);
+    rule.unwrap_or_else(|| panic!("not refused: {json}")).to_owned()
+}
+
+/// A `file:` URI is a path, in every spelling, whatever the annotation says of it.
+#[test]
+fn a_resource_that_is_a_file_is_judged_as_one() {
+    let rig = Rig::new(&["demo://x"]);
+    rig.place.write("home/.ssh/id_ed25519", "secret");
+    rig.place.write("allowed/note.txt", "a note");
+    rig.place.link("allowed/link", rig.place.path("home/.ssh"));
+    let mut proxy = rig.start(&READING);
+    let key = rig.place.path("home/.ssh/id_ed25519").display().to_string();
+    for uri in [
+        rig.file("home/.ssh/id_ed25519"),
+        rig.file("allowed/link/id_ed25519"),
+        rig.file("allowed/../home/.ssh/id_ed25519"),
+        rig.file("home/.ssh/id_ed25519").replace("file://", "FILE://localhost"),
+        rig.file("home/.ssh/id_ed25519").replace(".ssh", "%2essh"),
+        format!("file:{key}"),
+        key.clone(),
+    ] {
+        assert_eq!(rule(&read(&mut proxy, &uri)), "structural-protected-path", "{uri}");
+    }
+    for uri in ["file:relative", "file://elsewhere/etc/passwd", "file:///a%00b", "file:///%zz"] {
+        assert_eq!(rule(&read(&mut proxy, uri)), "structural-invalid-value", "{uri}");
+    }
+    assert_eq!(rule(&read(&mut proxy, "file:///etc/hostname")), "other-paths");
+    assert_eq!(rule(&read(&mut proxy, "https://a.example/x")), "web");
+    assert_eq!(rig.received("a", "resources/read"), [] as [Value; 0], "nothing came through");
+    // What is allowed is sent as it was judged.
+    let note = read(&mut proxy, &rig.file("allowed/./deep/../note.txt"));
+    let canonical = std::fs::canonicalize(rig.place.path("allowed/note.txt")).unwrap();
+    let sent = format!("file://{}", canonical.display());
+    assert_eq!(note.result()["contents"][0]["text"], format!("read {sent}"));
+    assert_eq!(rig.received("a", "resources/read"), [json!({"uri": sent})]);
+    // Nobody but us says what a URI names.
+    let mut params = json!({"uri": rig.file("home/.ssh/id_ed25519"), "scheme": "other"});
+    assert_eq!(rule(&proxy.request("resources/read", &params)), "structural-protected-path");
+    params["name"] = json!("a__resources/read");
+    let through_a_tool = json!({"name": "a__resources/read", "arguments":
+        {"uri": rig.file("home/.ssh/id_ed25519"), "scheme": "other"}});
+    let answer = proxy.request("tools/call", &through_a_tool);
+    assert!(answer.bad().starts_with("DENIED: "), "{}", answer.text());
+    proxy.finish();
+    let verified = rig.place.run(["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    let intents = records(&rig.place).into_iter().filter(|it| it["tool"] == "resources/read");
+    assert_eq!(intents.filter(|it| it["kind"] == "intent").count(), 16);
+}
+
+#[test]
+fn what_no_annotation_names_is_not_offered() {
+    let rig = Rig::new(&["demo://x"]);
+    let mut proxy = rig.start(&[]);
+    for (method, params) in [
+        ("resources/read", json!({"uri": "demo://x"})),
+        ("resources/subscribe", json!({"uri": "demo://x"})),
+        ("prompts/get", json!({"name": "a__p"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "a__p"}, "argument": {}}),
+        ),
+        ("resources/unsubscribe", json!({"uri": "demo://x"})),
+        ("tasks/list", json!({})),
+    ] {
+        assert_eq!(proxy.request(method, &params).error().0, METHOD_NOT_FOUND, "{method}");
+    }
+    for (method, member) in [
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+        ("prompts/list", "prompts"),
+    ] {
+        assert_eq!(proxy.request(method, &json!({})).result()[member], json!([]), "{method}");
+        assert_eq!(rig.received("a", method), [] as [Value; 0], "nobody is asked: {method}");
+    }
+    proxy.finish();
+}
+
+#[test]
+fn lists_are_put_together_and_names_say_whose_they_are() {
+    let rig = Rig::new(&["demo://1", "demo://both"]).server("b", &["demo://2", "demo://both"]);
+    let mut proxy = rig.start(&["resources/read", "prompts/get", "completion/complete"]);
+    let listed = |proxy: &mut Proxy, method: &str, member: &str, key: &str| -> Vec<String> {
+        let result = proxy.request(method, &json!({})).result();
+        let entries = result[member].as_array().unwrap().clone();
+        entries.iter().map(|it| it[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        listed(&mut proxy, "resources/list", "resources", "uri"),
+        ["demo://1", "demo://both", "demo://2", "demo://both"]
+    );
+    assert_eq!(listed(&mut proxy, "prompts/list", "prompts", "name"), ["a__p", "b__p"]);
+    let of = |answer: Message| answer.result()["contents"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(of(read(&mut proxy, "demo://2")), "read demo://2");
+    assert_eq!(rig.received("b", "resources/read").len(), 1);
+    // By its template.
+    assert_eq!(of(read(&mut proxy, "shelf://2/7")), "read shelf://2/7");
+    assert_eq!(rig.received("b", "resources/read").len(), 2);
+    // A server cannot pass for another one.
+    for uri in ["demo://both", "demo://nobody"] {
+        let (_, message) = read(&mut proxy, uri).error();
+        assert!(message.contains("no server, or more than one"), "{uri}: {message}");
+    }
+    let prompt = proxy.request("prompts/get", &json!({"name": "b__p", "arguments": {"x": "1"}}));
+    assert_eq!(prompt.result()["messages"][0]["content"]["text"], "p");
+    let sent = rig.received("b", "prompts/get");
+    assert_eq!(sent, [json!({"name": "p", "arguments": {"x": "1"}})]);
+    // Without a desk nobody can be asked.
+    let complete = json!({"ref": {"type": "ref/prompt", "name": "a__p"}, "argument": {"name": "x", "value": ""}});
+    let (_, message) = proxy.request("completion/complete", &complete).error();
+    assert!(message.starts_with("ESCALATION REQUIRED: "), "{message}");
+    assert_eq!(rig.received("a", "completion/complete"), [] as [Value; 0]);
+    proxy.finish();
+}
+
+#[test]
+fn only_who_subscribed_hears_of_a_resource() {
+    let rig = Rig::new(&["demo://1"]);
+    let mut first = rig.start(&["resources/read", "resources/subscribe"]);
+    first.finish();
+    let socket = rig.place.path("sockets/s");
+    let words = [
+        "--policy".to_owned(),
+        rig.place.path("policy").display().to_string(),
+        "--servers".to_owned(),
+        rig.place.path("servers.json").display().to_string(),
+        "--socket".to_owned(),
+        socket.display().to_string(),
+    ];
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let _proxy = Proxy::start(&rig.place, &words);
+    let (mut ada, mut bob) = (Caller::begin(&socket, "ada"), Caller::begin(&socket, "bob"));
+    ada.request("resources/subscribe", &json!({"uri": "demo://1"})).result();
+    bob.call("a__touch", &json!({})).good();
+    ada.notification("notifications/resources/updated", "demo://1");
+    bob.request("ping", &json!({}));
+    let heard = bob.unread();
+    assert!(
+        heard.iter().all(|it| it.method() != Some("notifications/resources/updated")),
+        "{heard:?}"
+    );
+    until("it is recorded", || {
+        records(&rig.place).iter().any(|it| it["tool"] == "resources/subscribe")
+    });
+}
+
+/// A client of a server without a proxy in between.
+struct Direct {
+    child: std::process::Child,
+    lines: BufReader<std::process::ChildStdout>,
+    next_id: u64,
+}
+
+impl Direct {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut direct = Self { child, lines, next_id: 1 };
+        direct.request(
+            "initialize",
+            &json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}}),
+        );
+        direct.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        direct
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "{method}: it ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Takes out of an answer what differs by design: prefixes of names, and the time.
+fn neutral(value: &Value) -> String {
+    let text = value.to_string().replace("everything__", "");
+    // Dynamic resources say when they were made.
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find("generated at ").or_else(|| rest.find("at ")) {
+        out.push_str(&rest[..at]);
+        rest = rest[at..].trim_start_matches(|c: char| !matches!(c, '"' | '\\'));
+    }
+    out + rest
+}
+
+#[test]
+fn the_everything_server_gives_the_same_answers_behind_the_proxy() {
+    let Some(packages) = Packages::find() else { return };
+    let server =
+        packages.0.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+    let node = packages.0.join("bin/node");
+    let mut direct = Direct::start(Command::new(&node).arg(&server).arg("stdio"));
+    let place = place();
+    place.write(
+        "servers.json",
+        json!({"everything": {"command": node, "args": [server, "stdio"],
+            "sandbox": {"filesystem": {"allowRead": [packages.0]}}}})
+        .to_string(),
+    );
+    let tools = direct.request("tools/list", &json!({}))["result"]["tools"].clone();
+    let annotation = |tool: &Value| {
+        let properties = tool["inputSchema"]["properties"].as_object();
+        let names = properties.into_iter().flat_map(|it| it.keys());
+        let roles: Map<String, Value> = names.map(|it| (it.clone(), json!(["none"]))).collect();
+        json!({"toolName": tool["name"], "args": roles})
+    };
+    let mut annotations: Vec<Value> = tools.as_array().unwrap().iter().map(annotation).collect();
+    for (method, arguments) in [
+        ("resources/read", json!({"uri": ["none"]})),
+        ("resources/subscribe", json!({"uri": ["none"]})),
+        ("prompts/get", json!({"name": ["none"], "arguments": ["none"]})),
+        (
+            "completion/complete",
+            json!({"ref": ["none"], "argument": ["none"], "context": ["none"]}),
+        ),
+    ] {
+        annotations.push(json!({"toolName": method, "args": arguments}));
+    }
+    place.write(
+        "policy/tool-annotations.json",
+        json!({"servers": {"everything": {"tools": annotations}}}).to_string(),
+    );
+    place.write(
+        "policy/compiled-policy.json",
+        json!({"rules": [{"name": "all", "if": {}, "then": "allow", "reason": "a test"}]})
+            .to_string(),
+    );
+    let path = |name: &str| place.path(name).to_str().unwrap().to_owned();
+    let mut proxy =
+        Proxy::start(&place, &["--policy", &path("policy"), "--servers", &path("servers.json")]);
+    proxy.initialize();
+    let mut compare = |method: &str, direct_params: Value, params: Value| {
+        let plain = direct.request(method, &direct_params);
+        let behind = proxy.request(method, &params).json();
+        let part = |it: &Value| neutral(it.get("result").unwrap_or(&it["error"]["code"]));
+        assert_eq!(part(&behind), part(&plain), "{method} {params}");
+        plain
+    };
+    let same = |it: Value| (it.clone(), it);
+    let (a, b) = same(json!({}));
+    let resources = compare("resources/list", a, b);
+    let (a, b) = same(json!({}));
+    compare("resources/templates/list", a, b);
+    let (a, b) = same(json!({}));
+    let prompts = compare("prompts/list", a, b);
+    for resource in resources["result"]["resources"].as_array().unwrap() {
+        let (a, b) = same(json!({"uri": resource["uri"]}));
+        compare("resources/read", a, b);
+    }
+    for prompt in prompts["result"]["prompts"].as_array().unwrap() {
+        let arguments: Map<String, Value> = prompt["arguments"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| (it["name"].as_str().unwrap().to_owned(), json!("1")))
+            .collect();
+        let name = prompt["name"].as_str().unwrap();
+        let prefixed = format!("everything__{name}");
+        compare(
+            "prompts/get",
+            json!({"name": name, "arguments": arguments}),
+            json!({"name": prefixed, "arguments": arguments}),
+        );
+        if let Some(argument) = arguments.keys().next() {
+            let of = |name: &str| json!({"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": ""}});
+            compare("completion/complete", of(name), of(&prefixed));
+        }
+    }
+    for (tool, arguments) in [
+        ("echo", json!({"message": "grüße"})),
+        ("get-sum", json!({"a": 1, "b": 2})),
+        ("get-tiny-image", json!({})),
+        ("get-structured-content", json!({"location": "Chicago"})),
+        ("get-annotated-message", json!({"messageType": "error", "includeImage": true})),
+        ("get-resource-links", json!({"count": 3})),
+    ] {
+        compare(
+            "tools/call",
+            json!({"name": tool, "arguments": arguments}),
+            json!({"name": format!("everything__{tool}"), "arguments": arguments}),
+        );
+    }
+    proxy.finish();
+}
