@@ -8,6 +8,7 @@ mod broker;
 mod cage;
 mod desk;
 mod model;
+mod git;
 mod policy;
 mod sandbox;
 mod session;
@@ -31,6 +32,8 @@ pub enum Bench {
     Cage,
     /// Time questions to a person: until they are seen, and from their answers to the results
     Desk,
+    /// Time judging a push, and `git_status` through the proxy beside git's own
+    Git,
     /// Time scripts in the code sandbox, their calls, and what idle sandboxes take
     Sandbox,
     /// Time sessions of the built-in agent, and what idle ones take
@@ -55,6 +58,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Cage => cage::run(out),
         Bench::Desk => desk::run(out),
         Bench::Model => model::run(out),
+        Bench::Git => git::run(out),
         Bench::Sandbox => sandbox::run(out),
         Bench::Session => session::run(out),
         Bench::Store => store::run(out),

@@ -110,11 +110,7 @@ impl HttpsHost {
 impl SshHost {
     /// Starts a host for whoever has the key; `None` if there is no sshd.
     pub fn start(place: &Place, public_key: &str) -> Option<Self> {
-        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"];
-        let Some(sshd) = sshd.into_iter().find(|path| Path::new(path).exists()) else {
-            eprintln!("NOTE: there is no sshd, so nothing is tried over ssh");
-            return None;
-        };
+        let sshd = Self::program()?;
         let directory = place.dir("sshd");
         let key = directory.join("host_key");
         run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key));
@@ -158,6 +154,16 @@ impl SshHost {
             end(&mut child);
             assert!(Instant::now() < deadline, "sshd does not listen");
         }
+    }
+
+    /// Returns where sshd is; the other programs of ssh come with it.
+    pub fn program() -> Option<&'static str> {
+        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"];
+        let found = sshd.into_iter().find(|path| Path::new(path).exists());
+        if found.is_none() {
+            eprintln!("NOTE: there is no sshd, so nothing is tried over ssh");
+        }
+        found
     }
 
     /// Returns the URL of a repository.

@@ -156,6 +156,66 @@ fn a_push_is_judged_by_where_it_really_goes() {
     proxy.finish();
 }
 
+/// Says that something is over when it is dropped.
+struct Ending<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_config_that_changes_between_judgement_and_use_leads_nowhere_else() {
+    let other = place();
+    let repositories = other.dir("repositories");
+    make_repository(&repositories.join("app.git"), "a.txt", "one\n");
+    let evil = HttpsHost::start(&other, &repositories, PASSWORD, "");
+    let world = World::new();
+    // The other host would be reached if only its URL came to be used.
+    let named: Vec<String> =
+        [world.host.port, evil.port].iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let ours = json!({"domains": {"roles": ["git-remote-url"], "allowed": [named[0]]}});
+    let rules = json!([
+        {"name": "ours", "if": ours, "then": "allow", "reason": "a test"},
+        {"name": "no-others", "if": {"roles": ["git-remote-url"]}, "then": "deny", "reason": "a test"},
+        {"name": "anything", "if": {}, "then": "allow", "reason": "a test"},
+    ]);
+    world.place.write("policy/compiled-policy.json", json!({"rules": rules}).to_string());
+    let workspace = world.place.dir("work");
+    let mut proxy = world.proxy(&["--workspace", workspace.to_str().unwrap()]);
+    let clone = json!({"url": world.host.url("open", "app.git"), "localPath": "repo"});
+    call(&mut proxy, "git_clone", clone).good();
+    let config = workspace.join("repo/.git/config");
+    let texts = [&world.host, &evil]
+        .map(|host| format!("[remote \"origin\"]\n\turl = {}\n", host.url("open", "app.git")));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let (mut n_done, mut n_refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let passing = config.with_extension("passing");
+            for text in texts.iter().cycle() {
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+                std::fs::write(&passing, text).unwrap();
+                std::fs::rename(&passing, &config).unwrap();
+            }
+        });
+        // Also if a call fails, or the other thread would go on for ever.
+        let _ending = Ending(&is_over);
+        for n in 0..12 {
+            let push = json!({"path": "repo", "branch": "main", "remoteBranch": format!("b{n}")});
+            match call(&mut proxy, "git_push", push).result()["isError"].as_bool() {
+                Some(true) => n_refused += 1,
+                Some(false) | None => n_done += 1,
+            }
+        }
+    });
+    assert_eq!(evil.requests(), "", "{n_done} done, {n_refused} refused");
+    proxy.finish();
+}
+
 #[test]
 fn a_host_that_leads_elsewhere_is_not_followed() {
     let other = place();

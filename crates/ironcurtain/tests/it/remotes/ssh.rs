@@ -5,6 +5,7 @@ use ic_testkit::git_host::{SshAgent, SshHost};
 
 /// A world with an ssh host and an agent; `None` where there is no sshd.
 fn world() -> Option<(World, SshHost, SshAgent)> {
+    SshHost::program()?;
     let place = place();
     let agent = SshAgent::start(&place);
     let host = SshHost::start(&place, &agent.public_key)?;
