@@ -142,7 +142,9 @@ async fn task(
     let mind = Mind { model, prices, limits, sandbox };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     let Some(task) = task else {
-        return conversation::hold(session, surroundings, terminal, signals, screen).await;
+        let held = conversation::hold(session, surroundings, terminal, signals, screen).await;
+        resume::make_room(&home, sessions_max, screen);
+        return held;
     };
     let cancel = CancellationToken::new();
     let ended = {

@@ -162,7 +162,10 @@ fn told(command: Command, session: &BuiltIn, screen: &mut Screen) {
                 _ => format!("{n_events} diagnostic events"),
             });
         }
-        Command::Save => {}
+        Command::Save => match session.save() {
+            Ok(()) => screen.notice("the conversation is saved"),
+            Err(error) => screen.failure(&failed(error)),
+        },
         Command::Help | Command::Quit => {
             screen.notice(
                 "each line is a message; /quit ends the session, and so does the end of the input",

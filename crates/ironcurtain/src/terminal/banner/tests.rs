@@ -1,5 +1,7 @@
 //! Tests of the banner: when it can be answered, and what an answer is to. Time stands still here.
 
+#![expect(clippy::disallowed_methods, reason = "tests: questions and answers are files")]
+
 use std::path::Path;
 
 use ic_escalation::SessionEntry;

@@ -5,6 +5,7 @@ use ic_session::Turn;
 use ic_terminal::{COMMANDS, Command, Ink, Line};
 
 use super::{Left, Repl};
+use crate::error::chain;
 use crate::terminal::banner::Banner;
 use crate::terminal::paint::Tone;
 use crate::terminal::stage::Stage as _;
@@ -144,7 +145,10 @@ impl Repl<'_> {
     }
 
     fn save(&mut self) {
-        self.pen.say(Tone::Quiet, "Conversations are not kept in this version.");
+        match self.scene.session.save() {
+            Ok(()) => self.pen.say(Tone::Quiet, "The conversation is saved."),
+            Err(error) => self.pen.say(Tone::Bad, &chain(&error)),
+        }
     }
 }
 

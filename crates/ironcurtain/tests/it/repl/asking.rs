@@ -81,6 +81,7 @@ fn commands_work_and_messages_queue_while_a_turn_runs() {
     let mut stage = stage(&rig);
     stage.send("/logs").expect("(no diagnostic events yet)").prompt("");
     stage.send("/approve").expect("No escalation pending.").prompt("");
+    stage.send("/save").expect("The conversation is saved.").prompt("");
     stage.send("/what").expect("There is no command /what; /help lists them.").prompt("");
     write(&stage, &rig, "a.txt");
     stage.asked().send("/pending").expect("write_file; expires in").asked();
