@@ -6,6 +6,7 @@
 //! [`client`]: crate::client
 
 mod catalog;
+mod hops;
 mod news;
 mod outcome;
 mod people;
@@ -41,6 +42,7 @@ use crate::{chain, locked};
 
 use catalog::Catalog;
 pub use catalog::OfferedTool;
+use hops::Trail;
 pub use news::Announcement;
 use outcome::masked;
 use people::stale;
@@ -139,7 +141,7 @@ impl Broker {
         };
         match flight.cancel.clone().run_until_cancelled(found).await {
             None => Reply::Nothing,
-            Some(Ok(found)) => self.serve(asked, found, flight, &request_id).await,
+            Some(Ok(found)) => self.serve(asked, found, flight, (&request_id, 0)).await,
             Some(Err(refusal)) => self.refuse(&asked, &refusal, None, &request_id),
         }
     }
@@ -165,7 +167,14 @@ impl Broker {
         self.server_of(name)?.turn()
     }
 
-    async fn serve(&self, mut asked: Asked, found: Found, flight: Flight, id: &str) -> Reply {
+    /// Serves a call whose tool was found; so many redirects led to it.
+    async fn serve(
+        &self,
+        mut asked: Asked,
+        found: Found,
+        flight: Flight,
+        (id, n_hops): (&str, usize),
+    ) -> Reply {
         let (verdict, repetition) = match self.judged(&mut asked, &found) {
             Ok(judged) => judged,
             Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
@@ -176,11 +185,11 @@ impl Broker {
                 self.denied(recorded, Refusal::denied(&denial), repetition)
             }
             Verdict::Allow(permit) => {
-                let going = Going::new(asked, found, flight, (repetition, id));
+                let going = Going::new(asked, found, flight, (repetition, id, n_hops));
                 self.forward(permit, going).await
             }
             Verdict::Escalate(escalation) => {
-                let going = Going::new(asked, found, flight, (repetition, id));
+                let going = Going::new(asked, found, flight, (repetition, id, n_hops));
                 self.escalated(escalation, going).await
             }
         }
@@ -255,8 +264,9 @@ impl Broker {
 
     /// Records and forwards a call that may be forwarded.
     async fn forward(&self, permit: Permit, going: Going) -> Reply {
-        let Going { found, meta, repetition, flight, request_id, until, .. } = going;
-        let (Found { server, live, .. }, request_id) = (found, &request_id);
+        let Going { name, found, meta, repetition, flight, request_id, until, n_hops } = going;
+        let (server, request_id) = (Arc::clone(&found.server), &request_id);
+        let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
@@ -280,6 +290,7 @@ impl Broker {
                 return Reply::Nothing;
             }
         };
+        let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
         let confinement = service.confinement();
         let confined = confinement.to_string();
         let recorded = match self.log.record(permit, request_id.clone(), &confined) {
@@ -288,7 +299,8 @@ impl Broker {
         };
         service.warrant(&recorded);
         let started = Instant::now();
-        let asking = Asking { progress: flight.progress, cancel: &flight.cancel, limit: CALL_MAX };
+        let progress = flight.progress.clone();
+        let asking = Asking { progress, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
         // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
@@ -299,6 +311,9 @@ impl Broker {
         service.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
+        if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
+            return self.follow(hop, entry, repetition, (found, flight)).await;
+        }
         let caged = match confinement {
             Confinement::Cage(_) if !server.is_ours() => Some(&server.name),
             Confinement::Cage(_) | Confinement::None => None,
@@ -444,13 +459,20 @@ struct Going {
     request_id: String,
     /// When it is too late to forward it, if somebody approved it.
     until: Option<Timestamp>,
+    /// How many redirects led to it.
+    n_hops: usize,
 }
 
 impl Going {
-    fn new(asked: Asked, found: Found, flight: Flight, (repetition, id): (Digest, &str)) -> Self {
+    fn new(
+        asked: Asked,
+        found: Found,
+        flight: Flight,
+        (repetition, id, n_hops): (Digest, &str, usize),
+    ) -> Self {
         let Asked { name, meta, .. } = asked;
         let request_id = id.to_owned();
-        Self { name, found, meta, repetition, flight, request_id, until: None }
+        Self { name, found, meta, repetition, flight, request_id, until: None, n_hops }
     }
 }
 

@@ -104,6 +104,16 @@ pub(crate) fn installed(lent: &Lent, disk: &dyn Disk) -> Option<CanonicalPath> {
     found.entry.is_some().then_some(found.path)
 }
 
+/// Returns the file with the certificates that are believed instead of the system's, if it is to be
+/// shown.
+pub(crate) fn certificates(lent: &Lent, bounds: &Bounds, disk: &dyn Disk) -> Option<CanonicalPath> {
+    let found = follow(disk, lent.certificates.as_ref()?, Last::Follow).ok()?;
+    // SECURITY: the variable is the user's; what is protected is shown to nobody all the same.
+    let is_shown =
+        kind(&found.path, disk) == Some(Kind::File) && protecting(&found.path, bounds).is_none();
+    is_shown.then_some(found.path)
+}
+
 /// Returns the protected path that contains `path`, unless `path` lies in the session's own sandbox.
 pub(crate) fn protecting<'a>(
     path: &CanonicalPath,

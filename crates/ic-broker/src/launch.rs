@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT};
 use ic_egress::{Allowed, TooManyDoors};
+use ic_policy::{Destination, Scheme};
 use ic_resolve::RealDisk;
 pub use ic_servers::filesystem::View;
 use ic_servers::filesystem::{Hands, Links, Rights, ViewDirectory};
@@ -18,6 +19,7 @@ use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName};
 use crate::cage;
 use crate::judge::Judge;
 use crate::one_shot::OneShot;
+use crate::reach::Origin;
 use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
 use crate::sight::{self, Sight};
 
@@ -25,6 +27,8 @@ use crate::sight::{self, Sight};
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// With this our own server asks for what is changed.
 const ASKING: &str = "--ask-for-changes";
+/// Names the file with the certificates that our fetch server believes.
+const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 /// How long a server that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -70,6 +74,8 @@ pub struct Lent {
     pub installed: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
+    /// The file with the certificates that are believed instead of the system's.
+    pub certificates: Option<AbsolutePath>,
 }
 
 /// A server that cannot be written out.
@@ -109,9 +115,6 @@ pub enum LaunchFault {
     /// The entry names more ports or addresses than a cage can have.
     #[error("`allowedDomains`: {0}")]
     Hosts(TooManyDoors),
-    /// The server is not part of this version.
-    #[error("the built-in `{0}` server is not part of this version yet")]
-    NotYet(&'static str),
     /// What a built-in server should see cannot be written down.
     #[error("what the server should see cannot be written down: {0}")]
     View(String),
@@ -123,11 +126,6 @@ pub enum LaunchFault {
 // === impl Recipe ===
 
 impl Recipe {
-    /// Returns whether the server is part of a later version.
-    pub fn is_not_there_yet(&self) -> bool {
-        self.config.start == Start::Builtin(BuiltinServer::Fetch)
-    }
-
     /// Returns what will hold the server.
     pub fn confinement(&self) -> Confinement {
         match self.config.is_to_be_confined {
@@ -180,8 +178,19 @@ impl Recipe {
                 let spec = self.ours(*builtin, &view, Hands::Own, hold)?;
                 Ok(Launch { spec, sight, allowed: None })
             }
-            Start::Builtin(builtin @ BuiltinServer::Fetch) => {
-                Err(LaunchFault::NotYet(builtin.as_str()))
+            // It only says what it can do: each call is served by one that reaches what was judged.
+            Start::Builtin(BuiltinServer::Fetch) => {
+                let hold = match self.confinement() {
+                    Confinement::None => Hold::Free,
+                    Confinement::Cage(rung) => {
+                        let mut cage = cage::empty(&self.lent);
+                        cage.scratch = None;
+                        Hold::Caged(rung, cage)
+                    }
+                };
+                let sight = Sight::of_view(&view(&[], &[]), &RealDisk);
+                let spec = self.fetch(nowhere(), hold);
+                Ok(Launch { spec, sight, allowed: None })
             }
             Start::Command(line) => match self.confinement() {
                 Confinement::None => {
@@ -214,12 +223,24 @@ impl Recipe {
             Start::Builtin(builtin @ BuiltinServer::Git) => {
                 self.ours(builtin, &one_shot.view, Hands::Own, hold)
             }
-            Start::Builtin(BuiltinServer::Filesystem | BuiltinServer::Fetch)
-            | Start::Command(_)
-            | Start::Url(_) => {
+            Start::Builtin(BuiltinServer::Fetch) => {
+                let origin = one_shot.origin.as_ref();
+                Ok(self.fetch(origin.map_or_else(nowhere, |origin| way(origin, &hold)), hold))
+            }
+            Start::Builtin(BuiltinServer::Filesystem) | Start::Command(_) | Start::Url(_) => {
                 self.ours(BuiltinServer::Filesystem, &one_shot.view, Hands::Asking, hold)
             }
         }
+    }
+
+    /// Writes out how our fetch server is started, with the words that say what it reaches.
+    fn fetch(&self, way: Vec<OsString>, hold: Hold) -> ChildSpec {
+        let words = ["mcp-server", BuiltinServer::Fetch.as_str()].map(OsString::from);
+        let mut spec = self.our_program(words.into_iter().chain(way).collect(), hold);
+        if let Some(file) = cage::certificates(&self.lent, &self.judge.bounds, &RealDisk) {
+            spec.environment.push((SSL_CERT_FILE.into(), file.as_path().into()));
+        }
+        spec
     }
 
     fn ours(
@@ -239,7 +260,11 @@ impl Recipe {
             Hands::Own => {}
             Hands::Asking => arguments.push(ASKING.into()),
         }
-        Ok(ChildSpec {
+        Ok(self.our_program(arguments, hold))
+    }
+
+    fn our_program(&self, arguments: Vec<OsString>, hold: Hold) -> ChildSpec {
+        ChildSpec {
             // This very program, even if the file was replaced meanwhile.
             program: PathBuf::from("/proc/self/exe"),
             arguments,
@@ -247,7 +272,30 @@ impl Recipe {
             directory: None,
             grace: GRACE,
             hold,
-        })
+        }
+    }
+}
+
+/// Says that our fetch server reaches nobody.
+fn nowhere() -> Vec<OsString> {
+    vec!["--nowhere".into()]
+}
+
+/// Says what our fetch server reaches: in a cage whatever the host lets it, else what it is told.
+fn way(origin: &Origin, hold: &Hold) -> Vec<OsString> {
+    match hold {
+        Hold::Caged(..) => vec!["--proxy".into(), PROXY_PORT.to_string().into()],
+        Hold::Free => {
+            let Destination { scheme, host, port, .. } = &origin.destination;
+            let scheme = scheme.unwrap_or(Scheme::Https);
+            let port = port.unwrap_or(scheme.port());
+            let only = format!("{}://{host}:{port}", scheme.as_str());
+            let mut words: Vec<OsString> = vec!["--allow".into(), only.into()];
+            if !origin.is_named {
+                words.push("--public-only".into());
+            }
+            words
+        }
     }
 }
 
@@ -383,6 +431,7 @@ mod tests {
             private: PathBuf::from("/private"),
             installed: PathBuf::from("/installed"),
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
+            certificates: None,
         }
     }
 

@@ -36,7 +36,7 @@ pub mod one_shot;
 pub mod pins;
 pub mod probe;
 mod questions;
-mod reach;
+pub mod reach;
 pub mod refusal;
 mod result;
 mod server;

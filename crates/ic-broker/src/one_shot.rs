@@ -20,7 +20,7 @@ use ic_types::CanonicalPath;
 
 use crate::cage::{self, is_showable, kind, protecting};
 use crate::launch::{Lent, is_text};
-use crate::reach::Talk;
+use crate::reach::{Origin, Talk};
 pub use crate::sight::Judged;
 
 /// The most paths that a call can be about; they are given to the server on its command line.
@@ -39,6 +39,8 @@ pub struct OneShot {
     pub has_scratch: bool,
     /// What it reaches of other machines, if anything.
     pub reach: Option<Allowed>,
+    /// Where its one page is, if it is our fetch server.
+    pub origin: Option<Origin>,
     /// Whether programs in it talk to each other by Unix sockets, as ssh does to its agent.
     pub unix_sockets: bool,
 }
@@ -118,6 +120,7 @@ impl OneShot {
             written: Vec::new(),
             has_scratch: false,
             reach: None,
+            origin: None,
             unix_sockets: false,
         })
     }
@@ -160,7 +163,21 @@ impl OneShot {
             only: None,
             links: Links::Refuse,
         };
-        Ok(Self { view, read, written, has_scratch: true, reach: None, unix_sockets: false })
+        let (reach, origin) = (None, None);
+        Ok(Self { view, read, written, has_scratch: true, reach, origin, unix_sockets: false })
+    }
+
+    /// Works out what our fetch server needs: nothing of this machine, and one other.
+    pub(crate) fn plan_fetch(reach: Allowed, origin: Origin) -> Self {
+        let view = View {
+            directories: Vec::new(),
+            leave_out: Vec::new(),
+            only: Some(Vec::new()),
+            links: Links::Refuse,
+        };
+        let (read, written) = (Vec::new(), Vec::new());
+        let (reach, origin) = (Some(reach), Some(origin));
+        Self { view, read, written, has_scratch: false, reach, origin, unix_sockets: false }
     }
 
     /// Works out what our git server needs to serve a call that reaches another machine.
@@ -209,6 +226,10 @@ impl OneShot {
         if let Some(allowed) = &self.reach {
             let (ports, addresses) = (allowed.ports().to_vec(), allowed.addresses().to_vec());
             cage.network = Network::Doors { ports, addresses };
+        }
+        if self.origin.is_some() {
+            let certificates = cage::certificates(lent, bounds, disk);
+            cage.seen.extend(certificates.map(|path| cage::shown(&path, Access::Read)));
         }
         cage.unix_sockets = self.unix_sockets;
         cage

@@ -60,14 +60,52 @@ pub(crate) fn of_call(
         })
         .collect();
     let named = destinations.iter().filter_map(|destination| {
-        let Destination { scheme, host, port, .. } = destination;
-        let port = port.or(scheme.map(Scheme::port))?;
-        let lists = &config.allowed_domains;
-        let by_entry = !lists.is_empty() && lists.iter().all(|list| list.names(host, port));
-        let is_named = by_entry || policy.names_host(call.server(), host, port);
-        is_named.then(|| DomainPattern::exactly(None, host.clone(), port))
+        let port = is_named(destination, call.server(), policy, config)?;
+        Some(DomainPattern::exactly(None, destination.host.clone(), port))
     });
     let denied = config.cage.denied_domains.clone();
     let denied = denied.unwrap_or_else(|| DomainSet::new(Vec::new()));
     Ok(Allowed::judged(&destinations, DomainSet::new(named.collect()), denied)?)
+}
+
+/// Returns the port of a destination that a person named with it.
+fn is_named(
+    destination: &Destination,
+    server: &ServerName,
+    policy: &Policy,
+    config: &ServerConfig,
+) -> Option<u16> {
+    let Destination { scheme, host, port, .. } = destination;
+    let port = port.or(scheme.map(Scheme::port))?;
+    let lists = &config.allowed_domains;
+    let by_entry = !lists.is_empty() && lists.iter().all(|list| list.names(host, port));
+    (by_entry || policy.names_host(server, host, port)).then_some(port)
+}
+
+/// The one place that a page is fetched from, for a server that makes its connections itself.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Where it is.
+    pub(crate) destination: Destination,
+    /// Whether a person named it, so that its addresses need not be public.
+    pub(crate) is_named: bool,
+}
+
+impl Origin {
+    /// Finds the one origin of a call of our fetch server, unless the server's entry forbids it.
+    pub(crate) fn of_call(
+        call: &ResolvedCall,
+        policy: &Policy,
+        config: &ServerConfig,
+    ) -> Option<Self> {
+        let [Value::Url(url)] = call.values(Role::FetchUrl) else { return None };
+        let destination = url.destination.clone();
+        let port = destination.port.or(destination.scheme.map(Scheme::port))?;
+        let denied = config.cage.denied_domains.as_ref();
+        if denied.is_some_and(|denied| denied.forbids(&destination.host, port)) {
+            return None;
+        }
+        let is_named = is_named(&destination, call.server(), policy, config).is_some();
+        Some(Self { destination, is_named })
+    }
 }

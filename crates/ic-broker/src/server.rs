@@ -197,11 +197,6 @@ impl Server {
         })
     }
 
-    /// Returns whether the server is part of a later version; then nobody misses it.
-    pub(crate) fn is_not_there_yet(&self) -> bool {
-        self.recipe.is_not_there_yet()
-    }
-
     /// Returns whether the server is part of this program.
     pub(crate) fn is_ours(&self) -> bool {
         self.is_ours
@@ -215,6 +210,11 @@ impl Server {
     /// Returns whether the server is our own for repositories.
     pub(crate) fn is_git(&self) -> bool {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Git)
+    }
+
+    /// Returns whether the server is our own for the web.
+    pub(crate) fn is_fetch(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Fetch)
     }
 
     /// Returns whether only the server itself can say what it offers.

@@ -106,6 +106,12 @@ impl Allowed {
         Ok(Self { named: Some(named), ..allowed })
     }
 
+    /// Allows the same, but no address that is not public, whoever names it.
+    #[must_use]
+    pub fn public_only(self) -> Self {
+        Self { named: Some(DomainSet::new(Vec::new())), ..self }
+    }
+
     /// Returns the ports that a cage needs doors for: 80, 443 and every one that a pattern names.
     pub fn ports(&self) -> &[u16] {
         &self.ports

@@ -31,9 +31,14 @@ pub(crate) fn answer(
     }
 }
 
-fn http(server: &ServerName, target: Option<&Target>, unmade: &Unmade) -> Vec<u8> {
+/// Returns the status of an answer, and what it says.
+pub(crate) fn words(
+    server: &ServerName,
+    target: Option<&Target>,
+    unmade: &Unmade,
+) -> (&'static str, String) {
     let wanted = target.map_or_else(|| "the request".to_owned(), |target| format!("`{target}`"));
-    let (status, text) = match unmade {
+    match unmade {
         Unmade::Refused(why) => {
             let remedy = target.and_then(|target| why.remedy(target));
             let remedy = remedy.map(|entry| {
@@ -49,7 +54,11 @@ fn http(server: &ServerName, target: Option<&Target>, unmade: &Unmade) -> Vec<u8
             let cause = why.source().map(|source| format!(": {source}")).unwrap_or_default();
             (failed(why), format!("IronCurtain could not reach {wanted}: {why}{cause}.\n"))
         }
-    };
+    }
+}
+
+fn http(server: &ServerName, target: Option<&Target>, unmade: &Unmade) -> Vec<u8> {
+    let (status, text) = words(server, target, unmade);
     let n = text.len();
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {n}\r\n\

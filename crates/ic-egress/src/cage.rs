@@ -52,6 +52,13 @@ pub(crate) struct Upstream {
     since: Instant,
 }
 
+impl Upstream {
+    /// Gives up the record for the connection.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+}
+
 impl Cage {
     /// Judges `target`, finds and checks its addresses, records the connection, and makes it.
     pub(crate) async fn open(&self, door: Door, target: &Target) -> Result<Upstream, Unmade> {

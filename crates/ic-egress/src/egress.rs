@@ -18,13 +18,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::allowed::Allowed;
-use crate::cage::Cage;
-use crate::ledger::Ledger;
+use crate::cage::{Cage, Upstream};
+use crate::ledger::{Door, Ledger};
 use crate::names::Names;
 use crate::pace::Pace;
 use crate::resolve::Resolve;
 use crate::tally::Tally;
-use crate::{dns, door, limits};
+use crate::target::Target;
+use crate::{answer, dns, door, limits};
 
 /// The sockets of one cage on which the host listens.
 ///
@@ -78,7 +79,31 @@ impl Egress {
         over: CancellationToken,
     ) -> io::Result<()> {
         let listeners = Listeners::new(doors)?;
-        let cage = Arc::new(Cage {
+        let cage = Arc::new(self.cage(server, allowed, over));
+        self.tasks.spawn(run(cage, listeners));
+        Ok(())
+    }
+
+    /// Makes one connection for a process of ours that is in no cage, checked like any other; or says
+    /// why there is none.
+    ///
+    /// What is said on it is the caller's business: there is no gate.
+    pub async fn connect(
+        &self,
+        server: ServerName,
+        allowed: Allowed,
+        target: &Target,
+    ) -> Result<TcpStream, String> {
+        let cage = self.cage(server, allowed, CancellationToken::new());
+        let opened = cage.open(Door::Direct, target).await;
+        opened.map(Upstream::into_stream).map_err(|unmade| {
+            let (_, text) = answer::words(&cage.server, Some(target), &unmade);
+            text.trim_end().to_owned()
+        })
+    }
+
+    fn cage(&self, server: ServerName, allowed: Allowed, over: CancellationToken) -> Cage {
+        Cage {
             server,
             allowed,
             resolver: Arc::clone(&self.resolver),
@@ -88,9 +113,7 @@ impl Egress {
             tally: Mutex::new(Tally::default()),
             pace: Pace::new(),
             over,
-        });
-        self.tasks.spawn(run(cage, listeners));
-        Ok(())
+        }
     }
 }
 

@@ -109,6 +109,8 @@ pub enum Door {
     Proxy,
     /// A port to which programs connect as if it were the host itself.
     Port,
+    /// None: a process of ours that is in no cage.
+    Direct,
 }
 
 impl LedgerError {
@@ -125,6 +127,7 @@ impl Door {
             Self::Dns => "dns",
             Self::Proxy => "proxy",
             Self::Port => "port",
+            Self::Direct => "direct",
         }
     }
 }

@@ -236,7 +236,7 @@ impl FileKind {
 
 impl Value {
     /// Returns where the value leads, if it leads anywhere.
-    pub(crate) fn destination(&self) -> Option<&Destination> {
+    pub fn destination(&self) -> Option<&Destination> {
         match self {
             Self::Url(url) => Some(&url.destination),
             Self::Path(_) | Self::LocalRemote(_) | Self::Text(_) => None,

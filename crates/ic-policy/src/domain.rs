@@ -117,6 +117,15 @@ impl Scheme {
         }
     }
 
+    /// Returns how the scheme is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ssh => "ssh",
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         match text {
             "http" => Some(Self::Http),
@@ -278,11 +287,8 @@ impl fmt::Display for DomainSet {
 /// Prints the pattern as it would be written.
 impl fmt::Display for DomainPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.constraint.scheme {
-            Some(Scheme::Http) => f.write_str("http://")?,
-            Some(Scheme::Https) => f.write_str("https://")?,
-            Some(Scheme::Ssh) => f.write_str("ssh://")?,
-            None => {}
+        if let Some(scheme) = self.constraint.scheme {
+            write!(f, "{}://", scheme.as_str())?;
         }
         match &self.host {
             HostPattern::AnyPublic => f.write_str("*")?,

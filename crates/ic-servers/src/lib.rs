@@ -7,10 +7,11 @@
 //! ```text
 //! stdin ──serve──▶ Tools::call ──▶ filesystem: a View of directories, each held by a handle
 //!                                  git: the git program in such a View, with a config of ours
+//!                                  fetch: one page of the web, over a connection that the host makes
 //! stdout ◀────────  ToolResult
 //! ```
 //!
-//! Reading order: [`tools`], [`mod@serve`], [`filesystem`], [`git`].
+//! Reading order: [`tools`], [`mod@serve`], [`filesystem`], [`git`], [`fetch`].
 //!
 //! # Invariants
 //!
@@ -20,6 +21,8 @@
 //! - A file is replaced as a whole or not at all, and never written through a link or a hard link.
 //! - The git server never lets git read a repository's own config, and runs no hook, filter, driver or
 //!   other program that a repository names.
+//! - The fetch server connects by the one way that it is given, follows no redirect, and keeps nothing
+//!   between calls; what it reads, unpacks and returns has limits.
 //! - A server with [`Hands::Asking`](filesystem::Hands::Asking) changes nothing itself.
 //!
 //! # Example
@@ -38,11 +41,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod fetch;
 pub mod filesystem;
 pub mod git;
 pub mod serve;
 pub mod tools;
 
+pub use fetch::Fetch;
 pub use filesystem::{Filesystem, View};
 pub use git::Git;
 pub use serve::{Ended, ServeError, serve};

@@ -76,6 +76,7 @@ pub enum World {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
     content: Vec<Content>,
+    structured: Option<Object>,
     is_error: bool,
 }
 
@@ -161,7 +162,7 @@ impl Tool {
 impl ToolResult {
     /// Makes the result of a call that did what was asked.
     pub fn done(content: Vec<Content>) -> Self {
-        Self { content, is_error: false }
+        Self { content, structured: None, is_error: false }
     }
 
     /// Makes the result of a call that did what was asked, with a text to read.
@@ -171,7 +172,13 @@ impl ToolResult {
 
     /// Makes the result of a call that failed, with the reason and what to do.
     pub fn failed(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::Text(text.into())], is_error: true }
+        Self { content: vec![Content::Text(text.into())], structured: None, is_error: true }
+    }
+
+    /// Adds a part for programs.
+    #[must_use]
+    pub fn with_structured(self, structured: Object) -> Self {
+        Self { structured: Some(structured), ..self }
     }
 
     /// Returns whether the call failed.
@@ -189,6 +196,9 @@ impl ToolResult {
         let content: Vec<Json> = self.content.into_iter().map(Content::into_json).collect();
         let mut result = Object::new();
         result.insert("content", content);
+        if let Some(structured) = self.structured {
+            result.insert("structuredContent", structured);
+        }
         result.insert("isError", self.is_error);
         result
     }

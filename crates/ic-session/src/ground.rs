@@ -15,7 +15,7 @@ use ic_broker::{Broker, FORWARD_GRACE, Judge, Keyring, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
-use ic_types::{Json, Object, SessionName};
+use ic_types::{AbsolutePath, Json, Object, SessionName};
 
 use crate::desk::{AtTerminal, OpenDesk, Wait};
 use crate::directory::{Description, DirectoryError, SessionDirectory};
@@ -46,6 +46,8 @@ pub struct Opening<'a> {
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are.
     pub keyring: Keyring,
+    /// The file with the certificates that are believed instead of the system's.
+    pub certificates: Option<AbsolutePath>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
     /// Whoever is asked at the terminal of this session, if it has one.
@@ -148,6 +150,7 @@ impl Opening<'_> {
             installed: home.installed_servers(),
             variables: self.variables,
             keyring: self.keyring,
+            certificates: self.certificates,
             run: run_id()?,
             people,
             witness: self.witness,

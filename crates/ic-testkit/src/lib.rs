@@ -1,5 +1,6 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! a model and a provider that follow scripts, and the recorded vectors and hostile inputs, where they lie beside the project.
+//! a model, a provider and a web server that follow scripts, and the recorded vectors and hostile
+//! inputs, where they lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
@@ -11,6 +12,7 @@ pub mod provider;
 pub mod proxy;
 pub mod scripted_model;
 pub mod shared;
+pub mod web;
 
 pub use caller::Caller;
 pub use memory_disk::MemoryDisk;
@@ -18,3 +20,4 @@ pub use place::{Output, Place};
 pub use provider::ScriptedProvider;
 pub use proxy::Proxy;
 pub use scripted_model::{Line, ScriptedModel};
+pub use web::{Says, Web};

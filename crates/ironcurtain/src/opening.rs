@@ -154,6 +154,7 @@ impl SessionWanted<'_> {
                 home: environment.home().ok(),
                 agent: environment.ssh_agent(),
             },
+            certificates: environment.certificates(),
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,

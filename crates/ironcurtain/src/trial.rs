@@ -98,6 +98,7 @@ impl Trial {
             private,
             installed: home.installed_servers().join(name.as_str()),
             variables: environment.server_variables(launch::variables_asked_for(config)),
+            certificates: environment.certificates(),
         };
         Ok(Recipe {
             name: name.clone(),

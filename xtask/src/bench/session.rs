@@ -130,6 +130,7 @@ impl World {
             launcher: self.launcher.clone(),
             variables: Vec::new(),
             keyring: ic_broker::Keyring::default(),
+            certificates: None,
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),

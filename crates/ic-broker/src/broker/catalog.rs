@@ -82,8 +82,7 @@ impl Broker {
     /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        let asked = self.servers.values().filter(|it| it.has_to_be_asked());
-        for server in asked.filter(|it| !it.is_not_there_yet()) {
+        for server in self.servers.values().filter(|it| it.has_to_be_asked()) {
             let server = Arc::clone(server);
             starting.spawn(async move {
                 if let Ok(live) = server.live().await {

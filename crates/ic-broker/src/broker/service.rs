@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Broker;
 use crate::one_shot::OneShot;
-use crate::reach::{self, Talk};
+use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
 use crate::servers_file::PathKey;
@@ -50,6 +50,9 @@ impl Broker {
         (server, live): (&Arc<Server>, Option<Arc<Live>>),
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
+        if server.is_fetch() {
+            return self.reaching(permit, server, cancel).await;
+        }
         let live = standing(server, live, cancel).await?;
         if let Some(path) = live.sight.appeared(&RealDisk) {
             // SECURITY: nothing covers it in the cage that runs; in the next one something will.
@@ -99,14 +102,43 @@ impl Broker {
         };
         let one_shot =
             one_shot.map_err(|fault| refused(RefusalKind::Confinement, RULE, fault.to_string()))?;
-        match server.start_once(&one_shot, cancel).await {
-            Ok(errand) => Ok(Service::Errand(Box::new(errand))),
-            Err(NoErrand::Cancelled) => Err(NoService::Cancelled),
-            Err(NoErrand::Failed(why)) => {
-                let reason =
-                    format!("the server `{}` cannot be started for this call: {why}", server.name);
-                Err(refused(RefusalKind::Denied, "server-unavailable", reason))
-            }
+        errand(server, &one_shot, cancel).await
+    }
+
+    /// Starts our fetch server for one call, with the judged host and nothing else within its reach.
+    async fn reaching(
+        &self,
+        permit: &Permit,
+        server: &Arc<Server>,
+        cancel: &CancellationToken,
+    ) -> Result<Service, NoService> {
+        let refused = |reason: String| {
+            NoService::Refused(Refusal::structural(RefusalKind::Confinement, RULE, reason))
+        };
+        let (call, policy, config) = (permit.call(), &self.judge.policy, server.config());
+        let reach = reach::of_call(call, Role::FetchUrl, policy, config)
+            .map_err(|fault| refused(fault.to_string()))?;
+        let origin = Origin::of_call(call, policy, config).ok_or_else(|| {
+            refused(format!("the entry of the server `{}` forbids this host", server.name))
+        })?;
+        errand(server, &OneShot::plan_fetch(reach, origin), cancel).await
+    }
+}
+
+/// Starts a server for one call.
+async fn errand(
+    server: &Arc<Server>,
+    one_shot: &OneShot,
+    cancel: &CancellationToken,
+) -> Result<Service, NoService> {
+    match server.start_once(one_shot, cancel).await {
+        Ok(errand) => Ok(Service::Errand(Box::new(errand))),
+        Err(NoErrand::Cancelled) => Err(NoService::Cancelled),
+        Err(NoErrand::Failed(why)) => {
+            let reason =
+                format!("the server `{}` cannot be started for this call: {why}", server.name);
+            let (kind, rule) = (RefusalKind::Denied, "server-unavailable");
+            Err(NoService::Refused(Refusal::structural(kind, rule, reason)))
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct Setup {
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are, to be lent to calls that need them.
     pub keyring: Keyring,
+    /// The file with the certificates that are believed instead of the system's.
+    pub certificates: Option<AbsolutePath>,
     /// Keeps the requests of this run apart from those of earlier ones.
     pub run: String,
     /// How people are asked.
@@ -149,7 +151,10 @@ impl Setup {
             let recipe = Recipe {
                 name: name.clone(),
                 config: config.clone(),
-                lent: lent(&judge, (private, installed), &self.variables),
+                lent: Lent {
+                    certificates: self.certificates.clone(),
+                    ..lent(&judge, (private, installed), &self.variables)
+                },
                 judge: Arc::clone(&judge),
                 confinement: self.confinement,
             };
@@ -199,6 +204,7 @@ fn lent(
         private,
         installed,
         variables: variables.to_vec(),
+        certificates: None,
     }
 }
 

@@ -64,7 +64,8 @@ impl Server {
         let tasks = self.yard.tasks.clone();
         let view = one_shot.view.clone();
         let deeds = Arc::new(Deeds::new(view, self.recipe.confinement(), tasks.clone()));
-        let aids = one_shot.reach.as_ref().map(|_| {
+        // SECURITY: a page is fetched without anything that is the user's.
+        let aids = one_shot.reach.as_ref().filter(|_| self.is_git()).map(|_| {
             let Yard { lender, log, .. } = &*self.yard;
             let (name, lender, log) = (self.name.clone(), Arc::clone(lender), Arc::clone(log));
             Arc::new(Aids::new(name, lender, log, tasks.clone()))

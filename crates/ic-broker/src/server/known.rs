@@ -13,13 +13,15 @@ use crate::tool::Tool;
 static FILESYSTEM: LazyLock<Arc<ToolTable>> =
     LazyLock::new(|| table(ic_servers::filesystem::tools()));
 static GIT: LazyLock<Arc<ToolTable>> = LazyLock::new(|| table(ic_servers::git::tools()));
+static FETCH: LazyLock<Arc<ToolTable>> = LazyLock::new(|| table(ic_servers::fetch::tools()));
 
 /// Returns the tools of a server that is started like this, if they are known.
 pub(super) fn tools(start: &Start) -> Option<Arc<ToolTable>> {
     match start {
         Start::Builtin(BuiltinServer::Filesystem) => Some(Arc::clone(&FILESYSTEM)),
         Start::Builtin(BuiltinServer::Git) => Some(Arc::clone(&GIT)),
-        Start::Builtin(BuiltinServer::Fetch) | Start::Command(_) | Start::Url(_) => None,
+        Start::Builtin(BuiltinServer::Fetch) => Some(Arc::clone(&FETCH)),
+        Start::Command(_) | Start::Url(_) => None,
     }
 }
 
@@ -43,6 +45,7 @@ mod tests {
         for (table, n_tools) in [
             (&FILESYSTEM, ic_servers::filesystem::tools().len()),
             (&GIT, ic_servers::git::tools().len()),
+            (&FETCH, ic_servers::fetch::tools().len()),
         ] {
             assert_eq!(table.unusable, []);
             assert_eq!(table.iter().count(), n_tools);

@@ -3,6 +3,8 @@
 //! The proxy starts these, confined; any other MCP client can, too. No policy is asked here: what a
 //! server may touch is what it is given on the command line.
 
+mod fetch;
+
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use ic_servers::{Ended, Filesystem, Git, Tools, View, serve};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
+use fetch::FetchArgs;
 
 /// Run one of the built-in MCP servers on standard input and output
 ///
@@ -23,8 +26,7 @@ use crate::screen::Screen;
 pub(crate) enum McpServerCommand {
     Filesystem(FilesystemArgs),
     Git(GitArgs),
-    /// Pages of the web (not there yet)
-    Fetch,
+    Fetch(FetchArgs),
 }
 
 /// Serve files in some directories
@@ -80,7 +82,7 @@ pub(crate) fn run(
             let view = view(args.view.as_deref(), &args.directories, environment)?;
             talk(&Git::open(&view, environment.temporary()?.as_path())?, screen)
         }
-        McpServerCommand::Fetch => Err(not_yet("fetch")),
+        McpServerCommand::Fetch(args) => talk(&fetch::open(&args, environment)?, screen),
     }
 }
 
@@ -94,11 +96,6 @@ fn view(
     }
     let absolute = directories.iter().map(|directory| environment.absolute(directory));
     Ok(View::of_directories(&absolute.collect::<Result<Vec<_>, _>>()?)?)
-}
-
-fn not_yet(name: &str) -> Failure {
-    Failure::usage(format!("the built-in server `{name}` is not there yet"))
-        .with_hint("`ironcurtain mcp-server filesystem` and `git` are")
 }
 
 /// Serves until one of the streams ends.

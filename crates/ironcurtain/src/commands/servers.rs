@@ -77,10 +77,9 @@ fn find<'a>(
 
 /// Returns whether this version can start the server at all.
 fn is_there(start: &Start) -> bool {
-    use ic_broker::servers_file::BuiltinServer::{Fetch, Filesystem, Git};
     match start {
-        Start::Builtin(Filesystem | Git) | Start::Command(_) => true,
-        Start::Builtin(Fetch) | Start::Url(_) => false,
+        Start::Builtin(_) | Start::Command(_) => true,
+        Start::Url(_) => false,
     }
 }
 

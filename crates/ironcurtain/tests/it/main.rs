@@ -28,6 +28,7 @@ mod conversations;
 mod corpora;
 mod desk;
 mod doctor;
+mod fetch;
 mod git;
 mod links;
 mod mcp_server;

@@ -104,7 +104,8 @@ fn what_cannot_be_served_is_said_on_standard_error() {
         (&["git"], "required arguments were not provided"),
         (&["git", "gone"], "is no directory"),
         (&["git", "--view", "{"], "the view is no JSON"),
-        (&["fetch"], "the built-in server `fetch` is not there yet"),
+        (&["fetch", "--allow", "*x"], "is no domain pattern"),
+        (&["fetch", "--proxy", "1", "--allow", "x.example"], "cannot be used with"),
         (&["mail"], "unrecognized subcommand"),
     ] {
         let output = place.run([&["mcp-server"], arguments].concat());
@@ -123,7 +124,7 @@ fn the_help_names_the_servers() {
     Commands:
       filesystem  Serve files in some directories
       git         Serve git repositories in some directories
-      fetch       Pages of the web (not there yet)
+      fetch       Serve pages of the web
       help        Print this message or the help of the given subcommand(s)
 
     Options:

@@ -253,7 +253,6 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     rig.configure(&json!({
         "dies": rig.entry("dies"),
         "far": {"url": "https://x.example/mcp"},
-        "fetch": {"builtin": "fetch"},
         "lost": {"command": "no-such-program"},
         "nowhere": {"command": "true", "cwd": "/no/such/directory"},
         "plain": rig.entry("plain"),
@@ -262,7 +261,6 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     assert_snapshot!(rig.seen(&rig.run(&["test", "--policy", "policy"])), @"
     dies: failed: the server ended (exit status: 3); it wrote: first / last words
     far: skipped: servers by `url` are not part of this version yet
-    fetch: skipped: the built-in `fetch` server is not part of this version yet
     lost: failed: there is no program `no-such-program` in `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`; install it, write its whole path, or add its directory to the `PATH` in its environment
     nowhere: failed: the server ended (exit status: 125); it wrote: ironcurtain: `/no/such/directory` cannot be in the cage: No such file or directory (os error 2)
     plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms, confined: [RUNG]
@@ -275,15 +273,15 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     unset: failed: `args`: `${ENV:NOT_SET}` is not set in our environment, or is a key that we took out of it
     --- exit 1
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "fetch", "nope"])), @"
+    assert_snapshot!(rig.seen(&rig.run(&["test", "far", "nope"])), @"
     --- stderr
     error: there is no server `nope`
 
-    hint: there are dies, far, fetch, lost, nowhere, plain, unset
+    hint: there are dies, far, lost, nowhere, plain, unset
     --- exit 1
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "fetch"])), @"
-    fetch: failed: the built-in `fetch` server is not part of this version yet
+    assert_snapshot!(rig.seen(&rig.run(&["test", "far"])), @"
+    far: failed: servers by `url` are not part of this version yet
     --- exit 1
     ");
     assert_eq!(rig.run(&["test", "plain"]).code, 0);

@@ -238,8 +238,7 @@ impl Outcome {
 
     /// A server that is not part of this version yet is missed only by whoever names it.
     fn failed(name: &ServerName, error: &ProbeError, is_named: bool) -> Self {
-        let is_not_yet =
-            matches!(error, ProbeError::Launch(LaunchFault::NotYet(_) | LaunchFault::Remote));
+        let is_not_yet = matches!(error, ProbeError::Launch(LaunchFault::Remote));
         let result = if is_not_yet && !is_named { Ended::Skipped } else { Ended::Failed };
         Self {
             name: name.to_string(),

@@ -95,6 +95,7 @@ async fn attack(ground: &Ground, tool: &str, judged: &[(&str, Rights)], readable
         private: ground.path("scratch"),
         installed: ground.path("installed"),
         variables: Vec::new(),
+        certificates: None,
     };
     let one_shot = OneShot::plan(tool, &judged, &bounds, &RealDisk).unwrap();
     let mut cage = one_shot.cage(&lent, &bounds, ground.rung, &RealDisk);

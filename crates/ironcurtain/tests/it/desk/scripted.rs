@@ -181,6 +181,7 @@ impl Rig {
             installed: at("installed"),
             variables: Vec::new(),
             keyring: Keyring::default(),
+            certificates: None,
             run: "run".to_owned(),
             people,
             witness: Arc::new(Nobody),

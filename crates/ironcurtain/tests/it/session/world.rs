@@ -98,6 +98,7 @@ impl World {
             launcher: self.launcher.clone(),
             variables: Vec::new(),
             keyring: ic_broker::Keyring::default(),
+            certificates: None,
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,

@@ -1,5 +1,10 @@
 //! Everything that the offline model understands, in several wordings, with what it does to the disk.
 
+use std::path::Path;
+
+use ic_testkit::{Says, Web};
+use serde_json::json;
+
 use super::{Desk, answered};
 
 const FILES: [(&str, &str); 4] = [
@@ -139,6 +144,32 @@ fn git_is_asked_for_what_happens_in_the_workspace() {
     desk.check_log();
 }
 
+/// Pages are fetched where the policy says so; the built-in one asks, and here nobody is there.
+#[test]
+fn pages() {
+    let web = Web::start(|_| vec![("/page", Says::page("text/html", "<h1>A page</h1><p>of text"))]);
+    let desk = Desk::new();
+    let fetch = format!("fetch {}", web.url("/page"));
+    let asked = desk.start(&fetch);
+    assert!(asked.stdout.contains("ESCALATION REQUIRED"), "{asked:?}");
+    assert_eq!(web.paths().len(), 0);
+    let rule = json!({"name": "named", "then": "allow", "reason": "a test", "if": {"domains":
+        {"roles": ["fetch-url"], "allowed": [format!("127.0.0.1:{}", web.port())]}}});
+    let annotations =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../ic-policy/policies/tool-annotations.json");
+    desk.place.write("policy/tool-annotations.json", std::fs::read(annotations).unwrap());
+    desk.place.write("policy/compiled-policy.json", json!({"rules": [rule]}).to_string());
+    let with_policy = ["--workspace", "work", "--policy", "policy"];
+    let fetched = desk.start_with(&with_policy, &fetch);
+    assert!(answered(&fetched).contains("# A page\n\nof text"), "{fetched:?}");
+    let script = format!("fetch.http_fetch({{ url: \"{}\" }})", web.url("/page"));
+    desk.place.write("script.ts", script);
+    let ran = desk.place.run([&["run"][..], &with_policy, &["script.ts"]].concat());
+    assert!(ran.code == 0 && ran.stdout.contains("# A page"), "{ran:?}");
+    assert_eq!(web.paths(), ["/page", "/page"]);
+    desk.check_log();
+}
+
 /// What goes to the network is not there yet; this test is to fail when it is.
 #[test]
 fn what_needs_the_network_says_that_it_is_not_there() {
@@ -146,7 +177,6 @@ fn what_needs_the_network_says_that_it_is_not_there() {
     for (request, expected) in [
         ("push to origin", "I could not push: "),
         ("clone https://example.com/x.git", "I could not clone https://example.com/x.git: "),
-        ("fetch https://example.com/page", "there is no server `fetch` in this session"),
     ] {
         let output = desk.start(&format!("list the files and {request}"));
         assert!(output.stdout.contains(expected), "{request}: {output:?}");
