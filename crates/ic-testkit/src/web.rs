@@ -87,7 +87,7 @@ impl Web {
                 let Ok(stream) = stream else { return };
                 let (script, kept, tls) = (Arc::clone(&script), Arc::clone(&kept), tls.clone());
                 std::thread::spawn(move || {
-                    stream.set_read_timeout(Some(Duration::from_secs(60))).ok();
+                    stream.set_read_timeout(Some(Duration::from_mins(1))).ok();
                     match tls {
                         None => serve(stream, &script, &kept),
                         Some(tls) => {
@@ -189,7 +189,7 @@ fn say(stream: &mut (impl Read + Write), says: &Says) {
                 std::thread::sleep(Duration::from_millis(20));
             }
             // Until the other side has had enough.
-            stream.read(&mut [0]).ok();
+            stream.read_exact(&mut [0]).ok();
         }
     }
     stream.flush().ok();

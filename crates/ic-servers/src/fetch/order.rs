@@ -99,7 +99,7 @@ impl Order {
         let host = &self.url[Position::BeforeHost..Position::AfterPort];
         let mut request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
         let mut line = |name: &str, value: &str| {
-            request.push_str(&format!("{name}: {value}\r\n"));
+            request.extend([name, ": ", value, "\r\n"]);
         };
         let is_said =
             |name: &str| self.headers.iter().any(|(said, _)| said.eq_ignore_ascii_case(name));
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_request_says_what_was_asked_and_nothing_else() {
         let order = read(
-            r##"{"url":"https://Bücher.example:8443/a b?q=ä#part","headers":{"X-Y":"z"},"timeout":5.0}"##,
+            r#"{"url":"https://Bücher.example:8443/a b?q=ä#part","headers":{"X-Y":"z"},"timeout":5.0}"#,
         )
         .unwrap();
         assert_eq!(

@@ -62,7 +62,7 @@ fn headline(order: &Order, answer: &Answer, title: Option<&str>) -> String {
         if let Some(value) = value {
             // The URL is ours, and a caller has to be able to use it.
             let chars_max = if name == "URL" { usize::MAX } else { LINE_CHARS_MAX };
-            headline.push_str(&format!("{name}: {}\n", line(value, chars_max)));
+            headline.extend([name, ": ", &line(value, chars_max), "\n"]);
         }
     }
     headline

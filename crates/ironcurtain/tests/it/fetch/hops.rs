@@ -158,7 +158,7 @@ fn a_hop_that_needs_a_person_asks_one() {
 
 /// Waits until one question stands, and returns it.
 fn waiting(rig: &Rig) -> Value {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
     while std::time::Instant::now() < deadline {
         let listed = rig.place.run(["approvals", "list", "--json"]);
         let questions: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap_or_default();
