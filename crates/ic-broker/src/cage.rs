@@ -104,7 +104,7 @@ pub(crate) fn installed(lent: &Lent, disk: &dyn Disk) -> Option<CanonicalPath> {
     found.entry.is_some().then_some(found.path)
 }
 
-/// Returns the file with the certificates that are believed instead of the system's, if it is to be
+/// Returns the file with the certificates that are trusted besides the system's, if it is to be
 /// shown.
 pub(crate) fn certificates(lent: &Lent, bounds: &Bounds, disk: &dyn Disk) -> Option<CanonicalPath> {
     let found = follow(disk, lent.certificates.as_ref()?, Last::Follow).ok()?;

@@ -74,7 +74,7 @@ pub struct Lent {
     pub installed: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
-    /// The file with the certificates that are believed instead of the system's.
+    /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
 }
 

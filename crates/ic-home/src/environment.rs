@@ -88,10 +88,6 @@ pub const VARIABLES: [Variable; 19] = [
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
-    stays(
-        SSL_CERT_FILE,
-        "a file with the certificates that are believed instead of the system's, for pages of the web",
-    ),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
 ];
 
@@ -219,7 +215,7 @@ impl Environment {
         self.absolute(Path::new(self.text(TMPDIR).unwrap_or(OsStr::new("/tmp"))))
     }
 
-    /// Returns the file with the certificates that are to be believed instead of the system's.
+    /// Returns the file with the certificates that are trusted besides the system's.
     pub fn certificates(&self) -> Option<AbsolutePath> {
         self.absolute(Path::new(self.text(SSL_CERT_FILE)?)).ok()
     }

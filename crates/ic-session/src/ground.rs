@@ -46,7 +46,7 @@ pub struct Opening<'a> {
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are.
     pub keyring: Keyring,
-    /// The file with the certificates that are believed instead of the system's.
+    /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,

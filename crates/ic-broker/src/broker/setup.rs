@@ -63,7 +63,7 @@ pub struct Setup {
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are, to be lent to calls that need them.
     pub keyring: Keyring,
-    /// The file with the certificates that are believed instead of the system's.
+    /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
     /// Keeps the requests of this run apart from those of earlier ones.
     pub run: String,

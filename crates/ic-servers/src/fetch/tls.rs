@@ -1,6 +1,6 @@
 //! TLS as a client: whom to believe, and the handshake.
 //!
-//! The certificates are those of this system, or of a file that its owner names. There is no switch to
+//! The certificates are those of this system, and of a file that its owner names. There is no switch to
 //! believe anybody else.
 
 use std::io;
@@ -29,22 +29,24 @@ const BUNDLES: [&str; 5] = [
 pub enum Trust {
     /// Those that this system believes.
     System,
-    /// Those in this file, and no others.
+    /// Those in this file too.
     File(PathBuf),
 }
 
 /// Makes what every handshake starts from; or says why nobody can be believed.
 pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
+    let found = BUNDLES.iter().find_map(|path| roots(Path::new(path)).ok());
     let roots = match trust {
-        Trust::File(path) => roots(path)?,
-        Trust::System => {
-            let found = BUNDLES.iter().find_map(|path| roots(Path::new(path)).ok());
-            found.ok_or_else(|| {
-                "this system has no certificates; install `ca-certificates`, or name a file in \
-                 SSL_CERT_FILE"
-                    .to_owned()
-            })?
+        Trust::File(path) => {
+            let mut all = found.unwrap_or_else(RootCertStore::empty);
+            all.extend(roots(path)?.roots);
+            all
         }
+        Trust::System => found.ok_or_else(|| {
+            "this system has no certificates; install `ca-certificates`, or name a file in \
+             SSL_CERT_FILE"
+                .to_owned()
+        })?,
     };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
