@@ -69,6 +69,7 @@ fn an_explanation_shows_values_findings_and_the_constitution() {
     git.git_push: deny
       policy: built-in `default`
       read-path: (no value)
+      write-history: (no value)
       git-remote-url: (no value)
       branch-name: a
     => deny by structural-invalid-value (git-remote-url)
@@ -107,7 +108,7 @@ fn the_scenarios_of_the_built_in_policies_pass() {
         assert_eq!(output.code, 0, "{output:?}");
     }
     assert_snapshot!(run(&["policy", "test"]), @"
-    45 of 45 scenarios pass (built-in `default`)
+    47 of 47 scenarios pass (built-in `default`)
     --- exit 0
     ");
 }
