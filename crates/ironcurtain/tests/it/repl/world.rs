@@ -153,12 +153,12 @@ impl Stage {
         self.until(&format!("the prompt with `{typed}`"), is_idle)
     }
 
-    /// Waits until a question can be answered.
+    /// Waits until a question can be answered: it is asked, and nothing is typed.
+    ///
+    /// What was typed before must have been read, or it comes in one piece with the answer.
     #[track_caller]
     pub(super) fn asked(&self) -> &Self {
-        self.until("the question", |rows| {
-            rows.iter().rev().nth(1).is_some_and(|row| row.starts_with(KEYS))
-        })
+        self.asked_with("")
     }
 
     /// Waits until a question stands there, with `typed` behind the prompt.
@@ -166,7 +166,7 @@ impl Stage {
     pub(super) fn asked_with(&self, typed: &str) -> &Self {
         let wanted = format!("> {typed}");
         self.until(&format!("the question, and `{typed}`"), |rows| {
-            let last = rows.last().is_some_and(|row| *row == wanted);
+            let last = rows.last().is_some_and(|row| row == wanted.trim_end());
             last && rows.iter().rev().nth(1).is_some_and(|row| row.starts_with(KEYS))
         })
     }
