@@ -35,11 +35,11 @@ const AGENT: &str = "built-in";
 
 /// Let an agent do a task, with a policy between it and your files and accounts
 ///
-/// With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what can be
-/// typed besides messages. Lines of a pipe are messages too, one after the other.
-/// Exits with 0 if there is one, with 3 if a call needed a person and nobody
-/// answered, with 5 if the budget was used up, with 130 if it was cancelled, and with 1 if it failed.
-/// Without a key the offline model serves, which understands a few plain requests; ask it for `help`.
+/// With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what
+/// can be typed besides messages. Lines of a pipe are messages too, one after the other. Exits with
+/// 0 if there is an answer, with 3 if a call needed a person and nobody answered, with 5 if the
+/// budget was used up, with 130 if it was cancelled, and with 1 if it failed. Without a key the
+/// offline model serves, which understands a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
     /// What the agent is to do; without it, a conversation

@@ -125,6 +125,19 @@ impl Witness for Nobody {
     fn server_wrote(&self, _: &ServerName, _: &str) {}
 }
 
+impl Scripted {
+    fn new(script: Script) -> Self {
+        Self {
+            script,
+            asked: Mutex::default(),
+            raised: Notify::new(),
+            open: Mutex::default(),
+            withdrawn: Arc::default(),
+            withdrawal: Arc::default(),
+        }
+    }
+}
+
 impl Rig {
     async fn new(
         script: impl Fn(&Question) -> Result<Option<Outcome>, DeskError> + Send + Sync + 'static,
@@ -141,14 +154,7 @@ impl Rig {
         }
         let home = Home::new(AbsolutePath::new(at("home")).unwrap());
         home.prepare().unwrap();
-        let desk = Arc::new(Scripted {
-            script,
-            asked: Mutex::default(),
-            raised: Notify::new(),
-            open: Mutex::default(),
-            withdrawn: Arc::default(),
-            withdrawal: Arc::default(),
-        });
+        let desk = Arc::new(Scripted::new(script));
         let redactor = Arc::new(Redactor::new([]));
         let options = LogOptions {
             session: SESSION.parse().unwrap(),

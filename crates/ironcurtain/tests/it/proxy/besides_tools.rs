@@ -303,21 +303,19 @@ fn neutral(value: &Value) -> String {
     // Dynamic resources say when they were made.
     let mut out = String::new();
     let mut rest = text.as_str();
-    while let Some(at) = rest.find("generated at ").or_else(|| rest.find("at ")) {
-        out.push_str(&rest[..at]);
-        rest = rest[at..].trim_start_matches(|c: char| !matches!(c, '"' | '\\'));
+    while let Some((before, time)) = rest.split_once("at ") {
+        out.push_str(before);
+        rest = time.trim_start_matches(|c: char| !matches!(c, '"' | '\\'));
     }
     out + rest
 }
 
-#[test]
-fn the_everything_server_gives_the_same_answers_behind_the_proxy() {
-    let Some(packages) = Packages::find() else { return };
+/// Starts the everything server by itself, and once more behind a proxy that allows everything.
+fn twice(packages: &Packages, place: &Place) -> (Direct, Proxy) {
     let server =
         packages.0.join("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     let node = packages.0.join("bin/node");
     let mut direct = Direct::start(Command::new(&node).arg(&server).arg("stdio"));
-    let place = place();
     place.write(
         "servers.json",
         json!({"everything": {"command": node, "args": [server, "stdio"],
@@ -354,8 +352,16 @@ fn the_everything_server_gives_the_same_answers_behind_the_proxy() {
     );
     let path = |name: &str| place.path(name).to_str().unwrap().to_owned();
     let mut proxy =
-        Proxy::start(&place, &["--policy", &path("policy"), "--servers", &path("servers.json")]);
+        Proxy::start(place, &["--policy", &path("policy"), "--servers", &path("servers.json")]);
     proxy.initialize();
+    (direct, proxy)
+}
+
+#[test]
+fn the_everything_server_gives_the_same_answers_behind_the_proxy() {
+    let Some(packages) = Packages::find() else { return };
+    let place = place();
+    let (mut direct, mut proxy) = twice(&packages, &place);
     let mut compare = |method: &str, direct_params: Value, params: Value| {
         let plain = direct.request(method, &direct_params);
         let behind = proxy.request(method, &params).json();

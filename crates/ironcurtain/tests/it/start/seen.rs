@@ -59,25 +59,27 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     ");
 }
 
+fn help(command: &str) -> String {
+    let help = Desk::new().place.run([command, "--help"]).stdout;
+    help.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 #[test]
-fn the_help_says_what_there_is() {
-    let desk = Desk::new();
-    let help = |command: &str| {
-        let help = desk.place.run([command, "--help"]).stdout;
-        help.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>()
-    };
+fn the_help_of_start_says_what_there_is() {
     assert_snapshot!(help("start"), @r"
     Let an agent do a task, with a policy between it and your files and accounts
 
-    Prints the answer. Exits with 0 if there is one, with 3 if a call needed a person and nobody
-    answered, with 5 if the budget was used up, with 130 if it was cancelled, and with 1 if it failed.
-    Without a key the offline model serves, which understands a few plain requests; ask it for `help`.
+    With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what can be
+    typed besides messages. Lines of a pipe are messages too, one after the other. Exits with 0 if there
+    is an answer, with 3 if a call needed a person and nobody answered, with 5 if the budget was used
+    up, with 130 if it was cancelled, and with 1 if it failed. Without a key the offline model serves,
+    which understands a few plain requests; ask it for `help`.
 
-    Usage: ironcurtain start [OPTIONS] <TASK>
+    Usage: ironcurtain start [OPTIONS] [TASK]
 
     Arguments:
-      <TASK>
-              What the agent is to do
+      [TASK]
+              What the agent is to do; without it, a conversation
 
     Options:
           --workspace <DIR>
@@ -115,6 +117,10 @@ fn the_help_says_what_there_is() {
       -h, --help
               Print help (see a summary with '-h')
     ");
+}
+
+#[test]
+fn the_help_of_run_says_what_there_is() {
     assert_snapshot!(help("run"), @r"
     Run a TypeScript or JavaScript file under policy, without a model
 
@@ -147,6 +153,7 @@ fn the_help_says_what_there_is() {
       -h, --help
               Print help (see a summary with '-h')
     ");
+    let desk = Desk::new();
     for command in ["start", "run"] {
         let man = desk.place.run(["man", command]);
         assert!(man.code == 0 && man.stdout.contains(".TH"), "{man:?}");

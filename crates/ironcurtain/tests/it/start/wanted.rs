@@ -19,8 +19,7 @@ fn check_refused(desk: &Desk, arguments: &[&str], code: i32, said: &str) {
 fn what_makes_no_sense_is_a_usage_error() {
     let desk = Desk::new();
     for (arguments, said) in [
-        (&[][..], "Usage: ironcurtain start"),
-        (&[""], "error: the task is empty"),
+        (&[""][..], "error: the task is empty"),
         (&["  \n "], "error: the task is empty"),
         (&["one", "two"], "unexpected argument 'two'"),
         (
