@@ -8,7 +8,7 @@
 //!                       text of strangers ─Markdown─▶ Line ─────┴─Canvas─▶ bytes
 //! ```
 //!
-//! Reading order: [`line`] (what may stand on a screen), [`key`], [`editor`] and [`history`],
+//! Reading order: [`mod@line`] (what may stand on a screen), [`key`], [`editor`] and [`history`],
 //! [`layout`], [`markdown`], [`canvas`]; [`command`] and [`completion`] know what can be typed.
 //!
 //! # Invariants
