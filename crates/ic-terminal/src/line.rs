@@ -119,23 +119,25 @@ impl Line {
         cut
     }
 
-    /// Breaks it into rows of at most `columns`, each after the first behind `mark`.
+    /// Breaks it into rows of at most `columns`, each after the first behind `mark`; a single character
+    /// that is wider than what is left beside the mark gets a row all the same.
     ///
     /// SECURITY: a terminal begins the rest of a long line at its left edge, where it can look like a
     /// line of ours.
     pub fn fold(&self, columns: usize, mark: &Span) -> Vec<Self> {
-        let (mut rows, mut row, mut used) = (Vec::new(), Self::default(), 0);
+        let room = columns.saturating_sub(mark.text.width());
+        let (mut rows, mut row, mut used, mut is_empty) = (Vec::new(), Self::default(), 0, true);
         for span in &self.0 {
             let mut piece = String::new();
-            for cell in span.text.graphemes(true) {
-                let width = cell.width();
-                if columns < used + width && mark.text.width() < used {
+            for (cell, width) in cells(&span.text, room) {
+                if columns < used + width && !is_empty {
                     row.0.push(Span { ink: span.ink, text: std::mem::take(&mut piece) });
                     rows.push(std::mem::replace(&mut row, Self(vec![mark.clone()])));
                     used = mark.text.width();
                 }
                 piece.push_str(cell);
                 used += width;
+                is_empty = false;
             }
             row.0.push(Span { ink: span.ink, text: piece });
         }
@@ -157,6 +159,20 @@ impl Ink {
             Self::Question => Some("1;33"),
         }
     }
+}
+
+/// Returns what is not torn apart when a text is folded, and the columns each takes at most.
+///
+/// Letters of some scripts join without end, so what would not fit into `room` is torn nevertheless. A
+/// character alone may then look different (a selector widens the one before it), so each counts for one
+/// column at least.
+fn cells(text: &str, room: usize) -> impl Iterator<Item = (&str, usize)> {
+    text.graphemes(true).flat_map(move |cell| {
+        let is_torn = room < cell.width();
+        let whole = (!is_torn).then(|| (cell, cell.width()));
+        let torn = cell.split("").filter(move |part| is_torn && !part.is_empty());
+        whole.into_iter().chain(torn.map(|part| (part, part.width().max(1))))
+    })
 }
 
 /// Makes text harmless for a terminal; spaces stay as many as they are, and a tab becomes some.
@@ -210,6 +226,10 @@ mod tests {
         // What is two columns wide is not torn apart.
         assert_eq!(folded("a日日日", 5), ["a日日", "| 日"]);
         assert_eq!(folded("abe\u{301}e\u{301}x", 4), ["abe\u{301}e\u{301}", "| x"]);
+        // The widest character there is takes three, and a letter of Devanagari as many as it likes.
+        assert_eq!(folded(" A\u{17d8}", 5), [" A\u{17d8}"]);
+        assert_eq!(folded(" AB\u{17d8}", 5), [" AB", "| \u{17d8}"]);
+        assert_eq!(folded("abcक्क्क्क", 5), ["abcक्", "| क्क", "| ्क"]);
     }
 
     #[test]
@@ -229,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_but_our_own_ink_is_sent(text in any::<String>(), columns in 4..60_usize) {
+        fn nothing_but_our_own_ink_is_sent(text in any::<String>(), columns in 5..60_usize) {
             let line = Line::new(Ink::Strong, &text);
             for row in line.fold(columns, &Span::new(Ink::Quiet, "| ")) {
                 prop_assert!(row.width() <= columns, "{row:?}");

@@ -437,6 +437,15 @@ impl Process {
         rustix::process::pidfd_send_signal(&self.held, signal).expect("it runs");
     }
 
+    /// Sends a signal to a process that may have ended.
+    #[track_caller]
+    pub fn send_if_it_runs(&self, signal: Signal) {
+        match rustix::process::pidfd_send_signal(&self.held, signal) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     /// Waits for the process to end.
     pub fn is_gone_within(&self, limit: Duration) -> bool {
         let limit = Timespec::try_from(limit).expect("small");

@@ -82,7 +82,7 @@ pub(super) fn helpless() -> String {
     "I am the offline model, and I have no tool to do this with.".to_owned()
 }
 
-/// Says what can be asked, and where a model that understands more will come from.
+/// Says what can be asked, and where a model that understands more comes from.
 pub(super) fn help() -> String {
     HELP.to_owned()
 }
@@ -99,7 +99,7 @@ Join them by "then", "and", ";" or new lines.
 - git status in project · git log · git diff · commit "a message" in project · push to origin · clone https://example.com/project.git
 - run a script: put TypeScript into a fenced block that is marked ts
 
-A key for a model that understands everything else is set by ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY in the environment, or in the configuration (`ironcurtain config set apiKey -` reads one), but this version has no client for any provider yet: those come with a later one."#;
+A key for a model that understands everything else is set by ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY in the environment, or in the configuration (`ironcurtain config set apiKey -` reads one). The next session then asks that provider's model; `--model NAME` and `ironcurtain config set agentModelId NAME` choose another."#;
 
 fn done(request: &Request, text: &str) -> String {
     match request {

@@ -65,7 +65,7 @@ impl Group {
         shown
     }
 
-    /// Says what they have in common: `, 14 files under "/work/src"`.
+    /// Says what they have in common: `, 14 files under "src"`.
     fn where_to(&self) -> String {
         let mut common: Option<Vec<&str>> = None;
         for it in self.all() {
