@@ -108,7 +108,7 @@ impl Samples {
 }
 
 /// Returns how many a second `n` in `elapsed` are.
-pub(crate) fn per_second(n: usize, elapsed: Duration) -> f64 {
+pub(crate) fn per_second(n: u64, elapsed: Duration) -> f64 {
     f64::from(u32::try_from(n).unwrap_or(u32::MAX)) / elapsed.as_secs_f64()
 }
 

@@ -24,14 +24,19 @@ impl Ground {
             |name: &str, value: &Value| std::fs::write(ground.path(name), value.to_string());
         write("servers.json", servers)?;
         write("policy/tool-annotations.json", annotations)?;
-        let within = ground.path("sandbox");
-        let rule = json!({
-            "name": "allow-in-the-sandbox", "then": "allow", "reason": "the sandbox is free",
-            "if": {"paths": {"roles": ["read-path", "write-path"], "within": within}},
-        });
-        write("policy/compiled-policy.json", &json!({"rules": [rule]}))?;
+        ground.allow(&["read-path", "write-path"])?;
         std::fs::write(ground.path("sandbox/file.txt"), "a small file\n")?;
         Ok(ground)
+    }
+
+    /// Replaces the policy by one that allows these roles in the sandbox, and nothing else.
+    pub fn allow(&self, roles: &[&str]) -> std::io::Result<()> {
+        let rule = json!({
+            "name": "allow-in-the-sandbox", "then": "allow", "reason": "the sandbox is free",
+            "if": {"paths": {"roles": roles, "within": self.path("sandbox")}},
+        });
+        let policy = json!({"rules": [rule]});
+        std::fs::write(self.path("policy/compiled-policy.json"), policy.to_string())
     }
 
     /// Returns a path in the place.

@@ -19,11 +19,11 @@ enum Task {
     /// Measure how fast a part is
     #[command(subcommand)]
     Bench(Bench),
-    /// Make very many calls through one proxy; memory and descriptors must not grow
+    /// Live through days of a proxy in minutes, with all that may happen to it; nothing may be lost
     Soak {
         /// How many calls
-        #[arg(long, default_value_t = 1_000_000)]
-        calls: usize,
+        #[arg(long, default_value_t = 1_500_000)]
+        calls: u64,
     },
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {

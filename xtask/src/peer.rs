@@ -1,25 +1,43 @@
-//! A client for measurements: talks MCP to a child process, and keeps a number of calls in flight.
+//! A client for measurements: talks MCP to a child process or on a socket, and keeps a number of calls
+//! in flight.
 //!
 //! One thread and no runtime, so that what is measured is the other side.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::ops::{Deref, DerefMut};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A server, and the connection to it.
+/// A server of our own, and the connection to it.
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-    next_id: u64,
+    connection: Connection,
     /// From the start of the process to the answer to `initialize`.
     pub ready_after: Duration,
+}
+
+/// A connection to a server.
+pub struct Connection {
+    to: Box<dyn Write + Send>,
+    from: BufReader<Box<dyn Read + Send>>,
+    next_id: u64,
+}
+
+/// An answer to a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Which request.
+    pub id: u64,
+    /// Whether the call was made and succeeded.
+    pub is_good: bool,
 }
 
 /// What of a message tells whose answer it is, and whether it is a good one.
@@ -42,17 +60,10 @@ impl Peer {
         let start = Instant::now();
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let stdin = child.stdin.take().context("piped")?;
-        let stdout = BufReader::with_capacity(1 << 16, child.stdout.take().context("piped")?);
-        let mut peer = Self { child, stdin, stdout, next_id: 1, ready_after: Duration::ZERO };
-        let hello = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "bench", "version": "1"},
-        });
-        peer.ask("initialize", &hello)?;
-        peer.ready_after = start.elapsed();
-        writeln!(peer.stdin, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)?;
-        Ok(peer)
+        let to = Box::new(child.stdin.take().context("piped")?);
+        let from = Box::new(child.stdout.take().context("piped")?);
+        let connection = Connection::over(to, from)?;
+        Ok(Self { child, connection, ready_after: start.elapsed() })
     }
 
     /// Returns the process.
@@ -60,12 +71,60 @@ impl Peer {
         self.child.id()
     }
 
+    /// Closes the connection and waits for the process to end.
+    pub fn close(self) -> anyhow::Result<()> {
+        let Self { mut child, connection, .. } = self;
+        drop(connection);
+        ensure!(child.wait()?.success(), "the server ended badly");
+        Ok(())
+    }
+}
+
+impl Deref for Peer {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Peer {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("next_id", &self.next_id).finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Connects to a socket and introduces itself.
+    pub fn connect(socket: &Path) -> anyhow::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        Self::over(Box::new(stream.try_clone()?), Box::new(stream))
+    }
+
+    /// Introduces itself.
+    fn over(to: Box<dyn Write + Send>, from: Box<dyn Read + Send>) -> anyhow::Result<Self> {
+        let mut connection = Self { to, from: BufReader::with_capacity(1 << 16, from), next_id: 1 };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        });
+        connection.ask("initialize", &hello)?;
+        connection.send_raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)?;
+        Ok(connection)
+    }
+
     /// Makes one request and returns the answer.
     pub fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         let id = self.send(method, params)?;
         loop {
             let mut line = String::new();
-            ensure!(self.stdout.read_line(&mut line)? != 0, "the server ended");
+            ensure!(self.from.read_line(&mut line)? != 0, "the server ended");
             let message: Value = serde_json::from_str(&line)?;
             if message.get("id") == Some(&json!(id)) {
                 return match message.get("error") {
@@ -93,12 +152,9 @@ impl Peer {
                 flying.insert(self.send("tools/call", &params)?, sent);
                 n_sent += 1;
             }
-            line.clear();
-            ensure!(self.stdout.read_line(&mut line)? != 0, "the server ended");
-            let Envelope { id, result, error } = serde_json::from_str(&line)?;
-            let Some(sent) = id.and_then(|id| flying.remove(&id)) else { continue };
+            let Answer { id, is_good } = self.read_answer(&mut line)?;
+            let Some(sent) = flying.remove(&id) else { continue };
             times.push(sent.elapsed());
-            let is_good = error.is_none() && result.is_some_and(|result| !result.is_error);
             ensure!(is_good, "a call failed: {line}");
         }
         Ok(times)
@@ -106,14 +162,27 @@ impl Peer {
 
     /// Waits for the next answer, which must be a good one, and returns whose it is.
     pub fn next_answer(&mut self) -> anyhow::Result<u64> {
+        let mut line = String::new();
+        let Answer { id, is_good } = self.read_answer(&mut line)?;
+        ensure!(is_good, "a call failed: {line}");
+        Ok(id)
+    }
+
+    /// Makes one call, and says whether it was served.
+    pub fn is_served(&mut self, call: &Value) -> anyhow::Result<bool> {
+        self.send("tools/call", call)?;
+        Ok(self.read_answer(&mut String::new())?.is_good)
+    }
+
+    /// Waits for the next answer, good or bad, which is read into `line`.
+    pub fn read_answer(&mut self, line: &mut String) -> anyhow::Result<Answer> {
         loop {
-            let mut line = String::new();
-            ensure!(self.stdout.read_line(&mut line)? != 0, "the server ended");
-            let Envelope { id, result, error } = serde_json::from_str(&line)?;
+            line.clear();
+            ensure!(self.from.read_line(line)? != 0, "the server ended");
+            let Envelope { id, result, error } = serde_json::from_str(line)?;
             let Some(id) = id else { continue };
             let is_good = error.is_none() && result.is_some_and(|result| !result.is_error);
-            ensure!(is_good, "a call failed: {line}");
-            return Ok(id);
+            return Ok(Answer { id, is_good });
         }
     }
 
@@ -121,18 +190,15 @@ impl Peer {
     pub fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
-        let mut line =
-            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
-        line.push('\n');
-        self.stdin.write_all(line.as_bytes())?;
+        self.send_raw(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        )?;
         Ok(id)
     }
 
-    /// Closes the connection and waits for the process to end.
-    pub fn close(self) -> anyhow::Result<()> {
-        let Self { mut child, stdin, .. } = self;
-        drop(stdin);
-        ensure!(child.wait()?.success(), "the server ended badly");
+    /// Sends a line as it is.
+    pub fn send_raw(&mut self, line: &str) -> anyhow::Result<()> {
+        self.to.write_all([line, "\n"].concat().as_bytes())?;
         Ok(())
     }
 }

@@ -153,7 +153,7 @@ impl Timed {
     }
 
     fn per_second(&self) -> f64 {
-        super::per_second(self.samples.0.len(), self.elapsed)
+        super::per_second(self.samples.0.len() as u64, self.elapsed)
     }
 
     fn row(&mut self, out: &mut dyn Write, what: &str, n_flying: usize) -> anyhow::Result<()> {

@@ -133,12 +133,12 @@ fn a_question_for_help_is_answered_with_what_can_be_asked() {
 }
 
 #[test]
-fn nothing_is_promised_that_this_version_does_not_have() {
+fn help_says_how_a_model_that_understands_more_is_had() {
     let answer = send(FILES, "help").answer;
-    for part in ["ANTHROPIC_API_KEY", "ironcurtain config set apiKey -", "come with a later one"] {
+    for part in ["ANTHROPIC_API_KEY", "ironcurtain config set apiKey -", "--model NAME"] {
         assert!(answer.contains(part), "{part}: {answer}");
     }
-    assert!(!answer.contains("start a new session"), "{answer}");
+    assert!(!answer.contains("later"), "what is promised is there: {answer}");
 }
 
 #[test]
