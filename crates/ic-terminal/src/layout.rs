@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_row_is_too_wide(text in any::<String>(), columns in 4..40_usize) {
+        fn no_row_is_too_wide(text in any::<String>(), columns in 6..40_usize) {
             let frame = Frame::of(&typed(&text), &Span::new(Ink::Plain, "> "), columns);
             prop_assert!(frame.rows.iter().all(|row| row.width() <= columns), "{frame:?}");
             let (row, column) = frame.cursor;

@@ -207,11 +207,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_word_is_lost_and_nothing_driven(text in "[a-z`*_\\[\\]()#> \\\\\x1b\u{202e}-]{0,60}") {
+        fn no_word_is_lost_and_nothing_driven(text in "[g-t`*_\\[\\]()#> \\\\\x1b\u{202e}-]{0,60}") {
             let line = Markdown::default().line(&text);
-            let letters = |text: &str| text.chars().filter(char::is_ascii_lowercase).collect::<String>();
-            let expected = letters(&Line::plain(&text).text());
-            prop_assert_eq!(letters(&line.text()), expected);
+            // None of these is part of what stands for a character that hides.
+            let letters = |text: &str| text.chars().filter(|c| ('g'..='t').contains(c)).collect::<String>();
+            prop_assert_eq!(letters(&line.text()), letters(&text));
             prop_assert!(!line.to_sent(false).chars().any(char::is_control));
         }
     }
