@@ -1,8 +1,10 @@
 //! What is known of models: prices and a few traits, as data in `models.json`.
 //!
 //! Prices are dollars for a million tokens, as the providers publish them; where a long prompt costs
-//! more, the higher price stands. A name means the models that begin with it, the longest name first,
-//! so dated versions need no line of their own. Nothing here is asked of a provider.
+//! more, or a price is announced to rise, the higher price stands. `confirmed` is the month in which a
+//! line was last held against published prices, or `no`. A name means that model, and its versions that
+//! are told apart by dates and by words that change no price, so these need no line of their own; any
+//! other word, or `5.5` after `5`, is another model. Nothing here is asked of a provider.
 
 use ic_types::{Json, JsonLimits, ModelId, Object, Provider};
 
@@ -12,6 +14,9 @@ const MODELS: &str = include_str!("models.json");
 
 /// What a model may say at once, if nobody knows better.
 const MAX_OUTPUT_USUAL: u64 = 8192;
+
+/// The words after a name that are only about which version it is.
+const VERSION_WORDS: [&str; 5] = ["latest", "preview", "exp", "chat", "codex"];
 
 /// What is known of a model.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,7 +40,7 @@ pub fn find(model: &ModelId) -> Known {
         return Known { prices: Prices::FREE, is_priced: false, max_output, is_thinking: false };
     }
     let models = models(provider);
-    let fitting = models.iter().filter(|(name, _)| model.model().starts_with(name.as_str()));
+    let fitting = models.iter().filter(|(name, _)| is_version(model.model(), name));
     if let Some((_, known)) = fitting.max_by_key(|(name, _)| name.len()) {
         return *known;
     }
@@ -47,6 +52,21 @@ pub fn find(model: &ModelId) -> Known {
         max_output: MAX_OUTPUT_USUAL,
         // Whatever `OpenAI` has made lately does, and asking the older ones for thoughts fails.
         is_thinking: provider == Provider::OpenAi && !is_older(model.model()),
+    }
+}
+
+/// Returns whether `model` is the one that is called `name`, or a version of it.
+fn is_version(model: &str, name: &str) -> bool {
+    let is_about_version = |word: &str| {
+        VERSION_WORDS.contains(&word)
+            || !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match model.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => {
+            rest.strip_prefix('-').is_some_and(|rest| rest.split('-').all(is_about_version))
+        }
+        None => false,
     }
 }
 
@@ -99,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_found_by_the_longest_name() {
+    fn models_are_found_by_their_names_and_versions() {
         for (model, prompt, completion) in [
             ("claude-sonnet-4-6", 3_000, 15_000),
             ("claude-sonnet-4-5-20250929", 3_000, 15_000),
@@ -108,6 +128,10 @@ mod tests {
             ("openai:gpt-5-mini", 250, 2_000),
             ("openai:gpt-5", 1_250, 10_000),
             ("openai:gpt-5-nano-2025", 50, 400),
+            ("openai:gpt-5-chat-latest", 1_250, 10_000),
+            ("openai:gpt-5.4-2026-03-05", 5_000, 22_500),
+            ("openai:o3-pro-2025-06-10", 20_000, 80_000),
+            ("google:gemini-3-pro-preview-11-2025", 4_000, 18_000),
             ("google:gemini-2.5-flash-lite", 100, 400),
             ("google:gemini-2.5-flash", 300, 2_500),
         ] {
@@ -124,6 +148,36 @@ mod tests {
         assert!(!unknown.is_priced);
         assert_eq!(unknown.prices.completion.billionths(), 75_000);
         assert_eq!(of("openai-compatible:llama").prices, Prices::FREE);
+    }
+
+    #[test]
+    fn a_name_that_only_begins_like_a_known_one_is_unknown() {
+        // Each of these costs many times what the model costs whose name it begins with.
+        for (model, known) in [
+            ("openai:gpt-5.9", "openai:gpt-5"),
+            ("openai:gpt-5.5-ultra", "openai:gpt-5.5"),
+            ("openai:o3-deep-research", "openai:o3"),
+            ("openai:gpt-50", "openai:gpt-5"),
+            ("openai:gpt-5-", "openai:gpt-5"),
+            ("google:gemini-2.5-flash-image", "google:gemini-2.5-flash"),
+            ("anthropic:claude-opus-4x", "anthropic:claude-opus-4"),
+        ] {
+            assert!(of(known).is_priced && !of(model).is_priced, "{model}");
+            assert!(
+                of(known).prices.prompt < of(model).prices.prompt || known.contains("opus"),
+                "{model}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_line_says_when_it_was_confirmed() {
+        for line in MODELS.lines().filter(|line| line.contains("\"prompt\"")) {
+            let confirmed = line.split("\"confirmed\": \"").nth(1).unwrap_or_default();
+            let confirmed = confirmed.split('"').next().unwrap_or_default();
+            let is_month = confirmed.len() == 7 && confirmed.starts_with("20");
+            assert!(is_month || confirmed == "no", "{line}");
+        }
     }
 
     #[test]

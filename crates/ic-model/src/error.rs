@@ -1,7 +1,7 @@
 //! Why a model gave no answer, in the classes that people and programs tell apart.
 //!
 //! Retries are the business of a provider's client; what arrives here is final for this completion.
-//! Words of a provider were cleaned before they came here, and hold no key.
+//! Words of a provider were shortened before they came here, and do not hold the key that it was sent.
 
 use std::time::Duration;
 
@@ -68,12 +68,40 @@ pub enum ModelError {
     /// What came back makes no sense.
     #[error("the provider's answer makes no sense: {0}")]
     Protocol(String),
+    /// The answer repeats a key where it can be neither masked nor kept.
+    #[error("the provider's answer holds one of your keys {0}; nothing of it was kept")]
+    HoldsKey(&'static str),
     /// Whoever asked does not want the answer any more.
     #[error("the request was cancelled")]
     Cancelled,
 }
 
 impl ModelError {
+    /// Changes the words that are not ours.
+    #[must_use]
+    pub fn map_words(self, change: impl Fn(String) -> String) -> Self {
+        match self {
+            Self::NoCredit(provider, words) => Self::NoCredit(provider, change(words)),
+            Self::Refused(words) => Self::Refused(change(words)),
+            Self::Rejected(words) => Self::Rejected(change(words)),
+            Self::Network(words) => Self::Network(change(words)),
+            Self::Tls(words) => Self::Tls(change(words)),
+            Self::Cut(words) => Self::Cut(change(words)),
+            Self::Protocol(words) => Self::Protocol(change(words)),
+            Self::BadKey { provider, origin } => Self::BadKey { provider, origin: change(origin) },
+            Self::UnknownModel { provider, model, at } => {
+                Self::UnknownModel { provider, model: change(model), at: change(at) }
+            }
+            Self::NoKey(_)
+            | Self::ContextExceeded
+            | Self::Overloaded
+            | Self::Failing(_)
+            | Self::RateLimited { .. }
+            | Self::HoldsKey(_)
+            | Self::Cancelled => self,
+        }
+    }
+
     /// Says what a person can do about it, if there is something.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -114,6 +142,10 @@ impl ModelError {
             }
             Self::Cut(_) => "say it again; the finished steps are kept",
             Self::Protocol(_) => "look at `baseUrls`: something else may answer there",
+            Self::HoldsKey(_) => {
+                "whoever answers there gives away what it is sent: look at `baseUrls`, and change the \
+                 key at the provider"
+            }
             Self::Cancelled => return None,
         };
         Some(hint.to_owned())

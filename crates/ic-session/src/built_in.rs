@@ -1,7 +1,7 @@
 //! The session of the built-in agent: a model, a workbench, and turns one after the other.
 //!
 //! ```text
-//! send_message ─▶ task: Agent::turn ─▶ Model, CodeTool ─▶ Workbench ─▶ Broker
+//! send_message ─▶ task: Agent::turn ─▶ Discreet(Model), CodeTool ─▶ Workbench ─▶ Broker
 //!       ▲                  │
 //!       └──── answer ◀─────┘        events: News ─▶ whoever listens
 //! ```
@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::code::CodeTool;
 use crate::directory::SessionKind;
+use crate::discretion::Discreet;
 use crate::news::{Event, News};
 use crate::questions::Questions;
 use crate::session::{
@@ -97,7 +98,7 @@ impl BuiltIn {
         let (servers, rules) = workbench.surroundings();
         let (sandbox, servers, rules) = (&mind.sandbox, &servers, &rules);
         let parts = Parts {
-            model: Arc::clone(&mind.model),
+            model: Arc::new(Discreet::new(Arc::clone(&mind.model), workbench.redactor())),
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
             clock: workbench.clock(),
             system: system_prompt(Surroundings { sandbox, servers, rules }),
@@ -260,7 +261,9 @@ impl Shared {
         cut: &CancellationToken,
     ) -> Result<String, SessionError> {
         let timestamp = SystemClock.now();
-        let ended = agent.turn(message, self, cut).await;
+        // A key that a person pasted is no part of a conversation, which is kept.
+        let message = self.workbench.redactor().mask_own_keys(message.to_owned());
+        let ended = agent.turn(&message, self, cut).await;
         let news = &self.workbench.news;
         news.tell(Event::Budget(Box::new(self.meter.snapshot())));
         let Answer { text, usage, .. } = match ended {
@@ -275,7 +278,7 @@ impl Shared {
         let mut state = locked(&self.state);
         let turn = Turn {
             turn_number: state.turns.len() as u64 + 1,
-            user_message: message.to_owned(),
+            user_message: message,
             assistant_response: text.clone(),
             usage: TurnUsage { prompt, completion, total: usage.total() },
             timestamp,

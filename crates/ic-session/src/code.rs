@@ -37,7 +37,14 @@ impl Toolbox for CodeTool {
             let run = self.0.run_one_of_many(&script, cancel).await;
             let denials = self.0.take_denials();
             let violations = self.0.news.take_violations();
-            outcome(&run).map(|outcome| ToolOutcome { denials, violations, ..outcome })
+            // A script can put together what no call of its could have told it.
+            let told = |content| self.0.redactor().mask_own_keys(content);
+            outcome(&run).map(|it| ToolOutcome {
+                content: told(it.content),
+                denials,
+                violations,
+                ..it
+            })
         })
     }
 }

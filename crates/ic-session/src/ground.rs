@@ -78,6 +78,8 @@ pub struct Ground {
     pub broker: Arc<Broker>,
     /// Where its questions are put.
     pub desk: OpenDesk,
+    /// What knows our keys.
+    pub redactor: Arc<Redactor>,
 }
 
 /// A session that cannot be opened.
@@ -111,6 +113,11 @@ impl Opening<'_> {
     pub fn open(self) -> Result<Ground, OpenError> {
         let event = self.event();
         let Self { home, directory, description, .. } = self;
+        // A key that a person pasted is nobody else's business.
+        let masked = |text: Option<&str>| text.map(|it| self.redactor.mask_own_keys(it.to_owned()));
+        let (task, about) = (masked(description.task), masked(description.about));
+        let description =
+            Description { task: task.as_deref(), about: about.as_deref(), ..description };
         directory.describe(&description)?;
         let options = LogOptions {
             session: directory.id.clone(),
@@ -141,7 +148,7 @@ impl Opening<'_> {
             judge: self.judge,
             servers: self.servers,
             log,
-            redactor: self.redactor,
+            redactor: Arc::clone(&self.redactor),
             clock: Arc::new(SystemClock),
             launcher: self.launcher,
             confinement: self.held.confinement,
@@ -156,7 +163,7 @@ impl Opening<'_> {
             witness: self.witness,
         };
         let broker = setup.build()?;
-        Ok(Ground { directory, broker, desk })
+        Ok(Ground { directory, broker, desk, redactor: self.redactor })
     }
 
     /// Returns what the log says first about this run of the session.

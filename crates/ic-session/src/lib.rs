@@ -11,7 +11,7 @@
 //!
 //! Reading order: [`session`] (the trait), [`directory`] (where a session is kept), [`desk`] and
 //! [`ground`] (what every session stands on), [`workbench`] and `calls` (how code runs under policy),
-//! `code` and [`built_in`] (the agent), [`news`] and [`questions`] (what is told and asked),
+//! `discretion`, `code` and [`built_in`] (the agent), [`news`] and [`questions`] (what is told and asked),
 //! [`journal`].
 //!
 //! # Invariants
@@ -19,6 +19,7 @@
 //! - Nothing is global: sessions of one process share no state but the home.
 //! - A call of a script reaches a server through the broker alone, and its record comes to its end
 //!   even if nobody waits for it.
+//! - No key of ours is in what a model says, once it has passed `discretion`.
 //! - What a session owns ends with it: closing leaves no process, and a second time does nothing.
 
 pub mod built_in;
@@ -26,6 +27,7 @@ mod calls;
 mod code;
 pub mod desk;
 pub mod directory;
+mod discretion;
 pub mod ground;
 pub mod journal;
 pub mod news;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_agent::TurnClock;
-use ic_audit::AuditError;
+use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
 use ic_types::Object;
@@ -35,6 +35,7 @@ pub struct Workbench {
     pub news: Arc<News>,
     /// What waits for a person.
     pub questions: Questions,
+    redactor: Arc<Redactor>,
     sandbox: Sandbox,
     calls: BrokerCalls,
     end: Mutex<End>,
@@ -61,7 +62,7 @@ impl Workbench {
         launcher: Launcher,
         confinement: Confinement,
     ) -> Self {
-        let Ground { directory, broker, desk } = ground;
+        let Ground { directory, broker, desk, redactor } = ground;
         let sandbox = Sandbox::new(SandboxSpec {
             launcher,
             arguments: vec![WORKER.into()],
@@ -75,7 +76,7 @@ impl Workbench {
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
         let end = Mutex::new(End::Open(Box::new(desk)));
-        Self { directory, news, questions, sandbox, calls, end, stop }
+        Self { directory, news, questions, redactor, sandbox, calls, end, stop }
     }
 
     /// Runs a script after which no other comes.
@@ -96,6 +97,11 @@ impl Workbench {
     /// Returns what scripts print from now on, as it comes: text of a stranger.
     pub fn prints(&self) -> mpsc::Receiver<String> {
         self.calls.prints()
+    }
+
+    /// Returns what knows our keys.
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
     }
 
     /// Returns the clock that stands still while a person is asked.

@@ -45,6 +45,7 @@ pub(crate) fn delay(
         | ModelError::Rejected(_)
         | ModelError::Tls(_)
         | ModelError::Protocol(_)
+        | ModelError::HoldsKey(_)
         | ModelError::Cancelled => return None,
     };
     if attempts_max <= n_failed {

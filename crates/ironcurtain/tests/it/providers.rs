@@ -10,6 +10,7 @@ mod cuts;
 mod doctor;
 mod errors;
 mod memory;
+mod repeated;
 mod secrets;
 mod wanted;
 

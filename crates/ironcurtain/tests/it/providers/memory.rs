@@ -11,7 +11,7 @@ use super::World;
 const STEPS: usize = 200;
 
 /// Returns how much of the memory of a process is its own, in kB.
-fn resident(pid: u32) -> u64 {
+pub(super) fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)

@@ -53,9 +53,18 @@ fn the_key_is_in_the_header_and_nowhere_else() {
     });
 }
 
+/// How the key begins in base64, at each of the three places where it can, and with escapes of a URL.
+const SPELLINGS: [&str; 5] =
+    [KEY, "c2stc2NyaXB0ZWQt", "NrLXNjcmlwdGVk", "zay1zY3JpcHRlZ", "sk%2Dscripted%2D"];
+
+/// Returns whether the key stands in a text, in one of its spellings.
+pub(super) fn holds_key(text: &str) -> bool {
+    SPELLINGS.iter().any(|it| text.contains(it))
+}
+
 /// Looks for the key in every file beneath `root`, and returns how many there are.
 #[track_caller]
-fn search(root: &Path) -> usize {
+pub(super) fn search(root: &Path) -> usize {
     let (mut directories, mut n_files) = (vec![root.to_owned()], 0);
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -64,25 +73,11 @@ fn search(root: &Path) -> usize {
                 directories.push(path);
             } else if path.is_file() {
                 let bytes = std::fs::read(&path).unwrap();
-                let is_told = String::from_utf8_lossy(&bytes).contains(KEY);
-                assert!(!is_told, "{} holds the key", path.display());
+                let text = String::from_utf8_lossy(&bytes);
+                assert!(!holds_key(&text), "{} holds the key: {text}", path.display());
                 n_files += 1;
             }
         }
     }
     n_files
-}
-
-#[test]
-fn a_provider_that_repeats_the_key_is_masked() {
-    for_all(|format| {
-        let words = format!("what is {KEY} supposed to mean?");
-        let fault = ic_testkit::provider::Fault::Rejected(words);
-        let world = World::new(format, [Reply::Fails(fault)]);
-        let output = world.start("hello");
-        assert_eq!(output.code, 1, "{output:?}");
-        assert!(output.stderr.contains("what is <redacted:key> supposed to mean?"), "{output:?}");
-        assert!(!output.stderr.contains(KEY), "{output:?}");
-        search(&world.desk.place.root());
-    });
 }
