@@ -16,8 +16,6 @@ use crate::peer::{Connection, descriptors, memory_kib};
 
 /// How much memory may grow once a proxy has settled.
 const GROWTH_KIB_MAX: u64 = 4096;
-/// How many descriptors more there may be, for clients who are just going.
-const DESCRIPTORS_MORE: usize = 2;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A proxy that runs.
@@ -63,14 +61,20 @@ impl<'a> House<'a> {
     }
 
     /// Checks that it has not grown since it had settled; returns memory and descriptors.
+    ///
+    /// Clients who are gone are noticed one after the other.
     pub(super) fn check_size(&self) -> anyhow::Result<(u64, usize)> {
-        let (kib, n_open) = self.size()?;
-        if let Some((kib_before, n_open_before)) = self.settled {
+        let start = Instant::now();
+        loop {
+            let (kib, n_open) = self.size()?;
+            let (kib_before, n_open_before) = self.settled.unwrap_or((kib, n_open));
             ensure!(kib <= kib_before + GROWTH_KIB_MAX, "memory: {kib_before}, then {kib} KiB");
-            let n_open_max = n_open_before + DESCRIPTORS_MORE;
-            ensure!(n_open <= n_open_max, "descriptors: {n_open_before}, then {n_open}");
+            if n_open <= n_open_before {
+                return Ok((kib, n_open));
+            }
+            ensure!(start.elapsed() < PATIENCE, "descriptors: {n_open_before}, then {n_open}");
+            sleep(Duration::from_millis(5));
         }
-        Ok((kib, n_open))
     }
 
     fn size(&self) -> anyhow::Result<(u64, usize)> {
