@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Reading order: [`Client`] here, then `http` (the way there), `fault` (what providers say instead of
-//! an answer), `retry`, `sse`, `wire` (what the formats share), and the formats: `anthropic`,
+//! an answer), `retry`, `stream`, `sse`, `wire` (what the formats share), and the formats: `anthropic`,
 //! `responses`, `chat`, `gemini`. No key is looked at outside of `key`.
 
 mod anthropic;
@@ -20,6 +20,7 @@ mod responses;
 mod retry;
 mod roots;
 mod sse;
+mod stream;
 mod wire;
 
 use std::fmt;
@@ -27,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ic_home::environment::Network;
-use ic_home::random;
+use ic_home::{Clock as _, SystemClock, random};
 use ic_types::{Json, JsonLimits, ModelId, Provider};
 use reqwest::Response;
 use tokio_util::sync::CancellationToken;
@@ -43,10 +44,10 @@ pub use roots::RootsError;
 
 use fault::{Asked, Fault};
 use http::{Ask, Http, Placed};
+use retry::After;
+use stream::Intake;
 use wire::{Progress, Reading, Traits, Trouble};
 
-/// The longest stream of one completion.
-const STREAM_BYTES_MAX: usize = 64 << 20;
 /// How much of an answer that is none is read.
 const FAULT_BYTES_MAX: usize = 64 << 10;
 /// How much of a listing of models is read.
@@ -199,7 +200,12 @@ impl Client {
             return (ModelError::Protocol(what), None);
         }
         let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
-        let wanted = retry::wanted(header("retry-after-ms"), header("retry-after"));
+        let after = After {
+            milliseconds: header("retry-after-ms"),
+            value: header("retry-after"),
+            date: header("date"),
+        };
+        let wanted = after.wanted(SystemClock.now());
         let body = beginning(response, FAULT_BYTES_MAX).await;
         let mut fault = Fault::of_body(status.as_u16(), &body);
         fault.wanted = wanted.or(fault.wanted);
@@ -318,23 +324,14 @@ async fn read(
     reader: &mut dyn Reading,
     ear: &Ear<'_>,
 ) -> Result<Progress, Trouble> {
-    let mut parser = sse::Parser::default();
-    let mut n_bytes = 0_usize;
+    let mut intake = Intake::default();
     loop {
         let chunk = response.chunk().await;
         let Some(chunk) = chunk.map_err(|error| http::cut_because(&error))? else {
             return Ok(Progress::More);
         };
-        n_bytes = n_bytes.saturating_add(chunk.len());
-        if STREAM_BYTES_MAX < n_bytes {
-            return Err(ModelError::Protocol("it does not come to an end".to_owned()).into());
-        }
-        let events = parser.feed(&chunk);
-        let events = events.map_err(|fault| ModelError::Protocol(fault.to_string()))?;
-        for event in events {
-            if reader.take(&event, ear)? == Progress::Done {
-                return Ok(Progress::Done);
-            }
+        if intake.take(&chunk, reader, ear)? == Progress::Done {
+            return Ok(Progress::Done);
         }
     }
 }

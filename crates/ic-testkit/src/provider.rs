@@ -157,6 +157,16 @@ impl ScriptedProvider {
         self.shared.lock().requests.clone()
     }
 
+    /// Returns how often it was asked.
+    pub fn n_requests(&self) -> usize {
+        self.shared.lock().requests.len()
+    }
+
+    /// Returns the request at `at`, the first at 0.
+    pub fn request(&self, at: usize) -> Option<Request> {
+        self.shared.lock().requests.get(at).cloned()
+    }
+
     /// Returns how many replies of the script are left.
     pub fn left(&self) -> usize {
         match &self.shared.lock().mind {
@@ -190,7 +200,13 @@ impl ScriptedProvider {
     /// Checks that it took all that it was asked.
     #[track_caller]
     pub fn check(&self) {
-        for (at, request) in self.requests().iter().enumerate() {
+        // Faults are few, and requests of long conversations are long.
+        let requests: Vec<(usize, Request)> = {
+            let state = self.shared.lock();
+            let faulty = state.requests.iter().enumerate().filter(|(_, it)| !it.faults.is_empty());
+            faulty.map(|(at, request)| (at, request.clone())).collect()
+        };
+        for (at, request) in requests {
             assert!(request.faults.is_empty(), "{at}: {:#?} in {:#}", request.faults, request.body);
         }
     }

@@ -164,6 +164,13 @@ fn serve(mut stream: impl Read + Write, script: &HashMap<&str, Says>, asked: &Mu
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    // What is sent along is read, or whoever sends it would be cut off.
+    let length = head.to_lowercase().lines().find_map(|line| {
+        line.strip_prefix("content-length:").and_then(|it| it.trim().parse::<usize>().ok())
+    });
+    if stream.read_exact(&mut vec![0; length.unwrap_or(0)]).is_err() {
+        return;
+    }
     asked.lock().unwrap_or_else(PoisonError::into_inner).push(head);
     let not_found =
         Says::Bytes(b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone".to_vec());

@@ -1,7 +1,8 @@
 //! `OpenAI`'s Responses: a conversation as its request, and its stream as a message.
 //!
 //! Nothing is left with the provider: the conversation is sent each time, and thoughts go back as
-//! they came, encrypted. Nothing is sent here.
+//! they came, encrypted. What the model says of a message, whether it is the answer or is only said in
+//! between, goes back on it; it is kept in a block before it. Nothing is sent here.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,9 @@ use crate::error::ModelError;
 use crate::message::{AssistantBlock, Message, UserBlock};
 use crate::model::{Completion, Listener, Prompt, StopReason, ToolSpec};
 use crate::usage::Usage;
+
+/// What says whether a message is the answer, or is said in between.
+const PHASE: &str = "phase";
 
 /// Makes the body of a request.
 pub(super) fn body(model: &str, traits: Traits, prompt: Prompt<'_>) -> Json {
@@ -49,7 +53,55 @@ fn tool(tool: &ToolSpec) -> Json {
 fn message(message: &Message) -> Vec<Json> {
     match message {
         Message::User(blocks) => blocks.iter().map(user_item).collect(),
-        Message::Assistant(blocks) => blocks.iter().filter_map(assistant_item).collect(),
+        Message::Assistant(blocks) => assistant_items(blocks),
+    }
+}
+
+fn assistant_items(blocks: &[AssistantBlock]) -> Vec<Json> {
+    let mut items = Vec::new();
+    let mut phase: Option<&Json> = None;
+    for block in blocks {
+        match block {
+            AssistantBlock::Text(text) => items.push(said(text, phase.take())),
+            AssistantBlock::ToolUse { id, name, input } => items.push(object([
+                ("type", Json::from("function_call")),
+                ("call_id", Json::from(id.as_str())),
+                ("name", Json::from(name.as_str())),
+                ("arguments", Json::from(arguments(input))),
+            ])),
+            AssistantBlock::Verbatim { provider: Provider::OpenAi, block } => {
+                match of_next(block) {
+                    Some(of_next) => phase = Some(of_next),
+                    None => items.push(block.clone()),
+                }
+            }
+            AssistantBlock::Verbatim { .. } => {}
+        }
+    }
+    items
+}
+
+fn said(text: &str, phase: Option<&Json>) -> Json {
+    let part = object([
+        ("type", Json::from("output_text")),
+        ("text", Json::from(text)),
+        ("annotations", Json::Array(Vec::new())),
+    ]);
+    let mut message = Object::new();
+    message.insert("type", "message");
+    message.insert("role", "assistant");
+    message.insert("content", vec![part]);
+    if let Some(phase) = phase {
+        message.insert(PHASE, phase.clone());
+    }
+    message.into()
+}
+
+/// Returns the phase of a block that holds nothing else: that of the message after it.
+fn of_next(block: &Json) -> Option<&Json> {
+    match block {
+        Json::Object(object) if object.len() == 1 => object.get(PHASE),
+        _ => None,
     }
 }
 
@@ -70,28 +122,6 @@ fn user_item(block: &UserBlock) -> Json {
             ("call_id", Json::from(id.as_str())),
             ("output", Json::from(content.as_str())),
         ]),
-    }
-}
-
-fn assistant_item(block: &AssistantBlock) -> Option<Json> {
-    match block {
-        AssistantBlock::Text(text) => {
-            let part =
-                object([("type", Json::from("output_text")), ("text", Json::from(text.as_str()))]);
-            Some(object([
-                ("type", Json::from("message")),
-                ("role", Json::from("assistant")),
-                ("content", Json::Array(vec![part])),
-            ]))
-        }
-        AssistantBlock::ToolUse { id, name, input } => Some(object([
-            ("type", Json::from("function_call")),
-            ("call_id", Json::from(id.as_str())),
-            ("name", Json::from(name.as_str())),
-            ("arguments", Json::from(arguments(input))),
-        ])),
-        AssistantBlock::Verbatim { provider: Provider::OpenAi, block } => Some(block.clone()),
-        AssistantBlock::Verbatim { .. } => None,
     }
 }
 
@@ -161,7 +191,7 @@ impl Reading for Reader {
         }
         let (mut blocks, mut refusals) = (Vec::new(), Vec::new());
         for item in self.items.into_values() {
-            blocks.extend(block(item, stop, &mut refusals)?);
+            blocks.extend(read(item, stop, &mut refusals)?);
         }
         let is_said = blocks.iter().any(|it| !matches!(it, AssistantBlock::Verbatim { .. }));
         if !is_said && !refusals.is_empty() {
@@ -191,12 +221,12 @@ impl Reader {
     }
 }
 
-/// Makes a block of an item; what the model declined to say goes to `refusals`.
-fn block(
+/// Makes blocks of an item; what the model declined to say goes to `refusals`.
+fn read(
     item: Json,
     stop: StopReason,
     refusals: &mut Vec<String>,
-) -> Result<Option<AssistantBlock>, ModelError> {
+) -> Result<Vec<AssistantBlock>, ModelError> {
     match text(&item, &["type"]).unwrap_or_default() {
         "message" => {
             let mut said = String::new();
@@ -204,17 +234,26 @@ fn block(
                 said.push_str(text(part, &["text"]).unwrap_or_default());
                 refusals.extend(text(part, &["refusal"]).map(ToOwned::to_owned));
             }
-            Ok((!said.is_empty()).then_some(AssistantBlock::Text(said)))
+            if said.is_empty() {
+                return Ok(Vec::new());
+            }
+            let phase = at(&item, &[PHASE]).filter(|it| it.as_str().is_some());
+            let phase = phase.map(|it| verbatim(object([(PHASE, it.clone())])));
+            Ok(phase.into_iter().chain([AssistantBlock::Text(said)]).collect())
         }
         "function_call" => {
             let field = |key: &str| text(&item, &[key]).unwrap_or_default();
             let arguments = field("arguments");
             if stop == StopReason::MaxTokens && !is_whole(arguments) {
-                return Ok(None);
+                return Ok(Vec::new());
             }
             let (id, name) = (id(field("call_id"))?, field("name").to_owned());
-            Ok(Some(AssistantBlock::ToolUse { id, name, input: input(arguments) }))
+            Ok(vec![AssistantBlock::ToolUse { id, name, input: input(arguments) }])
         }
-        _ => Ok(Some(AssistantBlock::Verbatim { provider: Provider::OpenAi, block: item })),
+        _ => Ok(vec![verbatim(item)]),
     }
+}
+
+fn verbatim(block: Json) -> AssistantBlock {
+    AssistantBlock::Verbatim { provider: Provider::OpenAi, block }
 }

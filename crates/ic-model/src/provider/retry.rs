@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use ic_types::Timestamp;
+
 use crate::error::ModelError;
 
 /// How often a request is sent at most.
@@ -63,13 +65,44 @@ pub(crate) fn delay(
     }
 }
 
-/// Reads what the headers `retry-after-ms` and `retry-after` ask for.
-///
-/// A date is not read: providers send seconds, and a date is only as good as two clocks.
-pub(crate) fn wanted(milliseconds: Option<&str>, seconds: Option<&str>) -> Option<Duration> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|it| (0.0..1e9).contains(it));
-    let milliseconds = milliseconds.and_then(number).map(|it| Duration::from_secs_f64(it / 1e3));
-    milliseconds.or_else(|| seconds.and_then(number).map(Duration::from_secs_f64))
+/// What the headers of an answer say about when to ask again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct After<'a> {
+    /// `retry-after-ms`.
+    pub(crate) milliseconds: Option<&'a str>,
+    /// `retry-after`: seconds, or a date.
+    pub(crate) value: Option<&'a str>,
+    /// `date`: what time it is, as the provider sees it.
+    pub(crate) date: Option<&'a str>,
+}
+
+impl After<'_> {
+    /// Returns how long the provider wants to be left alone; `now` is our own clock.
+    ///
+    /// A date is held against the provider's own clock, if it says what time it is: two clocks differ.
+    pub(crate) fn wanted(self, now: Timestamp) -> Option<Duration> {
+        let number =
+            |text: &str| text.trim().parse::<f64>().ok().filter(|it| (0.0..1e9).contains(it));
+        let milliseconds =
+            self.milliseconds.and_then(number).map(|it| Duration::from_secs_f64(it / 1e3));
+        let seconds = self.value.and_then(number).map(Duration::from_secs_f64);
+        let until = || {
+            let until = self.value.and_then(http_date)?;
+            let now = self.date.and_then(http_date).unwrap_or(now);
+            Some(Duration::from_millis(until.unix_ms().saturating_sub(now.unix_ms())))
+        };
+        milliseconds.or(seconds).or_else(until)
+    }
+}
+
+/// Reads a date as HTTP writes it today: `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn http_date(text: &str) -> Option<Timestamp> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let [_, day, month, year, time, "GMT"] = parts.as_slice() else { return None };
+    let month = MONTHS.iter().position(|it| it == month)? + 1;
+    format!("{year}-{month:02}-{day}T{time}Z").parse().ok()
 }
 
 #[cfg(test)]
@@ -115,18 +148,31 @@ mod tests {
 
     #[test]
     fn headers_are_read() {
-        for (milliseconds, seconds, expected) in [
-            (None, Some("3"), Some(S(3))),
-            (None, Some(" 0.5 "), Some(Duration::from_millis(500))),
-            (Some("250"), Some("3"), Some(Duration::from_millis(250))),
-            (Some("x"), Some("3"), Some(S(3))),
-            (None, Some("-1"), None),
-            (None, Some("NaN"), None),
-            (None, Some("1e300"), None),
-            (None, Some("Wed, 21 Oct 2026 07:28:00 GMT"), None),
-            (None, None, None),
+        let now = "2026-10-21T07:27:50Z".parse().unwrap();
+        let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+        for (milliseconds, value, clock, expected) in [
+            (None, Some("3"), None, Some(S(3))),
+            (None, Some(" 0.5 "), None, Some(Duration::from_millis(500))),
+            (Some("250"), Some("3"), None, Some(Duration::from_millis(250))),
+            (Some("x"), Some("3"), None, Some(S(3))),
+            (None, Some("-1"), None, None),
+            (None, Some("NaN"), None, None),
+            (None, Some("1e300"), None, None),
+            // Ten seconds after what we think, and three after what the provider thinks.
+            (None, Some(date), None, Some(S(10))),
+            (None, Some(date), Some("Wed, 21 Oct 2026 07:27:57 GMT"), Some(S(3))),
+            (None, Some(date), Some("no date"), Some(S(10))),
+            (None, Some(date), Some(date), Some(S(0))),
+            (None, Some("Wed, 21 Oct 2026 07:27:00 GMT"), None, Some(S(0))),
+            (Some("7"), Some(date), None, Some(Duration::from_millis(7))),
+            (None, Some("Wed, 21 Oct 2026 07:28:00 CEST"), None, None),
+            (None, Some("Wed, 21 Okt 2026 07:28:00 GMT"), None, None),
+            (None, Some("Wed, 99 Oct 2026 07:28:00 GMT"), None, None),
+            (None, Some("21 Oct"), None, None),
+            (None, None, Some(date), None),
         ] {
-            assert_eq!(wanted(milliseconds, seconds), expected, "{milliseconds:?} {seconds:?}");
+            let after = After { milliseconds, value, date: clock };
+            assert_eq!(after.wanted(now), expected, "{after:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use ic_home::environment::Network;
 use ic_model::offline::EXECUTE_CODE;
 use ic_model::{
     AssistantBlock, Client, ClientError, ClientSpec, Completion, Credential, Listener, Message,
-    Model as _, ModelError, Prompt, StopReason, Timeouts, ToolSpec, ToolUseId, UserBlock,
+    Model as _, ModelError, Prompt, Silent, StopReason, Timeouts, ToolSpec, ToolUseId, UserBlock,
 };
 use ic_testkit::ScriptedProvider;
 use ic_testkit::provider::{Format, KEY, Reply, Said};
@@ -49,11 +49,14 @@ fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec { name: EXECUTE_CODE.to_owned(), description: "runs".to_owned(), input_schema }]
 }
 
-fn says(text: &str) -> Message {
+pub(crate) fn says(text: &str) -> Message {
     Message::User(vec![UserBlock::Text(text.to_owned())])
 }
 
-async fn ask(client: &Client, messages: &[Message]) -> (Result<Completion, ModelError>, String) {
+pub(crate) async fn ask(
+    client: &Client,
+    messages: &[Message],
+) -> (Result<Completion, ModelError>, String) {
     let (ear, tools) = (Ear::default(), tools());
     let prompt = Prompt { system: "You are tested.", messages, tools: &tools };
     let completion = client.complete(prompt, &ear, &CancellationToken::new()).await;
@@ -130,6 +133,39 @@ async fn what_one_provider_signed_is_sent_to_no_other() {
         };
         let others: Vec<_> = request.faults.iter().filter(|it| !is_expected(it)).collect();
         assert!(others.is_empty(), "{format}: {others:#?}");
+    }
+}
+
+/// Cancelling waits for nothing: not for a byte, not for a time-out.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_cancelled_is_over_at_once() {
+    for format in Format::ALL {
+        // Before the first byte of the answer, and while it stalls in the middle.
+        for n_events in [0, 4] {
+            let provider =
+                ScriptedProvider::start([Reply::HangsAfter(n_events, Said::text("this stops"))]);
+            let client = Client::new(spec(format, &provider.url())).unwrap();
+            let (messages, cancel) = ([says("hello")], CancellationToken::new());
+            let prompt = Prompt { system: "You are tested.", messages: &messages, tools: &[] };
+            let mut completing = client.complete(prompt, &Silent, &cancel);
+            let asked = async {
+                while provider.requests().is_empty() {
+                    tokio::task::yield_now().await
+                }
+            };
+            tokio::select! {
+                biased;
+                ended = &mut completing => panic!("{format}: {ended:?}"),
+                () = asked => {}
+            }
+            cancel.cancel();
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let polled = completing.as_mut().poll(&mut context);
+            assert_eq!(polled, std::task::Poll::Ready(Err(ModelError::Cancelled)), "{format}");
+            drop(completing);
+            // Nobody waits for a time-out, which takes minutes.
+            provider.until_closed();
+        }
     }
 }
 

@@ -5,5 +5,6 @@
 mod answers;
 mod clients;
 mod engine;
+mod recorded;
 mod safety;
 mod secure;

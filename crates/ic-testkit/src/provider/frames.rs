@@ -3,6 +3,8 @@
 //! Written from the providers' documentation, by hand, and shared with no client: a client that reads
 //! these reads what it was not made with.
 
+#![expect(clippy::indexing_slicing, reason = "what JSON does not have is null")]
+
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -181,8 +183,9 @@ impl Response {
     }
 
     fn message(&mut self, said: &Said) {
+        let phase = if said.uses.is_empty() { "final_answer" } else { "commentary" };
         let begun = json!({"type": "message", "id": "msg_1", "role": "assistant",
-                           "status": "in_progress", "content": []});
+                           "status": "in_progress", "phase": phase, "content": []});
         let (part, pieces) = match said.stop {
             Stop::Refused => {
                 (json!({"type": "refusal", "refusal": "I cannot help with that."}), Vec::new())
@@ -199,7 +202,7 @@ impl Response {
             }
         };
         let whole = json!({"type": "message", "id": "msg_1", "role": "assistant",
-                           "status": "completed", "content": [part]});
+                           "status": "completed", "phase": phase, "content": [part]});
         self.item(&begun, &pieces, whole);
     }
 
@@ -295,9 +298,12 @@ fn chat(said: &Said, model: &str) -> Vec<String> {
 
 fn gemini(said: &Said, model: &str) -> Vec<String> {
     let tokens = said.tokens;
+    // Thoughts are counted apart from what is said.
     let usage = |output: u64| {
-        json!({"promptTokenCount": tokens.input, "candidatesTokenCount": output,
-               "cachedContentTokenCount": tokens.cached, "totalTokenCount": tokens.input + output})
+        let thoughts = if said.thought.is_some() { output / 2 } else { 0 };
+        json!({"promptTokenCount": tokens.input, "candidatesTokenCount": output - thoughts,
+               "thoughtsTokenCount": thoughts, "cachedContentTokenCount": tokens.cached,
+               "totalTokenCount": tokens.input + output})
     };
     let chunk = |parts: Value, stop: Option<&str>, output: u64| {
         let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
@@ -316,6 +322,10 @@ fn gemini(said: &Said, model: &str) -> Vec<String> {
     }
     for (at, used) in said.uses.iter().enumerate() {
         let mut part = json!({"functionCall": {"name": used.name, "args": used.input}});
+        // Models that think give their calls ids; older ones do not.
+        if let (true, Some(call)) = (said.thought.is_some(), part["functionCall"].as_object_mut()) {
+            call.insert("id".to_owned(), json!(used.id));
+        }
         if let (0, Some(part)) = (at, part.as_object_mut()) {
             let thought = said.thought.as_deref().unwrap_or_default();
             part.insert("thoughtSignature".to_owned(), json!(signature(thought)));

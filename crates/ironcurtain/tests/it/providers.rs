@@ -12,7 +12,9 @@ mod errors;
 mod memory;
 mod repeated;
 mod secrets;
+mod turns;
 mod wanted;
+mod ways;
 
 use ic_testkit::provider::{Format, KEY, Reply};
 use ic_testkit::{Output, ScriptedProvider};

@@ -38,6 +38,19 @@ fn a_wait_for_the_next_attempt_is_cancelled_too() {
     assert_eq!(world.provider.requests().len(), 1);
 }
 
+/// A provider may say until when in words: the date is held against its own clock, not ours.
+#[test]
+fn a_date_to_wait_for_is_waited_for() {
+    let refusal = "HTTP/1.1 429 Too Many Requests\r\ndate: Wed, 21 Oct 2026 07:28:00 GMT\r\n\
+                   retry-after: Wed, 21 Oct 2026 07:28:50 GMT\r\ncontent-length: 0\r\n\r\n";
+    let world = World::new(Format::Anthropic, [Reply::Raw(refusal.as_bytes().to_vec())]);
+    let mut started = world.begin(&[], "hello");
+    started.expect("the provider limits the rate of requests; trying again in 5");
+    started.send(Signal::INT);
+    assert_eq!(started.end().code, 130);
+    assert_eq!(world.provider.n_requests(), 1);
+}
+
 #[test]
 fn a_turn_whose_time_is_over_closes_its_connection() {
     let world = World::new(Format::Gemini, [Reply::HangsAfter(1, Said::text("x y"))]);

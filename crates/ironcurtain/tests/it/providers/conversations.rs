@@ -53,6 +53,10 @@ fn a_conversation_goes_through_tools_denials_and_questions() {
                 assert!(request.contains(part), "{format}: no `{part}` in {request}");
             }
         }
+        if format == Format::Responses {
+            // What the model said of its message goes back on it.
+            assert!(world.request(2).contains(r#""phase":"commentary""#), "{}", world.request(2));
+        }
         assert!(world.provider.n_connections() < 5, "{format}: connections are used again");
         let records = world.completions();
         assert_eq!(records.len(), 5, "{records:?}");

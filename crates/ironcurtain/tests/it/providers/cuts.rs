@@ -109,3 +109,41 @@ fn an_answer_of_a_compatible_server_that_breaks_off_is_no_answer() {
 fn an_answer_of_google_that_breaks_off_is_no_answer() {
     check_answer(Format::Gemini);
 }
+
+/// Every so many bytes a stream is cut here; the library is tested with every single one.
+const BYTES_APART: usize = 83;
+
+/// In one process: a message whose answer breaks off at some byte, and then one that is answered.
+fn check_goes_on(format: Format) {
+    let events = frames::of(format, &Said::text("a long answer, which ends"), "m").concat();
+    // From there on something of it was told, so it is not asked for again.
+    let told = events.find("a long answ").unwrap();
+    let first = told + events.split_at(told).1.find("\n\n").unwrap() + 2;
+    let places: Vec<usize> = (first..events.len()).step_by(BYTES_APART).collect();
+    assert!(2 < places.len(), "{format}: {}", events.len());
+    let cut = |at: &usize| {
+        let (beginning, _) = events.split_at(*at);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
+        Reply::Raw(format!("{head} {}\r\n\r\n{beginning}", events.len()).into_bytes())
+    };
+    let whole = |at: &usize| Reply::Says(Said::text(&format!("whole after {at}")));
+    let script = places.iter().flat_map(|at| [cut(at), whole(at)]);
+    let world = World::new(format, script);
+    let messages: String = places.iter().map(|at| format!("first {at}\nsecond {at}\n")).collect();
+    let words = ["start", "--model", super::model(format), "--workspace", "work"];
+    let output = world.desk.place.run_with_input(words, messages.as_bytes());
+    let expected: String = places.iter().map(|at| format!("whole after {at}\n")).collect();
+    assert_eq!((output.code, output.stdout.as_str()), (0, expected.as_str()), "{output:?}");
+    let n_failed = output.stderr.matches("the provider's answer broke off").count();
+    assert_eq!(n_failed, places.len(), "{format}: {output:?}");
+    world.provider.check();
+    let last = world.request(2 * places.len());
+    assert!(!last.contains("a long answ"), "{format}: half an answer is in {last}");
+    assert!(!last.contains("first "), "{format}: what was not answered is not in {last}");
+    world.desk.check_log();
+}
+
+#[test]
+fn a_session_goes_on_after_an_answer_that_broke_off_at_some_byte() {
+    super::for_all(check_goes_on);
+}

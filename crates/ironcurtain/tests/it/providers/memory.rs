@@ -53,7 +53,7 @@ fn two_hundred_steps_take_no_more_memory_than_what_is_said() {
     }
     let output = started.end();
     assert_eq!((output.code, output.stdout.as_str()), (0, "counted\n"), "{output:?}");
-    assert_eq!(world.provider.requests().len(), STEPS);
+    assert_eq!(world.provider.n_requests(), STEPS);
     world.provider.check();
     let [early, late] = [0, 1].map(|at| seen[at].load(Ordering::SeqCst));
     assert!(0 < early, "nothing was measured");
