@@ -4,8 +4,10 @@
 //! function (`a_name_like_this`, or the last part of `path::to::name`) or a type (`Permit`,
 //! `Verdict::Allow`). Other words in backticks, such as `deny` or `--policy`, are prose.
 
+use std::collections::HashSet;
+
 use super::Finding;
-use super::text::{mentions, quoted};
+use super::text::quoted;
 use super::tree::{Line, SourceFile, Tree};
 
 const PATH: &str = "docs/promises.md";
@@ -24,7 +26,31 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     if rows.is_empty() {
         return vec![Finding::new(PATH, 1, "the file has no table of promises.")];
     }
-    rows.into_iter().flat_map(|row| check_row(row, tree)).collect()
+    let definitions = Definitions::of(tree);
+    rows.into_iter().flat_map(|row| check_row(row, &definitions)).collect()
+}
+
+/// What is defined somewhere, each with the word before it; looked for once, since promises are many.
+struct Definitions<'a>(HashSet<(&'a str, &'a str)>);
+
+impl<'a> Definitions<'a> {
+    fn of(tree: &'a Tree) -> Self {
+        let mut found = HashSet::new();
+        for (_, line) in tree.rust_files().flat_map(|file| file.code()) {
+            let words = line.split_whitespace();
+            for (keyword, rest) in words.clone().zip(words.skip(1)) {
+                if matches!(keyword, "fn" | "struct" | "enum" | "trait") {
+                    let end = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
+                    found.insert((keyword, rest.split_at(end).0));
+                }
+            }
+        }
+        Self(found)
+    }
+
+    fn has(&self, keyword: &str, name: &str) -> bool {
+        self.0.contains(&(keyword, name))
+    }
 }
 
 /// Returns the rows of all tables, without their heads.
@@ -43,7 +69,7 @@ fn rows(file: &SourceFile) -> Vec<Line<'_>> {
     rows
 }
 
-fn check_row((number, row): Line<'_>, tree: &Tree) -> Vec<Finding> {
+fn check_row((number, row): Line<'_>, definitions: &Definitions<'_>) -> Vec<Finding> {
     let cells = row.trim_start_matches('|').split('|').skip(1);
     let proofs: Vec<Proof> =
         cells.flat_map(|cell| quoted(cell, '`')).filter_map(Proof::parse).collect();
@@ -51,7 +77,7 @@ fn check_row((number, row): Line<'_>, tree: &Tree) -> Vec<Finding> {
         let sentence = "this promise names no test or type that keeps it.";
         return vec![Finding::new(PATH, number, sentence)];
     }
-    let missing = proofs.into_iter().filter(|proof| !proof.exists_in(tree));
+    let missing = proofs.into_iter().filter(|proof| !proof.exists_in(definitions));
     missing.map(|proof| Finding::new(PATH, number, proof.absence())).collect()
 }
 
@@ -71,15 +97,12 @@ impl<'a> Proof<'a> {
         }
     }
 
-    fn exists_in(self, tree: &Tree) -> bool {
-        let is_defined = |definition: &str| {
-            tree.rust_files().any(|file| file.code().any(|(_, line)| mentions(line, definition)))
-        };
+    fn exists_in(self, definitions: &Definitions<'_>) -> bool {
         match self {
-            Self::Function(name) => is_defined(&format!("fn {name}")),
-            Self::Type(name) => ["struct", "enum", "trait"]
-                .iter()
-                .any(|keyword| is_defined(&format!("{keyword} {name}"))),
+            Self::Function(name) => definitions.has("fn", name),
+            Self::Type(name) => {
+                ["struct", "enum", "trait"].iter().any(|keyword| definitions.has(keyword, name))
+            }
         }
     }
 
@@ -92,7 +115,11 @@ impl<'a> Proof<'a> {
 }
 
 fn is_identifier(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+    !text.is_empty() && text.chars().all(is_name)
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 fn is_type(text: &&str) -> bool {

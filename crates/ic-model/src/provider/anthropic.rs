@@ -114,6 +114,7 @@ fn mark(block: &mut Json) {
 
 /// Reads a stream.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Reader {
     blocks: BTreeMap<u64, Partial>,
     stop: Option<String>,
@@ -124,6 +125,7 @@ pub(super) struct Reader {
 
 /// A block that is coming.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 enum Partial {
     Text(String),
     Tool {

@@ -120,6 +120,7 @@ fn assistant_message(blocks: &[AssistantBlock]) -> Json {
 
 /// Reads a stream.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Reader {
     text: String,
     thoughts: String,
@@ -132,6 +133,7 @@ pub(super) struct Reader {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct Call {
     index: Option<u64>,
     id: String,

@@ -136,6 +136,7 @@ fn insert_id(object: &mut Object, id: &ToolUseId) {
 
 /// Reads a stream.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Reader {
     blocks: Vec<AssistantBlock>,
     /// Whether the last text goes on.

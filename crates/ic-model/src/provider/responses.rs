@@ -135,6 +135,7 @@ pub(super) fn arguments(input: &Json) -> String {
 
 /// Reads a stream.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Reader {
     /// The finished items, by their place in the output.
     items: BTreeMap<u64, Json>,
