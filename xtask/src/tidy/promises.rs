@@ -36,12 +36,14 @@ struct Definitions<'a>(HashSet<(&'a str, &'a str)>);
 impl<'a> Definitions<'a> {
     fn of(tree: &'a Tree) -> Self {
         let mut found = HashSet::new();
-        for (_, line) in tree.rust_files().flat_map(|file| file.code()) {
-            let words = line.split_whitespace();
-            for (keyword, rest) in words.clone().zip(words.skip(1)) {
-                if matches!(keyword, "fn" | "struct" | "enum" | "trait") {
-                    let end = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
-                    found.insert((keyword, rest.split_at(end).0));
+        for file in tree.rust_files() {
+            for (_, line) in file.code() {
+                let words = line.split_whitespace();
+                for (keyword, rest) in words.clone().zip(words.skip(1)) {
+                    if matches!(keyword, "fn" | "struct" | "enum" | "trait") {
+                        let end = rest.find(|it| !is_name(it)).unwrap_or(rest.len());
+                        found.insert((keyword, rest.split_at(end).0));
+                    }
                 }
             }
         }

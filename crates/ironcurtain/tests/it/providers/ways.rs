@@ -34,7 +34,7 @@ impl Proxy {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let noted = Arc::clone(&noted);
-                std::thread::spawn(move || connect(stream.unwrap(), &noted));
+                std::thread::spawn(move || connect(&stream.unwrap(), &noted));
             }
         });
         Self { port, heads }
@@ -46,7 +46,7 @@ impl Proxy {
 }
 
 /// Reads the head of a request to connect, and carries bytes both ways until both have ended.
-fn connect(client: TcpStream, noted: &Mutex<Vec<String>>) {
+fn connect(client: &TcpStream, noted: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(client.try_clone().unwrap());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
