@@ -3,8 +3,6 @@
 //! Written from the providers' documentation, by hand, and shared with no client: a client that reads
 //! these reads what it was not made with.
 
-#![expect(clippy::indexing_slicing, reason = "what JSON does not have is null")]
-
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -323,7 +321,8 @@ fn gemini(said: &Said, model: &str) -> Vec<String> {
     for (at, used) in said.uses.iter().enumerate() {
         let mut part = json!({"functionCall": {"name": used.name, "args": used.input}});
         // Models that think give their calls ids; older ones do not.
-        if let (true, Some(call)) = (said.thought.is_some(), part["functionCall"].as_object_mut()) {
+        let call = part.get_mut("functionCall").and_then(Value::as_object_mut);
+        if let (true, Some(call)) = (said.thought.is_some(), call) {
             call.insert("id".to_owned(), json!(used.id));
         }
         if let (0, Some(part)) = (at, part.as_object_mut()) {
