@@ -3,16 +3,18 @@
 //! It is a cache. Each time it is used, the directories of sessions are compared with it by name, and
 //! their `meta.json` files by inode, time and length: what differs is read again, whatever the clock
 //! says. Nothing is lost when it is lost, and no session writes it while it runs.
+//!
+//! It is JSON for whoever else wants to read it; we write a session on a line and a checksum over all of
+//! them, so that ten thousand are not parsed to know that they are whole. An index that somebody else
+//! has written has no such sum, and is made again.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::ffi::OsString;
 
 use ic_home::file::{self, Stamp};
 use ic_home::{Clock as _, Home, Lock, SystemClock};
 use ic_types::SessionId;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 
 use crate::error::StoreError;
 use crate::metadata::{META_BYTES_MAX, Metadata};
@@ -21,7 +23,15 @@ use crate::stored::metadata_within;
 
 /// The largest index that is read; a larger one is made anew each time.
 const INDEX_BYTES_MAX: u64 = 256 << 20;
-const VERSION: &str = "1.0";
+/// What stands in it, in this order: the beginning, the time, and so on, with a session on each line.
+const BEGINNING: &str = "{\"version\":\"1.0\",\"updatedAt\":\"";
+const CHECK: &str = "\",\"check\":\"";
+const CHECK_CHARS: usize = 16;
+const SESSIONS: &str = "\",\"sessions\":{\n";
+const STAMPS: &str = "\n},\"stamps\":{\n";
+const END: &str = "\n}}\n";
+/// An odd number with its bits well spread: the golden ratio.
+const MIXER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// One session in the index.
 #[derive(Clone, Copy, Debug)]
@@ -72,40 +82,33 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// The index as a file.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    #[serde(borrow)]
-    version: Cow<'a, str>,
-    #[serde(borrow)]
-    sessions: Pairs<&'a RawValue>,
-    stamps: Pairs<(u64, u64, u64)>,
-}
-
-/// An object, in order.
-struct Pairs<T>(Vec<(String, T)>);
-
 /// What is to be in the index.
 struct Wanted<'a> {
-    id: String,
+    id: Cow<'a, str>,
     text: Cow<'a, str>,
     stamp: Stamp,
 }
 
-/// Hands all sessions to `read`, by id, and what cannot be read.
+/// Hands all sessions to `read`, by id; returns what it makes of them, and what cannot be read.
+///
+/// While the disk is looked at, what the index knows is handed over already; if that turns out to be
+/// old, `read` is done again.
 pub fn with<T>(
     home: &Home,
-    read: impl FnOnce(&[Entry<'_>], &[Unreadable]) -> T,
-) -> Result<T, StoreError> {
+    read: impl Fn(&[Entry<'_>]) -> T,
+) -> Result<(T, Vec<Unreadable>), StoreError> {
     // What cannot be read of a cache is made again.
     let bytes = file::read(home.index(), INDEX_BYTES_MAX).ok().flatten().unwrap_or_default();
-    let document = Document::parse(&bytes);
-    let known = document.as_ref().map(Document::entries).unwrap_or_default();
+    let (there, (known, perhaps)) = file::stamps_during(home.sessions(), META, || {
+        let known = parse(&bytes);
+        let perhaps = known.as_deref().map(&read);
+        (known, perhaps)
+    });
     let mut unreadable = Vec::new();
-    let (wanted, is_same) = compare(home, &known, &mut unreadable)?;
-    if is_same && document.is_some() {
-        return Ok(read(&known, &unreadable));
+    let (wanted, is_same) =
+        compare(home, there?, known.as_deref().unwrap_or_default(), &mut unreadable);
+    if let (true, Some(made)) = (is_same, perhaps) {
+        return Ok((made, unreadable));
     }
     let text = write(&wanted);
     // Whoever else is at it writes the same; and where nothing can be written, it is made each time.
@@ -114,16 +117,16 @@ pub fn with<T>(
     }
     let entries: Vec<Entry<'_>> =
         wanted.iter().map(|it| Entry { id: &it.id, text: &it.text, stamp: it.stamp }).collect();
-    Ok(read(&entries, &unreadable))
+    Ok((read(&entries), unreadable))
 }
 
 /// Compares what is known with what is there; returns what should be known, and whether it is.
 fn compare<'a>(
     home: &Home,
+    there: Vec<(OsString, Option<Stamp>)>,
     known: &[Entry<'a>],
     unreadable: &mut Vec<Unreadable>,
-) -> Result<(Vec<Wanted<'a>>, bool), StoreError> {
-    let there = file::stamps(home.sessions(), META)?;
+) -> (Vec<Wanted<'a>>, bool) {
     let mut left = known.iter().peekable();
     let (mut wanted, mut is_same) = (Vec::with_capacity(there.len()), true);
     for (name, stamp) in there {
@@ -136,7 +139,8 @@ fn compare<'a>(
         let before = left.next_if(|entry| entry.id == name);
         let kept = before.zip(stamp).filter(|(entry, stamp)| entry.stamp == *stamp);
         if let Some((entry, stamp)) = kept {
-            wanted.push(Wanted { id: name.to_owned(), text: Cow::Borrowed(entry.text), stamp });
+            let (id, text) = (Cow::Borrowed(entry.id), Cow::Borrowed(entry.text));
+            wanted.push(Wanted { id, text, stamp });
             continue;
         }
         is_same &= before.is_none();
@@ -146,14 +150,15 @@ fn compare<'a>(
                 is_same = false;
                 // One that was restored has a stamp from now on, and is read again until then.
                 let stamp = stamp.unwrap_or(Stamp { inode: 0, changed_ns: 0, bytes: 0 });
-                wanted.push(Wanted { id: name.to_owned(), text: metadata.to_text().into(), stamp });
+                let (id, text) = (name.to_owned().into(), metadata.to_text().into());
+                wanted.push(Wanted { id, text, stamp });
             }
             Ok(None) => {}
             Err(reason) => unreadable.push(Unreadable { id: name.to_owned(), reason }),
         }
     }
     is_same &= left.next().is_none();
-    Ok((wanted, is_same))
+    (wanted, is_same)
 }
 
 /// Looks at what is written down about a session; what is missing or damaged may be in its
@@ -187,45 +192,65 @@ fn look(places: &Places, id: &SessionId, is_described: bool) -> Result<Option<Me
 }
 
 fn write(wanted: &[Wanted<'_>]) -> String {
-    let now = SystemClock.now();
-    let mut out = format!("{{\"version\":\"{VERSION}\",\"updatedAt\":\"{now}\",\"sessions\":{{");
-    // Ids need no escaping.
+    let mut lines = String::from(SESSIONS);
+    // Ids need no escaping, and there is no line break in JSON that we write.
     for (at, Wanted { id, text, .. }) in wanted.iter().enumerate() {
-        out.push_str(if at == 0 { "\n\"" } else { ",\n\"" });
-        out.push_str(id);
-        out.push_str("\":");
-        out.push_str(text);
+        let comma = if at == 0 { "" } else { ",\n" };
+        lines.extend([comma, "\"", id, "\":", text]);
     }
-    out.push_str("},\"stamps\":{");
+    lines.push_str(STAMPS);
     for (at, Wanted { id, stamp, .. }) in wanted.iter().enumerate() {
         let Stamp { inode, changed_ns, bytes } = stamp;
-        let comma = if at == 0 { "" } else { "," };
-        out.extend([format!("{comma}\n\"{id}\":[{inode},{changed_ns},{bytes}]")]);
+        let comma = if at == 0 { "" } else { ",\n" };
+        lines.extend([format!("{comma}\"{id}\":[{inode},{changed_ns},{bytes}]")]);
     }
-    out.push_str("}}\n");
-    out
+    lines.push_str(END);
+    let (now, check) = (SystemClock.now(), checksum(lines.as_bytes()));
+    format!("{BEGINNING}{now}{CHECK}{check}{lines}")
 }
 
-impl<'a> Document<'a> {
-    /// Reads an index that is whole and ours.
-    fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let document: Self = serde_json::from_slice(bytes).ok()?;
-        let Self { version, sessions: Pairs(sessions), stamps: Pairs(stamps) } = &document;
-        let is_ordered = sessions.is_sorted_by(|(a, _), (b, _)| a < b);
-        let fits = sessions.iter().map(|it| &it.0).eq(stamps.iter().map(|it| &it.0));
-        (version == VERSION && is_ordered && fits).then_some(document)
+/// Reads an index that is whole and ours.
+fn parse(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
+    let (_, rest) = std::str::from_utf8(bytes).ok()?.strip_prefix(BEGINNING)?.split_once(CHECK)?;
+    let (check, lines) = rest.split_at_checked(CHECK_CHARS)?;
+    if checksum(lines.as_bytes()) != check {
+        return None;
     }
+    let lines = lines.strip_prefix(SESSIONS)?.strip_suffix(END)?;
+    let (sessions, stamps) = lines.split_once(STAMPS)?;
+    let (mut sessions, mut stamps) = (sessions.lines(), stamps.lines());
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    while let Some(session) = sessions.next() {
+        let (id, text) = pair(session)?;
+        let (id_again, stamp) = pair(stamps.next()?)?;
+        let mut numbers = stamp.strip_prefix('[')?.strip_suffix(']')?.split(',');
+        let mut number = || numbers.next()?.parse::<u64>().ok();
+        let stamp = Stamp { inode: number()?, changed_ns: number()?, bytes: number()? };
+        let is_ordered = entries.last().is_none_or(|before| before.id < id);
+        if id != id_again || !is_ordered {
+            return None;
+        }
+        entries.push(Entry { id, text, stamp });
+    }
+    stamps.next().is_none().then_some(entries)
+}
 
-    fn entries(&self) -> Vec<Entry<'_>> {
-        let pairs = self.sessions.0.iter().zip(&self.stamps.0);
-        pairs
-            .map(|((id, text), (_, (inode, changed_ns, bytes)))| Entry {
-                id,
-                text: text.get(),
-                stamp: Stamp { inode: *inode, changed_ns: *changed_ns, bytes: *bytes },
-            })
-            .collect()
-    }
+/// Reads a line `"id":value`, with or without a comma.
+fn pair(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_suffix(',').unwrap_or(line);
+    line.strip_prefix('"')?.split_once("\":")
+}
+
+/// Sums up bytes, so that what was cut, mixed up or changed by mistake is noticed; whoever wants to lie
+/// to us in our own home can do so anyway.
+fn checksum(bytes: &[u8]) -> String {
+    let mut sum = bytes.len() as u64;
+    let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(MIXER).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+    rest.iter().for_each(|byte| add(u64::from(*byte)));
+    add(0);
+    format!("{sum:016x}")
 }
 
 impl<'a> Entry<'a> {
@@ -244,27 +269,5 @@ impl Row<'_> {
     /// Returns whether there is something in it to go on with.
     pub fn is_conversation(&self) -> bool {
         0 < self.message_count && !self.purged
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
-            type Value = Pairs<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        deserializer.deserialize_map(InOrder(std::marker::PhantomData))
     }
 }

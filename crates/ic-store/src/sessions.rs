@@ -49,16 +49,17 @@ impl<'a> Sessions<'a> {
 
     /// Returns all of them, the most recently active first.
     pub fn all(self) -> Result<Vec<Metadata>, StoreError> {
-        let mut all: Vec<Metadata> = index::with(self.home, |entries, _| {
+        let mut all: Vec<Metadata> = index::with(self.home, |entries| {
             entries.iter().filter_map(index::Entry::metadata).collect()
-        })?;
+        })?
+        .0;
         all.sort_by(|a, b| (b.last_activity_at, &b.id).cmp(&(a.last_activity_at, &a.id)));
         Ok(all)
     }
 
     /// Finds the session that `text` means: by id, by name, or by the beginning of one of them.
     pub fn find(self, text: &str) -> Result<Metadata, StoreError> {
-        index::with(self.home, |entries, _| {
+        let (found, _) = index::with(self.home, |entries| {
             if let Some(entry) = entries.iter().find(|entry| entry.id == text) {
                 return entry.metadata().ok_or_else(|| StoreError::Unknown(text.to_owned()));
             }
@@ -80,17 +81,19 @@ impl<'a> Sessions<'a> {
                     found: several.iter().map(|(_, row)| row.id.clone().into_owned()).collect(),
                 }),
             }
-        })?
+        })?;
+        found
     }
 
     /// Finds the session of exactly that name.
     pub fn named(self, name: &SessionName) -> Result<Option<Metadata>, StoreError> {
-        index::with(self.home, |entries, _| {
+        let (named, _) = index::with(self.home, |entries| {
             let is_it = |entry: &&index::Entry<'_>| {
                 entry.row().is_some_and(|row| row.name == name.as_str())
             };
             entries.iter().find(is_it).and_then(index::Entry::metadata)
-        })
+        })?;
+        Ok(named)
     }
 
     /// Finds the session in which something was said last.

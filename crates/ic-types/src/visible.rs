@@ -20,6 +20,23 @@ const REPEATS_MAX: usize = 2;
 /// characters that mean something on one machine only are written as `\u{202e}`; a run of spaces, or of
 /// anything else that is not seen, with how many there are: `\u{20*80}`. The text stands on one line.
 pub fn visible(text: &str) -> String {
+    match is_plain(text.as_bytes()) {
+        true => text.to_owned(),
+        false => spelt_out(text),
+    }
+}
+
+/// Returns whether a text is letters, digits, signs and few spaces of ASCII, as most are: these are
+/// shown as they are.
+fn is_plain(text: &[u8]) -> bool {
+    let mut n_spaces = 0;
+    text.iter().all(|byte| {
+        n_spaces = if *byte == b' ' { n_spaces + 1 } else { 0 };
+        (b' '..=b'~').contains(byte) && n_spaces <= SPACES_MAX
+    })
+}
+
+fn spelt_out(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut n_marks = 0;
     let mut rest = text.chars().peekable();
@@ -143,6 +160,11 @@ mod tests {
             let shown = visible(&text);
             prop_assert!(shown.chars().all(is_harmless), "{shown:?}");
             prop_assert_eq!(visible(&shown), shown.clone(), "showing it again changes nothing");
+        }
+
+        #[test]
+        fn plain_text_is_shown_as_the_long_way_shows_it(text in "[ -~]{0,8}[ a\x1f\x7f\u{80}]{0,9}") {
+            prop_assert_eq!(visible(&text), spelt_out(&text));
         }
     }
 }

@@ -9,14 +9,20 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{AtFlags, CWD, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::{Doing, FileError, open_directory, read_names};
 use crate::temporary;
+
+/// How many files one thread looks at before it takes the next ones.
+const AT_A_TIME: usize = 64;
 
 /// What tells one version of a file from another, whatever the clock does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,46 +35,126 @@ pub struct Stamp {
     pub bytes: u64,
 }
 
+/// What was found where a file was looked for.
+enum Seen {
+    /// What should be a directory is none.
+    NoDirectory,
+    /// It is not there, or cannot be looked at.
+    Nothing,
+    /// It is there.
+    File(Stamp),
+}
+
+/// Many files that are being looked at.
+struct Looking<'a> {
+    directory: OwnedFd,
+    file: &'a str,
+    /// The directories that they are in, once these are known.
+    names: OnceLock<Vec<OsString>>,
+    /// The first that nobody looks at yet.
+    next: AtomicUsize,
+}
+
 /// Returns the directories in the directory `path` of ours, by name, and the stamp of the file called
 /// `name` in each; `None` where there is none.
 pub fn stamps(
     path: impl AsRef<Path>,
     name: &str,
 ) -> Result<Vec<(OsString, Option<Stamp>)>, FileError> {
+    stamps_during(path, name, || ()).0
+}
+
+/// Returns the same as [`stamps`], and what `work` comes to.
+///
+/// With thousands of files the system takes a while, so `work` is done meanwhile, and then helps.
+pub fn stamps_during<T>(
+    path: impl AsRef<Path>,
+    name: &str,
+    work: impl FnOnce() -> T,
+) -> (Result<Vec<(OsString, Option<Stamp>)>, FileError>, T) {
     let path = path.as_ref();
     let directory = match open_directory(path, OFlags::NOFOLLOW) {
         Ok(directory) => directory,
         Err(FileError::System { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(Vec::new());
+            return (Ok(Vec::new()), work());
         }
-        Err(error) => return Err(error),
+        Err(error) => return (Err(error), work()),
     };
-    let again =
-        directory.try_clone().map_err(|error| FileError::system(Doing::Read, path, error))?;
-    let mut found = Vec::new();
-    let mut file = Vec::new();
-    for entry in read_names(path, again)? {
-        file.clear();
-        file.extend_from_slice(entry.as_bytes());
-        file.push(b'/');
-        file.extend_from_slice(name.as_bytes());
-        let at = OsStr::from_bytes(&file);
-        match rustix::fs::statat(&directory, at, AtFlags::SYMLINK_NOFOLLOW) {
+    let (names, next) = (OnceLock::new(), AtomicUsize::new(0));
+    let looking = Looking { directory, file: name, names, next };
+    let (seen, done) = std::thread::scope(|scope| {
+        let begin = || looking.begin(path);
+        let Ok(beginning) = std::thread::Builder::new().spawn_scoped(scope, begin) else {
+            // No thread is to be had.
+            return (begin(), work());
+        };
+        let done = work();
+        let helped = looking.look();
+        let begun = beginning.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (begun.map(|seen| seen.into_iter().chain(helped).collect()), done)
+    });
+    (seen.map(|seen| looking.put_together(seen)), done)
+}
+
+impl Looking<'_> {
+    /// Finds the directories, and begins to look.
+    fn begin(&self, path: &Path) -> Result<Vec<(usize, Vec<Seen>)>, FileError> {
+        let again = self.directory.try_clone();
+        let again = again.map_err(|error| FileError::system(Doing::Read, path, error))?;
+        let names = read_names(path, again)?;
+        self.names.get_or_init(|| names);
+        Ok(self.look())
+    }
+
+    /// Looks at what nobody else looks at: some at a time, and from which one on.
+    fn look(&self) -> Vec<(usize, Vec<Seen>)> {
+        let names = self.names.get().map_or(&[][..], Vec::as_slice);
+        let mut looked = Vec::new();
+        let mut place = Vec::new();
+        loop {
+            let from = self.next.fetch_add(AT_A_TIME, Ordering::Relaxed);
+            let some = names.iter().skip(from).take(AT_A_TIME);
+            if some.len() == 0 {
+                return looked;
+            }
+            looked.push((from, some.map(|name| self.look_in(name, &mut place)).collect()));
+        }
+    }
+
+    fn look_in(&self, name: &OsStr, place: &mut Vec<u8>) -> Seen {
+        place.clear();
+        place.extend_from_slice(name.as_bytes());
+        place.push(b'/');
+        place.extend_from_slice(self.file.as_bytes());
+        let at = OsStr::from_bytes(place);
+        match rustix::fs::statat(&self.directory, at, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
                 #[expect(clippy::useless_conversion, reason = "its type depends on the system")]
                 let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
                 let changed_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
                 let bytes = u64::try_from(stat.st_size).unwrap_or(0);
-                found.push((entry, Some(Stamp { inode: stat.st_ino, changed_ns, bytes })));
+                Seen::File(Stamp { inode: stat.st_ino, changed_ns, bytes })
             }
-            // Not a directory.
-            Err(Errno::NOTDIR) => {}
+            Err(Errno::NOTDIR) => Seen::NoDirectory,
             // What cannot be looked at is not there for us, and keeps nobody from the others.
-            Err(_) => found.push((entry, None)),
+            Err(_) => Seen::Nothing,
         }
     }
-    Ok(found)
+
+    fn put_together(self, mut seen: Vec<(usize, Vec<Seen>)>) -> Vec<(OsString, Option<Stamp>)> {
+        seen.sort_unstable_by_key(|(from, _)| *from);
+        let names = self.names.into_inner().unwrap_or_default();
+        let seen = seen.into_iter().flat_map(|(_, seen)| seen);
+        let found = names.into_iter().zip(seen);
+        found
+            .filter_map(|(name, seen)| match seen {
+                Seen::NoDirectory => None,
+                Seen::Nothing => Some((name, None)),
+                Seen::File(stamp) => Some((name, Some(stamp))),
+            })
+            .collect()
+    }
 }
 
 /// Moves a file of ours from `from` to `to`, where nothing may be; that nothing is at `from` is fine.

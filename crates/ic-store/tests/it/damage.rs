@@ -104,7 +104,7 @@ fn a_description_of_another_session_is_none() {
     rig.make_with_turn("a", "a");
     rig.make_with_turn("b", "b");
     std::fs::copy(rig.places("a").meta(), rig.places("b").meta()).unwrap();
-    let unreadable = ic_store::index::with(&rig.home, |_, unreadable| unreadable.to_vec()).unwrap();
+    let ((), unreadable) = ic_store::index::with(&rig.home, |_| ()).unwrap();
     assert_eq!(unreadable.len(), 1);
     assert_eq!(unreadable[0].reason, "its meta.json is that of a");
     assert_eq!(rig.names(), ["a"]);

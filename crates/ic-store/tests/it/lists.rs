@@ -17,7 +17,8 @@ fn the_index_is_made_again_whatever_happened_to_it() {
     let lying = whole.replace("\"name\":\"b\"", "\"name\":\"x\"");
     let older = whole.replace("\"1.0\"", "\"0.9\"");
     assert_ne!(lying, whole);
-    for damaged in ["", "{}", "null", half, &older] {
+    let less = whole.replace("b\":", "");
+    for damaged in ["", "{}", "null", half, &older, &lying, &less] {
         std::fs::write(rig.home.index(), damaged).unwrap();
         assert_eq!(rig.sessions().all().unwrap(), all, "{damaged}");
         let made = std::fs::read_to_string(rig.home.index()).unwrap();
@@ -67,7 +68,7 @@ fn what_is_no_session_is_not_listed() {
     std::fs::create_dir(sessions.join("no id")).unwrap();
     std::os::unix::fs::symlink(sessions.join("a"), sessions.join("link")).unwrap();
     assert_eq!(rig.names(), ["a"]);
-    let unreadable = index::with(&rig.home, |_, unreadable| unreadable.to_vec()).unwrap();
+    let ((), unreadable) = index::with(&rig.home, |_| ()).unwrap();
     // The link leads to a session of another id.
     assert_eq!(unreadable.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["link"]);
 }
