@@ -2,6 +2,7 @@
 
 mod asking;
 mod ends;
+mod in_tmux;
 mod pipes;
 mod typing;
 mod world;
