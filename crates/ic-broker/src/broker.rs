@@ -104,6 +104,8 @@ pub struct Flight {
     pub(crate) turn: Option<Turn>,
     /// Says whether a person is being asked about the call, if anybody wants to know.
     pub(crate) asks: Option<watch::Sender<bool>>,
+    /// Whether a person typed this very call; spent with the first question that it answers.
+    is_typed: bool,
 }
 
 /// What is said to the client.
@@ -157,7 +159,7 @@ impl Broker {
         asks: watch::Sender<bool>,
     ) -> Flight {
         let (left, turn) = (CancellationToken::new(), self.turn(name));
-        Flight { cancel, left, progress: None, turn, asks: Some(asks) }
+        Flight { asks: Some(asks), ..Flight::new(cancel, left, None, turn) }
     }
 
     /// Returns the place of a call in the order of calls, if its server wants them one by one.
@@ -416,6 +418,11 @@ impl Broker {
         self.servers.keys()
     }
 
+    /// Returns the name of our own server for repositories, if it is among them.
+    pub fn git_server(&self) -> Option<&ServerName> {
+        self.servers.iter().find(|(_, server)| server.is_git()).map(|(name, _)| name)
+    }
+
     /// Returns what the rules of the policy say, in order.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.judge.policy.rules().iter().map(Rule::description)
@@ -444,6 +451,25 @@ impl Broker {
             // Somebody still holds on to us; the log is committed, but lacks its last record.
             None => Ok(()),
         }
+    }
+}
+
+impl Flight {
+    pub(crate) fn new(
+        cancel: CancellationToken,
+        left: CancellationToken,
+        progress: Option<Progress>,
+        turn: Option<Turn>,
+    ) -> Self {
+        Self { cancel, left, progress, turn, asks: None, is_typed: false }
+    }
+
+    /// Says that a person typed this very call, and so has answered what the policy would ask them.
+    ///
+    /// SECURITY: only for a call whose every argument is a person's or ours; never for an agent's.
+    #[must_use]
+    pub fn typed_by_a_person(self) -> Self {
+        Self { is_typed: true, ..self }
     }
 }
 

@@ -347,7 +347,7 @@ impl<O: Open> Client<O> {
             Progress { token, outbox, redactor }
         });
         let (left, turn) = (self.left.clone(), broker.turn(&asked.name));
-        let flight = Flight { cancel, left, progress, turn, asks: None };
+        let flight = Flight::new(cancel, left, progress, turn);
         let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
         let end_all = self.end_all.clone();
         self.calls.spawn(async move {

@@ -82,6 +82,8 @@ pub enum DecidedBy {
     Listener,
     /// A person, by a command.
     Cli,
+    /// The person who typed this very call when they started the session.
+    User,
     /// A person's earlier grant.
     Grant,
     /// The auto-approver.
@@ -430,6 +432,7 @@ impl fmt::Display for DecidedBy {
             Self::Repl => "repl",
             Self::Listener => "listener",
             Self::Cli => "cli",
+            Self::User => "user",
             Self::Grant => "grant",
             Self::Auto => "auto",
         })

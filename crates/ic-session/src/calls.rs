@@ -14,7 +14,7 @@ use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_broker::tool::offered_name;
 use ic_home::SystemClock;
 use ic_sandbox::{BoxFuture, Called, Calls, Catalogue, Denial, Pause, ServerEntry, ToolEntry};
-use ic_types::{Json, JsonLimits, Object, ToolCall, locked};
+use ic_types::{Json, JsonLimits, Object, ServerName, ToolCall, locked};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,6 +29,15 @@ const PRINTS_MAX: usize = 32_768;
 const ARGUMENTS_CHARS_MAX: usize = 120;
 /// How much of one argument people are told.
 const ARGUMENT_CHARS_MAX: usize = 60;
+
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Caller {
+    /// An agent's, or a script's.
+    Script,
+    /// A person's, word for word.
+    Person,
+}
 
 /// Makes the calls of scripts.
 #[derive(Debug)]
@@ -112,10 +121,50 @@ impl BrokerCalls {
         locked(&self.broker).clone()
     }
 
+    /// Returns the name of our own server for repositories, if the session has it.
+    pub(crate) fn git_server(&self) -> Option<ServerName> {
+        self.broker()?.git_server().cloned()
+    }
+
+    /// Makes a call that a person typed, and tells what came of it.
+    pub(crate) async fn call_typed(&self, call: ToolCall, cancel: &CancellationToken) -> Called {
+        self.make_and_tell(call, Caller::Person, &Pause::new(), cancel).await
+    }
+
+    async fn make_and_tell(
+        &self,
+        call: ToolCall,
+        caller: Caller,
+        pause: &Pause,
+        cancel: &CancellationToken,
+    ) -> Called {
+        let arguments = summary(&call.arguments);
+        let names = ToolCall { arguments: Object::new(), ..call.clone() };
+        self.news.tell(Event::Calling(format!("{}.{}", names.server, names.tool)));
+        let (reply, was_asked) = self.make(call, caller, pause, cancel).await;
+        let called = called(reply);
+        let fate = match &called {
+            Called::Done { .. } if was_asked => CallFate::Approved,
+            Called::Done { .. } => CallFate::Done,
+            Called::Failed { message } => CallFate::Failed(message.clone()),
+            Called::Denied(denial) => {
+                let mut denials = locked(&self.denials);
+                // What a person typed is explained to them, and not to the model.
+                if denials.len() < DENIALS_MAX && caller == Caller::Script {
+                    denials.push(denial.reason.clone());
+                }
+                CallFate::Refused(denial.message.clone())
+            }
+        };
+        self.tell(&names, arguments, fate);
+        called
+    }
+
     /// Makes a call, and says whether a person was asked about it.
     async fn make(
         &self,
         call: ToolCall,
+        caller: Caller,
         pause: &Pause,
         cancel: &CancellationToken,
     ) -> (Reply, bool) {
@@ -123,6 +172,10 @@ impl BrokerCalls {
         let name = offered_name(&call.server, &call.tool);
         let (asks, mut is_asked) = watch::channel(false);
         let flight = broker.flight(&name, cancel.clone(), asks);
+        let flight = match caller {
+            Caller::Script => flight,
+            Caller::Person => flight.typed_by_a_person(),
+        };
         let asked = Asked { name, arguments: call.arguments, meta: Object::new() };
         // Dropped half-way, a call would leave no outcome in the record.
         let calling = self.tasks.spawn(async move { broker.call(asked, flight).await });
@@ -165,27 +218,7 @@ impl Calls for BrokerCalls {
         pause: &'a Pause,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Called> {
-        Box::pin(async move {
-            let arguments = summary(&call.arguments);
-            let names = ToolCall { arguments: Object::new(), ..call.clone() };
-            self.news.tell(Event::Calling(format!("{}.{}", names.server, names.tool)));
-            let (reply, was_asked) = self.make(call, pause, cancel).await;
-            let called = called(reply);
-            let fate = match &called {
-                Called::Done { .. } if was_asked => CallFate::Approved,
-                Called::Done { .. } => CallFate::Done,
-                Called::Failed { message } => CallFate::Failed(message.clone()),
-                Called::Denied(denial) => {
-                    let mut denials = locked(&self.denials);
-                    if denials.len() < DENIALS_MAX {
-                        denials.push(denial.reason.clone());
-                    }
-                    CallFate::Refused(denial.message.clone())
-                }
-            };
-            self.tell(&names, arguments, fate);
-            called
-        })
+        Box::pin(self.make_and_tell(call, Caller::Script, pause, cancel))
     }
 
     fn printed(&self, text: &str) {

@@ -11,8 +11,8 @@
 //!
 //! Reading order: [`session`] (the trait), [`directory`] (where a session is kept), [`desk`] and
 //! [`ground`] (what every session stands on), [`workbench`] and `calls` (how code runs under policy),
-//! `discretion`, `code` and [`built_in`] (the agent), [`news`] and [`questions`] (what is told and asked),
-//! [`journal`].
+//! `discretion`, `code` and [`built_in`] (the agent), [`repository`] (what a person lets it begin
+//! with), [`news`] and [`questions`] (what is told and asked), [`journal`].
 //!
 //! # Invariants
 //!
@@ -32,6 +32,7 @@ pub mod ground;
 pub mod journal;
 pub mod news;
 pub mod questions;
+pub mod repository;
 pub mod session;
 pub mod workbench;
 
@@ -42,6 +43,7 @@ pub use ground::{Ground, Held, OpenError, Opening};
 pub use journal::Journal;
 pub use news::{CallFate, CallNews, Event, News, Tally};
 pub use questions::Questions;
+pub use repository::NotCloned;
 pub use session::{
     Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
 };

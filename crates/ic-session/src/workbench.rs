@@ -22,6 +22,7 @@ use crate::directory::SessionDirectory;
 use crate::ground::Ground;
 use crate::news::News;
 use crate::questions::Questions;
+use crate::repository::{self, NotCloned};
 
 /// The word after which this program is a worker of the code sandbox.
 pub const WORKER: &str = "code-worker";
@@ -117,6 +118,15 @@ impl Workbench {
     /// Records a request to a model.
     pub(crate) fn record_completion(&self, told: Object, duration: Duration) {
         self.calls.record_completion(told, duration);
+    }
+
+    /// Clones the repository that a person named into the sandbox.
+    pub(crate) async fn clone_typed(
+        &self,
+        url: &str,
+        cancel: &CancellationToken,
+    ) -> Result<String, NotCloned> {
+        repository::clone(&self.calls, url, cancel).await
     }
 
     /// Returns the reasons of the calls that were denied since this was asked last.

@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod holding;
 mod judge;
+mod ledger;
 mod opening;
 mod person;
 mod screen;

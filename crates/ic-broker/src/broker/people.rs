@@ -1,7 +1,8 @@
-//! A call that needs a person: granted before, or asked about, or refused because nobody is there.
+//! A call that needs a person: typed or granted by one before, or asked about, or refused because
+//! nobody is there.
 //!
 //! ```text
-//! Escalation ─granted?─▶ denied lately? nobody there? ─▶ Desk::raise ─▶ waits ─▶ approved
+//! Escalation ─typed? granted?─▶ denied lately? nobody there? ─▶ Desk::raise ─▶ waits ─▶ approved
 //!   ▲   └──────────────────────▶ Permit ◀── settle ◀── found and judged again ◀─────┘
 //!   └────────────── it is not what was asked about any more ───┘
 //! ```
@@ -22,7 +23,7 @@ use ic_audit::{Entry, Kind};
 use ic_escalation::{Answered, Desk, Grants, Outcome, Question, Waiting, new_escalation_id};
 use ic_home::FileError;
 use ic_policy::{
-    Answer, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
+    Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
 };
 use ic_types::{Json, Object, SessionId, Timestamp};
 use tokio::time::Instant;
@@ -99,6 +100,10 @@ impl Broker {
         let now = self.clock.now();
         let ticket = self.ticket(&escalation, going, now)?;
         going.until = Some(self.until(&ticket));
+        if std::mem::take(&mut going.flight.is_typed) {
+            let answer = self.typed(&escalation, &ticket, going)?;
+            return self.settle(escalation, (&ticket, &answer, now), going);
+        }
         if let Some((answer, grant)) = self.people.grants.answer(&escalation, &ticket, now) {
             self.record_use(&grant, going)?;
             return self.settle(escalation, (&ticket, &answer, now), going);
@@ -139,6 +144,22 @@ impl Broker {
                 Ok(came)
             }
         }
+    }
+
+    /// Answers for the person who typed the call, and records it.
+    fn typed(
+        &self,
+        escalation: &Escalation,
+        ticket: &Ticket,
+        going: &Going,
+    ) -> Result<Answer, Reply> {
+        let (decision, decided_by) = (Decision::Approved, DecidedBy::User);
+        let mut answered = event("answered", ticket);
+        answered.insert("decision", "approved");
+        let (verdict, by) = (Some(Effect::Allow), Some(decided_by));
+        let entry = Entry { verdict, decided_by: by, ..Entry::new(Kind::Escalation) };
+        self.record_of(answered, entry, going)?;
+        Ok(Answer { decision, digest: escalation.digest(ticket), decided_by })
     }
 
     /// Settles an escalation with its answer.

@@ -90,7 +90,7 @@ impl<O: Open> Client<O> {
                 Some(Some(server)) => {
                     let offered = method.name_for(&server);
                     let turn = broker.turn(&offered);
-                    let flight = Flight { cancel, left, progress, turn, asks: None };
+                    let flight = Flight::new(cancel, left, progress, turn);
                     broker.call(Asked { name: offered, arguments, meta }, flight).await
                 }
             };

@@ -4,9 +4,10 @@
 //! does is shown on standard error as it happens; a call that needs a person is asked about there.
 
 mod conversation;
+mod repository;
 mod resume;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_agent::{Limits, TurnError};
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::Wanted;
+use crate::ledger::{Ledger, Since};
 use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -29,6 +31,7 @@ use crate::terminal::{Onlooker, Paint, Tty, restore};
 use crate::thinker::Thinker;
 
 use self::conversation::Surroundings;
+use self::repository::Came;
 
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
@@ -50,6 +53,12 @@ pub(crate) struct StartArgs {
     /// Without it the agent works in a new directory that is made for the session.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
+    /// Repository to clone into the new session's directory before the agent begins
+    ///
+    /// By https or ssh, with your own credentials, without submodules, LFS or hooks. Naming it approves
+    /// this one clone, and nothing that the agent asks for later; what the policy denies stays denied.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["workspace", "is_continued", "resume"])]
+    repo: Option<String>,
     /// Policy in force: `default`, `coding`, `readonly`, or a directory
     ///
     /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
@@ -87,6 +96,9 @@ pub(crate) fn run(
     if args.task.as_deref().is_some_and(|task| task.trim().is_empty()) {
         return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
     }
+    if let Some(url) = &args.repo {
+        repository::check(url)?;
+    }
     let resumed = args.resumed(environment)?;
     let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?;
     let session = SessionWanted {
@@ -108,7 +120,7 @@ pub(crate) fn run(
     session.wanted.check(environment)?;
     let thinker = Thinker::choose(args.model.as_deref(), environment)?;
     let runtime = runtime()?;
-    let wanted = (args.task.as_deref(), thinker);
+    let wanted = (args.task.as_deref(), args.repo.as_deref(), thinker);
     let ended = runtime.block_on(task(wanted, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
@@ -116,7 +128,7 @@ pub(crate) fn run(
 }
 
 async fn task(
-    (task, thinker): (Option<&str>, Thinker),
+    (task, repo, thinker): (Option<&str>, Option<&str>, Thinker),
     mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
@@ -135,12 +147,24 @@ async fn task(
     let (home, sessions_max) = (opened.home.clone(), opened.config.session.sessions_max);
     let limits = Limits::from(&opened.config.budget);
     let sandbox = opened.sandbox.clone();
+    let record = opened.ground.directory.audit().log;
     let surroundings = Surroundings::of(&opened, environment)?;
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let Thinker { model, prices, said: _ } = thinker;
     let mind = Mind { model, prices, limits, sandbox };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
+    if let Some(url) = repo {
+        let paint = Paint::of_stderr(environment);
+        let brought = repository::bring(url, &session, paint, &mut signals, screen).await;
+        if !matches!(brought, Ok(Came::Cloned)) {
+            let closed = session.close().await;
+            summarise(&session, &record, screen);
+            brought?;
+            closed.map_err(failed)?;
+            return Ok(Exit::Cancelled);
+        }
+    }
     let Some(task) = task else {
         let held = conversation::hold(session, surroundings, terminal, signals, screen).await;
         resume::make_room(&home, sessions_max, screen);
@@ -157,7 +181,7 @@ async fn task(
     let closed = session.close().await;
     let tally = session.news().tally();
     let exit = report(ended, tally.unanswered, screen);
-    summarise(&session, screen);
+    summarise(&session, &record, screen);
     resume::make_room(&home, sessions_max, screen);
     closed.map_err(failed)?;
     exit
@@ -235,10 +259,13 @@ fn report(
 }
 
 /// Says what the session did.
-fn summarise(session: &BuiltIn, screen: &mut Screen) {
-    let tally = session.news().tally();
-    let info = session.info();
-    screen.notice(&format!("{}; `ironcurtain audit show {}` shows the record", tally, info.id));
+fn summarise(session: &BuiltIn, record: &Path, screen: &mut Screen) {
+    let (tally, id) = (session.news().tally(), session.info().id);
+    let ledger = Ledger::read(record, Since::TheLastOpening).unwrap_or_default();
+    let (files, cost) = (ledger.files(), ledger.cost());
+    screen.notice(&format!(
+        "{tally}, {files}, {cost}; `ironcurtain audit show {id}` shows the record"
+    ));
 }
 
 fn failed(error: SessionError) -> Failure {

@@ -7,6 +7,7 @@ mod attacks;
 mod https;
 mod offline;
 mod ssh;
+mod typed;
 
 use std::borrow::Borrow;
 use std::os::unix::fs::PermissionsExt as _;
@@ -79,12 +80,17 @@ impl World {
 
     /// Writes a policy that allows everything, and names some hosts.
     fn write_policy(&self, named: &[&str]) {
+        self.write_policy_that("allow", named);
+    }
+
+    /// Writes a policy that allows everything but dealing with some hosts, about which it does `what`.
+    fn write_policy_that(&self, what: &str, named: &[&str]) {
         let annotations = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../ic-policy/policies/tool-annotations.json");
         self.place.write("policy/tool-annotations.json", std::fs::read(annotations).unwrap());
         let domains = json!({"domains": {"roles": ["git-remote-url"], "allowed": named}});
         let rules = json!([
-            {"name": "named", "if": domains, "then": "allow", "reason": "a test"},
+            {"name": "named", "if": domains, "then": what, "reason": "a test"},
             {"name": "anything", "if": {}, "then": "allow", "reason": "a test"},
         ]);
         self.place.write("policy/compiled-policy.json", json!({"rules": rules}).to_string());

@@ -1,13 +1,12 @@
 //! `ironcurtain sessions show`: one session, and what was said in it.
 
-use ic_audit::read::Records;
-use ic_home::{Environment, Home};
+use ic_home::Environment;
 use ic_store::{Metadata, Places, Sessions, Stored, export};
-use ic_types::SessionId;
 
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::ledger::{Ledger, Since};
 use crate::screen::{Screen, visible};
 
 /// Show one session: what it is, and its turns
@@ -37,7 +36,9 @@ pub(crate) fn run(
     }
     let is_running = sessions.is_running(&metadata.id)?;
     let mut lines = facts(&stored.metadata, is_running);
-    lines.extend(counted(&home, &metadata.id).map(|it| format!("{:<14} {it}", "record")));
+    let record = home.session(&metadata.id).join("audit.jsonl");
+    let ledger = Ledger::read(&record, Since::TheBeginning);
+    lines.extend(ledger.map(|it| format!("{:<14} {it}", "record")));
     for turn in &stored.turns {
         lines.push(String::new());
         let time = turn.timestamp;
@@ -77,22 +78,6 @@ fn facts(metadata: &Metadata, is_running: bool) -> Vec<String> {
     ];
     let shown = facts.into_iter().filter(|(_, value)| !value.is_empty());
     shown.map(|(name, value)| format!("{name:<14} {}", visible(&value))).collect()
-}
-
-/// Counts what the record says; `None` if there is none that can be read.
-fn counted(home: &Home, id: &SessionId) -> Option<String> {
-    let (mut made, mut denied, mut approved) = (0, 0, 0);
-    for record in Records::open(&home.session(id).join("audit.jsonl")).ok()? {
-        let record = record.ok()?;
-        match (record.text("kind"), record.text("verdict")) {
-            (Some("outcome"), _) => made += 1,
-            (Some("intent"), Some("deny")) => denied += 1,
-            (Some("escalation"), Some("allow")) => approved += 1,
-            _ => {}
-        }
-    }
-    let plural = if made == 1 { "call" } else { "calls" };
-    Some(format!("{made} {plural} made, {denied} denied, {approved} approved by a person"))
 }
 
 fn quoted(mark: &str, text: &str) -> Vec<String> {

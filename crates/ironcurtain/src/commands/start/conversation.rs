@@ -15,6 +15,7 @@ use super::{failed, report};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::ledger::{Ledger, Since};
 use crate::opening::Opened;
 use crate::screen::Screen;
 use crate::signals::Signals;
@@ -27,6 +28,7 @@ pub(super) struct Surroundings {
     sandbox: PathBuf,
     home: Option<PathBuf>,
     log: PathBuf,
+    record: PathBuf,
     paint: Paint,
     began: Timestamp,
 }
@@ -39,6 +41,7 @@ impl Surroundings {
             sandbox: PathBuf::from(&opened.sandbox),
             home: environment.home().ok().map(|it| it.as_path().to_owned()),
             log: opened.ground.directory.log(),
+            record: opened.ground.directory.audit().log,
             paint: Paint::of_stderr(environment),
             began: SystemClock.now(),
         })
@@ -179,8 +182,10 @@ fn summarise(session: &BuiltIn, total: Total, surroundings: &Surroundings, scree
     let tally: Tally = session.news().tally();
     let info = session.info();
     let elapsed_ms = SystemClock.now().unix_ms().saturating_sub(surroundings.began.unix_ms());
+    let ledger = Ledger::read(&surroundings.record, Since::TheLastOpening).unwrap_or_default();
     screen.notice(&format!(
-        "{tally}; {} turns, {} tokens, {}, {} s",
+        "{tally}, {}; {} turns, {} tokens, {}, {} s",
+        ledger.files(),
         info.turn_count,
         total.tokens,
         Cost::from_billionths(total.cost_billionths),

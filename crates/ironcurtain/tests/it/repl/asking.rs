@@ -51,7 +51,7 @@ fn one_key_answers() {
     assert_eq!(stage.end(), 0);
     let decided = records(&rig.place);
     assert!(decided.iter().any(|it| it["decidedBy"] == "repl"));
-    stage.expect("3 calls made, 1 refused, 2 approved by a person; 4 turns, 0 tokens, $0.0000");
+    stage.expect("3 calls made, 1 refused, 2 approved by a person, 2 files changed; 4 turns, 0 tokens, $0.0000");
 }
 
 /// What was typed on, what came in one piece, and a paste.

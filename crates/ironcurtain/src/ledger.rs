@@ -1,0 +1,183 @@
+//! What the record of a session comes to, for people: calls, denials, approvals, files changed, cost.
+//!
+//! Checks nothing; `audit verify` does.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::path::Path;
+
+use ic_audit::read::{Record, Records};
+use ic_model::Cost;
+use ic_types::{Json, Object};
+
+/// What is changed is named by these roles.
+const CHANGING: [&str; 2] = ["write-path", "delete-path"];
+
+/// From when on is counted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Since {
+    /// From the first record.
+    TheBeginning,
+    /// From when the session was opened last.
+    TheLastOpening,
+}
+
+/// What a record comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    n_calls: u64,
+    n_denied: u64,
+    n_approved: u64,
+    /// The files that calls changed, or were let try to: the record does not say what came of it.
+    files: BTreeSet<String>,
+    cost_billionths: u64,
+    /// The files of calls that are not over, by request.
+    open: HashMap<String, Vec<String>>,
+}
+
+impl Ledger {
+    /// Reads the record at `path`; `None` if it cannot be read.
+    pub(crate) fn read(path: &Path, since: Since) -> Option<Self> {
+        let mut ledger = Self::default();
+        for record in Records::open(path).ok()? {
+            let record = record.ok()?;
+            if since == Since::TheLastOpening && is_opening(&record) {
+                ledger = Self::default();
+            }
+            ledger.count(&record);
+        }
+        Some(ledger)
+    }
+
+    fn count(&mut self, record: &Record) {
+        let request = || record.text("requestId").unwrap_or_default().to_owned();
+        match (record.text("kind"), record.text("verdict")) {
+            (Some("intent"), Some("allow")) => {
+                self.open.insert(request(), changed(record));
+            }
+            (Some("intent"), Some("deny")) => self.n_denied += 1,
+            (Some("outcome"), _) => {
+                self.n_calls += 1;
+                self.files.extend(self.open.remove(&request()).into_iter().flatten());
+            }
+            (Some("escalation"), Some("allow")) => self.n_approved += 1,
+            (Some("llm"), _) => {
+                let cost = object(record.fields.get("arguments"));
+                let cost = cost.and_then(|told| match told.get("costBillionths") {
+                    Some(Json::Number(number)) => number.as_str().parse::<u64>().ok(),
+                    _ => None,
+                });
+                self.cost_billionths = self.cost_billionths.saturating_add(cost.unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Says how many files were changed: `2 files changed`.
+    pub(crate) fn files(&self) -> String {
+        match self.files.len() {
+            1 => "1 file changed".to_owned(),
+            n_files => format!("{n_files} files changed"),
+        }
+    }
+
+    /// Returns what the models took.
+    pub(crate) fn cost(&self) -> Cost {
+        Cost::from_billionths(self.cost_billionths)
+    }
+}
+
+/// Says it for people: `3 calls made, 1 denied, 1 approved by a person, 2 files changed, $0.0000`.
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { n_calls, n_denied, n_approved, .. } = self;
+        let plural = if *n_calls == 1 { "call" } else { "calls" };
+        write!(
+            f,
+            "{n_calls} {plural} made, {n_denied} denied, {n_approved} approved by a person, "
+        )?;
+        write!(f, "{}, {}", self.files(), self.cost())
+    }
+}
+
+fn is_opening(record: &Record) -> bool {
+    let arguments = object(record.fields.get("arguments"));
+    let event = arguments.and_then(|it| it.get("event")).and_then(Json::as_str);
+    record.text("kind") == Some("session") && event == Some("opened")
+}
+
+/// Returns the paths that a call is about to change.
+fn changed(record: &Record) -> Vec<String> {
+    let Some(resolved) = object(record.fields.get("resolved")) else { return Vec::new() };
+    let values = CHANGING.iter().filter_map(|role| match resolved.get(role) {
+        Some(Json::Array(values)) => Some(values),
+        _ => None,
+    });
+    let path = |value: &Json| Some(object(Some(value))?.get("path")?.as_str()?.to_owned());
+    values.flatten().filter_map(path).collect()
+}
+
+fn object(json: Option<&Json>) -> Option<&Object> {
+    match json {
+        Some(Json::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ic_home::file;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let allowed = |id: u32, role: &str, paths: &[&str]| {
+            let paths: Vec<String> =
+                paths.iter().map(|it| format!(r#"{{"path":"{it}"}}"#)).collect();
+            let paths = paths.join(",");
+            format!(
+                r#"{{"kind":"intent","verdict":"allow","requestId":"{id}","resolved":{{"{role}":[{paths}]}}}}"#
+            )
+        };
+        let outcome = |id: u32| format!(r#"{{"kind":"outcome","requestId":"{id}"}}"#);
+        let opened = r#"{"kind":"session","arguments":{"event":"opened"}}"#.to_owned();
+        let llm = r#"{"kind":"llm","arguments":{"costBillionths":1500000}}"#.to_owned();
+        let lines = [
+            opened.clone(),
+            allowed(1, "write-path", &["/a", "/b"]),
+            outcome(1),
+            llm.clone(),
+            opened,
+            // The same file again, one that is deleted, one that is read, and one that was never tried.
+            allowed(2, "write-path", &["/a"]),
+            allowed(3, "delete-path", &["/c"]),
+            outcome(3),
+            outcome(2),
+            allowed(4, "read-path", &["/d"]),
+            outcome(4),
+            allowed(5, "write-path", &["/e"]),
+            r#"{"kind":"intent","verdict":"deny","requestId":"6"}"#.to_owned(),
+            r#"{"kind":"escalation","verdict":"allow"}"#.to_owned(),
+            llm,
+        ];
+        let text = lines.map(|it| format!("{it}\n")).concat();
+        file::replace_unsynced(&path, text.as_bytes()).unwrap();
+        for (since, expected) in [
+            (
+                Since::TheBeginning,
+                "4 calls made, 1 denied, 1 approved by a person, 3 files changed, $0.0030",
+            ),
+            (
+                Since::TheLastOpening,
+                "3 calls made, 1 denied, 1 approved by a person, 2 files changed, $0.0015",
+            ),
+        ] {
+            assert_eq!(Ledger::read(&path, since).unwrap().to_string(), expected);
+        }
+        file::replace_unsynced(&path, b"no record\n").unwrap();
+        assert!(Ledger::read(&path, Since::TheBeginning).is_none());
+    }
+}
