@@ -63,6 +63,8 @@ pub struct Request {
 /// Where answers come from.
 enum Mind {
     Script(VecDeque<Reply>),
+    /// The same for a program of other people's, which asks in ways of its own.
+    Stranger(VecDeque<Reply>),
     Brain,
 }
 
@@ -98,6 +100,14 @@ impl ScriptedProvider {
     pub fn start_with(script: impl IntoIterator<Item = Reply>, hook: Option<Hook>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         Self::serve(listener, Mind::Script(script.into_iter().collect()), hook)
+    }
+
+    /// Starts a provider for an agent of other people's: what it sends is not compared with what our own
+    /// clients send, a request that offers no tools (a title, say) is answered with a few words, and so
+    /// is whatever comes after the script.
+    pub fn start_for_stranger(script: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::serve(listener, Mind::Stranger(script.into_iter().collect()), None)
     }
 
     /// Serves people on `listener`: whoever asks is answered by the offline model.
@@ -147,7 +157,7 @@ impl ScriptedProvider {
 
     /// Adds to the script.
     pub fn push(&self, replies: impl IntoIterator<Item = Reply>) {
-        if let Mind::Script(script) = &mut self.shared.lock().mind {
+        if let Mind::Script(script) | Mind::Stranger(script) = &mut self.shared.lock().mind {
             script.extend(replies);
         }
     }
@@ -170,7 +180,7 @@ impl ScriptedProvider {
     /// Returns how many replies of the script are left.
     pub fn left(&self) -> usize {
         match &self.shared.lock().mind {
-            Mind::Script(script) => script.len(),
+            Mind::Script(script) | Mind::Stranger(script) => script.len(),
             Mind::Brain => 0,
         }
     }
@@ -281,7 +291,10 @@ impl Shared {
         let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         let is_known = self.is_known(format, &head);
         let Head { path, headers, .. } = head;
-        let faults = rules::check(format, &path, &body);
+        let faults = match &self.lock().mind {
+            Mind::Stranger(_) => Vec::new(),
+            Mind::Script(_) | Mind::Brain => rules::check(format, &path, &body),
+        };
         let request = Request { format, path, headers, body, faults: faults.clone() };
         let reply = self.next(&request, came);
         if !is_known {
@@ -306,6 +319,11 @@ impl Shared {
         state.gaps.extend(gap);
         let reply = match &mut state.mind {
             Mind::Brain => None,
+            Mind::Stranger(script) => {
+                let has_tools = request.offers_tools();
+                let next = has_tools.then(|| script.pop_front()).flatten();
+                Some(next.unwrap_or_else(|| Reply::Says(Said::text("That is all."))))
+            }
             Mind::Script(script) => {
                 let over = || Reply::Fails(Fault::Rejected("the script is over".to_owned()));
                 Some(script.pop_front().unwrap_or_else(over))
@@ -369,6 +387,11 @@ fn fail(wire: &mut Wire, format: Format, fault: &Fault) -> bool {
 }
 
 impl Request {
+    /// Returns whether the model may use tools.
+    pub fn offers_tools(&self) -> bool {
+        self.body.get("tools").and_then(Value::as_array).is_some_and(|it| !it.is_empty())
+    }
+
     /// Returns the model that is asked for.
     pub fn model(&self) -> String {
         match self.format {

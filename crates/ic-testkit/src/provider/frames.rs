@@ -207,8 +207,16 @@ impl Response {
     fn function_call(&mut self, n: usize, used: &Use) {
         let arguments = used.input.to_string();
         let item = |arguments: &str| {
-            json!({"type": "function_call", "id": format!("fc_{n}"), "call_id": used.id,
-                   "name": used.name, "arguments": arguments, "status": "completed"})
+            let mut item = json!({"type": "function_call", "id": format!("fc_{n}"),
+                "call_id": used.id, "name": used.name, "arguments": arguments,
+                "status": "completed"});
+            if let (Some((space, name)), Some(item)) =
+                (used.name.split_once("::"), item.as_object_mut())
+            {
+                item.insert("namespace".to_owned(), json!(space));
+                item.insert("name".to_owned(), json!(name));
+            }
+            item
         };
         let piece = |it: &str| {
             let delta = json!({"item_id": format!("fc_{n}"), "delta": it});

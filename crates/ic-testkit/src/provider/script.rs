@@ -108,6 +108,12 @@ impl Said {
         Self { uses: uses.collect(), ..Self::text("") }
     }
 
+    /// Wants one tool to be used; `namespace::name` is what some agents call a tool of a server.
+    pub fn tool(id: &str, name: &str, input: Value) -> Self {
+        let used = Use { id: id.to_owned(), name: name.to_owned(), input };
+        Self { uses: vec![used], ..Self::text("") }
+    }
+
     /// Thinks first.
     #[must_use]
     pub fn thinking(self, thought: &str) -> Self {

@@ -5,7 +5,9 @@ sees exactly what the people behind a real host would see.
 
 Its only argument is a JSON document:
   {"command": "...", "args": [...], "env": {...}, "era": "auto",
-   "steps": [{"list": true} | {"call": "tool", "arguments": {...}} | {"ping": true}]}
+   "steps": [{"list": true} | {"call": "tool", "arguments": {...}} | {"ping": true}
+             | {"follow": "tool", "arguments": {...}} | {"abandon": "tool", "arguments": {...}}]}
+`follow` reports the progress of a call too; `abandon` takes a call back once it has heard of progress.
 `era` is optional: "auto", the SDK's default, asks with `server/discover` before it falls back to
 `initialize`; "legacy" only knows `initialize`; "modern" insists on 2026-07-28.
 """
@@ -18,7 +20,7 @@ from mcp import MCPError, StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
-REQUEST_SECONDS_MAX = 30
+REQUEST_SECONDS_MAX = 120
 MODES = {"auto": "auto", "legacy": "legacy", "modern": "2026-07-28"}
 
 
@@ -39,6 +41,22 @@ async def take(step, client):
     if "call" in step:
         result = await client.call_tool(step["call"], step.get("arguments"))
         return {"result": as_sent(result)}
+    if "follow" in step:
+        heard = []
+
+        async def hear(progress, total, _message):
+            heard.append([progress, total])
+
+        result = await client.call_tool(step["follow"], step.get("arguments"), progress_callback=hear)
+        return {"result": as_sent(result), "progress": heard}
+    if "abandon" in step:
+        with anyio.CancelScope() as scope:
+
+            async def give_up(_progress, _total, _message):
+                scope.cancel()
+
+            await client.call_tool(step["abandon"], step.get("arguments"), progress_callback=give_up)
+        return {"abandoned": scope.cancelled_caught}
     if "ping" in step:
         await client.session.send_ping()
         return {"pong": True}

@@ -4,7 +4,9 @@
 //
 // Its only argument is a JSON document:
 //   {"command": "...", "args": [...], "env": {...}, "sdk": 1, "era": "legacy",
-//    "steps": [{"list": true} | {"call": "tool", "arguments": {...}} | {"ping": true}]}
+//    "steps": [{"list": true} | {"call": "tool", "arguments": {...}} | {"ping": true}
+//              | {"follow": "tool", "arguments": {...}} | {"abandon": "tool", "arguments": {...}}]}
+// `follow` reports the progress of a call too; `abandon` takes a call back once it has heard of progress.
 // `sdk` and `era` are optional. Generation 1 is what most hosts are built on, and knows only
 // `initialize`; generation 2 also knows the eras "auto" (which starts the server once more, to ask
 // it with `server/discover`) and "modern" (which insists on 2026-07-28).
@@ -13,7 +15,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const REQUEST_MS_MAX = 30_000;
+const REQUEST_MS_MAX = 120_000;
 const GENERATIONS = {
   1: ["sdk/dist/esm/client/index.js", "sdk/dist/esm/client/stdio.js"],
   2: ["client/dist/index.mjs", "client/dist/stdio.mjs"],
@@ -74,14 +76,37 @@ async function take(step) {
     return { tools: names };
   }
   if (step.call !== undefined) {
-    const params = { name: step.call, arguments: step.arguments };
-    // Generation 1 takes the shape of the result as second argument.
-    const rest = generation === 1 ? [undefined, options] : [options];
-    return { result: await client.callTool(params, ...rest) };
+    return { result: await call(step.call, step.arguments, options) };
+  }
+  if (step.follow !== undefined) {
+    const progress = [];
+    const onprogress = (heard) => progress.push([heard.progress, heard.total]);
+    const result = await call(step.follow, step.arguments, { ...options, onprogress });
+    return { result, progress };
+  }
+  if (step.abandon !== undefined) {
+    const giving = new AbortController();
+    const onprogress = () => giving.abort("nobody waits any more");
+    const abandoned = { ...options, onprogress, signal: giving.signal };
+    try {
+      await call(step.abandon, step.arguments, abandoned);
+      return { abandoned: false };
+    } catch (error) {
+      if (!giving.signal.aborted) {
+        throw error;
+      }
+      return { abandoned: true };
+    }
   }
   if (step.ping) {
     await client.ping(options);
     return { pong: true };
   }
   throw new Error(`there is no such step: ${JSON.stringify(step)}`);
+}
+
+function call(name, args, options) {
+  // Generation 1 takes the shape of the result as second argument.
+  const rest = generation === 1 ? [undefined, options] : [options];
+  return client.callTool({ name, arguments: args }, ...rest);
 }

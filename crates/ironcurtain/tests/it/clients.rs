@@ -1,16 +1,22 @@
-//! Real hosts in front of the proxy, real servers behind it: the official SDKs and the inspector with
-//! our filesystem server, the public filesystem server and the public everything server; and the public
-//! git server, with which nothing is in its cage but itself and a repository.
+//! Real hosts in front of the proxy, real servers behind it: the official SDKs, the inspector and agents
+//! with our filesystem server, the public filesystem server and the public everything server, over pipes
+//! and over a socket; and the public git server, with which nothing is in its cage but itself and a
+//! repository.
 //!
 //! The packages come from `scripts/test-packages`; where they are missing these tests say so and do
 //! nothing, except in CI, where they fail.
 
+mod agents;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ic_testkit::proxy::records;
-use ic_testkit::{Place, Proxy};
+use ic_testkit::proxy::{Reads, records};
+use ic_testkit::{Caller, Place, Proxy};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+
+use crate::proxy::python;
 
 /// Where the packages are.
 pub(crate) struct Packages(pub(crate) PathBuf);
@@ -78,6 +84,8 @@ fn place_with_servers(packages: &Packages) -> Place {
         {"toolName": "get-structured-content", "args": {"location": ["none"]}},
         {"toolName": "get-tiny-image", "args": {}},
         {"toolName": "get-env", "args": {}},
+        {"toolName": "trigger-long-running-operation",
+         "args": {"duration": ["none"], "steps": ["none"]}},
     ]);
     place.write(
         "policy/tool-annotations.json",
@@ -130,13 +138,58 @@ fn proxy_arguments(place: &Place) -> Vec<String> {
     .to_vec()
 }
 
-/// Returns what a host is told to do, and how to start the proxy.
-fn document(place: &Place, more: &Value) -> String {
+/// How a host comes to the proxy.
+enum Way {
+    /// It starts one.
+    Pipes,
+    /// It starts what connects it to one that runs.
+    Socket(Proxy, PathBuf),
+}
+
+impl Way {
+    fn socket(place: &Place) -> Self {
+        let socket = place.path("sockets/proxy.sock");
+        let mut arguments = proxy_arguments(place).split_off(1);
+        arguments.extend(["--socket".to_owned(), socket.display().to_string()]);
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let proxy = Proxy::start_reading(place, &words, Reads::Everything);
+        // Connecting waits until somebody listens.
+        drop(Caller::connect(&socket));
+        Self::Socket(proxy, socket)
+    }
+
+    /// Returns what a host starts.
+    fn command(&self, place: &Place) -> Vec<String> {
+        match self {
+            Self::Pipes => {
+                let mut words = proxy_arguments(place);
+                words.insert(0, env!("CARGO_BIN_EXE_ironcurtain").to_owned());
+                words
+            }
+            Self::Socket(_, socket) => {
+                [&python(), &script("connect.py"), socket].map(|it| it.display().to_string()).into()
+            }
+        }
+    }
+
+    /// Ends the proxy, if it is not the host's.
+    fn end(self) {
+        if let Self::Socket(mut proxy, _) = self {
+            proxy.signal(Signal::TERM);
+            assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
+        }
+    }
+}
+
+/// Returns what a host is told to do, and how it comes to the proxy.
+fn document(place: &Place, way: &Way, more: &Value) -> String {
+    const SLOW: &str = "everything__trigger-long-running-operation";
     let inside = place.path("sandbox/note.txt");
     let key = place.path("home/.ssh/id_ed25519");
+    let words = way.command(place);
     let mut document = json!({
-        "command": env!("CARGO_BIN_EXE_ironcurtain"),
-        "args": proxy_arguments(place),
+        "command": words[0],
+        "args": words[1..],
         "env": {"HOME": place.path("home"), "PATH": "/usr/bin:/bin"},
         "steps": [
             {"list": true},
@@ -148,6 +201,9 @@ fn document(place: &Place, more: &Value) -> String {
             {"call": "everything__get-env"},
             {"call": "public__read_text_file", "arguments": {"path": key}},
             {"call": "filesystem__list_directory", "arguments": {"path": "/etc"}},
+            {"follow": SLOW, "arguments": {"duration": 0.3, "steps": 3}},
+            {"abandon": SLOW, "arguments": {"duration": 300, "steps": 300}},
+            {"ping": true},
         ],
     });
     for (key, value) in more.as_object().unwrap() {
@@ -185,6 +241,16 @@ fn check(place: &Place, host: &str, report: &Value) {
         "ESCALATION REQUIRED: a person decides. Action denied (no escalation handler).",
         "{host}"
     );
+    let progress = step(9)["progress"][0].clone();
+    let numbers = [0, 1].map(|at: usize| progress[at].as_f64());
+    assert_eq!(numbers, [Some(1.0), Some(3.0)], "{host}: {report}");
+    assert!(text(9).unwrap().starts_with("Long running operation completed"), "{host}: {report}");
+    assert_eq!(step(10), json!({"abandoned": true}), "{host}: {report}");
+    let slow =
+        |it: &Value| it["tool"] == "trigger-long-running-operation" && it["kind"] == "outcome";
+    let outcomes: Vec<Value> = records(place).into_iter().filter(slow).collect();
+    let reasons: Vec<&str> = outcomes.iter().filter_map(|it| it["reason"].as_str()).collect();
+    assert!(reasons.iter().any(|it| it.contains("cancelled")), "{host}: {outcomes:?}");
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{host}: {verified:?}");
 }
@@ -204,14 +270,20 @@ fn script(name: &str) -> PathBuf {
 #[test]
 fn the_python_sdk_lists_and_calls_through_the_proxy() {
     let Some(packages) = Packages::find() else { return };
-    for era in ["auto", "legacy", "modern"] {
+    for (era, is_socket) in
+        [("auto", false), ("legacy", false), ("modern", false), ("legacy", true), ("modern", true)]
+    {
         let place = place_with_servers(&packages);
+        let way = if is_socket { Way::socket(&place) } else { Way::Pipes };
         let report = run(
             era,
-            Command::new(packages.python())
-                .arg(script("python_client.py"))
-                .arg(document(&place, &json!({"era": era}))),
+            Command::new(packages.python()).arg(script("python_client.py")).arg(document(
+                &place,
+                &way,
+                &json!({"era": era}),
+            )),
         );
+        way.end();
         let expected = if era == "legacy" { "2025-11-25" } else { "2026-07-28" };
         assert_eq!(report["protocol"], expected, "{era}: {report}");
         check(&place, era, &report);
@@ -221,16 +293,25 @@ fn the_python_sdk_lists_and_calls_through_the_proxy() {
 #[test]
 fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
     let Some(packages) = Packages::find() else { return };
-    for more in [json!({"sdk": 1}), json!({"sdk": 2}), json!({"sdk": 2, "era": "auto"})] {
+    let second = json!({"sdk": 2, "era": "auto"});
+    for (more, is_socket) in [
+        (json!({"sdk": 1}), false),
+        (json!({"sdk": 2}), false),
+        (second.clone(), false),
+        (json!({"sdk": 1}), true),
+        (second, true),
+    ] {
         let place = place_with_servers(&packages);
+        let way = if is_socket { Way::socket(&place) } else { Way::Pipes };
         let host = more.to_string();
         let report = run(
             &host,
             Command::new(packages.node())
                 .arg(script("typescript_client.mjs"))
-                .arg(document(&place, &more))
+                .arg(document(&place, &way, &more))
                 .env("PACKAGES", &packages.0),
         );
+        way.end();
         check(&place, &host, &report);
     }
 }
@@ -239,11 +320,18 @@ fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
 fn the_inspector_lists_and_calls_through_the_proxy() {
     let Some(packages) = Packages::find() else { return };
     let place = place_with_servers(&packages);
+    inspect_through(&packages, &place, &Way::Pipes);
+    let way = Way::socket(&place);
+    inspect_through(&packages, &place, &way);
+    way.end();
+}
+
+fn inspect_through(packages: &Packages, place: &Place, way: &Way) {
     let inspect = |arguments: &[&str]| {
         let output = Command::new(packages.node())
             .arg(packages.module("inspector/clients/launcher/build/index.js"))
-            .args(["--cli", "-q", "--format", "json", env!("CARGO_BIN_EXE_ironcurtain")])
-            .args(proxy_arguments(&place))
+            .args(["--cli", "-q", "--format", "json"])
+            .args(way.command(place))
             .args(arguments)
             .env("HOME", place.path("home"))
             .output()
