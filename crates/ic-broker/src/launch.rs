@@ -9,18 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT};
-use ic_egress::{Allowed, TooManyDoors};
-use ic_policy::{Destination, Scheme};
+use ic_egress::{Allowed, Target, TooManyDoors};
+use ic_policy::{Destination, DomainSet, Scheme};
 use ic_resolve::RealDisk;
+use ic_servers::fetch::tls::Trust;
 pub use ic_servers::filesystem::View;
 use ic_servers::filesystem::{Hands, Links, Rights, ViewDirectory};
-use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName};
+use ic_types::{AbsolutePath, CanonicalPath, Host, Role, Secret, ServerName};
 
 use crate::cage;
 use crate::judge::Judge;
 use crate::one_shot::OneShot;
 use crate::reach::Origin;
-use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
+use crate::server::remote::RemoteSpec;
+use crate::server::remote::headers::{self, Headers};
+use crate::servers_file::{BuiltinServer, CommandLine, PathKey, RemoteServer, ServerConfig, Start};
 use crate::sight::{self, Sight};
 
 /// Where programs are looked for.
@@ -118,9 +121,15 @@ pub enum LaunchFault {
     /// What a built-in server should see cannot be written down.
     #[error("what the server should see cannot be written down: {0}")]
     View(String),
-    /// Servers on other machines are not part of this version.
-    #[error("servers by `url` are not part of this version yet")]
+    /// A server on another machine is connected to, and not started.
+    #[error("it runs on another machine, and is not started here")]
     Remote,
+    /// The address of a server on another machine cannot be connected to.
+    #[error("`url`: {0}")]
+    Address(String),
+    /// A header cannot be sent.
+    #[error("{0}")]
+    Header(String),
 }
 
 // === impl Recipe ===
@@ -137,6 +146,48 @@ impl Recipe {
     /// Writes out how the server is started.
     pub fn child(&self) -> Result<ChildSpec, LaunchFault> {
         self.write_out().map(|launch| launch.spec)
+    }
+
+    /// Writes out how a server on another machine is connected to.
+    ///
+    /// SECURITY: its host is judged as a call's would be. That it stands in `url` makes it reachable if
+    /// it is public; what is not public has to stand in `allowedDomains` too, with its port.
+    pub(crate) fn remote(&self) -> Result<RemoteSpec, LaunchFault> {
+        let Start::Url(RemoteServer { url, headers }) = &self.config.start else {
+            return Err(LaunchFault::Address("it runs on this machine".to_owned()));
+        };
+        let address = |reason: &str| LaunchFault::Address(reason.to_owned());
+        let host: Host = url
+            .host_str()
+            .and_then(|it| it.trim_matches(['[', ']']).parse().ok())
+            .ok_or_else(|| address("it has no host"))?;
+        let port = url.port_or_known_default().unwrap_or(Scheme::Https.port());
+        let target = Target::new(host, port).ok_or_else(|| address("nobody is at that port"))?;
+        let destination = Destination {
+            scheme: Some(Scheme::Https),
+            host: target.host().clone(),
+            port: Some(port),
+            repository: None,
+        };
+        let named = self.config.allowed_domains.first().cloned();
+        let nobody = || DomainSet::new(Vec::new());
+        let named = named.filter(|_| !self.config.is_cut_off()).unwrap_or_else(nobody);
+        let allowed = Allowed::judged(&[destination], named, nobody());
+        let filled = headers
+            .iter()
+            .map(|(name, text)| self.lent.fill("headers", text).map(|value| (name.clone(), value)));
+        let headers = Headers::new(filled.collect::<Result<_, _>>()?);
+        let trust = match &self.lent.certificates {
+            Some(file) => Trust::File(file.as_path().to_owned()),
+            None => Trust::System,
+        };
+        Ok(RemoteSpec {
+            url: url.clone(),
+            target,
+            allowed: allowed.map_err(LaunchFault::Hosts)?,
+            headers: headers.map_err(|fault| LaunchFault::Header(fault.to_string()))?,
+            trust,
+        })
     }
 
     /// Returns whether a link that the agent puts in place in time could lead the server elsewhere.
@@ -408,13 +459,36 @@ impl Lent {
 
 /// Returns the names of the variables that the texts of a server's entry ask for.
 pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
-    let Start::Command(line) = &config.start else { return Vec::new() };
-    let texts = line.arguments.iter().chain(line.environment.values()).chain(&line.directory);
+    let texts: Vec<&String> = match &config.start {
+        Start::Builtin(_) => return Vec::new(),
+        Start::Command(line) => {
+            let texts = line.arguments.iter().chain(line.environment.values());
+            texts.chain(&line.directory).collect()
+        }
+        Start::Url(remote) => remote.headers.values().collect(),
+    };
     texts
+        .into_iter()
         .chain(config.cage.paths.iter().map(|path| &path.text))
         .flat_map(|text| text.split("${ENV:").skip(1))
         .filter_map(|after| after.split_once('}').map(|(name, _)| name.to_owned()))
         .collect()
+}
+
+/// Returns what must be masked of the headers that a server on another machine is sent; `variables` are
+/// what `${ENV:NAME}` stand for.
+pub fn secrets_of(
+    config: &ServerConfig,
+    variables: &[(String, String)],
+) -> Vec<Arc<Secret<String>>> {
+    let Start::Url(remote) = &config.start else { return Vec::new() };
+    let filled = |text: &str| {
+        variables.iter().fold(text.to_owned(), |text, (name, value)| {
+            text.replace(&format!("${{ENV:{name}}}"), value)
+        })
+    };
+    let of = |(name, text): (&String, &String)| headers::secrets(name, text, &filled(text));
+    remote.headers.iter().flat_map(of).collect()
 }
 
 #[cfg(test)]

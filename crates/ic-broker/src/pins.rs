@@ -102,7 +102,13 @@ impl Identity {
                     start.insert("cwd", directory.as_str());
                 }
             }
-            Start::Url(url) => start.insert("url", url.as_str()),
+            Start::Url(remote) => {
+                start.insert("url", remote.url.as_str());
+                if !remote.headers.is_empty() {
+                    let names = remote.headers.keys().map(|it| Json::from(it.as_str()));
+                    start.insert("headers", names.collect::<Vec<_>>());
+                }
+            }
         }
         Self { start }
     }

@@ -3,7 +3,10 @@
 //! Nothing is trusted or recorded by that, and no tool is called. Whether the server may be started at
 //! all, because it is new or started in another way than it was trusted to, is for the caller to know.
 
+use std::sync::Arc;
+
 use ic_confine::{Confinement, Launcher};
+use ic_egress::{Closed, Egress, Ledger, LedgerError, Refused, SystemResolver};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -11,7 +14,9 @@ use tokio_util::task::TaskTracker;
 use crate::broker::roots_result;
 use crate::launch::{LaunchFault, Recipe};
 use crate::server::handshake::meet_and_list;
-use crate::server::{Introduction, START_MAX, process};
+use crate::server::running::Running;
+use crate::server::{Connection, Introduction, START_MAX, process, remote};
+use crate::servers_file::Start;
 use crate::tool::{Tool, UnusableTool};
 
 /// A server that was looked at.
@@ -40,16 +45,40 @@ pub enum ProbeError {
     Server(String),
 }
 
+/// For connections that a person makes to look at a server: no session has a log for them.
+struct Unrecorded;
+
+impl Ledger for Unrecorded {
+    fn opened(&self, _: &ic_egress::Connection) -> Result<(), LedgerError> {
+        Ok(())
+    }
+
+    fn refused(&self, _: &Refused) {}
+
+    fn closed(&self, _: &ic_egress::Connection, _: &Closed) {}
+}
+
 /// Starts the server, meets it, lists its tools, and ends it whatever came of that.
 ///
-/// It reaches no other machine meanwhile, even if its entry names some.
+/// It reaches no other machine meanwhile, even if its entry names some; one that is on another machine is
+/// connected to, and checked like any other connection that leaves.
 ///
 /// It is held as a session would hold it, in directories that must exist. Must be called within a
 /// runtime. If the returned future is dropped, the server is ended too.
 pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, ProbeError> {
-    let spec = recipe.child()?;
     let tasks = TaskTracker::new();
     let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
+    if let Start::Url(_) = recipe.config.start {
+        let spec = recipe.remote()?;
+        let egress =
+            Egress::new(Arc::new(SystemResolver::new()), Arc::new(Unrecorded), tasks.clone());
+        let host =
+            remote::Host { name: &recipe.name, egress: &egress, roots: &roots, tasks: &tasks };
+        let (remote, connection) =
+            remote::start(&host, spec, |_| {}).map_err(ProbeError::Server)?;
+        return look(&connection, Running::Remote(remote)).await;
+    }
+    let spec = recipe.child()?;
     let host = process::Host {
         name: &recipe.name,
         launcher,
@@ -58,15 +87,19 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
         deeds: None,
         aids: None,
     };
-    let since = Instant::now();
     let process::Started { running, connection, doors } =
         process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
     if let Some(doors) = doors {
         // Nobody would record what leaves its cage, so nothing does: they are taken in and closed.
         tasks.spawn(async { drop(doors.come().await) });
     }
-    let confinement = running.confinement();
-    let met = meet_and_list(&connection, &CancellationToken::new(), START_MAX).await;
+    look(&connection, Running::Process(running)).await
+}
+
+/// Meets a server that was begun to be talked to, lists its tools, and ends it.
+async fn look(connection: &Connection, running: Running) -> Result<Probed, ProbeError> {
+    let (since, confinement) = (Instant::now(), running.confinement());
+    let met = meet_and_list(connection, &CancellationToken::new(), START_MAX).await;
     let start_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     connection.end("it was looked at");
     let words = running.stop().await.in_full();

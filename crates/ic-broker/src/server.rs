@@ -14,6 +14,8 @@ mod errand;
 pub(crate) mod handshake;
 mod known;
 pub(crate) mod process;
+pub(crate) mod remote;
+pub(crate) mod running;
 mod table;
 mod turn;
 
@@ -33,6 +35,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use connection::{Asking, Connection, News, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
+use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
 use turn::Turns;
@@ -325,20 +328,16 @@ impl Server {
     }
 
     /// Starts the server, meets it and lists its tools; says why if that cannot be.
-    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, process::Running), Trouble> {
+    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, Running), Trouble> {
         if self.yard.stop.is_cancelled() {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
         self.refuse_if_changed().map_err(Trouble::ours)?;
-        let written = self.recipe.write_out();
-        let written = written.map_err(|fault| Trouble::ours(fault.to_string()))?;
-        let Launch { spec, sight, allowed } = written;
-        let server = Arc::clone(self);
-        let started = process::start(&self.host(), &spec, move |news| server.news(news));
-        let process::Started { running, connection, doors } = started.map_err(Trouble::ours)?;
-        if let (Some(doors), Some(allowed)) = (doors, allowed) {
-            self.serve_doors(doors, allowed, connection.over().clone());
-        }
+        let begun = match &self.recipe.config.start {
+            Start::Url(_) => self.connect(),
+            Start::Builtin(_) | Start::Command(_) => self.launch(),
+        };
+        let (running, connection, sight) = begun.map_err(Trouble::ours)?;
         let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
             Ok((introduction, tools, unusable)) => {
                 let table = self.table(tools, unusable).map_err(Trouble::ours);
@@ -364,6 +363,30 @@ impl Server {
             gone: CancellationToken::new(),
         });
         Ok((live, running))
+    }
+
+    /// Starts the process of a server that runs here.
+    fn launch(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
+        let written = self.recipe.write_out().map_err(|fault| fault.to_string())?;
+        let Launch { spec, sight, allowed } = written;
+        let server = Arc::clone(self);
+        let started = process::start(&self.host(), &spec, move |news| server.news(news));
+        let process::Started { running, connection, doors } = started?;
+        if let (Some(doors), Some(allowed)) = (doors, allowed) {
+            self.serve_doors(doors, allowed, connection.over().clone());
+        }
+        Ok((Running::Process(running), connection, sight))
+    }
+
+    /// Makes the way to a server that runs elsewhere.
+    fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
+        let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
+        let Yard { egress, roots, tasks, .. } = &*self.yard;
+        let host = remote::Host { name: &self.name, egress, roots, tasks };
+        let server = Arc::clone(self);
+        let (remote, connection) = remote::start(&host, spec, move |news| server.news(news))?;
+        // It sees nothing of this machine; what a call names, it knows better than we do.
+        Ok((Running::Remote(remote), connection, Sight::Everything))
     }
 
     /// Serves the doors of the server's cage, once they are there, until the server is over.
@@ -422,7 +445,7 @@ impl Server {
     }
 
     /// Waits until the server is over, and says so.
-    async fn watch(self: Arc<Self>, live: Arc<Live>, running: process::Running, failures: u32) {
+    async fn watch(self: Arc<Self>, live: Arc<Live>, running: Running, failures: u32) {
         tokio::select! {
             () = live.connection.over().cancelled() => {}
             () = self.yard.stop.cancelled() => {}

@@ -6,15 +6,19 @@
 mod cage;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use ic_policy::artifact::{self, ArtifactError, Source};
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
 use ic_types::ServerName;
 use serde::Deserialize;
+use url::Url;
 
 use cage::SandboxEntry;
 pub use cage::{CageConfig, PathKey, WrittenPath};
+
+use crate::server::remote::headers;
 
 /// The configured servers.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub struct ServerConfig {
     pub cage: CageConfig,
     /// Whether its calls run one after another.
     pub is_serial: bool,
+    /// The keys that allow what this version refuses to every server.
+    pub without_effect: Vec<&'static str>,
 }
 
 impl ServerConfig {
@@ -62,7 +68,16 @@ pub enum Start {
     /// A program.
     Command(CommandLine),
     /// A server on another machine.
-    Url(String),
+    Url(RemoteServer),
+}
+
+/// Where a server on another machine is, as written.
+#[derive(Clone, Eq, PartialEq)]
+pub struct RemoteServer {
+    /// Its address.
+    pub url: Url,
+    /// What is sent with each request; the values may be secret.
+    pub headers: BTreeMap<String, String>,
 }
 
 /// A program with its arguments, as written: words, and never a line for a shell.
@@ -125,6 +140,7 @@ impl ServersFile {
                 is_to_be_confined: true,
                 cage: CageConfig::NOTHING_SAID,
                 is_serial: false,
+                without_effect: Vec::new(),
             };
             Some((server.as_str().parse().ok()?, config))
         });
@@ -168,10 +184,8 @@ struct ServerEntry {
     allowed_domains: Option<Vec<String>>,
     serial: Option<bool>,
     unix_sockets: Option<bool>,
-    #[serde(rename = "allowSampling")]
-    _allow_sampling: Option<bool>,
-    #[serde(rename = "allowElicitation")]
-    _allow_elicitation: Option<bool>,
+    allow_sampling: Option<bool>,
+    allow_elicitation: Option<bool>,
 }
 
 /// A server that is part of this program.
@@ -208,6 +222,32 @@ impl BuiltinServer {
     }
 }
 
+impl fmt::Debug for RemoteServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.headers.keys().collect();
+        f.debug_struct("RemoteServer")
+            .field("url", &self.url.as_str())
+            .field("headers", &names)
+            .finish()
+    }
+}
+
+/// Reads the address of a server on another machine.
+fn remote_url(text: &str) -> Result<Url, Fault> {
+    let fault = |reason: &str| (".url", reason.to_owned());
+    let url = Url::parse(text).map_err(|error| (".url", format!("this is no URL: {error}")))?;
+    if url.scheme() != "https" {
+        return Err(fault("only `https://` servers are used"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fault("a user or a password does not belong here; use `headers`"));
+    }
+    if url.fragment().is_some() {
+        return Err(fault("a part of a page (`#`) cannot be a server"));
+    }
+    Ok(url)
+}
+
 /// The key below a server's entry, and what is wrong with it.
 type Fault = (&'static str, String);
 
@@ -225,6 +265,10 @@ impl ServerEntry {
                 (None, CageConfig { unix_sockets, ..CageConfig::NOTHING_SAID })
             }
         };
+        let without_effect =
+            [("allowSampling", self.allow_sampling), ("allowElicitation", self.allow_elicitation)];
+        let without_effect = without_effect.into_iter().filter(|(_, it)| *it == Some(true));
+        let without_effect = without_effect.map(|(key, _)| key).collect();
         let (mut allowed_domains, mut has_empty_list) = (Vec::new(), false);
         for (key, texts) in [
             (".allowedDomains", self.allowed_domains),
@@ -249,7 +293,10 @@ impl ServerEntry {
                 environment: self.env.unwrap_or_default(),
                 directory: self.cwd,
             }),
-            (None, None, url) => Start::Url(url.unwrap_or_default()),
+            (None, None, url) => Start::Url(RemoteServer {
+                url: remote_url(&url.unwrap_or_default())?,
+                headers: self.headers.unwrap_or_default(),
+            }),
         };
         Ok(ServerConfig {
             start,
@@ -260,6 +307,7 @@ impl ServerEntry {
             is_to_be_confined,
             cage,
             is_serial: self.serial == Some(true),
+            without_effect,
         })
     }
 
@@ -272,10 +320,12 @@ impl ServerEntry {
                 "" => Err((".command", "the command is empty".to_owned())),
                 _ => Ok(()),
             },
-            (None, None, Some(url)) if !of_command => match url.starts_with("https://") {
-                true => Ok(()),
-                false => Err((".url", "only `https://` servers are used".to_owned())),
-            },
+            (None, None, Some(url)) if !of_command => {
+                remote_url(url)?;
+                let names = self.headers.iter().flat_map(BTreeMap::keys);
+                let mut faults = names.filter_map(|it| headers::name_fault(it));
+                faults.next().map_or(Ok(()), |fault| Err((".headers", fault)))
+            }
             _ => {
                 let reason = "expected either `builtin`, or `command` (with `args`, `env`, `cwd`), \
                               or `url` (with `headers`)";

@@ -5,6 +5,7 @@
 //! Never part of the product: other crates use it as a dev-dependency only.
 
 pub mod caller;
+pub mod far;
 pub mod git_host;
 pub mod memory_disk;
 pub mod place;
@@ -15,6 +16,7 @@ pub mod shared;
 pub mod web;
 
 pub use caller::Caller;
+pub use far::{Far, FarRequest, FarSays};
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
 pub use provider::ScriptedProvider;

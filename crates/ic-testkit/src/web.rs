@@ -131,8 +131,43 @@ impl Web {
     }
 }
 
-/// Makes an authority, and a certificate of `localhost` that it signed.
+/// A certificate of `localhost`, with its key, and the authority that signed it, in PEM.
+#[derive(Debug)]
+pub struct Identity {
+    /// What has to be believed.
+    pub authority: String,
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+    tls: Arc<ServerConfig>,
+}
+
+impl Identity {
+    /// Makes an identity that nobody has had before.
+    pub fn new() -> Self {
+        make_identity()
+    }
+
+    /// Returns what a server speaks TLS with.
+    pub(crate) fn tls(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.tls)
+    }
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 fn identity() -> (Arc<ServerConfig>, String) {
+    let Identity { tls, authority, .. } = Identity::new();
+    (tls, authority)
+}
+
+/// Makes an authority, and a certificate of `localhost` that it signed.
+fn make_identity() -> Identity {
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -141,6 +176,7 @@ fn identity() -> (Arc<ServerConfig>, String) {
     let key = KeyPair::generate().expect("a key");
     let leaf = CertificateParams::new(["localhost".to_owned()]).expect("a name");
     let leaf = leaf.signed_by(&key, &issuer).expect("a certificate");
+    let (certificate, key_text) = (leaf.pem(), key.serialize_pem());
     let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
@@ -149,7 +185,7 @@ fn identity() -> (Arc<ServerConfig>, String) {
         .with_no_client_auth()
         .with_single_cert(vec![leaf.der().clone()], key)
         .expect("a certificate with its key");
-    (Arc::new(config), authority)
+    Identity { authority, certificate, key: key_text, tls: Arc::new(config) }
 }
 
 /// Whoever goes away is not told anything more.

@@ -124,7 +124,10 @@ impl SessionWanted<'_> {
             keys.openai_compatible.take(),
         ];
         let sandbox = loaded.sandbox();
-        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten()));
+        let variables = environment.server_variables(asked);
+        let headers = loaded.servers.iter();
+        let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
+        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
@@ -148,7 +151,7 @@ impl SessionWanted<'_> {
                 AuditSync::Each => SyncMode::Each,
             },
             launcher: launcher.clone(),
-            variables: environment.server_variables(asked),
+            variables,
             keyring: Keyring {
                 environment: environment.user_variables(),
                 home: environment.home().ok(),

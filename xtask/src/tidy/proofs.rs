@@ -50,6 +50,7 @@ const RESERVED: [Reserved; 4] = [
             "crates/ic-audit/src/redact/own_keys.rs",
             "crates/ic-model/src/provider/key.rs",
             "crates/ic-broker/src/aids/credential.rs",
+            "crates/ic-broker/src/server/remote/headers.rs",
         ],
         tests: Tests::Bound,
     },

@@ -69,7 +69,8 @@ struct Table {
 
 #[derive(Debug)]
 struct Waiting {
-    reply: oneshot::Sender<Outcome>,
+    /// Takes the answer, or why there is none while the others still wait for theirs.
+    reply: oneshot::Sender<Result<Outcome, Arc<str>>>,
     progress: Option<Progress>,
 }
 
@@ -169,7 +170,10 @@ impl Connection {
             if self.outbox.send(line).await.is_err() {
                 return Err(self.why_over());
             }
-            reply.await.map_err(|_| self.why_over())
+            match reply.await {
+                Ok(answered) => answered.map_err(Unanswered::Over),
+                Err(_) => Err(self.why_over()),
+            }
         };
         tokio::select! {
             biased;
@@ -182,6 +186,20 @@ impl Connection {
                 entry.give_up("timed out");
                 Err(Unanswered::TimedOut(limit))
             }
+        }
+    }
+
+    /// Returns whether somebody waits for the answer to a request.
+    pub(super) fn is_waiting(&self, number: u64) -> bool {
+        locked(&self.table).waiting.contains_key(&number)
+    }
+
+    /// Tells whoever waits for an answer why it will not come; the others go on waiting.
+    pub(super) fn fail(&self, number: u64, why: &str) {
+        let waiting = locked(&self.table).waiting.remove(&number);
+        if let Some(waiting) = waiting {
+            let why = format!("the server cannot be used: {why}");
+            waiting.reply.send(Err(Arc::from(why))).ok();
         }
     }
 
@@ -233,7 +251,7 @@ impl Connection {
         &self,
         number: u64,
         progress: Option<Progress>,
-    ) -> Result<oneshot::Receiver<Outcome>, Unanswered> {
+    ) -> Result<oneshot::Receiver<Result<Outcome, Arc<str>>>, Unanswered> {
         let (reply, answer) = oneshot::channel();
         let mut table = locked(&self.table);
         if let Some(why) = &table.end {
@@ -280,6 +298,17 @@ impl Drop for Entry<'_> {
             table.given_up.push_back(self.number);
         }
     }
+}
+
+/// Which answers may come over one way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Exchange {
+    /// Every one: there is one way for all.
+    Any,
+    /// That to this request.
+    Of(u64),
+    /// None.
+    None,
 }
 
 /// Takes in what a server sends.
@@ -354,11 +383,24 @@ impl Inbox {
 
     /// Takes in one line.
     pub(super) fn take(&mut self, line: &[u8]) -> Result<(), Misbehaved> {
+        self.take_of(line, Exchange::Any)
+    }
+
+    /// Takes in one message that came over a way for some answers only.
+    pub(super) fn take_of(&mut self, line: &[u8], exchange: Exchange) -> Result<(), Misbehaved> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
         match Message::parse(line, LIMITS) {
-            Ok(Message::Response(response)) => self.answer(response),
+            Ok(Message::Response(response)) => {
+                let number = response.id.as_ref().and_then(Id::as_number);
+                let is_expected = match exchange {
+                    Exchange::Any => true,
+                    Exchange::Of(expected) => number == Some(expected),
+                    Exchange::None => false,
+                };
+                if is_expected { self.answer(response) } else { self.strike() }
+            }
             Ok(Message::Notification(notification)) => {
                 self.count_chatter(line.len())?;
                 match line.len() <= NOTIFICATION_BYTES_MAX {
@@ -381,7 +423,11 @@ impl Inbox {
                 self.connection.outbox.try_send(line).ok();
                 Ok(())
             }
-            Err(fault) => self.faulty(fault, line),
+            // What cannot be read came over this way, and is the answer that was waited for here.
+            Err(fault) => match exchange {
+                Exchange::Any => self.faulty(fault, line),
+                Exchange::Of(_) | Exchange::None => self.strike(),
+            },
         }
     }
 
@@ -393,7 +439,7 @@ impl Inbox {
         if let Some(waiting) = table.waiting.remove(&number) {
             drop(table);
             // Whoever waited may be gone by now.
-            waiting.reply.send(response.outcome).ok();
+            waiting.reply.send(Ok(response.outcome)).ok();
             return Ok(());
         }
         let late = table.given_up.iter().position(|it| *it == number);
@@ -486,7 +532,12 @@ impl Inbox {
             _ => {
                 let shown: String = method.chars().take(64).collect();
                 self.news.try_send(News::Refused(shown)).ok();
-                Err(RpcError::new(code::METHOD_NOT_FOUND, "servers may not ask for this here"))
+                let why = match method {
+                    "sampling/createMessage" => "servers may not use the client's model here",
+                    "elicitation/create" => "servers may not ask the person here",
+                    _ => "servers may not ask for this here",
+                };
+                Err(RpcError::new(code::METHOD_NOT_FOUND, why))
             }
         }
     }

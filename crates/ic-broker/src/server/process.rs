@@ -32,9 +32,9 @@ const TOGETHER_MAX: usize = 64;
 /// How long a server that does not listen any more may still answer.
 const DEAF_MAX: Duration = Duration::from_secs(1);
 /// How many news of one server wait to be heard: more than it may send in a second.
-const NEWS_MAX: usize = 2048;
+pub(super) const NEWS_MAX: usize = 2048;
 /// How many messages for the log wait; what comes on top is dropped.
-const LOGS_MAX: usize = 64;
+pub(super) const LOGS_MAX: usize = 64;
 
 /// What a process is started with, besides what is written out for it.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(crate) struct Running {
 }
 
 /// How a process ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ending {
     /// Its status, in our words.
     pub(crate) status: String,
@@ -185,7 +185,7 @@ async fn receive(
 }
 
 /// Passes on what the server said of its own accord.
-async fn pass_on(mut heard: mpsc::Receiver<News>, tell: impl Fn(ServerNews)) {
+pub(super) async fn pass_on(mut heard: mpsc::Receiver<News>, tell: impl Fn(ServerNews)) {
     while let Some(news) = heard.recv().await {
         tell(match news {
             News::ToolsChanged => ServerNews::ToolsChanged,

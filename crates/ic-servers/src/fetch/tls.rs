@@ -34,7 +34,7 @@ pub enum Trust {
 }
 
 /// Makes what every handshake starts from; or says why nobody can be believed.
-pub(super) fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
+pub fn config(trust: &Trust) -> Result<Arc<ClientConfig>, String> {
     let found = BUNDLES.iter().find_map(|path| roots(Path::new(path)).ok());
     let roots = match trust {
         Trust::File(path) => {

@@ -52,9 +52,6 @@ pub(crate) fn run(
     }
 }
 
-/// What a server that cannot be started by this version is said to be.
-const NOT_YET: &str = "not part of this version yet";
-
 /// Reads the servers file that is named, or the one in force.
 fn load(named: Option<&Path>, environment: &Environment) -> Result<ServersFile, Failure> {
     servers_file(named, environment).map(|(servers, _)| servers)
@@ -75,8 +72,8 @@ fn find<'a>(
     })
 }
 
-/// Returns whether this version can start the server at all.
-fn is_there(start: &Start) -> bool {
+/// Returns whether the server runs on this machine.
+fn runs_here(start: &Start) -> bool {
     match start {
         Start::Builtin(_) | Start::Command(_) => true,
         Start::Url(_) => false,
@@ -91,7 +88,7 @@ fn what(start: &Start) -> String {
             let words = std::iter::once(&line.program).chain(&line.arguments);
             words.map(|word| shown_word(word)).collect::<Vec<_>>().join(" ")
         }
-        Start::Url(url) => visible(url),
+        Start::Url(remote) => visible(remote.url.as_str()),
     }
 }
 

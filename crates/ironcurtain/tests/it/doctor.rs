@@ -339,7 +339,7 @@ fn configured_servers_are_looked_for_and_not_started() {
     findings.has("server unset", "failed", "`${ENV:NOT_SET}` is not set");
     findings.has("server there", "ok", "touch` is there; it was never started");
     findings.has("server wanting", "ok", "touch` is there");
-    findings.has("server far", "info", "not part of this version yet");
+    findings.has("server far", "info", "`ironcurtain servers test far` connects to it");
     assert!(!mark.exists(), "a server was started");
 
     let pin = json!({"identity": {"command": "other", "args": [], "env": []}, "tools": {}});

@@ -186,7 +186,8 @@ fn the_list_says_what_each_server_is_and_starts_none() {
         "changed": changed,
         "far": {"url": "https://x.example/mcp"},
         "filesystem": {"builtin": "filesystem", "contained": false},
-        "free": {"command": "/bin/free", "sandbox": false},
+        "free": {"command": "/bin/free", "sandbox": false, "allowSampling": true,
+            "allowElicitation": false},
         "git": {"builtin": "git"},
         "plain": rig.entry("plain"),
         "tame": {"command": "/bin/tame", "contained": true, "sandbox": {"network": false}},
@@ -200,9 +201,10 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     changed     changed (trusted 2026-01-01T00:00:00.000Z)        not contained  confined: [RUNG]  race: possible  python3 -u ''
                 keeps\u{a}notes
                 started in another way than it was when it was trusted, so it is withheld; `ironcurtain servers trust changed` shows the difference
-    far         new                                               not contained                                        https://x.example/mcp (not part of this version yet)
+    far         new                                               not contained  on another machine                    https://x.example/mcp
     filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
+                `allowSampling` has no effect in this version: it is refused to every server
     git         ours                                              contained      confined: [RUNG]  race: none      built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame
@@ -211,7 +213,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     --- exit 0
     "#);
     assert_snapshot!(rig.seen(&rig.run(&["list", "--json"])), @r#"
-    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"far","url":"https://x.example/mcp","description":null,"available":false,"reason":"not part of this version yet","identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"[RUNG]","race":"none"},{"name":"free","command":["/bin/free"],"description":null,"available":true,"identity":"new","contained":false,"confinement":"none","race":"possible"},{"name":"git","builtin":"git","description":null,"available":true,"identity":"ours","contained":true,"confinement":"[RUNG]","race":"none"},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"[RUNG]","race":"none"}]
+    [{"name":"changed","command":["python3","-u",""],"description":"keeps\nnotes","available":true,"identity":"changed","trustedAt":"2026-01-01T00:00:00.000Z","contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"far","url":"https://x.example/mcp","headers":[],"description":null,"available":true,"identity":"new","contained":false,"confinement":null,"race":null},{"name":"filesystem","builtin":"filesystem","description":null,"available":true,"identity":"ours","contained":false,"confinement":"[RUNG]","race":"none"},{"name":"free","command":["/bin/free"],"description":null,"available":true,"identity":"new","contained":false,"confinement":"none","race":"possible"},{"name":"git","builtin":"git","description":null,"available":true,"identity":"ours","contained":true,"confinement":"[RUNG]","race":"none"},{"name":"plain","command":["python3","[ROOT]/plain.py","[ROOT]/plain.json"],"description":null,"available":true,"identity":"trusted","trustedAt":"2026-01-01T00:00:00.000Z","pinnedTools":2,"contained":false,"confinement":"[RUNG]","race":"possible"},{"name":"tame","command":["/bin/tame"],"description":null,"available":true,"identity":"new","contained":true,"confinement":"[RUNG]","race":"none"}]
     --- exit 0
     "#);
     rig.configure(&json!({}));
@@ -252,7 +254,6 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     rig.says("dies", &json!({"stderr": "first\nlast words", "exit": 3}));
     rig.configure(&json!({
         "dies": rig.entry("dies"),
-        "far": {"url": "https://x.example/mcp"},
         "lost": {"command": "no-such-program"},
         "nowhere": {"command": "true", "cwd": "/no/such/directory"},
         "plain": rig.entry("plain"),
@@ -260,7 +261,6 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     }));
     assert_snapshot!(rig.seen(&rig.run(&["test", "--policy", "policy"])), @"
     dies: failed: the server ended (exit status: 3); it wrote: first / last words
-    far: skipped: servers by `url` are not part of this version yet
     lost: failed: there is no program `no-such-program` in `/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`; install it, write its whole path, or add its directory to the `PATH` in its environment
     nowhere: failed: the server ended (exit status: 125); it wrote: ironcurtain: `/no/such/directory` cannot be in the cage: No such file or directory (os error 2)
     plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms, confined: [RUNG]
@@ -273,15 +273,11 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     unset: failed: `args`: `${ENV:NOT_SET}` is not set in our environment, or is a key that we took out of it
     --- exit 1
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "far", "nope"])), @"
+    assert_snapshot!(rig.seen(&rig.run(&["test", "lost", "nope"])), @"
     --- stderr
     error: there is no server `nope`
 
-    hint: there are dies, far, lost, nowhere, plain, unset
-    --- exit 1
-    ");
-    assert_snapshot!(rig.seen(&rig.run(&["test", "far"])), @"
-    far: failed: servers by `url` are not part of this version yet
+    hint: there are dies, lost, nowhere, plain, unset
     --- exit 1
     ");
     assert_eq!(rig.run(&["test", "plain"]).code, 0);
@@ -459,7 +455,6 @@ fn what_cannot_be_trusted_is_said_to_be() {
     rig.says("dies", &json!({"stderr": "last words", "exit": 3}));
     rig.configure(&json!({
         "dies": rig.entry("dies"),
-        "far": {"url": "https://x.example/mcp"},
         "filesystem": {"builtin": "filesystem"},
     }));
     assert_snapshot!(rig.seen(&rig.run(&["trust", "filesystem", "--yes"])), @"
@@ -467,16 +462,11 @@ fn what_cannot_be_trusted_is_said_to_be() {
     error: `filesystem` is part of this program, and trusted as far as the program is
     --- exit 2
     ");
-    assert_snapshot!(rig.seen(&rig.run(&["trust", "far", "--yes"])), @"
-    --- stderr
-    error: `far`: servers by `url` are not part of this version yet
-    --- exit 1
-    ");
     assert_snapshot!(rig.seen(&rig.run(&["trust", "plain", "--yes"])), @"
     --- stderr
     error: there is no server `plain`
 
-    hint: there are dies, far, filesystem
+    hint: there are dies, filesystem
     --- exit 1
     ");
     assert_snapshot!(rig.seen(&rig.run(&["trust", "dies", "--yes"])), @"

@@ -66,7 +66,12 @@ pub(super) fn check(
             Start::Builtin(BuiltinServer::Git) => checks.extend(git(name)),
             // The one that exists was tried.
             Start::Builtin(BuiltinServer::Filesystem | BuiltinServer::Fetch) => {}
-            Start::Url(_) => checks.push(Check::info(label(name), LaunchFault::Remote.to_string())),
+            // Whoever asks how this machine is does not ask for a connection to another one.
+            Start::Url(_) => {
+                let how =
+                    format!("on another machine; `ironcurtain servers test {name}` connects to it");
+                checks.push(Check::info(label(name), how));
+            }
             Start::Command(_) => {
                 checks.push(ward.server((name, config), settings.pins.as_ref()));
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! npx, uvx ─▶ installed and pinned ─┐
-//! a program ────────────────────────┴▶ an entry ─▶ started in its cage, listed ─▶ drafts ─▶ written
+//! a program, or a URL ──────────────┴▶ an entry ─▶ started in its cage, listed ─▶ drafts ─▶ written
 //! ```
 //!
 //! Nothing is written to the servers file before the server has been seen in its cage. No tool is
@@ -36,7 +36,8 @@ use crate::trial::Trial;
 /// and run from there; no script of a package is run by that. Any other command is taken as it is. The
 /// server is then started in its cage and its tools are listed; what their arguments mean is guessed,
 /// and every call needs a person until `servers review` confirms it. `${SANDBOX}`, `${WORKSPACE}`,
-/// `${HOME}` and `${ENV:NAME}` in the command are filled in by each session.
+/// `${HOME}` and `${ENV:NAME}` in the command are filled in by each session. With `--url` it is a server
+/// on another machine, which is connected to instead.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     /// What to call it: its tools are offered as `NAME__tool`
@@ -53,6 +54,12 @@ pub(crate) struct AddArgs {
     /// File or directory that it may write, too (can be repeated)
     #[arg(long, value_name = "PATH")]
     allow_write: Vec<String>,
+    /// Address of a server on another machine, in the place of a command
+    #[arg(long, value_name = "URL", conflicts_with_all = ["env", "allow_read", "allow_write"])]
+    url: Option<String>,
+    /// Header for each request to it, with `${ENV:NAME}` for what is secret (can be repeated)
+    #[arg(long, value_name = "NAME: VALUE", requires = "url")]
+    header: Vec<String>,
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -60,8 +67,22 @@ pub(crate) struct AddArgs {
     #[arg(long)]
     serial: bool,
     /// The command that starts it
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "url",
+        conflicts_with = "url",
+        value_name = "COMMAND"
+    )]
     command: Vec<String>,
+}
+
+/// A server on another machine.
+#[derive(Debug)]
+pub(super) struct Far {
+    /// Where it is.
+    pub(super) url: String,
+    /// What it is sent with each request.
+    pub(super) headers: Vec<(String, String)>,
 }
 
 /// A server that is to be added.
@@ -69,8 +90,10 @@ pub(crate) struct AddArgs {
 pub(super) struct Plan {
     /// What to call it.
     pub(super) name: ServerName,
-    /// The command that starts it.
+    /// The command that starts it; empty if it is far.
     pub(super) command: Vec<String>,
+    /// Where it is, if it is on another machine.
+    pub(super) far: Option<Far>,
     /// What is written for it in its environment.
     pub(super) env: Vec<(String, String)>,
     /// Hosts that it may connect to.
@@ -96,9 +119,11 @@ pub(crate) fn run(
             .with_source(error)
     })?;
     let env = args.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
+    let headers = args.header.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
     let plan = Plan {
         name,
         command: args.command,
+        far: args.url.map(|url| Far { url, headers }),
         env,
         allow_domain: args.allow_domain,
         allow_read: args.allow_read,
@@ -121,6 +146,15 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
         true => Ok((name.to_owned(), value)),
         false => Err(Failure::usage(format!("`{}` is no name of a variable", visible(name)))),
     }
+}
+
+/// Reads `NAME: VALUE`; a mistake is told of without the value.
+fn header(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text.split_once(':').ok_or_else(|| {
+        Failure::usage("a header is written as `NAME: VALUE`")
+            .with_hint("`--header 'Authorization: Bearer ${ENV:TOKEN}'`")
+    })?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 impl Plan {
@@ -165,6 +199,10 @@ impl Plan {
     ) -> Result<bool, Failure> {
         let name = self.name.clone();
         let runner = Runner::new(trial, environment);
+        if let Some(far) = &self.far {
+            let entry = self.far_entry(far);
+            return self.settle(entry, None, trial, home, environment, screen);
+        }
         let package = install::asked(&self.command).map_err(|why| {
             Failure::usage(format!("this cannot be installed: {why}"))
                 .with_hint("name a package and, if you like, its version: `npx PACKAGE@1.2.3`")
@@ -180,6 +218,20 @@ impl Plan {
             }
             None => self.entry(self.as_it_is(&runner)?),
         };
+        self.settle(entry, what.as_deref(), trial, home, environment, screen)
+    }
+
+    /// Looks at the server that an entry means, drafts what its tools mean, and writes all of it down.
+    fn settle(
+        &self,
+        entry: Object,
+        what: Option<&str>,
+        trial: &Trial,
+        home: &Home,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<bool, Failure> {
+        let name = self.name.clone();
         let mut entries = Entries::open(home)?;
         entries.add(&name, entry.clone());
         let servers = entries.servers()?;
@@ -215,7 +267,11 @@ impl Plan {
         entries.add(&name, entry);
         entries.write()?;
         trust(&name, config, &probed, home)?;
-        tell(&name, what.as_deref(), &probed, &annotations, screen)?;
+        let held = match super::runs_here(&config.start) {
+            true => format!("runs confined: {}", probed.confinement),
+            false => "runs on another machine".to_owned(),
+        };
+        tell(&name, (what, &held), &probed, &annotations, screen)?;
         Ok(true)
     }
 
@@ -237,6 +293,37 @@ impl Plan {
         Ok(Installed { command, args, env: Vec::new(), allow_read, what: String::new() })
     }
 
+    /// Writes the entry of a server on another machine.
+    fn far_entry(&self, far: &Far) -> Object {
+        let mut entry = Object::new();
+        entry.insert("url", far.url.as_str());
+        let mut headers = Object::new();
+        for (name, value) in &far.headers {
+            headers.insert(name.as_str(), value.as_str());
+        }
+        if !headers.is_empty() {
+            entry.insert("headers", headers);
+        }
+        self.write_rest(&mut entry);
+        entry
+    }
+
+    /// Writes what every kind of server has.
+    fn write_rest(&self, entry: &mut Object) {
+        let texts = |texts: &[String]| -> Vec<Json> {
+            texts.iter().map(|it| Json::from(it.as_str())).collect()
+        };
+        if let Some(description) = &self.description {
+            entry.insert("description", description.as_str());
+        }
+        if !self.allow_domain.is_empty() {
+            entry.insert("allowedDomains", texts(&self.allow_domain));
+        }
+        if self.is_serial {
+            entry.insert("serial", true);
+        }
+    }
+
     /// Writes the entry of the servers file.
     fn entry(&self, installed: Installed) -> Object {
         let texts =
@@ -251,9 +338,6 @@ impl Plan {
         if !env.is_empty() {
             entry.insert("env", env);
         }
-        if let Some(description) = &self.description {
-            entry.insert("description", description.as_str());
-        }
         let allow_read: Vec<String> =
             installed.allow_read.into_iter().chain(self.allow_read.iter().cloned()).collect();
         let mut filesystem = Object::new();
@@ -267,12 +351,7 @@ impl Plan {
             sandbox.insert("filesystem", filesystem);
             entry.insert("sandbox", sandbox);
         }
-        if !self.allow_domain.is_empty() {
-            entry.insert("allowedDomains", texts(self.allow_domain.clone()));
-        }
-        if self.is_serial {
-            entry.insert("serial", true);
-        }
+        self.write_rest(&mut entry);
         entry
     }
 }
@@ -318,19 +397,18 @@ fn trust(
 
 fn tell(
     name: &ServerName,
-    what: Option<&str>,
+    (what, held): (Option<&str>, &str),
     probed: &Probed,
     annotations: &Drafts,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let introduction = &probed.introduction;
     let mut lines = vec![format!(
-        "{name}: added{}; it calls itself `{}` {}, has {}, and runs confined: {}",
+        "{name}: added{}; it calls itself `{}` {}, has {}, and {held}",
         what.map(|what| format!(", {}", visible(what))).unwrap_or_default(),
         visible(&introduction.name),
         visible(&introduction.version),
         list::tools(probed.tools.len()),
-        probed.confinement,
     )];
     for tool in annotations.tools() {
         lines.push(format!("  {}", visible(drafts::name_of(tool))));

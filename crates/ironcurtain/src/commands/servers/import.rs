@@ -220,6 +220,7 @@ impl Found {
         Ok(Plan {
             name,
             command,
+            far: None,
             env,
             allow_domain: Vec::new(),
             allow_read: Vec::new(),

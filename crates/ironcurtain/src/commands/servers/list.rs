@@ -12,7 +12,7 @@ use ic_home::{Environment, config};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
-use super::{NOT_YET, is_there, load, what};
+use super::{load, runs_here, what};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -168,10 +168,9 @@ impl Held {
 
 impl Row<'_> {
     fn cells(&self) -> [String; 6] {
-        let is_there = is_there(&self.config.start);
-        let (confined, race, is_not_yet) = match is_there {
-            true => (format!("confined: {}", self.held.name()), self.race(), String::new()),
-            false => (String::new(), "", format!(" ({NOT_YET})")),
+        let (confined, race) = match runs_here(&self.config.start) {
+            true => (format!("confined: {}", self.held.name()), self.race()),
+            false => ("on another machine".to_owned(), ""),
         };
         [
             self.name.to_string(),
@@ -179,13 +178,18 @@ impl Row<'_> {
             if self.is_contained() { "contained" } else { "not contained" }.to_owned(),
             confined,
             race.to_owned(),
-            format!("{}{is_not_yet}", what(&self.config.start)),
+            what(&self.config.start),
         ]
     }
 
     /// Returns what does not fit into a cell.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.config.description.iter().map(|it| visible(it)).collect();
+        for key in &self.config.without_effect {
+            notes.push(format!(
+                "`{key}` has no effect in this version: it is refused to every server"
+            ));
+        }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(
                 "started in another way than it was when it was trusted, so it is withheld; \
@@ -208,7 +212,7 @@ impl Row<'_> {
     }
 
     fn to_object(&self) -> Object {
-        let is_there = is_there(&self.config.start);
+        let runs_here = runs_here(&self.config.start);
         let mut row = Object::new();
         row.insert("name", self.name.as_str());
         match &self.config.start {
@@ -217,20 +221,21 @@ impl Row<'_> {
                 let words = std::iter::once(&line.program).chain(&line.arguments);
                 row.insert("command", words.map(|it| Json::from(it.as_str())).collect::<Vec<_>>());
             }
-            Start::Url(url) => row.insert("url", url.as_str()),
+            Start::Url(remote) => {
+                row.insert("url", remote.url.as_str());
+                let names = remote.headers.keys().map(|it| Json::from(it.as_str()));
+                row.insert("headers", names.collect::<Vec<_>>());
+            }
         }
         let description = self.config.description.as_deref();
         row.insert("description", description.map_or(Json::Null, Json::from));
-        row.insert("available", is_there);
-        if !is_there {
-            row.insert("reason", NOT_YET);
-        }
+        row.insert("available", true);
         self.identity.write(&mut row);
         row.insert("contained", self.is_contained());
         let held = Json::from(self.held.name());
-        row.insert("confinement", if is_there { held } else { Json::Null });
+        row.insert("confinement", if runs_here { held } else { Json::Null });
         let race = self.race().trim_start_matches("race: ");
-        row.insert("race", if is_there { Json::from(race) } else { Json::Null });
+        row.insert("race", if runs_here { Json::from(race) } else { Json::Null });
         row
     }
 }

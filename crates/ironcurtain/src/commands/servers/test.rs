@@ -5,7 +5,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::launch::LaunchFault;
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing, withheld_start};
 use ic_broker::probe::{ProbeError, Probed};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
@@ -66,7 +65,6 @@ struct Outcome {
 enum Ended {
     Works,
     Failed,
-    Skipped,
 }
 
 /// What a server says of itself.
@@ -125,7 +123,6 @@ pub(crate) fn run(
     let judge = Arc::new(loaded.judge);
     let mut outcomes = Vec::new();
     for (name, config) in chosen {
-        let is_named = args.names.iter().any(|it| it == name.as_str());
         let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
         let probed = match is_withheld(name, config, &pins) {
             true => Err(ProbeError::Server(withheld_start(name))),
@@ -135,9 +132,13 @@ pub(crate) fn run(
             Ok(probed) => {
                 let is_ours = matches!(config.start, Start::Builtin(_));
                 let pins = (!is_ours).then_some(&pins);
-                Outcome::of(name, &probed, pins, &judge.policy)
+                let held = match super::runs_here(&config.start) {
+                    true => probed.confinement.to_string(),
+                    false => "on another machine".to_owned(),
+                };
+                Outcome::of((name, held), &probed, pins, &judge.policy)
             }
-            Err(error) => Outcome::failed(name, &error, is_named),
+            Err(error) => Outcome::failed(name, &error),
         };
         if !args.json {
             print(&outcome, screen)?;
@@ -171,11 +172,7 @@ fn is_withheld(name: &ServerName, config: &ServerConfig, pins: &Pins) -> bool {
 fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
     let name = &outcome.name;
     if let Some(problem) = &outcome.problem {
-        let word = match outcome.result {
-            Ended::Skipped => "skipped",
-            Ended::Failed | Ended::Works => "failed",
-        };
-        return screen.line(&format!("{name}: {word}: {}", visible(problem)));
+        return screen.line(&format!("{name}: failed: {}", visible(problem)));
     }
     if let Some(ShownServer { name: own, version, protocol, start_ms, confinement }) =
         &outcome.server
@@ -212,7 +209,12 @@ fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 impl Outcome {
-    fn of(name: &ServerName, probed: &Probed, pins: Option<&Pins>, policy: &Policy) -> Self {
+    fn of(
+        (name, held): (&ServerName, String),
+        probed: &Probed,
+        pins: Option<&Pins>,
+        policy: &Policy,
+    ) -> Self {
         let introduction = &probed.introduction;
         let tool = |tool: &Tool| ShownTool {
             name: tool.name.to_string(),
@@ -229,20 +231,17 @@ impl Outcome {
                 version: introduction.version.clone(),
                 protocol: introduction.protocol.as_str(),
                 start_ms: probed.start_ms,
-                confinement: probed.confinement.to_string(),
+                confinement: held,
             }),
             tools: probed.tools.iter().map(tool).collect(),
             unusable: probed.unusable.iter().map(ToString::to_string).collect(),
         }
     }
 
-    /// A server that is not part of this version yet is missed only by whoever names it.
-    fn failed(name: &ServerName, error: &ProbeError, is_named: bool) -> Self {
-        let is_not_yet = matches!(error, ProbeError::Launch(LaunchFault::Remote));
-        let result = if is_not_yet && !is_named { Ended::Skipped } else { Ended::Failed };
+    fn failed(name: &ServerName, error: &ProbeError) -> Self {
         Self {
             name: name.to_string(),
-            result,
+            result: Ended::Failed,
             problem: Some(error.to_string()),
             server: None,
             tools: Vec::new(),

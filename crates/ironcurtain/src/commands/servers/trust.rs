@@ -20,7 +20,7 @@ use ic_policy::SandboxKind;
 use ic_types::ServerName;
 
 use self::difference::Changes;
-use super::{NOT_YET, find, is_there, list, load};
+use super::{find, list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -95,15 +95,12 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
-/// What is part of this program is trusted with it, and what cannot be started cannot be looked at.
+/// What is part of this program is trusted with it.
 fn refuse_what_nobody_trusts(name: &ServerName, config: &ServerConfig) -> Result<(), Failure> {
     match &config.start {
         Start::Builtin(_) => Err(Failure::usage(format!(
             "`{name}` is part of this program, and trusted as far as the program is"
         ))),
-        start if !is_there(start) => {
-            Err(Failure::config(format!("`{name}`: servers by `url` are {NOT_YET}")))
-        }
         Start::Command(_) | Start::Url(_) => Ok(()),
     }
 }

@@ -195,6 +195,8 @@ fn a_server_may_ask_for_the_roots_and_for_nothing_else() {
     ] {
         let told: Value = serde_json::from_str(&provoke(&mut proxy, what).good()).unwrap();
         assert_eq!(told["error"]["code"], -32601, "{method}: {told}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("servers may not "), "{method}: {message}");
         rig.check_unharmed(&mut proxy, what);
     }
     // It is recorded beside what is going on; talk does not drown a question.

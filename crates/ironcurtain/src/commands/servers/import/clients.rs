@@ -158,7 +158,7 @@ impl Client {
                 (Ok(Line { command, env }), secrets)
             }
             None if entry.contains_key("url") || entry.contains_key("uri") => {
-                let why = "it is a server by address; write it into mcp-servers.json as `url`";
+                let why = "it is a server by address; `servers add NAME --url URL` adds it";
                 (Err(why.to_owned()), Vec::new())
             }
             None => (Err("it says no command".to_owned()), Vec::new()),
@@ -219,7 +219,7 @@ mod tests {
     fn every_client_is_read_in_its_own_way() {
         let usual = r#"{"mcpServers":{"a":{"command":"npx","args":["-y","x"],"env":{"B":"c"}},
             "us":{"command":"/usr/bin/ironcurtain","args":["proxy"]},"web":{"url":"https://a.example"}}}"#;
-        let by_address = "it is a server by address; write it into mcp-servers.json as `url`";
+        let by_address = "it is a server by address; `servers add NAME --url URL` adds it";
         for client in ["claude-desktop", "claude-code", "cursor"] {
             check(client, usual, &[("a", "npx -y x [B=c]"), ("web", by_address)]);
         }

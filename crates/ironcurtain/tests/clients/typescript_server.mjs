@@ -1,0 +1,64 @@
+// A server built on the official TypeScript SDK of MCP, over streamable HTTP in TLS.
+// Its arguments are the files with its certificate and its key. It prints its port, and then what happens.
+// The environment variable PACKAGES names the directory that scripts/test-packages printed.
+
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:https";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [{ Server }, { StreamableHTTPServerTransport }, types] = await Promise.all(
+  ["server/index.js", "server/streamableHttp.js", "types.js"].map(load),
+);
+const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+const tools = ["echo", "steps", "wait"].map((name) => ({ name, inputSchema: schema }));
+const transports = new Map();
+
+function load(path) {
+  const sdk = join(process.env.PACKAGES, "node_modules/@modelcontextprotocol/sdk/dist/esm");
+  return import(pathToFileURL(join(sdk, path)));
+}
+
+function makeServer() {
+  const server = new Server({ name: "official", version: "1" }, { capabilities: { tools: {} } });
+  server.setRequestHandler(types.ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(types.CallToolRequestSchema, async ({ params }, extra) => {
+    const say = (text) => ({ content: [{ type: "text", text }] });
+    if (params.name === "echo") {
+      return say(params.arguments.text);
+    }
+    if (params.name === "steps") {
+      const progressToken = params._meta.progressToken;
+      const progress = { progressToken, progress: 1, total: 2 };
+      await extra.sendNotification({ method: "notifications/progress", params: progress });
+      return say(`stepped ${params.arguments.text}`);
+    }
+    console.log("waits");
+    await new Promise((resolve) => extra.signal.addEventListener("abort", resolve));
+    console.log("was cancelled");
+    return say("too late");
+  });
+  return server;
+}
+
+async function transportFor(request) {
+  const known = transports.get(request.headers["mcp-session-id"]);
+  if (known !== undefined) {
+    return known;
+  }
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: () => randomUUID(),
+    onsessioninitialized: (id) => transports.set(id, transport),
+    onsessionclosed: () => console.log("session ended"),
+  });
+  await makeServer().connect(transport);
+  return transport;
+}
+
+const [cert, key] = process.argv.slice(2).map((path) => readFileSync(path));
+const server = createServer({ cert, key }, async (request, response) => {
+  const transport = await transportFor(request);
+  await transport.handleRequest(request, response);
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
