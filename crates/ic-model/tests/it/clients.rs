@@ -151,7 +151,7 @@ async fn a_request_that_is_cancelled_is_over_at_once() {
             let mut completing = client.complete(prompt, &Silent, &cancel);
             let asked = async {
                 while provider.requests().is_empty() {
-                    tokio::task::yield_now().await
+                    tokio::task::yield_now().await;
                 }
             };
             tokio::select! {
