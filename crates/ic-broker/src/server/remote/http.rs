@@ -181,11 +181,12 @@ impl Answer {
         loop {
             match self.body.frame().await {
                 None => return Ok(None),
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(bytes) => return Ok(Some(bytes)),
-                    // Nobody reads what comes behind a body.
-                    Err(_) => {}
-                },
+                // Nobody reads what comes behind a body.
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
                 Some(Err(error)) => {
                     return Err(NoAnswer(format!(
                         "its answer breaks off: {}",
