@@ -129,6 +129,14 @@ impl Aids {
         (!state.secrets.is_empty()).then(|| Redactor::new(secrets))
     }
 
+    /// Hides what was lent in what the server says while the call runs.
+    pub(crate) fn hide(&self, text: String) -> String {
+        match self.mask() {
+            Some(mask) => mask.mask_own_keys(text),
+            None => text,
+        }
+    }
+
     /// Takes a request for an aid, and answers it when it can.
     pub(crate) fn begin(
         self: &Arc<Self>,

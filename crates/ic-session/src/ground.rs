@@ -13,6 +13,7 @@ use ic_broker::pins::PinsFile;
 use ic_broker::servers_file::ServersFile;
 use ic_broker::{Broker, FORWARD_GRACE, Judge, Keyring, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
+use ic_egress::SystemResolver;
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
 use ic_types::{AbsolutePath, Json, Object, SessionName};
@@ -150,6 +151,7 @@ impl Opening<'_> {
             log,
             redactor: Arc::clone(&self.redactor),
             clock: Arc::new(SystemClock),
+            resolver: Arc::new(SystemResolver::new()),
             launcher: self.launcher,
             confinement: self.held.confinement,
             pins: PinsFile::of(home),

@@ -22,6 +22,8 @@ pub(super) enum Asked {
 /// Why the agent is not asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum AgentFault {
+    #[error("the agent is asked for calls that go over ssh, and for no others")]
+    NoSsh,
     #[error("the agent is asked for its keys and for signatures, and for nothing else")]
     Other,
     #[error("the agent signs logins, and nothing else")]
@@ -38,6 +40,10 @@ const BIND: &[u8] = b"session-bind@openssh.com";
 
 /// Takes a message apart; `users` are those that were judged.
 pub(super) fn check(message: &[u8], users: &[&str]) -> Result<Asked, AgentFault> {
+    // SECURITY: which keys the user has is the user's, and no other call needs to know.
+    if users.is_empty() {
+        return Err(AgentFault::NoSsh);
+    }
     let mut words = Words(message);
     match words.byte() {
         Some(REQUEST_IDENTITIES) if words.is_empty() => Ok(Asked::Identities),
@@ -195,7 +201,6 @@ mod tests {
         let asked = Asked::Sign { user: "git".to_owned() };
         assert_eq!(check(&login, &["other", "git"]), Ok(asked.clone()));
         assert_eq!(check(&login, &["ada"]), Err(AgentFault::OtherUser));
-        assert_eq!(check(&login, &[]), Err(AgentFault::OtherUser));
         let bound = Login {
             method: b"publickey-hostbound-v00@openssh.com",
             rest: text(b"host key"),
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_agent_is_asked_for_its_keys_and_nothing_is_changed_in_it() {
-        assert_eq!(check(&[REQUEST_IDENTITIES], &[]), Ok(Asked::Identities));
+        assert_eq!(check(&[REQUEST_IDENTITIES], &["git"]), Ok(Asked::Identities));
         for message in [&[][..], &[REQUEST_IDENTITIES, 0], &[17, 0], &[18], &[19], &[22], &[25]] {
             assert_eq!(check(message, &["git"]), Err(AgentFault::Other), "{message:?}");
         }
@@ -230,10 +235,17 @@ mod tests {
             let parts = [BIND, b"host key", b"session", b"signature"].map(text).concat();
             [vec![EXTENSION], parts, vec![forwards]].concat()
         };
-        assert_eq!(check(&bind(0), &[]), Ok(Asked::Bind));
-        assert_eq!(check(&bind(1), &[]), Err(AgentFault::Other));
+        assert_eq!(check(&bind(0), &["git"]), Ok(Asked::Bind));
+        assert_eq!(check(&bind(1), &["git"]), Err(AgentFault::Other));
         let other = [vec![EXTENSION], text(b"query")].concat();
-        assert_eq!(check(&other, &[]), Err(AgentFault::Other));
+        assert_eq!(check(&other, &["git"]), Err(AgentFault::Other));
+    }
+
+    #[test]
+    fn the_agent_is_not_asked_for_a_call_that_does_not_go_over_ssh() {
+        for message in [vec![REQUEST_IDENTITIES], sign(&usual()), Vec::new()] {
+            assert_eq!(check(&message, &[]), Err(AgentFault::NoSsh), "{message:?}");
+        }
     }
 
     #[test]

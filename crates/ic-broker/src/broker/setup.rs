@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Redactor};
 use ic_confine::{Confinement, Launcher};
-use ic_egress::{Egress, SystemResolver};
+use ic_egress::{Egress, Resolve};
 use ic_home::{Clock, FileError, file};
 use ic_policy::SandboxKind;
 use ic_types::{
@@ -49,6 +49,8 @@ pub struct Setup {
     pub redactor: Arc<Redactor>,
     /// What tells the time.
     pub clock: Arc<dyn Clock>,
+    /// What finds the addresses of names, for connections that leave cages.
+    pub resolver: Arc<dyn Resolve>,
     /// What starts processes.
     pub launcher: Launcher,
     /// What holds servers, unless their entries say otherwise.
@@ -128,9 +130,8 @@ impl Setup {
         let roots = roots(&judge, &self.servers);
         let log = Arc::new(self.log);
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
-        let resolver = Arc::new(SystemResolver::new());
         let yard = Arc::new(Yard {
-            egress: Egress::new(resolver, ledger, tasks.clone()),
+            egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
             launcher: self.launcher,

@@ -54,13 +54,6 @@ impl Server {
         };
         let failed = |why: String| NoErrand::Failed(why);
         let spec = self.recipe.one_shot(one_shot).map_err(|fault| failed(fault.to_string()))?;
-        let server = Arc::clone(self);
-        // It has nothing to say but what it complains about.
-        let tell = move |news| {
-            if let super::ServerNews::Wrote(_) = news {
-                server.news(news);
-            }
-        };
         let tasks = self.yard.tasks.clone();
         let view = one_shot.view.clone();
         let deeds = Arc::new(Deeds::new(view, self.recipe.confinement(), tasks.clone()));
@@ -70,6 +63,17 @@ impl Server {
             let (name, lender, log) = (self.name.clone(), Arc::clone(lender), Arc::clone(log));
             Arc::new(Aids::new(name, lender, log, tasks.clone()))
         });
+        let (server, lent) = (Arc::clone(self), aids.clone());
+        // It has nothing to say but what it complains about, and what was lent to it is not told.
+        let tell = move |news| {
+            if let super::ServerNews::Wrote(line) = news {
+                let line = match &lent {
+                    Some(aids) => aids.hide(line),
+                    None => line,
+                };
+                server.news(super::ServerNews::Wrote(line));
+            }
+        };
         let (deeds_to, aids_to) = (Some(Arc::clone(&deeds)), aids.clone());
         let host = process::Host { deeds: deeds_to, aids: aids_to, ..self.host() };
         let started = process::start(&host, &spec, tell).map_err(failed)?;

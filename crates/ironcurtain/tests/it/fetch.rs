@@ -4,6 +4,7 @@
 mod hops;
 mod hostile;
 mod pages;
+mod rebinding;
 
 use std::path::Path;
 

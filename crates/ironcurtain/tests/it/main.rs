@@ -31,6 +31,7 @@ mod doctor;
 mod far;
 mod fetch;
 mod git;
+mod in_process;
 mod links;
 mod mcp_server;
 mod memory;
@@ -43,6 +44,7 @@ mod run;
 mod servers;
 mod session;
 mod start;
+mod taken_over;
 
 use ic_testkit::{Output, Place};
 

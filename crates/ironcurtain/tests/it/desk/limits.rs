@@ -62,7 +62,7 @@ async fn a_no_is_not_pushed_out_by_other_calls() {
 async fn another_spelling_of_what_was_denied_is_the_same_question() {
     let mut rig = Rig::of(deny_all()).await;
     rig.write("a").await;
-    std::os::unix::fs::symlink("a", rig.root.path().join("work/link")).unwrap();
+    std::os::unix::fs::symlink("a", rig.link.at("work/link")).unwrap();
     for spelling in ["./a", "b/../a", "//a", "link"] {
         let text = rig.write(spelling).await;
         assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
@@ -109,13 +109,13 @@ async fn an_approved_call_does_not_wait_for_its_turn_for_ever() {
     spec.servers = json!({"rec": {"command": crate::proxy::python(), "serial": true,
         "args": ["-S", "-B", script, directory.path(), ""]}});
     let mut rig = Rig::of(spec).await;
-    let asked = rig.call("rec__fail", &json!({})).await;
+    let asked = rig.link.call("rec__fail", &json!({})).await;
     rig.desk.raised.notified().await;
-    let slow = rig.call("rec__slow", &json!({"name": "first"})).await;
+    let slow = rig.link.call("rec__slow", &json!({"name": "first"})).await;
     // It runs, and nobody lets it end.
-    while !rig.hear_any().await.to_string().contains("began first.") {}
+    while !rig.link.hear_any().await.to_string().contains("began first.") {}
     rig.desk.approve_late();
-    let answer = rig.hear().await;
+    let answer = rig.link.hear().await;
     assert_eq!(answer["id"], asked);
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("ESCALATION EXPIRED: a person approved it, but"), "{text}");
@@ -129,7 +129,7 @@ async fn an_approved_call_does_not_wait_for_its_turn_for_ever() {
 async fn a_client_hears_that_a_person_is_asked() {
     let mut rig = Rig::of(Spec::new(|_| Ok(None))).await;
     let id = rig.ask("a").await;
-    let told = rig.hear_any().await;
+    let told = rig.link.hear_any().await;
     assert_eq!(told["method"], "notifications/progress", "{told}");
     assert_eq!(told["params"]["progressToken"], id);
     let message = told["params"]["message"].as_str().unwrap();

@@ -7,24 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_broker::client::{ClientInfo, Ended, Open, serve};
-use ic_broker::pins::PinsFile;
-use ic_broker::servers_file::ServersFile;
-use ic_broker::{Broker, Judge, Keyring, Patience, People, Setup, Witness};
-use ic_confine::{Confinement, Launcher};
-use ic_escalation::{Answered, Desk, DeskError, Grants, Outcome, Question, Waiting, Withdrawal};
-use ic_home::{Clock, Home, SystemClock};
-use ic_policy::artifact::Source;
-use ic_policy::{Answer, Bounds, DecidedBy, Decision, Policy, PolicySources};
-use ic_types::{AbsolutePath, CanonicalPath, Digest, ServerName, Timestamp};
+use ic_escalation::{Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal};
+use ic_home::{Clock, SystemClock};
+use ic_policy::{Answer, DecidedBy, Decision};
+use ic_types::{Digest, Timestamp};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::sync::{Notify, oneshot};
-use tokio_util::sync::CancellationToken;
 
-const SESSION: &str = "2026-11-15-00-00-00-000-aaaa";
+use crate::in_process::{Link, Parts, Policy};
 
 /// What a desk does with a question.
 type Script = Box<dyn Fn(&Question) -> Result<Option<Outcome>, DeskError> + Send + Sync>;
@@ -97,32 +87,10 @@ impl std::fmt::Debug for Scripted {
     }
 }
 
-/// A client, its broker, and the directory that both are about.
+/// A client, its broker, and the desk at which it asks.
 pub(super) struct Rig {
-    pub(super) root: TempDir,
     pub(super) desk: Arc<Scripted>,
-    to: DuplexStream,
-    from: BufReader<DuplexStream>,
-    served: tokio::task::JoinHandle<()>,
-    /// The id of the last request.
-    id: u64,
-}
-
-struct Given(Option<Arc<Broker>>);
-
-impl Open for Given {
-    type Error = String;
-
-    async fn open(&mut self, _: &ClientInfo) -> Result<Arc<Broker>, String> {
-        self.0.take().ok_or_else(|| "it is open".to_owned())
-    }
-}
-
-struct Nobody;
-
-impl Witness for Nobody {
-    fn notice(&self, _: &str) {}
-    fn server_wrote(&self, _: &ServerName, _: &str) {}
+    pub(super) link: Link,
 }
 
 impl Scripted {
@@ -147,120 +115,32 @@ impl Rig {
 
     pub(super) async fn of(spec: Spec) -> Self {
         let Spec { script, clock, timeout, grace, servers } = spec;
-        let root = tempfile::tempdir().unwrap();
-        let at = |name: &str| root.path().canonicalize().unwrap().join(name);
-        for name in ["work", "private", "installed"] {
-            std::fs::create_dir(at(name)).unwrap();
-        }
-        let home = Home::new(AbsolutePath::new(at("home")).unwrap());
-        home.prepare().unwrap();
         let desk = Arc::new(Scripted::new(script));
-        let redactor = Arc::new(Redactor::new([]));
-        let options = LogOptions {
-            session: SESSION.parse().unwrap(),
-            key: AuditKey::from_bytes([7; 32]),
-            redactor: Arc::clone(&redactor),
-            clock: Arc::new(SystemClock),
-            sync: SyncMode::Group,
-        };
-        let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
-        let servers = servers.to_string();
-        let people = People {
-            session: SESSION.parse().unwrap(),
-            desk: Arc::clone(&desk) as Arc<dyn Desk>,
-            grants: Grants::open(at("grants.json"), SESSION.parse().unwrap()).unwrap(),
-            patience: Patience::ForAnybody,
-            timeout,
-            grace,
-        };
-        let setup = Setup {
-            judge: judge(AbsolutePath::new(at("home")).unwrap()),
-            servers: ServersFile::read(Source { file: "servers.json", bytes: servers.as_bytes() })
-                .unwrap(),
-            log: AuditLog::open(files, options, ic_types::Object::new()).unwrap(),
-            redactor,
-            clock,
-            launcher: Launcher::at(env!("CARGO_BIN_EXE_ironcurtain")),
-            confinement: Confinement::None,
-            pins: PinsFile::of(&home),
-            private: at("private"),
-            installed: at("installed"),
-            variables: Vec::new(),
-            keyring: Keyring::default(),
-            certificates: None,
-            run: "run".to_owned(),
-            people,
-            witness: Arc::new(Nobody),
-        };
-        let broker = setup.build().unwrap();
-        let ((to, theirs), (ours, from)) = (duplex(1 << 16), duplex(1 << 16));
-        let served = tokio::spawn(async move {
-            let stop = CancellationToken::new();
-            match serve(theirs, ours, Given(Some(broker)), &stop).await {
-                Ended::Done(Some(broker)) => broker.close().await.unwrap(),
-                Ended::Done(None) => {}
-                Ended::NotOpened(why) => panic!("{why}"),
-            }
-        });
-        let mut rig = Self { root, desk, to, from: BufReader::new(from), served, id: 0 };
-        let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
-            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}});
-        rig.send(&initialize).await;
-        rig.hear().await;
-        rig
-    }
-
-    pub(super) async fn send(&mut self, message: &Value) {
-        self.to.write_all(format!("{message}\n").as_bytes()).await.unwrap();
-    }
-
-    /// Waits for the next message.
-    pub(super) async fn hear_any(&mut self) -> Value {
-        let mut line = String::new();
-        self.from.read_line(&mut line).await.unwrap();
-        serde_json::from_str(&line).unwrap()
-    }
-
-    /// Waits for the next answer.
-    pub(super) async fn hear(&mut self) -> Value {
-        loop {
-            let message = self.hear_any().await;
-            if message.get("id").is_some() {
-                return message;
-            }
-        }
-    }
-
-    /// Calls a tool, and returns the id of the call.
-    pub(super) async fn call(&mut self, tool: &str, arguments: &Value) -> u64 {
-        self.id += 1;
-        let call = json!({"jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params":
-            {"name": tool, "arguments": arguments, "_meta": {"progressToken": self.id}}});
-        self.send(&call).await;
-        self.id
+        let parts = Parts { clock, timeout, grace, ..Parts::new(policy(), servers) };
+        let parts = Parts { desk: Arc::clone(&desk) as Arc<dyn Desk>, ..parts };
+        Self { desk, link: Link::open(parts).await }
     }
 
     pub(super) async fn cancel(&mut self, id: u64) {
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-            "params": {"requestId": id}}))
-            .await;
+        let params = json!({"requestId": id});
+        let cancelled = "notifications/cancelled";
+        self.link.send(&json!({"jsonrpc": "2.0", "method": cancelled, "params": params})).await;
     }
 
     pub(super) async fn ask(&mut self, name: &str) -> u64 {
-        let path = self.root.path().canonicalize().unwrap().join("work");
-        let path = format!("{}/{name}", path.display());
-        self.call("filesystem__write_file", &json!({"path": path, "content": "x"})).await
+        let path = format!("{}/{name}", self.link.at("work").display());
+        self.link.call("filesystem__write_file", &json!({"path": path, "content": "x"})).await
     }
 
     /// Asks for a file to be written, and returns the text of the answer.
     pub(super) async fn write(&mut self, name: &str) -> String {
         self.ask(name).await;
-        let answer = self.hear().await;
+        let answer = self.link.hear().await;
         answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
     pub(super) fn is_written(&self, name: &str) -> bool {
-        self.root.path().join("work").join(name).exists()
+        self.link.at("work").join(name).exists()
     }
 
     pub(super) fn n_asked(&self) -> usize {
@@ -269,40 +149,23 @@ impl Rig {
 
     /// Ends everything, and returns what is recorded about questions.
     pub(super) async fn end(self) -> Vec<String> {
-        drop(self.to);
-        self.served.await.unwrap();
-        let log = std::fs::read_to_string(self.root.path().join("audit.jsonl")).unwrap();
-        let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let records = self.link.end().await.into_iter();
         let questions = records.filter(|it| it["kind"] == "escalation");
         questions.map(|it| it["arguments"]["event"].as_str().unwrap().to_owned()).collect()
     }
 }
 
-/// A judge who asks a person about everything but `slow`.
-fn judge(home: AbsolutePath) -> Judge {
-    let compiled = json!({"rules": [
+/// A policy by which a person is asked about everything but `slow`.
+fn policy() -> Policy {
+    let rules = json!([
         {"name": "free", "if": {"tool": ["slow"]}, "then": "allow", "reason": "it is slow"},
-        {"name": "ask", "if": {}, "then": "escalate", "reason": "a person decides"}]});
+        {"name": "ask", "if": {}, "then": "escalate", "reason": "a person decides"}]);
     let annotations = json!({"servers": {
         "filesystem": {"tools": [{"toolName": "write_file",
             "args": {"path": ["write-path"], "content": ["none"]}}]},
         "rec": {"tools": [{"toolName": "slow", "args": {"name": ["none"]}},
             {"toolName": "fail", "args": {}}]}}});
-    let (compiled, annotations) = (compiled.to_string(), annotations.to_string());
-    let sources = PolicySources {
-        compiled: Source { file: "compiled-policy.json", bytes: compiled.as_bytes() },
-        annotations: Source { file: "tool-annotations.json", bytes: annotations.as_bytes() },
-        lists: None,
-    };
-    let locate = |text: &str| CanonicalPath::new(text).map_err(|error| error.to_string());
-    let policy = Policy::load(&sources, &locate).unwrap();
-    let bounds = Bounds {
-        sandbox: None,
-        protected: Vec::new(),
-        home_executes: Vec::new(),
-        servers: std::collections::HashMap::new(),
-    };
-    Judge { policy, bounds, home }
+    Policy { rules, annotations: annotations.to_string() }
 }
 
 pub(super) fn answered(decision: Decision, digest: Digest, at: Timestamp) -> Outcome {
@@ -412,8 +275,8 @@ async fn a_client_that_says_no_more_is_not_asked_for() {
     rig.desk.raised.notified().await;
     let withdrawn = Arc::clone(&rig.desk.withdrawn);
     // What it had asked is answered, since it may still listen.
-    rig.to.shutdown().await.unwrap();
-    let answer = rig.hear().await;
+    rig.link.say_no_more().await;
+    let answer = rig.link.hear().await;
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("ESCALATION EXPIRED: the client went away"), "{text}");
     assert_eq!(withdrawn.load(Ordering::Relaxed), 1);
