@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::Place;
 
 /// After this, an event will not come any more.
-pub const DEADLINE: Duration = Duration::from_mins(1);
+pub const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A proxy that runs, and the client's side of its pipes.
 #[derive(Debug)]

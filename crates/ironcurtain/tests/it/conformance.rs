@@ -99,3 +99,34 @@ fn arguments(
     }
     arguments
 }
+
+/// Whoever has a policy of an existing installation finds the tools and arguments that it names.
+#[test]
+fn tools_and_arguments_are_those_of_existing_installations() {
+    let file = "conformance/policies/generated/tool-annotations.json";
+    let Some(path) = shared::find(file) else { return };
+    let theirs: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let properties = |schema: &Value| {
+        let properties = schema["properties"].as_object().unwrap();
+        properties.keys().cloned().collect::<std::collections::BTreeSet<String>>()
+    };
+    let offered = ic_servers::git::tools().into_iter().chain(ic_servers::fetch::tools());
+    let offered: Vec<Value> =
+        offered.map(|tool| serde_json::from_str(&tool.into_json().to_string()).unwrap()).collect();
+    let mut n_tools = 0;
+    for server in ["git", "fetch"] {
+        for tool in theirs["servers"][server]["tools"].as_array().unwrap() {
+            let name = tool["toolName"].as_str().unwrap();
+            // It takes a provider of searches, which is not part of this program.
+            if name == "web_search" {
+                continue;
+            }
+            let ours = offered.iter().find(|it| it["name"] == name);
+            let (ours, theirs) = (&ours.expect(name)["inputSchema"], &tool["inputSchema"]);
+            assert_eq!(properties(ours), properties(theirs), "{name}");
+            assert_eq!(ours["required"], theirs["required"], "{name}");
+            n_tools += 1;
+        }
+    }
+    assert_eq!(n_tools, offered.len());
+}

@@ -6,6 +6,7 @@
 mod attacks;
 mod https;
 mod offline;
+mod planted;
 mod ssh;
 mod typed;
 

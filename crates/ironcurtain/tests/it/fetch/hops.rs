@@ -156,6 +156,26 @@ fn a_hop_that_needs_a_person_asks_one() {
     }
 }
 
+/// A person can say yes to a host that the servers file leaves out, but not to what it cuts off.
+#[test]
+fn an_approval_does_not_connect_a_server_that_is_cut_off() {
+    let web = Web::start(|_| vec![("/", Says::page("text/plain", "reached"))]);
+    let rig = Rig::naming(&[&web]);
+    let entry = json!({"builtin": "fetch", "sandbox": {"network": false}});
+    rig.place.write("servers.json", json!({ "fetch": entry }).to_string());
+    let config = json!({"version": 1, "approvals": {"scripted": true}});
+    rig.place.write("home/.ironcurtain/config.json", config.to_string());
+    let mut proxy = rig.start(&["--wait"]);
+    let id = proxy.ask_call("fetch__http_fetch", &json!({"url": web.url("/")}));
+    let question = waiting(&rig);
+    let question_id = question["escalationId"].as_str().unwrap();
+    assert_eq!(rig.place.run(["approvals", "approve", question_id]).code, 0);
+    let refused = proxy.answer(&id).bad();
+    assert!(refused.contains("no host to reach"), "{refused}");
+    proxy.finish();
+    assert_eq!(web.paths().len(), 0);
+}
+
 /// Waits until one question stands, and returns it.
 fn waiting(rig: &Rig) -> Value {
     let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);

@@ -82,6 +82,14 @@ fn loopback_is_reached_only_where_it_is_named_with_its_port() {
             true,
         ),
         (json!([allow(&[&named])]), json!({}), &url, true),
+        // What a rule names, the entry of the server still cuts off.
+        (json!([allow(&[&named])]), json!({"sandbox": {"network": false}}), &url, false),
+        (
+            json!([allow(&[&named])]),
+            json!({"sandbox": {"network": {"deniedDomains": [named]}}}),
+            &url,
+            false,
+        ),
         // The name is another one, though its address is the same.
         (json!([allow(&[&named]), anything()]), json!({}), &local, false),
         (json!([allow(&[&format!("127.0.0.2:{port}")]), anything()]), json!({}), &url, false),

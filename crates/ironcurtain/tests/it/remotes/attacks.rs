@@ -105,15 +105,17 @@ fn a_config_that_would_run_or_redirect_something_is_refused() {
         "[extensions]\n\tpartialClone = origin\n",
         "[submodule]\n\trecurse = true\n",
     ] {
-        write_config(&mut proxy, &format!("[remote \"origin\"]\n\turl = {url}\n{more}"));
-        for tool in ["git_push", "git_fetch", "git_pull"] {
-            // Not the same call over and over.
-            n_calls += 1;
-            let spelt = format!("{}repo", "./".repeat(n_calls));
-            let refused = call(&mut proxy, tool, json!({"path": spelt})).bad();
-            let is_refused =
-                refused.contains("DENIED") || refused.contains("structural-git-config");
-            assert!(is_refused, "{tool} {more}: {refused}");
+        for url in [url.as_str(), "ssh://git@127.0.0.1:1/x"] {
+            write_config(&mut proxy, &format!("[remote \"origin\"]\n\turl = {url}\n{more}"));
+            for tool in ["git_push", "git_fetch", "git_pull"] {
+                // Not the same call over and over.
+                n_calls += 1;
+                let spelt = format!("{}repo", "./".repeat(n_calls));
+                let refused = call(&mut proxy, tool, json!({"path": spelt})).bad();
+                let is_refused =
+                    refused.contains("DENIED") || refused.contains("structural-git-config");
+                assert!(is_refused, "{tool} {url} {more}: {refused}");
+            }
         }
     }
     assert!(!Path::new("/tmp/caught").exists());
@@ -138,16 +140,27 @@ fn a_push_is_judged_by_where_it_really_goes() {
     let mut proxy = world.proxy(&[]);
     repository(&mut proxy, &url);
     let base = format!("[remote \"origin\"]\n\turl = {url}\n");
-    for more in [
+    for (n, more) in [
         "\tpushurl = https://evil.example/x\n".to_owned(),
         format!("[url \"https://evil.example/\"]\n\tinsteadOf = https://{host}/\n"),
         format!("[url \"https://evil.example/\"]\n\tpushInsteadOf = https://{host}/\n"),
         "[remote]\n\tpushDefault = evil\n[remote \"evil\"]\n\turl = https://evil.example/x\n"
             .to_owned(),
         "[branch \"main\"]\n\tpushRemote = https://evil.example/x\n".to_owned(),
-    ] {
+        // The same by ssh.
+        "\tpushurl = ssh://git@evil.example/x\n".to_owned(),
+        "\tpushurl = git@evil.example:x\n".to_owned(),
+        format!("[url \"git@evil.example:\"]\n\tinsteadOf = https://{host}/\n"),
+        format!("[url \"ssh://git@evil.example/\"]\n\tpushInsteadOf = https://{host}/\n"),
+        "[branch \"main\"]\n\tpushRemote = git@evil.example:x\n".to_owned(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         write_config(&mut proxy, &format!("{base}{more}"));
-        let refused = call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
+        // Not the same call over and over.
+        let spelt = format!("{}repo", "./".repeat(n));
+        let refused = call(&mut proxy, "git_push", json!({ "path": spelt })).bad();
         assert!(refused.contains("DENIED"), "{more}: {refused}");
     }
     write_config(&mut proxy, &base);
@@ -235,6 +248,22 @@ fn a_host_that_leads_elsewhere_is_not_followed() {
 }
 
 #[test]
+fn a_helper_that_answers_for_another_host_is_not_believed() {
+    let world = World::new();
+    let clone = json!({"url": world.host.url("auth", "app.git"), "localPath": "repo"});
+    // A second line of the answer, by which git itself would go on with another host.
+    world.with_helper(&format!("{PASSWORD}\nhost=evil.example"));
+    let mut proxy = world.proxy(&[]);
+    let refused = call(&mut proxy, "git_clone", clone.clone()).bad();
+    assert!(refused.contains("wants a password"), "{refused}");
+    assert!(world.helped().contains("== get"), "it was asked");
+    assert!(!world.host.requests().contains("Basic"), "{}", world.host.requests());
+    world.with_helper(PASSWORD);
+    call(&mut proxy, "git_clone", clone).good();
+    proxy.finish();
+}
+
+#[test]
 fn what_a_host_says_it_was_sent_is_masked() {
     let world = World::new();
     world.with_helper(PASSWORD);
@@ -286,6 +315,27 @@ fn loopback_is_reached_only_where_a_person_named_it() {
     let mut proxy = world.proxy(&["--servers", servers.to_str().unwrap()]);
     call(&mut proxy, "git_clone", clone).good();
     proxy.finish();
+}
+
+/// The policy names the host, and the servers file has the last word.
+#[test]
+fn what_the_entry_of_git_cuts_off_or_denies_is_not_reached() {
+    let world = World::new();
+    let clone = json!({"url": world.host.url("open", "app.git"), "localPath": "repo"});
+    let named = format!("127.0.0.1:{}", world.host.port);
+    for (network, part) in [
+        // Here a person would be asked, and could not open it either.
+        (json!(false), "is not among the allowed domains"),
+        (json!({ "deniedDomains": [named] }), "be reached"),
+    ] {
+        let git = json!({"builtin": "git", "sandbox": {"network": network}});
+        let servers = world.place.write("servers.json", json!({ "git": git }).to_string());
+        let mut proxy = world.proxy(&["--servers", servers.to_str().unwrap()]);
+        let refused = call(&mut proxy, "git_clone", clone.clone()).bad();
+        assert!(refused.contains(part), "{network}: {refused}");
+        proxy.finish();
+        assert_eq!(world.host.requests(), "", "{network}");
+    }
 }
 
 #[test]

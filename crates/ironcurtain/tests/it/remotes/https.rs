@@ -65,6 +65,30 @@ fn a_password_comes_from_the_users_helper_and_is_seen_nowhere() {
 }
 
 #[test]
+fn it_works_with_and_without_a_password_in_a_sandbox_and_in_a_workspace() {
+    for (manner, in_workspace) in [("open", false), ("open", true), ("auth", false), ("auth", true)]
+    {
+        let world = World::new();
+        world.with_helper(PASSWORD);
+        let workspace = world.place.dir("work");
+        let words = ["--workspace", workspace.to_str().unwrap()];
+        let mut proxy = world.proxy(if in_workspace { &words } else { &[] });
+        clone_commit_push(&mut proxy, &world.host.url(manner, "app.git"), "repo");
+        world.commit_elsewhere("app.git", "c.txt");
+        let fetched = call(&mut proxy, "git_fetch", json!({"path": "repo"})).good();
+        assert!(fetched.contains("main -> origin/main"), "{manner}: {fetched}");
+        call(&mut proxy, "git_pull", json!({"path": "repo", "fastForwardOnly": true})).good();
+        let read = json!({"path": "repo/c.txt"});
+        assert!(proxy.call("filesystem__read_text_file", &read).good().contains("theirs"));
+        assert_eq!(workspace.join("repo").exists(), in_workspace);
+        proxy.finish();
+        // Nobody is asked for a password where none is wanted.
+        assert_eq!(world.helped().contains("== get"), manner == "auth", "{}", world.helped());
+        assert_unseen(&world, &mut proxy, PASSWORD);
+    }
+}
+
+#[test]
 fn a_password_that_is_missing_or_wrong_is_said_so() {
     let world = World::new();
     let url = world.host.url("auth", "app.git");

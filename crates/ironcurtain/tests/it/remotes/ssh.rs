@@ -4,7 +4,7 @@ use super::*;
 use ic_testkit::git_host::{SshAgent, SshHost};
 
 /// A world with an ssh host and an agent; `None` where there is no sshd.
-fn world() -> Option<(World, SshHost, SshAgent)> {
+pub(super) fn world() -> Option<(World, SshHost, SshAgent)> {
     SshHost::program()?;
     let place = place();
     let agent = SshAgent::start(&place);
@@ -31,6 +31,13 @@ fn a_repository_is_cloned_changed_and_pushed_with_the_users_agent() {
         call(&mut proxy, "git_push", json!({"path": name})).good();
         let message = git(&world.repositories.join("app.git"), &["log", "-1", "--format=%s"]);
         assert_eq!(message, name);
+        let theirs = format!("{name}-theirs.txt");
+        world.commit_elsewhere("app.git", &theirs);
+        let fetched = call(&mut proxy, "git_fetch", json!({"path": name})).good();
+        assert!(fetched.contains("main -> origin/main"), "{fetched}");
+        call(&mut proxy, "git_pull", json!({"path": name, "fastForwardOnly": true})).good();
+        let read = json!({"path": format!("{name}/{theirs}")});
+        assert!(proxy.call("filesystem__read_text_file", &read).good().contains("theirs"));
         proxy.finish();
         let signed = lendings(&world, "lent");
         assert!(signed.iter().any(|it| it["arguments"]["aid"] == "signature"), "{signed:#?}");
