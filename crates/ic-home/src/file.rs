@@ -27,7 +27,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 pub use error::{Doing, FileError};
-pub use many::{Stamp, move_to, remove_tree, stamps, stamps_during};
+pub use many::{Stamp, Stamps, move_to, remove_tree, stamps, stamps_during};
 
 use crate::temporary;
 

@@ -9,9 +9,8 @@
 //! has written has no such sum, and is made again.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 
-use ic_home::file::{self, Stamp};
+use ic_home::file::{self, Stamp, Stamps};
 use ic_home::{Clock as _, Home, Lock, SystemClock};
 use ic_types::SessionId;
 use serde::Deserialize;
@@ -123,7 +122,7 @@ pub fn with<T>(
 /// Compares what is known with what is there; returns what should be known, and whether it is.
 fn compare<'a>(
     home: &Home,
-    there: Vec<(OsString, Option<Stamp>)>,
+    there: Stamps,
     known: &[Entry<'a>],
     unreadable: &mut Vec<Unreadable>,
 ) -> (Vec<Wanted<'a>>, bool) {
@@ -216,12 +215,18 @@ fn parse(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
     if checksum(lines.as_bytes()) != check {
         return None;
     }
-    let lines = lines.strip_prefix(SESSIONS)?.strip_suffix(END)?;
-    let (sessions, stamps) = lines.split_once(STAMPS)?;
-    let (mut sessions, mut stamps) = (sessions.lines(), stamps.lines());
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    while let Some(session) = sessions.next() {
-        let (id, text) = pair(session)?;
+    let mut lines = lines.strip_prefix(SESSIONS)?.strip_suffix(END)?.lines();
+    let mut sessions = Vec::new();
+    // Not searched for: that would look at every letter once more.
+    for line in lines.by_ref().take_while(|line| !line.starts_with('}')) {
+        // Without any session there is an empty line.
+        if !line.is_empty() {
+            sessions.push(pair(line)?);
+        }
+    }
+    let mut stamps = lines.filter(|line| !line.is_empty());
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(sessions.len());
+    for (id, text) in sessions {
         let (id_again, stamp) = pair(stamps.next()?)?;
         let mut numbers = stamp.strip_prefix('[')?.strip_suffix(']')?.split(',');
         let mut number = || numbers.next()?.parse::<u64>().ok();
@@ -238,7 +243,8 @@ fn parse(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
 /// Reads a line `"id":value`, with or without a comma.
 fn pair(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix(',').unwrap_or(line);
-    line.strip_prefix('"')?.split_once("\":")
+    let (id, value) = line.strip_prefix('"')?.split_once('"')?;
+    Some((id, value.strip_prefix(':')?))
 }
 
 /// Sums up bytes, so that what was cut, mixed up or changed by mistake is noticed; whoever wants to lie

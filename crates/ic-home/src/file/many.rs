@@ -35,6 +35,9 @@ pub struct Stamp {
     pub bytes: u64,
 }
 
+/// Directories by name, and the stamp of a file in each; `None` where there is none.
+pub type Stamps = Vec<(OsString, Option<Stamp>)>;
+
 /// What was found where a file was looked for.
 enum Seen {
     /// What should be a directory is none.
@@ -57,10 +60,7 @@ struct Looking<'a> {
 
 /// Returns the directories in the directory `path` of ours, by name, and the stamp of the file called
 /// `name` in each; `None` where there is none.
-pub fn stamps(
-    path: impl AsRef<Path>,
-    name: &str,
-) -> Result<Vec<(OsString, Option<Stamp>)>, FileError> {
+pub fn stamps(path: impl AsRef<Path>, name: &str) -> Result<Stamps, FileError> {
     stamps_during(path, name, || ()).0
 }
 
@@ -71,7 +71,7 @@ pub fn stamps_during<T>(
     path: impl AsRef<Path>,
     name: &str,
     work: impl FnOnce() -> T,
-) -> (Result<Vec<(OsString, Option<Stamp>)>, FileError>, T) {
+) -> (Result<Stamps, FileError>, T) {
     let path = path.as_ref();
     let directory = match open_directory(path, OFlags::NOFOLLOW) {
         Ok(directory) => directory,
@@ -108,8 +108,9 @@ impl Looking<'_> {
 
     /// Looks at what nobody else looks at: some at a time, and from which one on.
     fn look(&self) -> Vec<(usize, Vec<Seen>)> {
-        let names = self.names.get().map_or(&[][..], Vec::as_slice);
         let mut looked = Vec::new();
+        // Whoever is too early takes nothing: what is taken is looked at by nobody else.
+        let Some(names) = self.names.get() else { return looked };
         let mut place = Vec::new();
         loop {
             let from = self.next.fetch_add(AT_A_TIME, Ordering::Relaxed);
@@ -142,11 +143,13 @@ impl Looking<'_> {
         }
     }
 
-    fn put_together(self, mut seen: Vec<(usize, Vec<Seen>)>) -> Vec<(OsString, Option<Stamp>)> {
-        seen.sort_unstable_by_key(|(from, _)| *from);
+    fn put_together(self, seen: Vec<(usize, Vec<Seen>)>) -> Stamps {
         let names = self.names.into_inner().unwrap_or_default();
-        let seen = seen.into_iter().flat_map(|(_, seen)| seen);
-        let found = names.into_iter().zip(seen);
+        let mut all: Vec<Seen> = names.iter().map(|_| Seen::Nothing).collect();
+        for (from, some) in seen {
+            all.iter_mut().skip(from).zip(some).for_each(|(place, seen)| *place = seen);
+        }
+        let found = names.into_iter().zip(all);
         found
             .filter_map(|(name, seen)| match seen {
                 Seen::NoDirectory => None,

@@ -234,3 +234,31 @@ fn the_first_of_two_new_files_stands() {
     assert_eq!((fs::read(&path).unwrap().as_slice(), mode(&path)), (&b"first"[..], 0o600));
     assert_eq!(names(place.path()), ["file"], "nothing is left over");
 }
+
+/// Whoever has nothing else to do is too early to help, and whoever has much is too late.
+#[test]
+fn many_files_are_looked_at_whatever_is_done_meanwhile() {
+    let place = tempfile::tempdir().unwrap();
+    for n in 0..300 {
+        let directory = place.path().join(format!("d{n:03}"));
+        std::fs::create_dir(&directory).unwrap();
+        if n % 3 != 0 {
+            std::fs::write(directory.join("meta.json"), "x".repeat(n)).unwrap();
+        }
+    }
+    std::fs::write(place.path().join("no-directory"), "").unwrap();
+    for round in 0..200 {
+        let work = || (0..round * round).map(std::hint::black_box).sum::<u64>();
+        let (there, done) = file::stamps_during(place.path(), "meta.json", work);
+        assert_eq!(done, (0..round * round).sum());
+        let there = there.unwrap();
+        assert_eq!(there.len(), 300, "in round {round}");
+        for (n, (name, stamp)) in there.iter().enumerate() {
+            assert_eq!(name.to_str().unwrap(), format!("d{n:03}"));
+            let bytes = (n % 3 != 0).then_some(n as u64);
+            assert_eq!(stamp.map(|it| it.bytes), bytes, "{n} in round {round}");
+        }
+    }
+    let (none, ()) = file::stamps_during(place.path().join("none"), "meta.json", || ());
+    assert!(none.unwrap().is_empty());
+}

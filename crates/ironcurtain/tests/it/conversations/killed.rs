@@ -28,8 +28,10 @@ const N_ANSWERS_MAX: u64 = 4;
 /// A start takes about that long on a machine with little to do, and a turn.
 const START_US: u64 = 400_000;
 const TURN_US: u64 = 80_000;
-/// What an answer has on a line of its own.
-const ANSWERED: &str = "I appended";
+/// How an answer begins if the message was understood. A message that stands behind the note that the
+/// turn before it was cut is not, by the model that plays here, and is answered otherwise.
+const DONE: &str = "I appended";
+const NOT_UNDERSTOOD: &str = "I am the offline model";
 
 #[test]
 fn fifty_kills_of_the_program_lose_nothing() {
@@ -71,7 +73,7 @@ fn kill_fifty(seed: u64) {
         }
         n_answered += talk.end();
     }
-    assert!(50 < n_answered, "seed {seed}: they talked, {n_answered} times");
+    assert!(25 < n_answered, "seed {seed}: they talked, {n_answered} times");
 }
 
 /// A pseudo-random sequence, so that a failing run can be repeated as far as a machine lets it.
@@ -95,6 +97,8 @@ struct Talk {
     n_sent: u64,
     /// The numbers of those whose answer was told.
     answered: Vec<u64>,
+    /// The numbers of those that were said to be done.
+    done: Vec<u64>,
     /// The messages as they were kept last.
     kept: Vec<String>,
     /// What the model was told that stays as it is.
@@ -118,8 +122,20 @@ impl Talk {
         // The other servers have nothing to do here.
         let servers = r#"{"filesystem": {"builtin": "filesystem"}}"#;
         shelf.place.write("home/.ironcurtain/mcp-servers.json", servers);
-        let (answered, kept, told, moment) = Default::default();
-        Self { shelf, home, provider, n_sent: 0, answered, kept, told, n_requests: 0, moment, seed }
+        let (answered, done, kept, told, moment) = Default::default();
+        Self {
+            shelf,
+            home,
+            provider,
+            n_sent: 0,
+            answered,
+            done,
+            kept,
+            told,
+            n_requests: 0,
+            moment,
+            seed,
+        }
     }
 
     /// Lets a process talk, kills it, and looks at what is left.
@@ -132,15 +148,20 @@ impl Talk {
             "seed {}: from message {first}, killed {delay:?} after {n_awaited} answers",
             self.seed
         );
-        let (n_answers, stderr) = self.talk(n_awaited, delay);
+        let (answers, stderr) = self.talk(n_awaited, delay);
+        let n_answers = answers.len();
         self.moment = format!("{} ({n_answers} told)\n{stderr}", self.moment);
-        self.answered.extend(first..first + n_answers);
+        for (n, is_done) in (first..).zip(answers) {
+            self.answered.push(n);
+            self.done.extend(is_done.then_some(n));
+        }
         self.harm_index(random);
         self.look();
     }
 
-    /// Runs a process, kills it, and returns how many answers it told, and what else it said.
-    fn talk(&mut self, n_awaited: u64, delay: Duration) -> (u64, String) {
+    /// Runs a process, kills it, and returns for each answer whether it is about a deed, and what else
+    /// was said.
+    fn talk(&mut self, n_awaited: u64, delay: Duration) -> (Vec<bool>, String) {
         let is_there = self.found().is_some();
         let words = ["start", if is_there { "--resume" } else { "--name" }, "talk"];
         let mut child = self.shelf.place.command(words).spawn().unwrap();
@@ -153,7 +174,8 @@ impl Talk {
         let (sender, answers) = channel();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let reading = std::thread::spawn(move || {
-            lines.filter(|it| it.contains(ANSWERED)).for_each(|_| sender.send(()).unwrap());
+            let is_answer = |it: &String| it.contains(DONE) || it.contains(NOT_UNDERSTOOD);
+            lines.filter(is_answer).for_each(|it| sender.send(it.contains(DONE)).unwrap());
         });
         let mut stderr = child.stderr.take().unwrap();
         let saying = std::thread::spawn(move || {
@@ -161,8 +183,10 @@ impl Talk {
             stderr.read_to_end(&mut said).ok();
             String::from_utf8_lossy(&said).into_owned()
         });
+        let mut told = Vec::new();
         for _ in 0..n_awaited {
-            answers.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("no answer: {}", self.moment));
+            let answer = answers.recv_timeout(DEADLINE);
+            told.push(answer.unwrap_or_else(|_| panic!("no answer: {}", self.moment)));
         }
         // At any moment is what is wanted; nothing is waited for.
         std::thread::sleep(delay);
@@ -170,7 +194,8 @@ impl Talk {
         child.wait().unwrap();
         reading.join().unwrap();
         // What was told before it died counts too.
-        (n_awaited + answers.iter().count() as u64, saying.join().unwrap())
+        told.extend(answers.iter());
+        (told, saying.join().unwrap())
     }
 
     /// Returns the session, if it was made by now.
@@ -232,9 +257,9 @@ impl Talk {
         let log = std::fs::read_to_string(log).unwrap_or_default();
         for n in 1..=self.n_sent {
             let n_times = log.matches(&format!("<{n}>")).count();
-            let is_answered = self.answered.contains(&n);
+            let is_told = self.done.contains(&n);
             assert!(n_times <= 1, "{n} was done {n_times} times: {}", self.moment);
-            assert!(n_times == 1 || !is_answered, "{n} was not done: {}", self.moment);
+            assert!(n_times == 1 || !is_told, "{n} was not done: {}", self.moment);
         }
     }
 
@@ -253,8 +278,12 @@ impl Talk {
 
     /// Goes on once more to the end, and returns how many answers were told.
     fn end(mut self) -> u64 {
-        let answer = self.shelf.ok(&["start", "--resume", "talk", "read log.txt"]);
-        for n in &self.answered {
+        // The first one may stand behind a note.
+        let words = ["start", "--resume", "talk"];
+        let output = self.shelf.place.run_with_input(words, b"list the files\nread log.txt\n");
+        assert_eq!(output.code, 0, "{output:?}\n{}", self.moment);
+        let answer = output.stdout;
+        for n in &self.done {
             assert!(answer.contains(&format!("<{n}>")), "{n}: {answer}\n{}", self.moment);
         }
         self.check_told();

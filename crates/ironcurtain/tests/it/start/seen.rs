@@ -87,6 +87,13 @@ fn the_help_of_start_says_what_there_is() {
 
               Without it the agent works in a new directory that is made for the session.
 
+          --repo <URL>
+              Repository to clone into the new session's directory before the agent begins
+
+              By https or ssh, with your own credentials, without submodules, LFS or hooks. Naming it
+              approves this one clone, and nothing that the agent asks for later; what the policy denies
+              stays denied.
+
           --policy <NAME|DIR>
               Policy in force: `default`, `coding`, `readonly`, or a directory
 
