@@ -93,7 +93,7 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
         // Nobody would record what leaves its cage, so nothing does: they are taken in and closed.
         tasks.spawn(async { drop(doors.come().await) });
     }
-    look(&connection, Running::Process(running)).await
+    look(&connection, Running::Process(Box::new(running))).await
 }
 
 /// Meets a server that was begun to be talked to, lists its tools, and ends it.

@@ -375,7 +375,7 @@ impl Server {
         if let (Some(doors), Some(allowed)) = (doors, allowed) {
             self.serve_doors(doors, allowed, connection.over().clone());
         }
-        Ok((Running::Process(running), connection, sight))
+        Ok((Running::Process(Box::new(running)), connection, sight))
     }
 
     /// Makes the way to a server that runs elsewhere.

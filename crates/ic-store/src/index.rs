@@ -253,8 +253,12 @@ fn checksum(bytes: &[u8]) -> String {
     let mut sum = bytes.len() as u64;
     let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(MIXER).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();
-    words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-    rest.iter().for_each(|byte| add(u64::from(*byte)));
+    for word in words {
+        add(u64::from_le_bytes(*word));
+    }
+    for byte in rest {
+        add(u64::from(*byte));
+    }
     add(0);
     format!("{sum:016x}")
 }

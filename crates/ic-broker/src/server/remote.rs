@@ -174,7 +174,9 @@ impl Remote {
             self.notify(message, body).await;
             if let Some(abandoned) = message.cancelled() {
                 let token = locked(&self.under_way).remove(&abandoned);
-                token.into_iter().for_each(|it| it.cancel());
+                if let Some(token) = token {
+                    token.cancel();
+                }
             }
             return;
         };

@@ -11,7 +11,7 @@ use super::remote::Remote;
 #[derive(Debug)]
 pub(crate) enum Running {
     /// It runs here.
-    Process(process::Running),
+    Process(Box<process::Running>),
     /// It runs elsewhere.
     Remote(Arc<Remote>),
 }

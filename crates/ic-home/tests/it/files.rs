@@ -238,19 +238,19 @@ fn the_first_of_two_new_files_stands() {
 /// Whoever has nothing else to do is too early to help, and whoever has much is too late.
 #[test]
 fn many_files_are_looked_at_whatever_is_done_meanwhile() {
-    let place = tempfile::tempdir().unwrap();
+    let place = tempdir().unwrap();
     for n in 0..300 {
         let directory = place.path().join(format!("d{n:03}"));
-        std::fs::create_dir(&directory).unwrap();
+        fs::create_dir(&directory).unwrap();
         if n % 3 != 0 {
-            std::fs::write(directory.join("meta.json"), "x".repeat(n)).unwrap();
+            fs::write(directory.join("meta.json"), "x".repeat(n)).unwrap();
         }
     }
-    std::fs::write(place.path().join("no-directory"), "").unwrap();
-    for round in 0..200 {
+    fs::write(place.path().join("no-directory"), "").unwrap();
+    for round in 0..200_u64 {
         let work = || (0..round * round).map(std::hint::black_box).sum::<u64>();
         let (there, done) = file::stamps_during(place.path(), "meta.json", work);
-        assert_eq!(done, (0..round * round).sum());
+        assert_eq!(done, (0..round * round).sum::<u64>());
         let there = there.unwrap();
         assert_eq!(there.len(), 300, "in round {round}");
         for (n, (name, stamp)) in there.iter().enumerate() {

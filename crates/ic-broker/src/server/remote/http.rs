@@ -75,7 +75,7 @@ impl Http {
             if !answer.status.is_redirection() {
                 return Ok(answer);
             }
-            url = self.redirected(&url, &answer)?;
+            url = redirected(&url, &answer)?;
         }
         Err(NoAnswer(format!("it redirects more than {REDIRECTS_MAX} times")))
     }
@@ -130,27 +130,27 @@ impl Http {
         }
         Ok(request)
     }
+}
 
-    /// Returns where a redirect leads, if it keeps the method and stays where we are.
-    ///
-    /// SECURITY: the headers of the entry go along, and only this host was judged.
-    fn redirected(&self, from: &Url, answer: &Answer) -> Result<Url, NoAnswer> {
-        let status = answer.status.as_u16();
-        let location = answer.headers.get(header::LOCATION).and_then(|it| it.to_str().ok());
-        let to = location.and_then(|it| from.join(it).ok());
-        match to {
-            Some(to) if matches!(status, 307 | 308) && to.origin() == from.origin() => Ok(to),
-            Some(to) => {
-                let origin = to.origin().ascii_serialization();
-                let origin: String = origin.chars().take(100).collect();
-                Err(NoAnswer(format!(
-                    "it redirects (HTTP {status}) to `{}`, which is not followed; if that is where the \
-                     server is now, write it into its entry",
-                    origin.escape_debug()
-                )))
-            }
-            None => Err(NoAnswer(format!("it redirects (HTTP {status}) to nowhere"))),
+/// Returns where a redirect leads, if it keeps the method and stays where we are.
+///
+/// SECURITY: the headers of the entry go along, and only this host was judged.
+fn redirected(from: &Url, answer: &Answer) -> Result<Url, NoAnswer> {
+    let status = answer.status.as_u16();
+    let location = answer.headers.get(header::LOCATION).and_then(|it| it.to_str().ok());
+    let to = location.and_then(|it| from.join(it).ok());
+    match to {
+        Some(to) if matches!(status, 307 | 308) && to.origin() == from.origin() => Ok(to),
+        Some(to) => {
+            let origin = to.origin().ascii_serialization();
+            let origin: String = origin.chars().take(100).collect();
+            Err(NoAnswer(format!(
+                "it redirects (HTTP {status}) to `{}`, which is not followed; if that is where the \
+                 server is now, write it into its entry",
+                origin.escape_debug()
+            )))
         }
+        None => Err(NoAnswer(format!("it redirects (HTTP {status}) to nowhere"))),
     }
 }
 

@@ -201,7 +201,7 @@ impl Plan {
         let runner = Runner::new(trial, environment);
         if let Some(far) = &self.far {
             let entry = self.far_entry(far);
-            return self.settle(entry, None, trial, home, environment, screen);
+            return self.settle((entry, None), trial, home, environment, screen);
         }
         let package = install::asked(&self.command).map_err(|why| {
             Failure::usage(format!("this cannot be installed: {why}"))
@@ -218,14 +218,13 @@ impl Plan {
             }
             None => self.entry(self.as_it_is(&runner)?),
         };
-        self.settle(entry, what.as_deref(), trial, home, environment, screen)
+        self.settle((entry, what.as_deref()), trial, home, environment, screen)
     }
 
     /// Looks at the server that an entry means, drafts what its tools mean, and writes all of it down.
     fn settle(
         &self,
-        entry: Object,
-        what: Option<&str>,
+        (entry, what): (Object, Option<&str>),
         trial: &Trial,
         home: &Home,
         environment: &Environment,

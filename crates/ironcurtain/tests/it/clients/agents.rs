@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ic_testkit::provider::{KEY, Reply, Said};
+use ic_testkit::provider::{KEY, Reply, Request, Said};
 use ic_testkit::proxy::{Reads, records};
 use ic_testkit::{Caller, Place, Proxy, ScriptedProvider};
 use rustix::process::Signal;
@@ -71,7 +71,8 @@ impl Stage {
     fn set(agent: Agent, packages: &Packages) -> Option<Self> {
         let program = packages.0.join("bin").join(agent.program());
         if !program.exists() {
-            assert!(!cfg!(target_arch = "x86_64"), "{} should be there", program.display());
+            let is_made_for = std::env::consts::ARCH == "x86_64";
+            assert!(!is_made_for, "{} should be there", program.display());
             eprintln!("SKIPPED: {} is not made for this machine", agent.program());
             return None;
         }
@@ -102,7 +103,7 @@ impl Stage {
         self.answer("approve", &asked);
         running.finish();
 
-        let requests = provider.requests().into_iter().filter(|it| it.offers_tools());
+        let requests = provider.requests().into_iter().filter(Request::offers_tools);
         let bodies: Vec<String> = requests.map(|it| it.body.to_string()).collect();
         assert_eq!(bodies.len(), steps.len() + 1, "{:?}: one request after each", self.agent);
         for ((tool, _, expected), after) in steps.iter().zip(bodies.iter().skip(1)) {
@@ -146,8 +147,9 @@ impl Stage {
         running.kill();
         self.until("nobody is asked any more", || self.questions().is_empty());
         self.until("it is recorded", || {
-            let events = records(&self.place).into_iter().filter(|it| it["kind"] == "escalation");
-            events.last().is_some_and(|it| it["arguments"]["event"] == "withdrawn")
+            let mut events = records(&self.place).into_iter();
+            let last = events.rfind(|it| it["kind"] == "escalation");
+            last.is_some_and(|it| it["arguments"]["event"] == "withdrawn")
         });
         let note = other
             .call("public__read_text_file", &json!({"path": self.path("sandbox/note.txt")}))
@@ -160,7 +162,7 @@ impl Stage {
     /// Checks that the agent offered the proxy's tools, and none that reads, writes or runs anything by
     /// itself.
     fn has_no_tools_of_its_own(&self, provider: &ScriptedProvider) {
-        let request = provider.requests().into_iter().find(|it| it.offers_tools()).unwrap();
+        let request = provider.requests().into_iter().find(Request::offers_tools).unwrap();
         let tools = request.body["tools"].as_array().unwrap().clone();
         let name = |tool: &Value| tool["name"].as_str().unwrap_or("unnamed").to_owned();
         let own: Vec<String> =
