@@ -1,10 +1,10 @@
 //! What is known of models: prices and a few traits, as data in `models.json`.
 //!
-//! Prices are dollars for a million tokens, as the providers publish them; where a long prompt costs
-//! more, or a price is announced to rise, the higher price stands. `confirmed` is the month in which a
-//! line was last held against published prices, or `no`. A name means that model, and its versions that
-//! are told apart by dates and by words that change no price, so these need no line of their own; any
-//! other word, or `5.5` after `5`, is another model. Nothing here is asked of a provider.
+//! Prices are dollars for a million tokens; where a long prompt costs more, or a price is announced to
+//! rise, the higher price stands. `confirmed` is the month in which a line was last held against a page
+//! of the provider's own; `no` means that other people's lists have it. A name means that model, and its
+//! versions that are told apart by dates and by words that change no price, so these need no line of
+//! their own; any other word, or `5.5` after `5`, is another model. Nothing here is asked of a provider.
 
 use ic_types::{Json, JsonLimits, ModelId, Object, Provider};
 
