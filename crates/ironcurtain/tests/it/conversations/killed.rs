@@ -28,9 +28,8 @@ const N_ANSWERS_MAX: u64 = 4;
 /// A start takes about that long on a machine with little to do, and a turn.
 const START_US: u64 = 400_000;
 const TURN_US: u64 = 80_000;
-/// How an answer begins if the message was understood. A message that stands behind the note that the
-/// turn before it was cut is not, by the model that plays here, and is answered otherwise.
-const DONE: &str = "I appended";
+/// What each answer has once, if the message was understood and if it was not.
+const ANSWERED: &str = "(Answered by the offline model.)";
 const NOT_UNDERSTOOD: &str = "I am the offline model";
 
 #[test]
@@ -97,7 +96,7 @@ struct Talk {
     n_sent: u64,
     /// The numbers of those whose answer was told.
     answered: Vec<u64>,
-    /// The numbers of those that were said to be done.
+    /// The numbers of those that are done for certain.
     done: Vec<u64>,
     /// The messages as they were kept last.
     kept: Vec<String>,
@@ -148,20 +147,18 @@ impl Talk {
             "seed {}: from message {first}, killed {delay:?} after {n_awaited} answers",
             self.seed
         );
-        let (answers, stderr) = self.talk(n_awaited, delay);
-        let n_answers = answers.len();
+        let (n_answers, stderr) = self.talk(n_awaited, delay);
         self.moment = format!("{} ({n_answers} told)\n{stderr}", self.moment);
-        for (n, is_done) in (first..).zip(answers) {
-            self.answered.push(n);
-            self.done.extend(is_done.then_some(n));
-        }
+        self.answered.extend(first..first + n_answers);
+        // The first may stand behind the note that the turn before it was cut, and the model that plays
+        // here makes of that what it likes; the others have nothing before them but answers.
+        self.done.extend(first + 1..first + n_answers.max(1));
         self.harm_index(random);
         self.look();
     }
 
-    /// Runs a process, kills it, and returns for each answer whether it is about a deed, and what else
-    /// was said.
-    fn talk(&mut self, n_awaited: u64, delay: Duration) -> (Vec<bool>, String) {
+    /// Runs a process, kills it, and returns how many answers it told, and what else it said.
+    fn talk(&mut self, n_awaited: u64, delay: Duration) -> (u64, String) {
         let is_there = self.found().is_some();
         let words = ["start", if is_there { "--resume" } else { "--name" }, "talk"];
         let mut child = self.shelf.place.command(words).spawn().unwrap();
@@ -174,8 +171,8 @@ impl Talk {
         let (sender, answers) = channel();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let reading = std::thread::spawn(move || {
-            let is_answer = |it: &String| it.contains(DONE) || it.contains(NOT_UNDERSTOOD);
-            lines.filter(is_answer).for_each(|it| sender.send(it.contains(DONE)).unwrap());
+            let is_answer = |it: &String| it.contains(ANSWERED) || it.contains(NOT_UNDERSTOOD);
+            lines.filter(is_answer).for_each(|_| sender.send(()).unwrap());
         });
         let mut stderr = child.stderr.take().unwrap();
         let saying = std::thread::spawn(move || {
@@ -183,10 +180,8 @@ impl Talk {
             stderr.read_to_end(&mut said).ok();
             String::from_utf8_lossy(&said).into_owned()
         });
-        let mut told = Vec::new();
         for _ in 0..n_awaited {
-            let answer = answers.recv_timeout(DEADLINE);
-            told.push(answer.unwrap_or_else(|_| panic!("no answer: {}", self.moment)));
+            answers.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("no answer: {}", self.moment));
         }
         // At any moment is what is wanted; nothing is waited for.
         std::thread::sleep(delay);
@@ -194,8 +189,7 @@ impl Talk {
         child.wait().unwrap();
         reading.join().unwrap();
         // What was told before it died counts too.
-        told.extend(answers.iter());
-        (told, saying.join().unwrap())
+        (n_awaited + answers.iter().count() as u64, saying.join().unwrap())
     }
 
     /// Returns the session, if it was made by now.
