@@ -6,8 +6,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ic_home::{Home, Lock};
 use ic_store::{Metadata, Places, Sessions, Stored, export};
@@ -216,14 +217,14 @@ impl Talk {
     /// Checks what is left of the process that was killed last.
     fn look(&mut self) {
         let why = &self.moment;
-        assert!(!Lock::is_held(self.home.index_lock()).unwrap(), "a lock stays: {why}");
+        self.until_free(&self.home.index_lock());
         let Some(metadata) = self.found() else {
             // It died before there was a session, and so before anything was told.
             assert!(self.answered.is_empty() && self.kept.is_empty(), "it is gone: {why}");
             return;
         };
         let id = metadata.id;
-        assert!(!Lock::is_held(self.home.session_lock(&id)).unwrap(), "a lock stays: {why}");
+        self.until_free(&self.home.session_lock(&id));
         let places = Places::of(&self.home, &id);
         // The index says what the session says of itself.
         let listed = Sessions::of(&self.home).all().unwrap();
@@ -243,6 +244,16 @@ impl Talk {
         self.check_deeds(&id);
         self.check_told();
         self.kept = now;
+    }
+
+    /// Waits until nobody holds a lock: a child that was being started when the process died holds what
+    /// its parent held, until it has become its own program.
+    fn until_free(&self, lock: &Path) {
+        let start = Instant::now();
+        while Lock::is_held(lock).unwrap() {
+            assert!(start.elapsed() < DEADLINE, "a lock stays: {}", self.moment);
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Checks that everything that was answered was done, and nothing twice.
