@@ -124,11 +124,12 @@ impl Soak {
         if mischief == Mischief::DiskFills {
             mount(&["-t", "tmpfs", "-o", SMALL_DISK, "none"], &self.ground.path("home"))?;
         }
-        let may_write = mischief != Mischief::PolicyReplaced;
-        self.ground.allow(if may_write { &["read-path", "write-path"] } else { &["read-path"] })?;
+        // What the built-in server does in the sandbox needs no rule; the other one's reads do.
+        let may_read = mischief != Mischief::PolicyReplaced;
+        self.ground.allow(if may_read { &["read-path", "write-path"] } else { &["write-path"] })?;
         let has_clock = mischief == Mischief::ClockJumps;
         let mut house = House::open(&self.ground, &self.binary, number, has_clock)?;
-        let calls = Calls::new(&self.next, n_calls, may_write, &self.ground);
+        let calls = Calls::new(&self.next, n_calls, may_read, &self.ground);
         let visits = self
             .spend(&mut house, mischief, &calls)
             .with_context(|| format!("day {number}, {mischief:?}; the proxy: {}", house.said()))?;
@@ -183,14 +184,15 @@ impl Soak {
         mischief: Mischief,
         calls: &Calls<'_>,
     ) -> anyhow::Result<()> {
+        let mut n_killed = 0;
         for part in 1..=N_MISCHIEFS {
             calls.wait_for(part, N_MISCHIEFS + 1);
             match mischief {
                 Mischief::None | Mischief::DiskFills => {}
-                Mischief::ServersCrash => house.kill_servers()?,
+                Mischief::ServersCrash => n_killed += house.kill_servers()?,
                 Mischief::ProxyKilled => house.kill_and_open_again()?,
                 // What lies there now counts for the next session, and for none that runs.
-                Mischief::PolicyReplaced => self.ground.allow(&["write-path"])?,
+                Mischief::PolicyReplaced => self.ground.allow(&["read-path"])?,
                 Mischief::ClockJumps => {
                     house.set_clock(if part % 2 == 0 { "-40d" } else { "+3d" })?;
                 }
@@ -199,6 +201,8 @@ impl Soak {
                 house.settle()?;
             }
         }
+        let is_idle = mischief == Mischief::ServersCrash && n_killed == 0;
+        ensure!(!is_idle, "no server was there to be killed");
         Ok(())
     }
 

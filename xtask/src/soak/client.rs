@@ -28,7 +28,7 @@ pub(super) struct Calls<'a> {
     next: &'a AtomicU64,
     first: u64,
     end: u64,
-    may_write: bool,
+    stranger_may_read: bool,
     file: String,
     scratch: String,
     is_stopped: AtomicBool,
@@ -51,12 +51,17 @@ pub(super) struct Visits {
 }
 
 impl<'a> Calls<'a> {
-    pub(super) fn new(next: &'a AtomicU64, n_calls: u64, may_write: bool, ground: &Ground) -> Self {
+    pub(super) fn new(
+        next: &'a AtomicU64,
+        n_calls: u64,
+        stranger_may_read: bool,
+        ground: &Ground,
+    ) -> Self {
         let first = next.load(Ordering::SeqCst);
         let path = |name: &str| ground.path(name).display().to_string();
         let (file, scratch) = (path("sandbox/file.txt"), path("sandbox/scratch.txt"));
         let is_stopped = AtomicBool::new(false);
-        Self { next, first, end: first + n_calls, may_write, file, scratch, is_stopped }
+        Self { next, first, end: first + n_calls, stranger_may_read, file, scratch, is_stopped }
     }
 
     /// Returns how many were handed out.
@@ -90,9 +95,8 @@ impl<'a> Calls<'a> {
         let Self { file, scratch, .. } = self;
         let (name, arguments, wanted) = match number % 20 {
             0 => {
-                let wanted = if self.may_write { Wanted::Served } else { Wanted::Refused };
-                let content = number.to_string();
-                ("filesystem__write_file", json!({"path": scratch, "content": content}), wanted)
+                let arguments = json!({"path": scratch, "content": number.to_string()});
+                ("filesystem__write_file", arguments, Wanted::Served)
             }
             1..=5 => {
                 ("filesystem__read_file", json!({"path": file, "head": number}), Wanted::Served)
@@ -103,7 +107,10 @@ impl<'a> Calls<'a> {
             }
             7 => ("s__nothing", json!({"path": file, "count": number}), Wanted::Refused),
             8 => ("s__read", json!({"count": number}), Wanted::Refused),
-            _ => ("s__read", json!({"path": file, "count": number}), Wanted::Served),
+            _ => {
+                let wanted = if self.stranger_may_read { Wanted::Served } else { Wanted::Refused };
+                ("s__read", json!({"path": file, "count": number}), wanted)
+            }
         };
         (json!({"name": name, "arguments": arguments}), wanted)
     }
