@@ -50,7 +50,9 @@ impl Canvas {
         self.size
     }
 
-    /// Prints lines above the region; the rest of one that is too wide stands behind `mark`.
+    /// Prints lines in the place of the region; the rest of one that is too wide stands behind `mark`.
+    ///
+    /// The region is gone until it is shown: what it said may not be true any more below these lines.
     pub fn print(&mut self, lines: &[Line], mark: &Span) -> String {
         let mut sent = BEGIN.to_owned();
         self.erase(&mut sent);
@@ -64,7 +66,6 @@ impl Canvas {
             }
             self.printed.push_back((line.clone(), mark.clone()));
         }
-        self.draw(&mut sent);
         sent.push_str(END);
         sent
     }

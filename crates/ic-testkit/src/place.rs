@@ -64,6 +64,24 @@ impl Place {
         sessions
     }
 
+    /// Returns every file beneath `relative` and what is in it, as far as that is text.
+    #[track_caller]
+    pub fn files(&self, relative: impl AsRef<Path>) -> Vec<(PathBuf, String)> {
+        let (mut directories, mut files) = (vec![self.path(relative)], Vec::new());
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).expect("a directory") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else if path.is_file() {
+                    let bytes = fs::read(&path).expect("a file");
+                    files.push((path, String::from_utf8_lossy(&bytes).into_owned()));
+                }
+            }
+        }
+        files
+    }
+
     /// Sets an environment variable for the binary.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {

@@ -69,6 +69,10 @@ fn lines_scroll_away_above_the_region() {
     assert_eq!(scene.rows(), ["one", "two", "* working", "> typed"]);
     assert_eq!(scene.terminal.screen().cursor_position(), (3, 7));
     scene.print("a long line of more than twenty\nfour\nfive");
+    // What the region said is not said below lines that came after it.
+    let expected = ["one", "two", "a long line of more", "| than twenty", "four", "five"];
+    assert_eq!(scene.rows()[..], expected[1..]);
+    scene.show("typed");
     let expected = ["a long line of more", "| than twenty", "four", "five", "* working", "> typed"];
     assert_eq!(scene.rows(), expected);
 }
@@ -140,6 +144,8 @@ fn an_empty_screen_on_demand() {
     scene.terminal.process(sent.as_bytes());
     assert_eq!(scene.rows(), ["* working", "> typed"]);
     scene.print("three");
+    assert_eq!(scene.rows(), ["three"]);
+    scene.show("typed");
     assert_eq!(scene.rows(), ["three", "* working", "> typed"]);
 }
 

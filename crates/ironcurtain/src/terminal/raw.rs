@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, Once, PoisonError};
 
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush,
     tcgetattr, tcsetattr,
@@ -38,6 +39,8 @@ impl RawMode {
             std::panic::set_hook(Box::new(move |panic| {
                 restore();
                 usual(panic);
+                // If that was the end of a task and not ours, whoever goes on takes the terminal again.
+                kill_process(getpid(), Signal::CONT).ok();
             }));
         });
         take(terminal)?;

@@ -329,32 +329,37 @@ impl<'a> Repl<'a> {
             self.on_event(event);
         }
         let Some(mut turn) = self.turn.take() else { return };
+        let lines = match &ended {
+            Ok(answer) => turn.text.answer(answer),
+            Err(_) => turn.text.end(),
+        };
+        self.tell_text(lines);
         match ended {
             Ok(answer) => {
-                let lines = turn.text.answer(&answer);
-                self.tell_text(lines);
                 if !self.shows_answers
                     && let Err(failure) = self.pen.screen().strangers_text(&format!("{answer}\n"))
                 {
-                    self.failure = Some(failure);
-                    self.left = Some(Left::Quit);
+                    self.fail(failure);
                 }
             }
             Err(SessionError::MessageFailed(TurnError::Cancelled)) => {
-                let lines = turn.text.end();
-                self.tell_text(lines);
                 self.pen.say(Tone::Quiet, "Cancelled. What was done is kept.");
                 self.drop_queue();
             }
+            Err(SessionError::Closed) => self.fail(ended_by_a_fault()),
             Err(error) => {
-                let lines = turn.text.end();
-                self.tell_text(lines);
                 self.pen.say(Tone::Bad, &chain(&error));
                 if let Some(hint) = error.hint() {
                     self.pen.say(Tone::Quiet, &format!("hint: {hint}"));
                 }
             }
         }
+    }
+
+    /// Ends the conversation for a reason that is none of the person's.
+    fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.left = Some(Left::Quit);
     }
 
     fn on_continued(&mut self) {
@@ -398,6 +403,15 @@ impl Total {
             }
         }
     }
+}
+
+/// Says that a turn panicked, which closes its session.
+fn ended_by_a_fault() -> Failure {
+    Failure::environment("a fault of this program ended the session in the middle of a turn")
+        .with_hint(
+            "what was done is kept, and `ironcurtain start --continue` goes on from there; \
+             please report what stands above",
+        )
 }
 
 /// Lays out what stands below the lines: what goes on, what is asked, what is typed.

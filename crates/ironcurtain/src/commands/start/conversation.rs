@@ -183,8 +183,9 @@ fn summarise(session: &BuiltIn, total: Total, surroundings: &Surroundings, scree
     let info = session.info();
     let elapsed_ms = SystemClock.now().unix_ms().saturating_sub(surroundings.began.unix_ms());
     let ledger = Ledger::read(&surroundings.record, Since::TheLastOpening).unwrap_or_default();
+    let turns = if info.turn_count == 1 { "turn" } else { "turns" };
     screen.notice(&format!(
-        "{tally}, {}; {} turns, {} tokens, {}, {} s",
+        "{tally}, {}; {} {turns}, {} tokens, {}, {} s",
         ledger.files(),
         info.turn_count,
         total.tokens,

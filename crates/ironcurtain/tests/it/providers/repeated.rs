@@ -22,7 +22,7 @@ fn check_unsaid(world: &World, output: &Output) {
     let format = world.format;
     assert!(!holds_key(&output.stdout), "{format}: {output:?}");
     assert!(!holds_key(&output.stderr), "{format}: {output:?}");
-    assert!(3 < search(&world.desk.place.root()), "{format}");
+    assert!(3 < search(&world.desk.place), "{format}");
     for request in world.provider.requests() {
         let body = request.body.to_string();
         assert!(!holds_key(&body), "{format}: {body}");

@@ -1,7 +1,6 @@
 //! The key goes to the provider, in its header, and is seen nowhere else.
 
-use std::path::Path;
-
+use ic_testkit::Place;
 use ic_testkit::provider::{KEY, Reply, Said};
 use rustix::process::Signal;
 
@@ -43,7 +42,7 @@ fn the_key_is_in_the_header_and_nowhere_else() {
         assert!(!output.stdout.contains(KEY), "{format}: {output:?}");
         assert!(!output.stderr.contains(KEY), "{format}: {output:?}");
         assert!(world.desk.read("work/seen.txt").is_some(), "it has looked: {output:?}");
-        assert!(3 < search(&world.desk.place.root()), "{format}");
+        assert!(3 < search(&world.desk.place), "{format}");
         for request in world.provider.requests() {
             let mut carrying = request.headers.iter().filter(|(_, value)| value.contains(KEY));
             let (name, _) = carrying.next().unwrap();
@@ -62,22 +61,12 @@ pub(super) fn holds_key(text: &str) -> bool {
     SPELLINGS.iter().any(|it| text.contains(it))
 }
 
-/// Looks for the key in every file beneath `root`, and returns how many there are.
+/// Looks for the key in every file of `place`, and returns how many there are.
 #[track_caller]
-pub(super) fn search(root: &Path) -> usize {
-    let (mut directories, mut n_files) = (vec![root.to_owned()], 0);
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.is_file() {
-                let bytes = std::fs::read(&path).unwrap();
-                let text = String::from_utf8_lossy(&bytes);
-                assert!(!holds_key(&text), "{} holds the key: {text}", path.display());
-                n_files += 1;
-            }
-        }
+pub(super) fn search(place: &Place) -> usize {
+    let files = place.files("");
+    for (path, text) in &files {
+        assert!(!holds_key(text), "{} holds the key: {text}", path.display());
     }
-    n_files
+    files.len()
 }

@@ -125,7 +125,7 @@ fn a_proxy_of_the_company_is_gone_through_unless_a_host_is_excepted() {
     assert!(!head.contains(KEY), "{head}");
     let told = format!("{}{}", answered.stdout, answered.stderr);
     assert!(!told.contains("proxy-pass-word"), "{told}");
-    assert!(3 < search(&place.root()));
+    assert!(3 < search(&place));
     let excepted = [variables[0], variables[1], ("NO_PROXY", "localhost")];
     let direct = ask(&with(&web.url(""), &excepted));
     assert_eq!((direct.code, direct.stdout.as_str()), (0, "from afar\n"), "{direct:?}");

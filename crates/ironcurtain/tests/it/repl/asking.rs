@@ -2,7 +2,7 @@
 
 use ic_testkit::proxy::records;
 
-use super::world::{KEYS, Stage, document, rig};
+use super::world::{KEYS, Stage, ask_four, check_four, document, rig};
 use crate::approvals::world::Rig;
 
 fn read(rig: &Rig, name: &str) -> Option<String> {
@@ -111,27 +111,7 @@ fn commands_work_and_messages_queue_while_a_turn_runs() {
 fn several_questions_are_counted_and_grouped() {
     let rig = rig();
     let mut stage = stage(&rig);
-    let session = std::fs::read_dir(rig.place.path("home/.ironcurtain/sessions")).unwrap();
-    let session = session.map(|it| it.unwrap().path()).find(|it| it.is_dir()).unwrap();
-    let id = session.file_name().unwrap().to_str().unwrap().to_owned();
-    let put = |number: u32, tool: &str, path: &str| {
-        let request = serde_json::json!({
-            "escalationId": format!("0000000{number}-0000-4000-8000-000000000000"), "sessionId": id,
-            "serverName": "filesystem", "toolName": tool, "arguments": {"path": path},
-            "reason": "a person decides", "rule": "ask", "escalatedRoles": ["write-path"],
-            "causes": [{"rule": "ask", "reason": "a person decides", "roles": ["write-path"]}],
-            "resolved": {"write-path": [{"path": path}]},
-            "digest": ic_types::Digest::of(path.as_bytes()).to_string(),
-            "createdAt": format!("2026-01-01T00:00:0{number}Z"), "expiresAt": "2999-01-01T00:00:00Z",
-        });
-        let path = session
-            .join(format!("escalations/request-0000000{number}-0000-4000-8000-000000000000.json"));
-        std::fs::write(path, request.to_string()).unwrap();
-    };
-    put(1, "create_directory", "/d/src/one");
-    put(2, "create_directory", "/d/src/two");
-    put(3, "create_directory", "/d/three");
-    put(4, "delete_file", "/d/four");
+    let session = ask_four(&rig);
     stage.send("/approve").expect("3 calls wait for you, to be answered together:");
     stage.expect("and 2 calls like it, 3 files under \"/d/\":").expect("\"/d/three\"");
     stage.until("it is asked, and one more waits", |rows| {
@@ -141,17 +121,10 @@ fn several_questions_are_counted_and_grouped() {
         !session.join("escalations/response-00000001-0000-4000-8000-000000000000.json").exists()
     );
     stage.type_in("y").expect("Escalation approved. (3 calls)");
-    stage
-        .expect("filesystem wants to call delete_file")
-        .asked()
-        .type_in("n")
-        .expect("Escalation denied.");
-    stage.prompt("");
-    for (number, decision) in [(1, "approved"), (2, "approved"), (3, "approved"), (4, "denied")] {
-        let name = format!("escalations/response-0000000{number}-0000-4000-8000-000000000000.json");
-        let answer = std::fs::read_to_string(session.join(name)).unwrap();
-        assert!(answer.contains(decision) && answer.contains("repl"), "{answer}");
-    }
+    stage.expect("filesystem wants to call delete_file").asked().type_in("n");
+    stage.expect("Escalation denied.").prompt("");
+    check_four(&session);
     stage.type_in("/quit\r");
     assert_eq!(stage.end(), 0);
+    stage.never_below("filesystem wants to call delete_file", KEYS, "(read it;");
 }

@@ -7,6 +7,9 @@ use super::world::{Stage, document, rig};
 /// A message whose turn runs until somebody ends it, or for two minutes.
 const ENDLESS: &str = "\x1b[200~run this:\n```ts\nfor (;;) {}\n```\x1b[201~\r";
 
+/// Brings a conversation to some moment; it may write to a path.
+type Going = fn(&Stage, &str);
+
 /// Waits until the turn runs.
 fn running(stage: &Stage) -> &Stage {
     stage
@@ -73,6 +76,57 @@ fn a_conversation_gives_the_terminal_back() {
     stage.type_in(ENDLESS);
     running(&stage).type_in("\x04");
     assert_eq!(stage.end(), 0);
+    let verified = rig.run(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+/// The real program, without a clock from one moment on: the standard library panics then.
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let rig = rig();
+    let library = rig.place.path("no_clock.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/no_clock.c");
+    let compiled = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"])
+        .args([library.as_os_str(), source.as_ref()])
+        .status()
+        .expect("a compiler");
+    assert!(compiled.success());
+    let preload = format!("LD_PRELOAD={}", library.display());
+    let moments: [(&str, Going); 3] = [
+        ("at the prompt", |stage, _| {
+            stage.type_in("half a mess").prompt("half a mess");
+        }),
+        ("in a turn", |stage, _| {
+            running(stage.type_in(ENDLESS));
+        }),
+        ("at a question", |stage, path| {
+            stage.send(&format!("write \"text\" to {path}")).asked();
+        }),
+    ];
+    for (when, go) in moments {
+        let now = rig.place.path(format!("now {when}"));
+        let variables = ["NO_COLOR=1", &preload, &format!("NO_CLOCK_WHEN={}", now.display())];
+        let mut stage = Stage::start(&rig, 80, 30, &variables, &["--workspace", "work"]);
+        stage.prompt("");
+        go(&stage, &document(&rig, "a.txt"));
+        assert!(!stage.is_sane(), "{when}");
+        std::fs::write(&now, "").unwrap();
+        // Whatever is done next needs the clock.
+        stage.type_in(" ");
+        stage.until("a panic", |_| stage.sent().contains("panicked at"));
+        if stage.goes_on() {
+            // It does without whatever looked at the clock.
+            stage.type_in("\x15\x04");
+        }
+        match stage.end() {
+            0 | 101 => {}
+            1 => {
+                stage.expect("error: a fault of this program ended the session");
+            }
+            code => panic!("{when}: {code}"),
+        }
+    }
     let verified = rig.run(&["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
 }

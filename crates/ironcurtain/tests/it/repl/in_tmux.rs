@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::world::{KEYS, document, rig};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::world::{KEYS, ask_four, check_four, document, rig};
 use crate::approvals::world::{BINARY, Rig};
 
 /// After this, nothing comes any more.
@@ -22,9 +24,14 @@ struct Tmux {
 
 impl Tmux {
     /// Starts a conversation in a window, and after it what shows the state of the terminal.
-    fn start(rig: &Rig) -> Self {
+    fn start(rig: &Rig, columns: u16) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            assert!(std::env::var_os("CI").is_none(), "there is no tmux on this machine");
+            eprintln!("SKIPPED: there is no tmux on this machine");
+            return None;
+        }
         let script = format!(
-            "NO_COLOR=1 '{BINARY}' start --workspace work\n\
+            "NO_COLOR=1 sh -c 'echo $$ > pid; exec {BINARY} start --workspace work'\n\
              echo \"ended with $?\"\nstty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(icanon|echo|isig)'\n\
              sleep 1000\n"
         );
@@ -32,21 +39,11 @@ impl Tmux {
         let tmux = Self { socket: rig.place.path("tmux"), home: rig.place.path("home") };
         let root = rig.place.root();
         let (root, script) = (root.to_str().unwrap(), script.to_str().unwrap());
-        tmux.run(&[
-            "new-session",
-            "-d",
-            "-s",
-            "talk",
-            "-x",
-            "80",
-            "-y",
-            "30",
-            "-c",
-            root,
-            "sh",
-            script,
-        ]);
-        tmux
+        let size = ["-x", &columns.to_string(), "-y", "30"];
+        let window = [&["new-session", "-d", "-s", "talk"], &size[..], &["-c", root, "sh", script]];
+        tmux.run(&window.concat());
+        tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+        Some(tmux)
     }
 
     fn run(&self, words: &[&str]) -> String {
@@ -115,14 +112,9 @@ impl Drop for Tmux {
 
 #[test]
 fn tmux_shows_what_the_emulator_shows() {
-    if Command::new("tmux").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: there is no tmux on this machine");
-        return;
-    }
     let rig = rig();
     rig.place.write("work/notes.txt", "日本 plain");
-    let tmux = Tmux::start(&rig);
-    tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+    let Some(tmux) = Tmux::start(&rig, 80) else { return };
     tmux.type_in("reed notes.txt").ends_with(&["> reed notes.txt"]);
     tmux.keys(&["Home", "Right", "Right", "DC"]).ends_with(&["> red notes.txt"]);
     tmux.type_in("a").ends_with(&["> read notes.txt"]).keys(&["Enter"]);
@@ -161,4 +153,117 @@ fn tmux_shows_what_the_emulator_shows() {
     tmux.ends_with(&["> [pasted: 10000 lines, 20000 bytes]"]);
     tmux.keys(&["C-c"]).ends_with(&[">"]).keys(&["C-d"]);
     tmux.ends_with(&["ended with 0", "isig", "icanon", "echo"]);
+}
+
+/// Counted, grouped, answered together, and the next one read before it is.
+#[test]
+fn several_questions_in_tmux() {
+    let rig = rig();
+    let Some(tmux) = Tmux::start(&rig, 80) else { return };
+    let session = ask_four(&rig);
+    tmux.type_in("/approve").ends_with(&["> /approve"]).keys(&["Enter"]);
+    tmux.ends_with(&[&format!("{KEYS} · 1 more wait"), ">"]);
+    insta::assert_snapshot!(screen(&rig, &tmux), @r#"
+    3 calls wait for you, to be answered together:
+    #1 NAME: filesystem wants to call create_directory
+      because: "a person decides"
+      rule: "ask"
+      write-path (asks):
+        "/d/src/one"
+      arguments:
+        "path": "/d/src/one"
+      expires: in TIME
+      id: 00000001-0000-4000-8000-000000000000
+    and 2 calls like it, 3 files under "/d/":
+    #2 NAME
+      write-path: [{"path":"/d/src/two"}]
+      "path": "/d/src/two"
+      id: 00000002-0000-4000-8000-000000000000
+    #3 NAME
+      write-path: [{"path":"/d/three"}]
+      "path": "/d/three"
+      id: 00000003-0000-4000-8000-000000000000
+    Read it first; then y, n, g and d answer.
+    y approve · n deny · g approve and grant · d details · 1 more wait
+    >
+    "#);
+    tmux.type_in("y").expect("Escalation approved. (3 calls)").ends_with(&[KEYS, ">"]);
+    insta::assert_snapshot!(screen(&rig, &tmux), @r#"
+    A call waits for you:
+    #4 NAME: filesystem wants to call delete_file
+      because: "a person decides"
+      rule: "ask"
+      write-path (asks):
+        "/d/four"
+      arguments:
+        "path": "/d/four"
+      expires: in TIME
+      id: 00000004-0000-4000-8000-000000000000
+    y approve · n deny · g approve and grant · d details
+    >
+    "#);
+    tmux.type_in("n").expect("Escalation denied.");
+    tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+    insta::assert_snapshot!(screen(&rig, &tmux), @r#"
+    A call waits for you:
+    #4 NAME: filesystem wants to call delete_file
+      because: "a person decides"
+      rule: "ask"
+      write-path (asks):
+        "/d/four"
+      arguments:
+        "path": "/d/four"
+      expires: in TIME
+      id: 00000004-0000-4000-8000-000000000000
+    Escalation denied.
+    >
+    "#);
+    check_four(&session);
+    tmux.keys(&["C-d"]).ends_with(&["ended with 0", "isig", "icanon", "echo"]);
+}
+
+#[test]
+fn a_turn_that_runs_in_tmux() {
+    let rig = rig();
+    let Some(tmux) = Tmux::start(&rig, 80) else { return };
+    tmux.type_in("日本 ß 🦀 x").ends_with(&["> 日本 ß 🦀 x"]);
+    tmux.keys(&["BSpace", "BSpace", "BSpace", "Left", "BSpace"]).ends_with(&["> 日本"]);
+    tmux.keys(&["C-u"]).ends_with(&[">"]);
+    let message = rig.place.write("message", "run this:\n```ts\nfor (;;) {}\n```");
+    tmux.run(&["load-buffer", message.to_str().unwrap()]);
+    tmux.run(&["paste-buffer", "-p", "-t", "talk"]);
+    tmux.ends_with(&["  ```"]).keys(&["Enter"]);
+    tmux.ends_with(&["… thinking", ">"]);
+    // Commands, a message that waits, and another size, while the turn runs.
+    tmux.type_in("/budget").ends_with(&["> /budget"]).keys(&["Enter"]).expect("steps: 1 of 200");
+    tmux.type_in("list the files").keys(&["Enter"]).expect("Queued: it is sent when");
+    tmux.run(&["resize-window", "-t", "talk", "-x", "60", "-y", "24"]);
+    tmux.ends_with(&["… thinking · 1 queued", ">"]);
+    tmux.keys(&["C-c"]).ends_with(&[
+        "Cancelled. What was done is kept.",
+        "The queued message was dropped.",
+        ">",
+    ]);
+    // What was sent before comes back, the last one first.
+    tmux.keys(&["Up"]).ends_with(&["> list the files"]);
+    tmux.keys(&["Up"]).ends_with(&["> /budget"]).keys(&["Down"]).ends_with(&["> list the files"]);
+    tmux.keys(&["Enter"]).expect("✓ allowed  filesystem.list_directory");
+    tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+    let pid = std::fs::read_to_string(rig.place.path("pid")).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    tmux.ends_with(&["ended with 130", "isig", "icanon", "echo"]);
+}
+
+/// Returns the screen from the question on, without the name of the session and how long it waits.
+fn screen(rig: &Rig, tmux: &Tmux) -> String {
+    let session = rig.place.sessions().pop().expect("a session");
+    let (_, name) = session.to_str().unwrap().rsplit_once('-').unwrap();
+    let rows = tmux.rows();
+    let from = rows.iter().rposition(|row| row.contains(" for you")).unwrap();
+    let shown = rows[from..].iter().map(|row| match row.split_once("expires: in") {
+        Some((before, _)) => format!("{before}expires: in TIME"),
+        None => row.replace(&format!("built-in-{name}"), "NAME"),
+    });
+    shown.collect::<Vec<_>>().join("\n")
 }

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::json;
 
 use crate::approvals::world::{BINARY, Rig};
 
@@ -43,6 +45,44 @@ pub(super) fn rig() -> Rig {
 /// Returns the path of a document, which needs a person.
 pub(super) fn document(rig: &Rig, name: &str) -> String {
     rig.place.path("home/Documents").join(name).to_str().unwrap().to_owned()
+}
+
+/// Puts four questions into the conversation's session, as calls of others in it would; three differ in
+/// their path alone.
+pub(super) fn ask_four(rig: &Rig) -> PathBuf {
+    let session = rig.place.sessions().pop().expect("a session");
+    let id = session.file_name().unwrap().to_str().unwrap();
+    for (number, tool, path) in [
+        (1, "create_directory", "/d/src/one"),
+        (2, "create_directory", "/d/src/two"),
+        (3, "create_directory", "/d/three"),
+        (4, "delete_file", "/d/four"),
+    ] {
+        let escalation = format!("0000000{number}-0000-4000-8000-000000000000");
+        let request = json!({
+            "escalationId": escalation, "sessionId": id,
+            "serverName": "filesystem", "toolName": tool, "arguments": {"path": path},
+            "reason": "a person decides", "rule": "ask", "escalatedRoles": ["write-path"],
+            "causes": [{"rule": "ask", "reason": "a person decides", "roles": ["write-path"]}],
+            "resolved": {"write-path": [{"path": path}]},
+            "digest": ic_types::Digest::of(path.as_bytes()).to_string(),
+            "createdAt": format!("2026-01-01T00:00:0{number}Z"),
+            "expiresAt": "2999-01-01T00:00:00Z",
+        });
+        let file = session.join(format!("escalations/request-{escalation}.json"));
+        std::fs::write(file, request.to_string()).unwrap();
+    }
+    session
+}
+
+/// Checks that the first three were approved and the last one was not.
+#[track_caller]
+pub(super) fn check_four(session: &Path) {
+    for (number, decision) in [(1, "approved"), (2, "approved"), (3, "approved"), (4, "denied")] {
+        let name = format!("escalations/response-0000000{number}-0000-4000-8000-000000000000.json");
+        let answer = std::fs::read_to_string(session.join(name)).unwrap();
+        assert!(answer.contains(decision) && answer.contains("repl"), "{answer}");
+    }
 }
 
 impl Stage {
@@ -153,6 +193,31 @@ impl Stage {
         self.until(&format!("the prompt with `{typed}`"), is_idle)
     }
 
+    /// Looks at every moment of what was shown: once `upper` had come, `lower` did not stand there before
+    /// `between` did.
+    #[track_caller]
+    pub(super) fn never_below(&self, upper: &str, lower: &str, between: &str) {
+        let (rows, columns) = self.emulator.lock().unwrap().screen().size();
+        let mut emulator = vt100::Parser::new(rows, columns, 0);
+        let mut is_upper = false;
+        for byte in self.sent.lock().unwrap().iter() {
+            emulator.process(std::slice::from_ref(byte));
+            if !matches!(byte, b'\n' | b'h') {
+                // Nothing is looked at in the middle of a row.
+                continue;
+            }
+            let shown = emulator.screen().contents();
+            is_upper |= shown.contains(upper);
+            if is_upper {
+                if shown.contains(between) {
+                    return;
+                }
+                assert!(!shown.contains(lower), "{lower} stands below {upper}:\n{shown}");
+            }
+        }
+        panic!("{between} never came after {upper}");
+    }
+
     /// Waits until a question can be answered: it is asked, and nothing is typed.
     ///
     /// What was typed before must have been read, or it comes in one piece with the answer.
@@ -181,6 +246,21 @@ impl Stage {
     #[track_caller]
     pub(super) fn until_raw(&self) {
         self.until("a terminal for the program", |_| !self.is_sane());
+    }
+
+    /// Waits until the program has ended, or has the terminal again; says whether it goes on.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let began = Instant::now();
+        loop {
+            if self.child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            if !self.is_sane() {
+                return true;
+            }
+            assert!(began.elapsed() < DEADLINE, "neither:\n{}", self.rows().join("\n"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(super) fn type_in(&self, text: &str) -> &Self {

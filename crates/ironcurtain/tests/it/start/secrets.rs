@@ -38,20 +38,9 @@ fn a_key_in_the_environment_appears_nowhere() {
     started.send(Signal::INT);
     let output = started.end();
     assert!(!output.stdout.contains(KEY) && !output.stderr.contains(KEY), "{output:?}");
-    let mut directories = vec![place.root()];
-    let mut n_files = 0;
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.is_file() {
-                let bytes = std::fs::read(&path).unwrap();
-                let is_told = String::from_utf8_lossy(&bytes).contains(KEY);
-                assert!(!is_told, "{} holds the key", path.display());
-                n_files += 1;
-            }
-        }
+    let files = place.files("");
+    for (path, text) in &files {
+        assert!(!text.contains(KEY), "{} holds the key", path.display());
     }
-    assert!(3 < n_files);
+    assert!(3 < files.len());
 }
