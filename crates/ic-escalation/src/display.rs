@@ -44,12 +44,7 @@ pub fn show(
     let mut lines = vec![format!("{} wants to call {}", request.server, request.tool)];
     lines.extend(cause_lines(request, view));
     for (role, values) in request.resolved.iter() {
-        let escalates = request.escalated_roles.iter().any(|it| it.as_str() == role);
-        let mark = if escalates { " (asks)" } else { "" };
-        lines.push(format!("  {}{mark}:", role_name(role, view)));
-        let values = resolved_lines(role, values, view);
-        // SECURITY: behind many harmless values of a role that asks, the one that asks could be cut.
-        lines.extend(if escalates { values } else { cut(values, view) });
+        lines.extend(role_lines(request, (role, values), view));
     }
     lines.push("  arguments:".to_owned());
     lines.extend(cut(argument_lines(&request.arguments, view), view));
@@ -65,6 +60,17 @@ pub fn show(
         None => {}
     }
     lines.push(format!("  expires: {}", remaining(request.expires_at, now)));
+    lines
+}
+
+/// Shows what the call touches in one role.
+pub fn role_lines(request: &Request, (role, values): (&str, &Json), view: View) -> Vec<String> {
+    let escalates = request.escalated_roles.iter().any(|it| it.as_str() == role);
+    let mark = if escalates { " (asks)" } else { "" };
+    let mut lines = vec![format!("  {}{mark}:", role_name(role, view))];
+    let values = resolved_lines(role, values, view);
+    // SECURITY: behind many harmless values of a role that asks, the one that asks could be cut.
+    lines.extend(if escalates { values } else { cut(values, view) });
     lines
 }
 

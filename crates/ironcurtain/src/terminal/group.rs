@@ -2,7 +2,7 @@
 //!
 //! One answer for several questions is several answers, each to what was shown of its question.
 
-use ic_escalation::display::{View, value};
+use ic_escalation::display::{View, role_lines, value};
 use ic_escalation::{Pending, Request};
 use ic_home::{Clock as _, SystemClock};
 use ic_types::{EscalationId, Json};
@@ -104,12 +104,9 @@ fn is_alike(one: &Pending, other: &Pending) -> bool {
 
 /// Shows everything in which a call is not like the first.
 fn difference(first: &Request, other: &Request, view: View) -> Vec<String> {
-    let mut shown = Vec::new();
-    for (role, values) in
-        other.resolved.iter().filter(|(role, it)| first.resolved.get(role) != Some(it))
-    {
-        shown.push(format!("  {}: {}", ic_types::visible(role), value(values, View::Full)));
-    }
+    let touched = other.resolved.iter().filter(|(role, it)| first.resolved.get(role) != Some(it));
+    let mut shown: Vec<String> =
+        touched.flat_map(|touched| role_lines(other, touched, View::Full)).collect();
     for (key, argument) in
         other.arguments.iter().filter(|(key, it)| first.arguments.get(key) != Some(it))
     {

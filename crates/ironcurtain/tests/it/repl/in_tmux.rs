@@ -176,11 +176,13 @@ fn several_questions_in_tmux() {
       id: 00000001-0000-4000-8000-000000000000
     and 2 calls like it, 3 files under "/d/":
     #2 NAME
-      write-path: [{"path":"/d/src/two"}]
+      write-path (asks):
+        "/d/src/two"
       "path": "/d/src/two"
       id: 00000002-0000-4000-8000-000000000000
     #3 NAME
-      write-path: [{"path":"/d/three"}]
+      write-path (asks):
+        "/d/three"
       "path": "/d/three"
       id: 00000003-0000-4000-8000-000000000000
     Read it first; then y, n, g and d answer.
