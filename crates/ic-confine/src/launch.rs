@@ -103,6 +103,8 @@ enum LaunchError {
     Ruleset(#[source] landlock::RulesetError),
     #[error("cannot make the cage: seccomp refuses the filter")]
     Filter(#[source] seccompiler::Error),
+    #[error("cannot make the cage: the filter of system calls cannot be built")]
+    Unbuildable,
     #[error("there is no `bwrap`")]
     NoBubblewrap,
 }
@@ -122,6 +124,7 @@ impl LaunchError {
             | Self::Landlock { .. }
             | Self::Ruleset(_)
             | Self::Filter(_)
+            | Self::Unbuildable
             | Self::NoBubblewrap => EXIT_LAUNCHER,
             Self::NoInterpreter { .. } | Self::Program(FindError::Absent { .. }) => EXIT_NO_PROGRAM,
             Self::Run { .. } | Self::Program(_) => EXIT_CANNOT_RUN,

@@ -398,7 +398,7 @@ pub(super) const SHUT_FOR_OTHERS: &[c_long] = &[
 ];
 
 /// Requests about the nature of a file, which are refused where Landlock stands alone.
-pub(super) const FILE_REQUESTS: [u64; 5] = [
+pub(super) const FILE_REQUESTS: [u32; 5] = [
     0x4008_6602, // FS_IOC_SETFLAGS
     0x401c_5820, // FS_IOC_FSSETXATTR
     0x4008_7602, // FS_IOC_SETVERSION
@@ -424,29 +424,29 @@ pub(super) const MODES: &[(c_long, u8)] = &[
 ];
 
 /// A program with one of these runs with the rights of its owner, or of its group.
-pub(super) const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
+pub(super) const SET_ID_BITS: [u32; 2] = [0o4000, 0o2000];
 
 /// `F_SETLEASE`: being asked before somebody else opens a file, who waits meanwhile.
-pub(super) const SET_LEASE: u64 = 1024;
+pub(super) const SET_LEASE: u32 = 1024;
 
 /// `PR_SET_PDEATHSIG`: with it a server would forget that it dies with its guard.
-pub(super) const SET_DEATH_SIGNAL: u64 = 1;
+pub(super) const SET_DEATH_SIGNAL: u32 = 1;
 
 /// What `clone` is asked for when it should make a namespace.
-pub(super) const NAMESPACE_FLAGS: [u64; 7] = [
-    libc::CLONE_NEWCGROUP as u64,
-    libc::CLONE_NEWIPC as u64,
-    libc::CLONE_NEWNET as u64,
-    libc::CLONE_NEWNS as u64,
-    libc::CLONE_NEWPID as u64,
-    libc::CLONE_NEWUSER as u64,
-    libc::CLONE_NEWUTS as u64,
+pub(super) const NAMESPACE_FLAGS: [u32; 7] = [
+    libc::CLONE_NEWCGROUP.cast_unsigned(),
+    libc::CLONE_NEWIPC.cast_unsigned(),
+    libc::CLONE_NEWNET.cast_unsigned(),
+    libc::CLONE_NEWNS.cast_unsigned(),
+    libc::CLONE_NEWPID.cast_unsigned(),
+    libc::CLONE_NEWUSER.cast_unsigned(),
+    libc::CLONE_NEWUTS.cast_unsigned(),
 ];
 
-/// Requests that type on a terminal for others.
-pub(super) const TERMINAL_REQUESTS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+/// `TIOCSTI` and `TIOCLINUX`: requests that type on a terminal for others.
+pub(super) const TERMINAL_REQUESTS: [u32; 2] = [0x5412, 0x541c];
 
 /// `SECCOMP_SET_MODE_FILTER`.
-pub(super) const SECCOMP_FILTER: u64 = 1;
+pub(super) const SECCOMP_FILTER: u32 = 1;
 /// `SECCOMP_FILTER_FLAG_NEW_LISTENER`: being asked about the calls of others.
-pub(super) const SECCOMP_NEW_LISTENER: u64 = 1 << 3;
+pub(super) const SECCOMP_NEW_LISTENER: u32 = 1 << 3;
