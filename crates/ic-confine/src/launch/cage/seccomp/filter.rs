@@ -147,7 +147,7 @@ fn search(ranges: &[(u32, &Treatment)]) -> Result<Vec<sock_filter>, Unbuildable>
     let (lower, upper) = ranges.split_at(ranges.len() / 2);
     let Some((from, _)) = upper.first() else { return Err(Unbuildable) };
     let lower = search(lower)?;
-    let mut built = if lower.len() <= usize::from(u8::MAX) {
+    let mut built = if u8::try_from(lower.len()).is_ok() {
         vec![jump(JUMP_UNLESS_LESS, *from, lower.len(), 0)?]
     } else {
         // A jump with a condition does not go that far.
