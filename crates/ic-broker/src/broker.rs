@@ -10,6 +10,8 @@ mod hops;
 mod news;
 mod outcome;
 mod people;
+mod petitions;
+mod reply;
 mod service;
 mod setup;
 mod shelf;
@@ -31,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
+use crate::client::Ear;
 use crate::judge::Judge;
 use crate::method::CallMethod;
 use crate::questions::Questions;
@@ -47,6 +50,7 @@ pub use news::Announcement;
 use outcome::masked;
 use people::stale;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
+pub use reply::Reply;
 use service::NoService;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
 pub(crate) use setup::{file_uri, roots_result};
@@ -100,25 +104,14 @@ pub struct Flight {
     pub(crate) left: CancellationToken,
     /// Where progress goes, if anybody wants it.
     pub(crate) progress: Option<Progress>,
+    /// The client whose call it is, if it can be asked anything.
+    ear: Option<Arc<Ear>>,
     /// The call's place in the order of calls.
     pub(crate) turn: Option<Turn>,
     /// Says whether a person is being asked about the call, if anybody wants to know.
     pub(crate) asks: Option<watch::Sender<bool>>,
     /// Whether a person typed this very call; spent with the first question that it answers.
     is_typed: bool,
-}
-
-/// What is said to the client.
-#[derive(Debug)]
-pub enum Reply {
-    /// The result of the call, as JSON.
-    Result(String),
-    /// The call was refused: the kind of refusal, and the result that says so, as JSON.
-    Refused(RefusalKind, String),
-    /// We failed, or the server did not keep to the protocol.
-    Error(RpcError),
-    /// Nothing: the client took the call back.
-    Nothing,
 }
 
 /// A tool that was found, with the server that has it.
@@ -266,7 +259,7 @@ impl Broker {
 
     /// Records and forwards a call that may be forwarded.
     async fn forward(&self, permit: Permit, going: Going) -> Reply {
-        let Going { name, found, meta, repetition, flight, request_id, until, n_hops } = going;
+        let Going { name, found, meta, repetition, flight, request_id, until, n_hops, .. } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
         let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
@@ -301,8 +294,8 @@ impl Broker {
         };
         service.warrant(&recorded);
         let started = Instant::now();
-        let progress = flight.progress.clone();
-        let asking = Asking { progress, cancel: &flight.cancel, limit: CALL_MAX };
+        let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
+        let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
         // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
@@ -461,7 +454,13 @@ impl Flight {
         progress: Option<Progress>,
         turn: Option<Turn>,
     ) -> Self {
-        Self { cancel, left, progress, turn, asks: None, is_typed: false }
+        Self { cancel, left, progress, ear: None, turn, asks: None, is_typed: false }
+    }
+
+    /// Says whose call it is: whom its server may ask for something while it runs.
+    #[must_use]
+    pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
+        Self { ear: Some(ear), ..self }
     }
 
     /// Says that a person typed this very call, and so has answered what the policy would ask them.
@@ -487,6 +486,16 @@ struct Going {
     until: Option<Timestamp>,
     /// How many redirects led to it.
     n_hops: usize,
+    origin: Origin,
+}
+
+/// Who wants a call to be made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Origin {
+    /// A client's agent.
+    Agent,
+    /// The server itself.
+    Server,
 }
 
 impl Going {
@@ -498,7 +507,8 @@ impl Going {
     ) -> Self {
         let Asked { name, meta, .. } = asked;
         let request_id = id.to_owned();
-        Self { name, found, meta, repetition, flight, request_id, until: None, n_hops }
+        let (until, origin) = (None, Origin::Agent);
+        Self { name, found, meta, repetition, flight, request_id, until, n_hops, origin }
     }
 }
 

@@ -7,6 +7,7 @@
 //! Calls run side by side. An id is given back exactly as it came. The session behind it is opened by
 //! the first request that needs one, because some clients start a server only to ask who it is.
 
+mod ear;
 mod era;
 mod listener;
 mod methods;
@@ -32,6 +33,7 @@ use crate::locked;
 use crate::method::CallMethod;
 use crate::server::Progress;
 
+pub(crate) use ear::Ear;
 use era::Era;
 use listener::{Level, Listener};
 pub(crate) use outbox::Outbox;
@@ -105,6 +107,7 @@ pub async fn serve_one<O: Open>(
         open,
         broker: None,
         era: Era::Undecided,
+        ear: Ear::new(outbox.clone(), left.clone()),
         outbox,
         flights: flights.clone(),
         calls: calls.clone(),
@@ -157,6 +160,8 @@ struct Client<O: Open> {
     open: O,
     broker: Option<Arc<Broker>>,
     era: Era,
+    /// What it can be asked, and was.
+    ear: Arc<Ear>,
     outbox: Outbox,
     flights: Flights,
     calls: TaskTracker,
@@ -230,8 +235,10 @@ impl<O: Open> Client<O> {
         match Message::parse(line, JsonLimits::CALL) {
             Ok(Message::Request(request)) => self.request(request).await,
             Ok(Message::Notification(notification)) => self.notification(notification).await,
-            // We ask clients nothing, so no answer is expected.
-            Ok(Message::Response(_)) => self.record("a response", "nothing was asked").await,
+            Ok(Message::Response(response)) => match self.ear.answer(response) {
+                true => Ok(()),
+                false => self.record("a response", "nothing was asked").await,
+            },
             Err(MessageFault::Json(error)) => {
                 let reason = error.to_string();
                 self.refuse(None, code::PARSE_ERROR, "a message", &reason).await
@@ -241,6 +248,9 @@ impl<O: Open> Client<O> {
                 self.refuse(None, code::INVALID_REQUEST, "a batch", reason).await
             }
             Err(MessageFault::Shape { id, is_response, reason }) => {
+                if is_response {
+                    self.ear.answer_badly(id.as_ref(), reason);
+                }
                 let id = id.filter(|_| !is_response);
                 self.refuse(id.as_ref(), code::INVALID_REQUEST, "a message", reason).await
             }
@@ -287,6 +297,7 @@ impl<O: Open> Client<O> {
         let requested = params.get("protocolVersion").and_then(Json::as_str).unwrap_or_default();
         let version = ProtocolVersion::answer_to(requested);
         self.era = Era::Initialized(version);
+        self.ear.learn(params.get("capabilities"));
         let info = era::client_info(params.get("clientInfo"), version);
         let broker = match self.session(Some(&info)).await {
             Ok(broker) => broker,
@@ -347,7 +358,7 @@ impl<O: Open> Client<O> {
             Progress { token, outbox, redactor }
         });
         let (left, turn) = (self.left.clone(), broker.turn(&asked.name));
-        let flight = Flight::new(cancel, left, progress, turn);
+        let flight = Flight::new(cancel, left, progress, turn).of_client(Arc::clone(&self.ear));
         let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
         let end_all = self.end_all.clone();
         self.calls.spawn(async move {
@@ -386,7 +397,8 @@ impl<O: Open> Client<O> {
                 }
                 Ok(())
             }
-            // Roots come from the policy, and we ask clients nothing that could make progress.
+            // Roots come from the policy, and how far a client has come with what it was asked is not
+            // passed on.
             "notifications/initialized"
             | "notifications/progress"
             | "notifications/roots/list_changed" => Ok(()),

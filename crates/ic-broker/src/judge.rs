@@ -3,7 +3,7 @@
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
 use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
-use ic_resolve::{RealDisk, Resolver};
+use ic_resolve::{RealDisk, Resolver, petition};
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
 use crate::launch::{self, View};
@@ -24,6 +24,11 @@ impl Judge {
     /// Resolves and judges one call.
     pub fn judge(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, self.resolve(call))
+    }
+
+    /// Judges what a server itself asks of a client.
+    pub(crate) fn judge_petition(&self, call: ToolCall) -> Verdict {
+        evaluate(&self.policy, &self.bounds, petition::of_server(call))
     }
 
     /// Resolves one call and returns all that speaks for or against it.

@@ -13,13 +13,14 @@
 //! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
 //! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
 //! [`one_shot`] (what one that is started for one call sees), `reach` and `aids` (what it reaches, and what is
-//! lent to it), `violation` and `ledger` (what cages refuse, and what leaves them), [`socket`] (where several
+//! lent to it), [`petition`] (what servers ask of clients), `violation` and `ledger` (what cages refuse, and what leaves them), [`socket`] (where several
 //! clients come in), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
 //! - Only a `Recorded` call is sent to a server, and it is sent once.
-//! - What a client may ask is a closed list; what a server may ask is an even shorter one.
+//! - What a client may ask is a closed list; what a server may ask is an even shorter one, and what it asks
+//!   of a client's model or person is sent once, recorded, after a person said yes.
 //! - A result is held to limits before anybody reads it, and our own keys are masked in it.
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
@@ -33,6 +34,7 @@ pub mod launch;
 mod ledger;
 pub mod method;
 pub mod one_shot;
+pub mod petition;
 pub mod pins;
 pub mod probe;
 mod questions;

@@ -72,8 +72,14 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
         let spec = recipe.remote()?;
         let egress =
             Egress::new(Arc::new(SystemResolver::new()), Arc::new(Unrecorded), tasks.clone());
-        let host =
-            remote::Host { name: &recipe.name, egress: &egress, roots: &roots, tasks: &tasks };
+        let host = remote::Host {
+            name: &recipe.name,
+            egress: &egress,
+            roots: &roots,
+            asks: recipe.config.asks,
+            petitions: None,
+            tasks: &tasks,
+        };
         let (remote, connection) =
             remote::start(&host, spec, |_| {}).map_err(ProbeError::Server)?;
         return look(&connection, Running::Remote(remote)).await;
@@ -83,6 +89,8 @@ pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, Probe
         name: &recipe.name,
         launcher,
         roots: &roots,
+        asks: recipe.config.asks,
+        petitions: None,
         tasks: &tasks,
         deeds: None,
         aids: None,

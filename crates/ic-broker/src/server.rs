@@ -13,6 +13,7 @@ mod deeds;
 mod errand;
 pub(crate) mod handshake;
 mod known;
+mod petitions;
 pub(crate) mod process;
 pub(crate) mod remote;
 pub(crate) mod running;
@@ -35,6 +36,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use connection::{Asking, Connection, News, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
+pub(crate) use petitions::{REFUSED, Raised};
 use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
@@ -88,6 +90,8 @@ pub(crate) struct Yard {
     pub(crate) news: mpsc::Sender<(ServerName, ServerNews)>,
     /// Where its own words go: apart, so that one that talks too much drowns nobody's news.
     pub(crate) words: mpsc::Sender<(ServerName, ServerNews)>,
+    /// Where what servers ask of clients goes.
+    pub(crate) petitions: mpsc::Sender<Raised>,
     pub(crate) tasks: TaskTracker,
     /// The places of servers that are started for one call.
     pub(crate) errands: Arc<Semaphore>,
@@ -381,8 +385,9 @@ impl Server {
     /// Makes the way to a server that runs elsewhere.
     fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
-        let Yard { egress, roots, tasks, .. } = &*self.yard;
-        let host = remote::Host { name: &self.name, egress, roots, tasks };
+        let Yard { egress, roots, tasks, petitions, .. } = &*self.yard;
+        let (asks, petitions) = (self.recipe.config.asks, Some(petitions.clone()));
+        let host = remote::Host { name: &self.name, egress, roots, asks, petitions, tasks };
         let server = Arc::clone(self);
         let (remote, connection) = remote::start(&host, spec, move |news| server.news(news))?;
         // It sees nothing of this machine; what a call names, it knows better than we do.
@@ -411,8 +416,17 @@ impl Server {
     }
 
     fn host(&self) -> process::Host<'_> {
-        let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        process::Host { name: &self.name, launcher, roots, tasks, deeds: None, aids: None }
+        let Yard { launcher, roots, tasks, petitions, .. } = &*self.yard;
+        process::Host {
+            name: &self.name,
+            launcher,
+            roots,
+            asks: self.recipe.config.asks,
+            petitions: Some(petitions.clone()),
+            tasks,
+            deeds: None,
+            aids: None,
+        }
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started.

@@ -18,6 +18,7 @@ use url::Url;
 use cage::SandboxEntry;
 pub use cage::{CageConfig, PathKey, WrittenPath};
 
+use crate::petition::Asks;
 use crate::server::remote::headers;
 
 /// The configured servers.
@@ -43,8 +44,8 @@ pub struct ServerConfig {
     pub cage: CageConfig,
     /// Whether its calls run one after another.
     pub is_serial: bool,
-    /// The keys that allow what this version refuses to every server.
-    pub without_effect: Vec<&'static str>,
+    /// What it may ask of clients.
+    pub asks: Asks,
 }
 
 impl ServerConfig {
@@ -140,7 +141,7 @@ impl ServersFile {
                 is_to_be_confined: true,
                 cage: CageConfig::NOTHING_SAID,
                 is_serial: false,
-                without_effect: Vec::new(),
+                asks: Asks::default(),
             };
             Some((server.as_str().parse().ok()?, config))
         });
@@ -265,10 +266,14 @@ impl ServerEntry {
                 (None, CageConfig { unix_sockets, ..CageConfig::NOTHING_SAID })
             }
         };
-        let without_effect =
-            [("allowSampling", self.allow_sampling), ("allowElicitation", self.allow_elicitation)];
-        let without_effect = without_effect.into_iter().filter(|(_, it)| *it == Some(true));
-        let without_effect = without_effect.map(|(key, _)| key).collect();
+        let asks = Asks {
+            sampling: self.allow_sampling == Some(true),
+            elicitation: self.allow_elicitation == Some(true),
+        };
+        if self.builtin.is_some() && asks != Asks::default() {
+            let key = if asks.sampling { ".allowSampling" } else { ".allowElicitation" };
+            return Err((key, "a built-in server asks nothing of clients".to_owned()));
+        }
         let (mut allowed_domains, mut has_empty_list) = (Vec::new(), false);
         for (key, texts) in [
             (".allowedDomains", self.allowed_domains),
@@ -307,7 +312,7 @@ impl ServerEntry {
             is_to_be_confined,
             cage,
             is_serial: self.serial == Some(true),
-            without_effect,
+            asks,
         })
     }
 

@@ -5,9 +5,12 @@
 //! ones are shortened in the middle, with their length, and the full view shows all of it. Colours
 //! and widths are the business of whoever prints.
 
+mod petition;
+
 use ic_types::{Json, Object, Role, Timestamp, visible, visible_line};
 
 use crate::request::{AskedCause, Request};
+pub use petition::headline;
 
 /// The longest value that is shown whole, in characters.
 const VALUE_CHARS_MAX: usize = 160;
@@ -41,8 +44,9 @@ pub fn show(
     change: Option<Change<'_>>,
     now: Timestamp,
 ) -> Vec<String> {
-    let mut lines = vec![format!("{} wants to call {}", request.server, request.tool)];
+    let mut lines = vec![headline(request)];
     lines.extend(cause_lines(request, view));
+    lines.extend(petition::field_lines(request));
     for (role, values) in request.resolved.iter() {
         lines.extend(role_lines(request, (role, values), view));
     }

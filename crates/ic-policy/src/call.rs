@@ -50,6 +50,8 @@ pub enum Standing {
     Draft,
     /// A confirmed annotation.
     Annotated,
+    /// It is no tool: the server itself asks, of a client's model or of a person.
+    OfServer,
 }
 
 /// The values of one role, over all arguments that have it.

@@ -13,6 +13,7 @@ use crate::call::{PathValue, ResolvedCall, RoleValues, Standing, Value};
 use crate::effect::Effect;
 use crate::finding::{Authority, DEFAULT_DENY, Finding, RuleRef, Structural};
 use crate::index::RuleId;
+use crate::petition;
 use crate::policy::Policy;
 use crate::rule::{Hold, Rule};
 use crate::verdict::{Cause, Ruling, Verdict};
@@ -70,6 +71,10 @@ enum Protected<'a> {
 
 impl Asked<'_> {
     fn findings(&self) -> Vec<Finding> {
+        if self.call.parts().standing == Standing::OfServer {
+            // SECURITY: no rule is asked, so no policy lets a server steer a model or ask a person.
+            return petition::findings(self.call);
+        }
         let mut findings = Vec::new();
         self.check_values(&mut findings);
         self.check_paths(&mut findings);

@@ -64,6 +64,8 @@ pub enum Structural {
     UnknownTool,
     /// Everything lies in the sandbox.
     SandboxAllow,
+    /// The server itself asks for it.
+    ServerRequest,
 }
 
 /// The name of the decision that no rule made.
@@ -160,6 +162,7 @@ impl Structural {
             Self::DomainEscalate => "structural-domain-escalate",
             Self::UnknownTool => "structural-unknown-tool",
             Self::SandboxAllow => "structural-sandbox-allow",
+            Self::ServerRequest => "structural-server-request",
         }
     }
 
@@ -169,9 +172,11 @@ impl Structural {
             | Self::UnknownArgument
             | Self::ProtectedPath
             | Self::UnknownTool => Effect::Deny,
-            Self::HostExecutes | Self::UnannotatedPath | Self::Draft | Self::DomainEscalate => {
-                Effect::Escalate
-            }
+            Self::HostExecutes
+            | Self::UnannotatedPath
+            | Self::Draft
+            | Self::DomainEscalate
+            | Self::ServerRequest => Effect::Escalate,
             Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
         }
     }

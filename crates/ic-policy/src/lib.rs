@@ -32,6 +32,7 @@ pub mod effect;
 pub mod finding;
 pub mod host_executes;
 mod index;
+pub mod petition;
 pub mod pointer;
 pub mod policy;
 pub mod rule;

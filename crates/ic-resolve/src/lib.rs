@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! ToolCall ──Resolver::resolve──▶ ResolvedCall      a value that cannot be resolved is noted, and denied by the policy
+//! ToolCall ──petition::of_server▶ ResolvedCall      what a server asks of a client: nothing in it is resolved
 //! Places ───bounds::gather──────▶ Bounds            sandbox, protected paths, what the host executes
 //! ```
 //!
@@ -21,6 +22,7 @@ pub mod bounds;
 pub mod disk;
 pub mod git;
 pub mod path;
+pub mod petition;
 pub mod remote;
 pub mod resolver;
 pub mod url;

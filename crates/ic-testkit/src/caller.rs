@@ -53,10 +53,16 @@ impl Caller {
     /// Connects, and begins the conversation as clients of the older revisions do.
     #[track_caller]
     pub fn begin(path: &Path, name: &str) -> Self {
+        Self::begin_as(path, name, &json!({}))
+    }
+
+    /// Connects and begins the conversation as a client with these capabilities.
+    #[track_caller]
+    pub fn begin_as(path: &Path, name: &str, capabilities: &Value) -> Self {
         let mut caller = Self::connect(path);
         caller.request(
             "initialize",
-            &json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            &json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
                 "clientInfo": {"name": name, "version": "1"}}),
         );
         caller.notify("notifications/initialized", &json!({}));

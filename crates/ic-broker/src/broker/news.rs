@@ -135,8 +135,8 @@ impl Broker {
             ServerNews::Said(News::ResourceUpdated(uri)) => {
                 self.announcements.send(Announcement::ResourceUpdated(uri)).ok();
             }
-            ServerNews::Said(News::Refused(method)) => {
-                let reason = format!("the server `{server}` asked for something it may not have");
+            ServerNews::Said(News::Refused(method, why)) => {
+                let reason = format!("the server `{server}` is refused this: {why}");
                 self.record_refused_request(&method, &reason);
             }
             // Dealt with in a task of its own.

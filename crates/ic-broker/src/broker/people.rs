@@ -25,10 +25,10 @@ use ic_home::FileError;
 use ic_policy::{
     Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
 };
-use ic_types::{Json, Object, SessionId, Timestamp};
+use ic_types::{Json, Object, SessionId, Timestamp, ToolCall};
 use tokio::time::Instant;
 
-use super::{Asked, Broker, Ending, EscalationNews, Flight, Going, Reply};
+use super::{Asked, Broker, Ending, EscalationNews, Flight, Going, Origin, Reply};
 use crate::questions::{self, NotAsked, RAISED_MAX};
 use crate::refusal::Refusal;
 use crate::servers_file::BuiltinServer;
@@ -81,16 +81,27 @@ enum Came {
 
 impl Broker {
     /// Serves a call that needs a person.
-    pub(super) async fn escalated(&self, mut escalation: Escalation, mut going: Going) -> Reply {
+    pub(super) async fn escalated(&self, escalation: Escalation, mut going: Going) -> Reply {
+        match self.approved(escalation, &mut going).await {
+            Ok(permit) => self.forward(permit, going).await,
+            Err(reply) => reply,
+        }
+    }
+
+    /// Asks until a person has approved what the call is about now; otherwise there is a reply.
+    pub(super) async fn approved(
+        &self,
+        mut escalation: Escalation,
+        going: &mut Going,
+    ) -> Result<Permit, Reply> {
         for _ in 0..QUESTIONS_MAX {
-            match self.ask(escalation, &mut going).await {
-                Ok(Came::Permit(permit)) => return self.forward(permit, going).await,
-                Ok(Came::AskAgain(changed)) => escalation = changed,
-                Err(reply) => return reply,
+            match self.ask(escalation, going).await? {
+                Came::Permit(permit) => return Ok(permit),
+                Came::AskAgain(changed) => escalation = changed,
             }
         }
         let why = "what the call is about changed each time while a person was asked";
-        self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), &going)
+        Err(self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going))
     }
 
     /// Asks once.
@@ -332,7 +343,13 @@ impl Broker {
                 let why = "the desk was closed before anybody answered";
                 ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
             }
-            Err(Gone::Cancelled) => ("withdrawn", "cancelled by the client".to_owned(), None),
+            Err(Gone::Cancelled) => {
+                let why = match going.origin {
+                    Origin::Agent => "cancelled by the client",
+                    Origin::Server => "taken back by the server, or its call is over",
+                };
+                ("withdrawn", why.to_owned(), None)
+            }
             Err(Gone::Left) => {
                 let why = "the client went away before anybody answered";
                 ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
@@ -359,6 +376,11 @@ impl Broker {
         going: &mut Going,
     ) -> Result<Verdict, Reply> {
         let arguments = escalation.call().asked().arguments.clone();
+        if going.origin == Origin::Server {
+            let (server, tool) = going.found.names();
+            let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
+            return Ok(self.judge.judge_petition(call));
+        }
         let mut asked = Asked { name: going.name.clone(), arguments, meta: Object::new() };
         going.flight.turn = self.turn(&going.name);
         let turn = &mut going.flight.turn;

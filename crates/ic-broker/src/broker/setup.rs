@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
-use super::{Broker, People, news};
+use super::{Broker, People, news, petitions};
 use crate::aids::{Keyring, Lender};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
@@ -32,6 +32,8 @@ use crate::servers_file::ServersFile;
 
 /// How many news of servers wait to be dealt with.
 const NEWS_MAX: usize = 1024;
+/// How much of what servers ask of clients waits to be taken in.
+const PETITIONS_MAX: usize = 64;
 /// How many announcements a slow client may miss none of.
 const ANNOUNCEMENTS_MAX: usize = 256;
 /// How many servers run at once that were started for one call; further calls wait.
@@ -126,6 +128,7 @@ impl Setup {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (news, heard) = mpsc::channel(NEWS_MAX);
         let (words, written) = mpsc::channel(NEWS_MAX);
+        let (petitioning, raised) = mpsc::channel(PETITIONS_MAX);
         let judge = Arc::new(self.judge);
         let roots = roots(&judge, &self.servers);
         let log = Arc::new(self.log);
@@ -140,6 +143,7 @@ impl Setup {
             roots,
             news,
             words,
+            petitions: petitioning,
             tasks: tasks.clone(),
             errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             stop: stop.clone(),
@@ -181,7 +185,8 @@ impl Setup {
             tasks: tasks.clone(),
             stop: stop.clone(),
         });
-        tasks.spawn(news::deal(Arc::downgrade(&broker), heard, written, stop));
+        tasks.spawn(news::deal(Arc::downgrade(&broker), heard, written, stop.clone()));
+        tasks.spawn(petitions::take_in(Arc::downgrade(&broker), raised, stop));
         Ok(broker)
     }
 }

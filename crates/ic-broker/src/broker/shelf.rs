@@ -212,7 +212,7 @@ async fn page(
     cursor: Option<Json>,
     stop: &tokio_util::sync::CancellationToken,
 ) -> Option<Object> {
-    let asking = Asking { progress: None, cancel: stop, limit: LIST_MAX };
+    let asking = Asking { progress: None, caller: None, cancel: stop, limit: LIST_MAX };
     let written = |out: &mut String, envelope: Object| {
         let mut params = Object::new();
         if let Some(cursor) = cursor {

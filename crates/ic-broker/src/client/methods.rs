@@ -4,7 +4,7 @@
 //! where a tool would be answered with a result that says so.
 
 use ic_mcp::{Id, RpcError, code, error_line, result_line};
-use ic_types::{Json, JsonLimits, Object};
+use ic_types::{Json, Object};
 
 use super::{Client, Open, deliver, era};
 use crate::broker::{Asked, Flight, ListKind, Reply};
@@ -14,8 +14,6 @@ use crate::server::Progress;
 
 /// How many resources a client may follow.
 const SUBSCRIBED_MAX: usize = 256;
-/// The error of a call that was refused; what a client makes of it is its own business.
-const REFUSED: i64 = -32_000;
 
 impl<O: Open> Client<O> {
     /// Lists resources, templates or prompts.
@@ -76,6 +74,7 @@ impl<O: Open> Client<O> {
         let (left, outbox, flights) =
             (self.left.clone(), self.outbox.clone(), self.flights.clone());
         let (era, end_all) = (self.era, self.end_all.clone());
+        let ear = std::sync::Arc::clone(&self.ear);
         let subscribed = std::sync::Arc::clone(&self.subscribed);
         self.calls.spawn(async move {
             let uri = arguments.get("uri").and_then(Json::as_str).map(str::to_owned);
@@ -90,12 +89,12 @@ impl<O: Open> Client<O> {
                 Some(Some(server)) => {
                     let offered = method.name_for(&server);
                     let turn = broker.turn(&offered);
-                    let flight = Flight::new(cancel, left, progress, turn);
+                    let flight = Flight::new(cancel, left, progress, turn).of_client(ear);
                     broker.call(Asked { name: offered, arguments, meta }, flight).await
                 }
             };
             flights.land(&id);
-            let line = match as_error(reply) {
+            let line = match reply.into_error() {
                 Reply::Result(text) | Reply::Refused(_, text) => {
                     if let (CallMethod::Subscribe, Some(uri)) = (method, uri) {
                         let mut subscribed = locked(&subscribed);
@@ -142,28 +141,4 @@ async fn meant(
             broker.owner_of(&uri, CallMethod::ReadResource).await
         }
     }
-}
-
-/// Makes an error of what would be the result of a tool that says that nothing was done.
-fn as_error(reply: Reply) -> Reply {
-    let text = match &reply {
-        Reply::Refused(_, text) | Reply::Result(text) => text,
-        Reply::Error(_) | Reply::Nothing => return reply,
-    };
-    let Ok(Json::Object(mut result)) = Json::parse(text.as_bytes(), JsonLimits::CALL) else {
-        return reply;
-    };
-    if !matches!(result.get("isError"), Some(Json::Bool(true))) {
-        return reply;
-    }
-    let said = match result.get("content") {
-        Some(Json::Array(content)) => content.first().and_then(|it| match it {
-            Json::Object(it) => it.get("text").and_then(Json::as_str).map(str::to_owned),
-            _ => None,
-        }),
-        _ => None,
-    };
-    let data = result.remove("structuredContent");
-    let message = said.unwrap_or_else(|| "the call was not carried out".to_owned());
-    Reply::Error(RpcError { code: REFUSED, message, data })
 }

@@ -3,7 +3,8 @@
 //! Whatever comes in is untrusted. A request of the server's is answered here, from what was laid
 //! down before, or refused; nothing it sends reaches a person or a model but the answers to calls,
 //! progress of calls that run, and log messages. The one deed that a server may ask for is `deeds`'
-//! business. How the server was started is not known here.
+//! business, and what it may ask of clients that of `petitions`. How the server was started is not known
+//! here.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +13,8 @@ use std::time::Duration;
 
 use ic_audit::Redactor;
 use ic_mcp::{
-    Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Response, RpcError, code,
-    meta, notification_line, request_line,
+    Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Request, Response, RpcError,
+    code, meta, notification_line, request_line,
 };
 use ic_servers::filesystem::DEED_METHOD;
 use ic_servers::git::AID_METHOD;
@@ -24,9 +25,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::deeds::Deeds;
+use super::petitions::{self, NoClient, NotRaised, Petitions};
 use crate::aids::Aids;
-use crate::client::Outbox;
+use crate::client::{Ear, Outbox};
 use crate::locked;
+use crate::petition::{Asks, PetitionKind};
 
 /// The longest line that a server may send.
 pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
@@ -50,6 +53,8 @@ const CHATTER_MAX: u32 = 1000;
 #[derive(Debug)]
 pub(crate) struct Connection {
     server: ServerName,
+    /// What the server may ask of clients.
+    asks: Asks,
     /// How the server speaks; agreed on before anything is asked but that.
     version: Mutex<ProtocolVersion>,
     outbox: mpsc::Sender<String>,
@@ -72,6 +77,21 @@ struct Waiting {
     /// Takes the answer, or why there is none while the others still wait for theirs.
     reply: oneshot::Sender<Result<Outcome, Arc<str>>>,
     progress: Option<Progress>,
+    caller: Option<Caller>,
+}
+
+/// The client whose call waits.
+#[derive(Debug)]
+struct Caller {
+    ear: Arc<Ear>,
+    /// Cancelled when the call is over.
+    over: CancellationToken,
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
 }
 
 /// Where the progress of a call goes.
@@ -90,6 +110,8 @@ pub(crate) struct Progress {
 pub(crate) struct Asking<'a> {
     /// Where progress goes, if anybody wants it.
     pub(crate) progress: Option<Progress>,
+    /// The client whose call it is, if it is one's.
+    pub(crate) caller: Option<Arc<Ear>>,
     /// Ends the waiting; the server is told.
     pub(crate) cancel: &'a CancellationToken,
     /// The longest that is waited.
@@ -121,16 +143,17 @@ pub(crate) enum News {
     ListChanged(&'static str),
     /// A resource is not what it was.
     ResourceUpdated(String),
-    /// It asked for something that it may not have.
-    Refused(String),
+    /// It asked for something that it may not have: what, and why not.
+    Refused(String, String),
 }
 
 impl Connection {
     /// Makes a connection whose messages are taken out of the returned queue.
-    pub(crate) fn new(server: ServerName) -> (Arc<Self>, mpsc::Receiver<String>) {
+    pub(crate) fn new(server: ServerName, asks: Asks) -> (Arc<Self>, mpsc::Receiver<String>) {
         let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);
         let connection = Self {
             server,
+            asks,
             version: Mutex::new(ProtocolVersion::NEWEST_INITIALIZED),
             outbox,
             table: Mutex::new(Table::default()),
@@ -138,6 +161,11 @@ impl Connection {
             over: CancellationToken::new(),
         };
         (Arc::new(connection), outgoing)
+    }
+
+    /// Returns what the server may ask of clients.
+    pub(super) fn asks(&self) -> Asks {
+        self.asks
     }
 
     /// Returns the revision that the server speaks.
@@ -157,13 +185,13 @@ impl Connection {
         asking: Asking<'_>,
     ) -> Result<Outcome, Unanswered> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let Asking { progress, cancel, limit } = asking;
+        let Asking { progress, caller, cancel, limit } = asking;
         let mut envelope = self.envelope();
         if progress.is_some() {
             envelope.insert(meta::PROGRESS_TOKEN, number);
         }
         let line = request_line(&Id::number(number), method, |out| write(out, envelope));
-        let reply = self.wait_for(number, progress)?;
+        let reply = self.wait_for(number, progress, caller)?;
         // Whichever way this ends, nobody is left in the table.
         let entry = Entry { connection: self, number };
         let answered = async {
@@ -251,14 +279,38 @@ impl Connection {
         &self,
         number: u64,
         progress: Option<Progress>,
+        caller: Option<Arc<Ear>>,
     ) -> Result<oneshot::Receiver<Result<Outcome, Arc<str>>>, Unanswered> {
         let (reply, answer) = oneshot::channel();
         let mut table = locked(&self.table);
         if let Some(why) = &table.end {
             return Err(Unanswered::Over(Arc::clone(why)));
         }
-        table.waiting.insert(number, Waiting { reply, progress });
+        let caller = caller.map(|ear| Caller { ear, over: CancellationToken::new() });
+        table.waiting.insert(number, Waiting { reply, progress, caller });
         Ok(answer)
+    }
+
+    /// Returns the client for which the server works; over a way for one answer, that of its call.
+    ///
+    /// SECURITY: what the server asks may hold what any of its callers said, so there is one of them.
+    fn client(&self, exchange: Exchange) -> Result<petitions::Client, NoClient> {
+        let table = locked(&self.table);
+        let is_meant = |number: u64| match exchange {
+            Exchange::Any | Exchange::None => true,
+            Exchange::Of(only) => number == only,
+        };
+        let meant = table.waiting.iter().filter(|(number, _)| is_meant(**number));
+        let mut callers = meant.filter_map(|(_, waiting)| waiting.caller.as_ref());
+        let Some(Caller { ear, over }) = callers.next() else { return Err(NoClient::None) };
+        let mut client = petitions::Client { ear: Arc::clone(ear), calls: vec![over.clone()] };
+        for Caller { ear, over } in callers {
+            if !Arc::ptr_eq(ear, &client.ear) {
+                return Err(NoClient::Several);
+            }
+            client.calls.push(over.clone());
+        }
+        Ok(client)
     }
 
     /// Returns why the connection is over.
@@ -325,6 +377,8 @@ pub(crate) struct Inbox {
     deeds: Option<Arc<Deeds>>,
     /// What is lent to it.
     aids: Option<Arc<Aids>>,
+    /// What it asks of clients, if there may be any.
+    petitions: Option<Petitions>,
     strikes: u32,
     chatter: u32,
     chatter_bytes: usize,
@@ -364,6 +418,7 @@ impl Inbox {
             logs,
             deeds: None,
             aids: None,
+            petitions: None,
             strikes: 0,
             chatter: 0,
             chatter_bytes: 0,
@@ -379,6 +434,11 @@ impl Inbox {
     /// Lets the server ask for what is lent to it.
     pub(super) fn with_aids(self, aids: Option<Arc<Aids>>) -> Self {
         Self { aids, ..self }
+    }
+
+    /// Lets the server ask clients for what its entry allows.
+    pub(super) fn with_petitions(self, petitions: Option<Petitions>) -> Self {
+        Self { petitions, ..self }
     }
 
     /// Takes in one line.
@@ -417,10 +477,11 @@ impl Inbox {
                     aids.begin(request, line.len(), &self.connection);
                     return Ok(());
                 }
+                if let Some(kind) = self.allowed(&request.method) {
+                    return self.petition((kind, request), line.len(), exchange);
+                }
                 let outcome = self.asked(&request.method);
-                let line = Message::from(Response { id: Some(request.id), outcome }).to_line();
-                // A server that asks and does not read gets no answer.
-                self.connection.outbox.try_send(line).ok();
+                self.reply(request.id, outcome);
                 Ok(())
             }
             // What cannot be read came over this way, and is the answer that was waited for here.
@@ -470,6 +531,13 @@ impl Inbox {
         let Notification { method, mut params } = notification;
         let news = match method.as_str() {
             "notifications/progress" => return self.progress(params),
+            "notifications/cancelled" => {
+                let id = params.remove("requestId").map(Id::of_json).and_then(Result::ok);
+                if let (Some(petitions), Some(id)) = (&self.petitions, id) {
+                    petitions.take_back(&id);
+                }
+                return Ok(());
+            }
             "notifications/tools/list_changed" => News::ToolsChanged,
             "notifications/message" => {
                 let logger = params.get("logger").and_then(Json::as_str).unwrap_or_default();
@@ -535,16 +603,53 @@ impl Inbox {
             "roots/list" => Ok(self.roots.clone()),
             // SECURITY: a server that could ask the model or the person would steer both.
             _ => {
-                let shown: String = method.chars().take(64).collect();
-                self.news.try_send(News::Refused(shown)).ok();
                 let why = match method {
                     "sampling/createMessage" => "servers may not use the client's model here",
                     "elicitation/create" => "servers may not ask the person here",
                     _ => "servers may not ask for this here",
                 };
+                self.refuse(method, "it asked for something it may not have");
                 Err(RpcError::new(code::METHOD_NOT_FOUND, why))
             }
         }
+    }
+
+    /// Returns what a method asks of clients, if the server may ask that.
+    fn allowed(&self, method: &str) -> Option<PetitionKind> {
+        let kind = PetitionKind::of(method)?;
+        (self.petitions.is_some() && self.connection.asks.allow(kind)).then_some(kind)
+    }
+
+    /// Begins a petition, or refuses it.
+    fn petition(
+        &mut self,
+        (kind, request): (PetitionKind, Request),
+        n_bytes: usize,
+        exchange: Exchange,
+    ) -> Result<(), Misbehaved> {
+        let Some(petitions) = &mut self.petitions else { return Ok(()) };
+        let (id, client) = (request.id.clone(), self.connection.client(exchange));
+        match petitions.begin((kind, request), n_bytes, &self.connection, client) {
+            Ok(()) => Ok(()),
+            Err(NotRaised::Twin) => self.strike(),
+            Err(NotRaised::Refused(error)) => {
+                self.refuse(kind.as_str(), &error.message);
+                self.reply(id, Err(error));
+                Ok(())
+            }
+        }
+    }
+
+    /// Says that the server asked for something that it does not get.
+    fn refuse(&self, method: &str, why: &str) {
+        let shown: String = method.chars().take(64).collect();
+        self.news.try_send(News::Refused(shown, why.to_owned())).ok();
+    }
+
+    fn reply(&self, id: Id, outcome: Outcome) {
+        let line = Message::from(Response { id: Some(id), outcome }).to_line();
+        // A server that asks and does not read gets no answer.
+        self.connection.outbox.try_send(line).ok();
     }
 
     fn strike(&mut self) -> Result<(), Misbehaved> {

@@ -116,6 +116,7 @@ mod tests {
 
     use super::super::connection::{Inbox, News};
     use super::*;
+    use crate::petition::Asks;
     use ic_confine::Rung;
     use ic_servers::filesystem::{DEED_METHOD, Links, Rights, ViewDirectory, ViewPath};
     use ic_types::{CanonicalPath, JsonLimits, ServerName};
@@ -144,7 +145,7 @@ mod tests {
             let place = tempfile::tempdir().unwrap();
             let root = CanonicalPath::new(place.path().canonicalize().unwrap()).unwrap();
             let (connection, outgoing) =
-                Connection::new("filesystem".parse::<ServerName>().unwrap());
+                Connection::new("filesystem".parse::<ServerName>().unwrap(), Asks::default());
             let (tell, news) = mpsc::channel(8);
             let (logs, _) = mpsc::channel(8);
             let path = CanonicalPath::new(root.as_path().join("a.txt")).unwrap();
@@ -274,7 +275,7 @@ mod tests {
             let reply = rig.reply().await;
             assert!(reply.get("error").unwrap().to_string().contains("may not ask"), "{reply:?}");
             assert!(
-                matches!(rig.news.try_recv(), Ok(News::Refused(method)) if method == DEED_METHOD)
+                matches!(rig.news.try_recv(), Ok(News::Refused(method, _)) if method == DEED_METHOD)
             );
             assert_eq!(rig.names(), [""; 0]);
         });

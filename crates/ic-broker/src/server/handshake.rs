@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Asking, Connection, Unanswered};
+use crate::petition::PetitionKind;
 use crate::tool::{Tool, UnusableTool};
 
 /// How many tools one server may have.
@@ -126,11 +127,15 @@ pub(super) async fn meet(
     roots.insert("listChanged", false);
     let mut capabilities = Object::new();
     capabilities.insert("roots", roots);
+    // Whoever is told so may ask, and some servers have tools only for those who can be asked.
+    for kind in PetitionKind::ALL.into_iter().filter(|kind| connection.asks().allow(*kind)) {
+        capabilities.insert(kind.capability(), Object::new());
+    }
     let mut params = Object::new();
     params.insert("protocolVersion", offered.as_str());
     params.insert("capabilities", capabilities);
     params.insert("clientInfo", client_info());
-    let asking = Asking { progress: None, cancel, limit };
+    let asking = Asking { progress: None, caller: None, cancel, limit };
     let written = |out: &mut String, _: Object| Json::write_object(out, &params);
     match connection.ask("initialize", written, asking).await? {
         Ok(result) => {
@@ -166,7 +171,7 @@ async fn discover(
     const METHOD: &str = "server/discover";
     let protocol = ProtocolVersion::V2026_07_28;
     connection.speak(protocol);
-    let asking = Asking { progress: None, cancel, limit };
+    let asking = Asking { progress: None, caller: None, cancel, limit };
     let result = match connection.ask(METHOD, with_meta, asking).await? {
         Ok(result) => result,
         Err(error) => return Err(HandshakeError::Refused { method: "initialize", error }),
@@ -199,7 +204,7 @@ pub(super) async fn list_tools(
     let (deadline, mut spent) = (Instant::now() + limit, Duration::ZERO);
     for _ in 0..PAGES_MAX {
         let limit = deadline.saturating_duration_since(Instant::now());
-        let asking = Asking { progress: None, cancel, limit };
+        let asking = Asking { progress: None, caller: None, cancel, limit };
         let page = cursor.take();
         let written = |out: &mut String, meta: Object| {
             let mut params = Object::new();

@@ -20,8 +20,10 @@ use tokio_util::task::TaskTracker;
 use super::ServerNews;
 use super::connection::{Connection, Inbox, LINE_BYTES_MAX, Misbehaved, News};
 use super::deeds::Deeds;
+use super::petitions::{Petitions, Raised};
 use crate::aids::Aids;
 use crate::locked;
+use crate::petition::Asks;
 
 /// How many of a server's last words are kept.
 const WORDS_MAX: usize = 5;
@@ -45,6 +47,10 @@ pub(crate) struct Host<'a> {
     pub(crate) launcher: &'a Launcher,
     /// The answer to its `roots/list`.
     pub(crate) roots: &'a Json,
+    /// What it may ask of clients.
+    pub(crate) asks: Asks,
+    /// Where what it asks of them goes, if there may be any.
+    pub(crate) petitions: Option<mpsc::Sender<Raised>>,
     /// Where the tasks that carry its messages run.
     pub(crate) tasks: &'a TaskTracker,
     /// What it may have carried out, if it runs for one call.
@@ -102,12 +108,13 @@ pub(crate) fn start(
         None => crate::chain(&error),
     })?;
     let Child { stdin, stdout, stderr, process, doors } = child;
-    let (connection, outgoing) = Connection::new(host.name.clone());
+    let (connection, outgoing) = Connection::new(host.name.clone(), host.asks);
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
     let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
         .with_deeds(host.deeds.clone())
-        .with_aids(host.aids.clone());
+        .with_aids(host.aids.clone())
+        .with_petitions(host.petitions.clone().map(|to| Petitions::new(host.name.clone(), to)));
     let words = Arc::new(Mutex::new(VecDeque::new()));
     host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
     host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));

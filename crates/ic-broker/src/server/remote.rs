@@ -33,8 +33,10 @@ use url::Url;
 
 use super::ServerNews;
 use super::connection::{Connection, Exchange, Inbox, LINE_BYTES_MAX};
+use super::petitions::{Petitions, Raised};
 use super::process::{LOGS_MAX, NEWS_MAX, pass_on};
 use crate::locked;
+use crate::petition::Asks;
 use events::Events;
 use headers::Headers;
 use http::{Answer, Ask, Http, NoAnswer};
@@ -79,6 +81,10 @@ pub(crate) struct Host<'a> {
     pub(crate) egress: &'a Egress,
     /// The answer to its `roots/list`.
     pub(crate) roots: &'a Json,
+    /// What it may ask of clients.
+    pub(crate) asks: Asks,
+    /// Where what it asks of them goes, if there may be any.
+    pub(crate) petitions: Option<mpsc::Sender<Raised>>,
     /// Where the tasks that carry its messages run.
     pub(crate) tasks: &'a TaskTracker,
 }
@@ -114,10 +120,11 @@ pub(crate) fn start(
     let tls = tls::config(&trust)?;
     let (server, egress) = (host.name.clone(), host.egress.clone());
     let http = Http { server, url, target, allowed, headers, egress, tls };
-    let (connection, outgoing) = Connection::new(host.name.clone());
+    let (connection, outgoing) = Connection::new(host.name.clone(), host.asks);
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
-    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs);
+    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
+        .with_petitions(host.petitions.clone().map(|to| Petitions::new(host.name.clone(), to)));
     let remote = Arc::new(Remote {
         http,
         connection: Arc::clone(&connection),

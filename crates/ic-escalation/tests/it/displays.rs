@@ -58,6 +58,31 @@ fn a_question_is_shown_with_all_that_matters() {
     "#);
 }
 
+/// A form can ask for much behind a friendly sentence.
+#[test]
+fn what_a_server_asks_itself_says_so_and_names_every_field() {
+    let schema = br#"{"type":"object","required":["name"],"properties":{"name":{"type":"string","title":"You"},
+        "pass\u001b[8mword":{"type":"string","description":"for\nus"},"yes":{"type":"boolean"}}}"#;
+    let ask = Ask::of("elicitation/create", &[]).with(|ask| {
+        ask.parts.standing = ic_policy::Standing::OfServer;
+        ask.parts.sent.insert("message", "who?");
+        let schema = Json::parse(schema, JsonLimits::CALL).unwrap();
+        ask.parts.sent.insert("requestedSchema", schema);
+    });
+    let shown = show(&request(&ask), View::Short, None, NOW);
+    let shown: Vec<&String> = shown.iter().take_while(|it| *it != "  arguments:").collect();
+    let shown: Vec<&str> = shown.into_iter().map(String::as_str).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    FROM THE SERVER filesystem, not from the agent: it asks you to fill in a form, in your client (elicitation/create)
+      because: "the server `filesystem` itself asks a person to fill in a form that it wrote; no agent called this"
+      rule: "structural-server-request"
+      asks for:
+        "name" (string, required): "You"
+        "pass\u001b[8mword" (string): "for\nus"
+        "yes" (boolean)
+    "#);
+}
+
 /// The invariant is named first; that a rule asks too, and that nobody has confirmed what the tool
 /// does, is shown as well.
 #[test]

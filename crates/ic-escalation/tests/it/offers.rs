@@ -124,6 +124,11 @@ fn where_nothing_would_limit_a_grant_there_is_none() {
         ask.rules = ALLOW;
     });
     assert_eq!(offer(&draft).unwrap_err(), no_role);
+    let of_server = Ask::of("sampling/createMessage", &[]).with(|ask| {
+        ask.parts.standing = Standing::OfServer;
+        ask.rules = ALLOW;
+    });
+    assert_eq!(offer(&of_server).unwrap_err(), no_role);
     let unannotated = Ask::of("send", &[]).with(|ask| {
         let path = PathValue { path: canonical("/p/key"), also: Vec::new(), state: None };
         ask.parts.unannotated_paths = vec![UnannotatedPath { argument: "x".to_owned(), path }];

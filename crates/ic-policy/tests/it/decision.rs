@@ -388,6 +388,21 @@ fn drafts_and_hidden_paths_escalate_at_least() {
     assert_eq!(judge(&none, ResolvedCall::assert_resolved(draft)), "deny by default-deny");
 }
 
+/// No rule lets it through, and none has to be there to ask.
+#[test]
+fn what_a_server_asks_for_itself_always_needs_a_person() {
+    for effect in ["allow", "escalate", "deny"] {
+        for tool in ["sampling/createMessage", "elicitation/create", "list_allowed_directories"] {
+            let mut asked = parts("fs", tool, &[]);
+            asked.standing = Standing::OfServer;
+            let call = ResolvedCall::assert_resolved(asked);
+            let expected = "escalate by structural-server-request";
+            assert_eq!(judge(&rules(&[rule("all", effect, "")]), call.clone()), expected);
+            assert_eq!(judge(&rules(&[]), call), expected);
+        }
+    }
+}
+
 #[test]
 fn unknown_tools_are_denied_and_introspection_is_free() {
     let all = rules(&[rule("allow-all", "allow", "")]);

@@ -12,6 +12,7 @@ mod grants;
 mod limits;
 mod many;
 mod nobody;
+mod petitions;
 mod scripted;
 
 use std::path::PathBuf;

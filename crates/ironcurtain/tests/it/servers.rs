@@ -204,7 +204,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     far         new                                               not contained  on another machine                    https://x.example/mcp
     filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
-                `allowSampling` has no effect in this version: it is refused to every server
+                may ask the client's model, if a person says yes each time
     git         ours                                              contained      confined: [RUNG]  race: none      built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame

@@ -1,7 +1,7 @@
 //! `ironcurtain approvals list`: every question that waits, of all running sessions.
 
+use ic_escalation::Pending;
 use ic_escalation::display::{self, View};
-use ic_escalation::{Pending, Request};
 use ic_home::Environment;
 use ic_types::{Json, Object, Timestamp};
 
@@ -48,11 +48,10 @@ pub(crate) fn run(
 /// Shows a question in a few rows.
 pub(crate) fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
     let request = pending.request();
-    let Request { server, tool, .. } = request;
     let (number, session) = (pending.number(), pending.session());
     let remaining = display::remaining(request.expires_at, now);
-    let mut rows =
-        vec![format!("#{number} {session}: {server} wants to call {tool}; expires {remaining}")];
+    let headline = display::headline(request);
+    let mut rows = vec![format!("#{number} {session}: {headline}; expires {remaining}")];
     rows.push(format!("  because: {}", display::text(&request.reason, View::Short)));
     let further = request.further_causes();
     rows.extend(

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ic_broker::petition::PetitionKind;
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
 use ic_broker::servers_file::{ServerConfig, Start};
 use ic_confine::Confinement;
@@ -185,10 +186,13 @@ impl Row<'_> {
     /// Returns what does not fit into a cell.
     fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> = self.config.description.iter().map(|it| visible(it)).collect();
-        for key in &self.config.without_effect {
-            notes.push(format!(
-                "`{key}` has no effect in this version: it is refused to every server"
-            ));
+        for (kind, whom) in [
+            (PetitionKind::Sampling, "the client's model"),
+            (PetitionKind::Elicitation, "the person at the client"),
+        ] {
+            if self.config.asks.allow(kind) {
+                notes.push(format!("may ask {whom}, if a person says yes each time"));
+            }
         }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(

@@ -1,0 +1,241 @@
+//! What a server asks of a client, from the question to the answer.
+//!
+//! ```text
+//! Raised ─▶ judged: a person is asked ─▶ recorded ─▶ sent to its client ─▶ answer checked ─▶ recorded ─▶ server
+//!    └── its server, its client or its call ends ─▶ the question is withdrawn, the client is told
+//! ```
+//!
+//! A petition is a call of its own, with its own records. Who may ask, how often and whom was settled
+//! before it came here.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ic_audit::{Entry, Kind};
+use ic_mcp::{Outcome, Response, RpcError, code};
+use ic_policy::{Permit, Verdict};
+use ic_types::{Digest, Json, JsonLimits, Object, ToolCall};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::people::stale;
+use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
+use crate::petition::{Petition, PetitionKind};
+use crate::refusal::Refusal;
+use crate::server::{Offer, REFUSED, Raised};
+
+/// How long a client may take to answer.
+const ANSWER_MAX: Duration = Duration::from_mins(10);
+/// The longest message of a client's error that is passed on.
+const ERROR_CHARS_MAX: usize = 1024;
+
+/// Takes in what servers ask, each in a task of its own, until the session ends.
+pub(super) async fn take_in(
+    broker: Weak<Broker>,
+    mut raised: mpsc::Receiver<Raised>,
+    stop: CancellationToken,
+) {
+    while let Some(Some(raised)) = stop.run_until_cancelled(raised.recv()).await {
+        let Some(broker) = broker.upgrade() else { return };
+        let tasks = broker.tasks.clone();
+        tasks.spawn(answer(broker, raised));
+    }
+}
+
+/// Deals with one petition, and answers it unless the server took it back.
+async fn answer(broker: Arc<Broker>, raised: Raised) {
+    let Raised { id, petition, connection, client, taken_back, place } = raised;
+    let cancel = CancellationToken::new();
+    let ended = async {
+        let calls_are_over = async {
+            for call in &client.calls {
+                call.cancelled().await;
+            }
+        };
+        tokio::select! {
+            () = taken_back.cancelled() => {}
+            () = connection.over().cancelled() => {}
+            () = calls_are_over => {}
+        }
+    };
+    let outcome = {
+        let asked = broker.petitioned(petition, &connection, (&client.ear, &cancel));
+        tokio::pin!(asked);
+        tokio::select! {
+            biased;
+            () = ended => {
+                cancel.cancel();
+                // It ends soon, and what became of it is recorded first.
+                asked.await
+            }
+            outcome = &mut asked => outcome,
+        }
+    };
+    // What is waited for from here on keeps nobody else waiting.
+    drop((broker, client));
+    if !taken_back.is_cancelled() {
+        // SECURITY: whatever came of it, an answer is not told to whoever does not wait for it.
+        let outcome = match cancel.is_cancelled() {
+            true => Err(refused("the call that this was for is over")),
+            false => outcome,
+        };
+        let over = connection.over().clone();
+        over.run_until_cancelled(connection.reply(Response { id: Some(id), outcome })).await;
+    }
+    drop(place);
+}
+
+impl Broker {
+    /// Asks a person whether the client may be asked, and then the client.
+    async fn petitioned(
+        &self,
+        mut petition: Petition,
+        connection: &Arc<crate::server::Connection>,
+        (ear, cancel): (&Arc<crate::client::Ear>, &CancellationToken),
+    ) -> Outcome {
+        let Some(found) = self.petitioner(connection, petition.kind) else {
+            self.record_refused_request(petition.kind.as_str(), "its server is not trusted");
+            return Err(refused("none of the server's tools is trusted"));
+        };
+        let arguments = std::mem::take(&mut petition.arguments);
+        let (Json::Object(arguments), _) = self.masked(Json::Object(arguments)) else {
+            return Err(refused("what is asked cannot be passed on"));
+        };
+        let (server, tool) = found.names();
+        let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
+        let mut going = Going {
+            name: petition.kind.as_str().to_owned(),
+            repetition: repetition(&call),
+            found,
+            meta: Object::new(),
+            flight: Flight::new(cancel.clone(), ear.left().clone(), None, None),
+            request_id: self.request_id(),
+            until: None,
+            n_hops: 0,
+            origin: Origin::Server,
+        };
+        let approved = match self.judge.judge_petition(call) {
+            Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
+            // Nothing but a person's yes lets a petition through.
+            Verdict::Allow(permit) => Err(self.not_approved(permit, &going)),
+            Verdict::Deny(denial) => {
+                let recorded = self.log.record_denial(&denial, &going.request_id);
+                Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
+            }
+        };
+        match approved {
+            Ok(permit) if self.is_over(going.until) => {
+                Err(as_refused(self.not_forwarded(permit, &stale(), &going.request_id)))
+            }
+            Ok(permit) => self.ask_client(permit, &petition, &going, ear).await,
+            Err(reply) => Err(as_refused(reply)),
+        }
+    }
+
+    fn not_approved(&self, permit: Permit, going: &Going) -> Reply {
+        let rule = "structural-server-request";
+        let refusal = Refusal::escalation_denied(rule, "nobody was asked about it");
+        self.not_forwarded(permit, &refusal, &going.request_id)
+    }
+
+    /// Finds the server that asks, if it runs and something of it is trusted.
+    fn petitioner(
+        &self,
+        connection: &Arc<crate::server::Connection>,
+        kind: PetitionKind,
+    ) -> Option<Found> {
+        let of_it = |live: &Arc<crate::server::Live>| Arc::ptr_eq(&live.connection, connection);
+        let mut running = self.servers.values().filter_map(|server| {
+            let live = server.running().filter(of_it)?;
+            Some((Arc::clone(server), live))
+        });
+        let (server, live) = running.next()?;
+        // SECURITY: a server of which nothing is trusted has no other way to speak either.
+        if !live.tools().iter().any(|offer| offer.withheld.is_none()) {
+            return None;
+        }
+        let offer = Offer { tool: kind.tool()?, withheld: None };
+        Some(Found { server, live: Some(live), offer })
+    }
+
+    /// Records what was approved, asks the client, and records what came of it.
+    async fn ask_client(
+        &self,
+        permit: Permit,
+        petition: &Petition,
+        going: &Going,
+        ear: &crate::client::Ear,
+    ) -> Outcome {
+        let confined = match &going.found.live {
+            Some(live) => live.confinement.to_string(),
+            None => String::new(),
+        };
+        let recorded = match self.log.record(permit, going.request_id.clone(), &confined) {
+            Ok(recorded) => recorded,
+            Err(error) => return Err(as_refused(self.unrecorded(&error))),
+        };
+        let started = Instant::now();
+        let said = ear.ask(recorded, &going.flight.cancel, ANSWER_MAX).await;
+        let (server, tool) = going.found.names();
+        let entry = Entry {
+            request_id: Some(going.request_id.clone()),
+            server: Some(server.clone()),
+            tool: Some(tool.clone()),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).ok(),
+            ..Entry::new(Kind::Outcome)
+        };
+        let outcome = match said {
+            Ok(Ok(result)) => petition.answer(result).map_err(|why| {
+                RpcError::new(code::INTERNAL_ERROR, format!("the client's answer is none: {why}"))
+            }),
+            Ok(Err(error)) => {
+                let message: String = error.message.chars().take(ERROR_CHARS_MAX).collect();
+                let message = self.redactor.mask_own_keys(message);
+                Err(RpcError::new(error.code, message))
+            }
+            Err(silent) => Err(refused(&silent.to_string())),
+        };
+        let (outcome, entry) = match outcome {
+            Ok(answer) => {
+                let (answer, text) = self.masked(answer);
+                let (digest, bytes) = (Digest::of(text.as_bytes()), text.len() as u64);
+                let (result_digest, result_bytes) = (Some(digest), Some(bytes));
+                (Ok(answer), Entry { result_digest, result_bytes, ..entry })
+            }
+            Err(error) => {
+                let reason = Some(Arc::from(error.to_string()));
+                (Err(error), Entry { reason, ..entry })
+            }
+        };
+        match self.log.note(entry) {
+            Ok(_) => outcome,
+            // What cannot be written down is not passed on either.
+            Err(error) => Err(as_refused(self.unrecorded(&error))),
+        }
+    }
+
+    /// Hides our keys in what a server asks, and in what it is told.
+    fn masked(&self, said: Json) -> (Json, String) {
+        let text = said.to_string();
+        let masked = self.redactor.mask_own_keys(text.clone());
+        if masked == text {
+            return (said, text);
+        }
+        let said = Json::parse(masked.as_bytes(), JsonLimits::CALL);
+        (said.unwrap_or(Json::Null), masked)
+    }
+}
+
+fn refused(why: &str) -> RpcError {
+    RpcError::new(REFUSED, why)
+}
+
+/// Makes what a server is told of what would be said to a model.
+fn as_refused(reply: Reply) -> RpcError {
+    match reply.into_error() {
+        Reply::Error(RpcError { code, message, .. }) => RpcError::new(code, message),
+        Reply::Nothing => refused("the call that this was for is over"),
+        Reply::Result(_) | Reply::Refused(..) => refused("this was not passed on"),
+    }
+}

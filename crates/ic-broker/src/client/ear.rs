@@ -1,0 +1,155 @@
+//! A client as far as it can be asked something: what it said it can answer, and what it was asked.
+//!
+//! What is asked was judged, recorded and approved before, and each answer serves once. Clients of the
+//! newest revision are asked nothing: in that revision a question is a result.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_audit::Recorded;
+use ic_mcp::{Id, Outcome, Response, RpcError, code, notification_line, request_line};
+use ic_types::{Json, Object};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::Outbox;
+use crate::locked;
+use crate::petition::PetitionKind;
+
+/// The way to ask one client.
+#[derive(Debug)]
+pub(crate) struct Ear {
+    outbox: Outbox,
+    /// Cancelled when the client has said all it had to say.
+    left: CancellationToken,
+    can: Mutex<Vec<PetitionKind>>,
+    waiting: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
+    next_id: AtomicU64,
+}
+
+/// Why a client did not answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Silent {
+    /// It has gone.
+    #[error("the client went away before it answered")]
+    Left,
+    /// It took too long.
+    #[error("the client did not answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// Nobody wants an answer any more.
+    #[error("nobody waits for the client's answer any more")]
+    Cancelled,
+}
+
+impl Ear {
+    pub(super) fn new(outbox: Outbox, left: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            outbox,
+            left,
+            can: Mutex::default(),
+            waiting: Mutex::default(),
+            next_id: AtomicU64::new(1),
+        })
+    }
+
+    /// Notes what the client says it can answer.
+    pub(super) fn learn(&self, capabilities: Option<&Json>) {
+        let Some(Json::Object(capabilities)) = capabilities else { return };
+        let is_there = |kind: &PetitionKind| match capabilities.get(kind.capability()) {
+            // Whoever names modes, and not that of forms, has no forms.
+            Some(Json::Object(modes)) => {
+                *kind != PetitionKind::Elicitation
+                    || modes.get("form").is_some()
+                    || modes.get("url").is_none()
+            }
+            _ => false,
+        };
+        *locked(&self.can) = PetitionKind::ALL.into_iter().filter(is_there).collect();
+    }
+
+    /// Returns whether the client said that it can answer this.
+    pub(crate) fn can(&self, kind: PetitionKind) -> bool {
+        locked(&self.can).contains(&kind)
+    }
+
+    /// Returns a token that is cancelled when the client has said all it had to say.
+    pub(crate) fn left(&self) -> &CancellationToken {
+        &self.left
+    }
+
+    /// Asks the client what was recorded, and waits for the answer.
+    ///
+    /// SECURITY: consumes the proof; one approval asks once.
+    pub(crate) async fn ask(
+        &self,
+        recorded: Recorded,
+        cancel: &CancellationToken,
+        limit: Duration,
+    ) -> Result<Outcome, Silent> {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let call = recorded.permit().call();
+        let line = request_line(&Id::number(number), call.tool().as_str(), |out| {
+            Json::write_object(out, call.sent());
+        });
+        let (reply, answer) = oneshot::channel();
+        locked(&self.waiting).insert(number, reply);
+        // Whichever way this ends, nobody is left in the table.
+        let entry = Entry { ear: self, number };
+        let answered = async {
+            self.outbox.send(line).await;
+            answer.await
+        };
+        let silent = tokio::select! {
+            biased;
+            // What was taken back goes no further, even if the answer is there.
+            () = cancel.cancelled() => Silent::Cancelled,
+            answered = answered => match answered {
+                Ok(outcome) => return Ok(outcome),
+                Err(_) => Silent::Left,
+            },
+            () = self.left.cancelled() => Silent::Left,
+            () = tokio::time::sleep(limit) => Silent::TimedOut(limit),
+        };
+        entry.give_up(silent);
+        Err(silent)
+    }
+
+    /// Takes an answer of the client's; `false` if nothing was asked that it answers.
+    pub(super) fn answer(&self, response: Response) -> bool {
+        let number = response.id.as_ref().and_then(Id::as_number);
+        let waiting = number.and_then(|number| locked(&self.waiting).remove(&number));
+        // Whoever waited may be gone by now.
+        waiting.map(|waiting| waiting.send(response.outcome).ok()).is_some()
+    }
+
+    /// Takes something that can only be an answer, and cannot be read as one.
+    pub(super) fn answer_badly(&self, id: Option<&Id>, reason: &str) {
+        let outcome = Err(RpcError::new(code::INVALID_REQUEST, reason));
+        self.answer(Response { id: id.cloned(), outcome });
+    }
+}
+
+/// Something that waits for its answer.
+struct Entry<'a> {
+    ear: &'a Ear,
+    number: u64,
+}
+
+impl Entry<'_> {
+    /// Tells the client that nobody waits any more.
+    fn give_up(&self, silent: Silent) {
+        let mut params = Object::new();
+        params.insert("requestId", self.number);
+        params.insert("reason", silent.to_string());
+        let line = notification_line("notifications/cancelled", &params);
+        self.ear.outbox.send_if_there_is_room(line);
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        locked(&self.ear.waiting).remove(&self.number);
+    }
+}

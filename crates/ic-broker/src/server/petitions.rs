@@ -1,0 +1,169 @@
+//! What a running server asks of clients: how much of it, for whose call, and how it is taken back.
+//!
+//! ```text
+//! Inbox ─▶ begin ─┬─ too much, too often, for nobody, in another shape ─▶ refused at once
+//!                 └─ Raised ─▶ Broker: recorded, asked about, sent to the client, answered
+//! ```
+//!
+//! Nothing is judged here, and nothing is answered but what is refused at once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_mcp::{Id, Request, RpcError, code};
+use ic_types::ServerName;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use crate::client::Ear;
+use crate::locked;
+use crate::petition::{PETITION_BYTES_MAX, Petition, PetitionKind};
+
+/// How many petitions of one server are under way at once.
+const UNDER_WAY_MAX: usize = 4;
+/// How many of one server are begun within a window; people would stop reading.
+const BEGUN_MAX: usize = 10;
+/// How long one counts.
+const WINDOW: Duration = Duration::from_mins(1);
+/// The error of a petition that is refused.
+pub(crate) const REFUSED: i64 = -32_000;
+
+/// The petitions of one running server.
+#[derive(Debug)]
+pub(crate) struct Petitions {
+    server: ServerName,
+    raised: mpsc::Sender<Raised>,
+    under_way: UnderWay,
+    /// When petitions were begun, the oldest first.
+    begun: VecDeque<Instant>,
+}
+
+type UnderWay = Arc<Mutex<HashMap<Id, CancellationToken>>>;
+
+/// A petition that somebody has to be asked about.
+#[derive(Debug)]
+pub(crate) struct Raised {
+    pub(crate) id: Id,
+    pub(crate) petition: Petition,
+    /// Whoever asks.
+    pub(crate) connection: Arc<Connection>,
+    /// Whom it is for.
+    pub(crate) client: Client,
+    /// Cancelled when the server takes it back.
+    pub(crate) taken_back: CancellationToken,
+    /// Its place among those that are under way.
+    pub(crate) place: Place,
+}
+
+/// The client for which a server works.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) ear: Arc<Ear>,
+    /// Each is cancelled when one of the client's calls is over.
+    pub(crate) calls: Vec<CancellationToken>,
+}
+
+/// The place of a petition that is under way; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    under_way: UnderWay,
+    id: Id,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        locked(&self.under_way).remove(&self.id);
+    }
+}
+
+/// What becomes of a petition that is not raised.
+#[derive(Debug)]
+pub(super) enum NotRaised {
+    /// It is refused.
+    Refused(RpcError),
+    /// Its id is that of another one, whose answer would be taken for both.
+    Twin,
+}
+
+impl Petitions {
+    pub(crate) fn new(server: ServerName, raised: mpsc::Sender<Raised>) -> Self {
+        Self { server, raised, under_way: UnderWay::default(), begun: VecDeque::new() }
+    }
+
+    /// Begins a petition that came over `connection`, for `client`.
+    pub(super) fn begin(
+        &mut self,
+        (kind, request): (PetitionKind, Request),
+        n_bytes: usize,
+        connection: &Arc<Connection>,
+        client: Result<Client, NoClient>,
+    ) -> Result<(), NotRaised> {
+        let refused = |why: String| NotRaised::Refused(RpcError::new(REFUSED, why));
+        let Request { id, params, .. } = request;
+        if locked(&self.under_way).contains_key(&id) {
+            return Err(NotRaised::Twin);
+        }
+        if PETITION_BYTES_MAX < n_bytes {
+            let why = format!("what is asked takes more than {PETITION_BYTES_MAX} bytes");
+            return Err(refused(why));
+        }
+        let client = client.map_err(|no_client| refused(no_client.to_string()))?;
+        if !client.ear.can(kind) {
+            return Err(refused(NoClient::Deaf(kind.capability()).to_string()));
+        }
+        let petition = Petition::read(kind, params, &self.server)
+            .map_err(|why| NotRaised::Refused(RpcError::new(code::INVALID_PARAMS, why)))?;
+        self.count().map_err(refused)?;
+        let taken_back = CancellationToken::new();
+        locked(&self.under_way).insert(id.clone(), taken_back.clone());
+        let place = Place { under_way: Arc::clone(&self.under_way), id: id.clone() };
+        let connection = Arc::clone(connection);
+        let raised = Raised { id, petition, connection, client, taken_back, place };
+        // What does not fit is dropped, and gives its place back.
+        self.raised.try_send(raised).map_err(|_| refused(too_many()))
+    }
+
+    /// Takes a petition back, if it is under way.
+    pub(super) fn take_back(&self, id: &Id) {
+        if let Some(taken_back) = locked(&self.under_way).get(id) {
+            taken_back.cancel();
+        }
+    }
+
+    /// Counts one more, unless there are too many.
+    fn count(&mut self) -> Result<(), String> {
+        let now = Instant::now();
+        while self.begun.front().is_some_and(|it| WINDOW <= now.saturating_duration_since(*it)) {
+            self.begun.pop_front();
+        }
+        if UNDER_WAY_MAX <= locked(&self.under_way).len() || BEGUN_MAX <= self.begun.len() {
+            return Err(too_many());
+        }
+        self.begun.push_back(now);
+        Ok(())
+    }
+}
+
+fn too_many() -> String {
+    format!(
+        "a server may have {UNDER_WAY_MAX} questions of its own under way, and ask {BEGUN_MAX} within \
+         a minute"
+    )
+}
+
+/// Nobody can be asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum NoClient {
+    /// No call of a client runs that could have led to it.
+    #[error("no client waits for a call of this server, so nobody can be asked")]
+    None,
+    /// Calls of several clients run.
+    #[error("calls of several clients run at this server, so it is not known whom it asks")]
+    Several,
+    /// The client has not said that it can be asked.
+    #[error("the client whose call this is has not said that it supports `{0}`")]
+    Deaf(&'static str),
+}

@@ -1,0 +1,101 @@
+//! Whom a server asks: the one client for which it works, if that one said that it can be asked.
+
+use ic_testkit::proxy::Reads;
+use ic_testkit::{Caller, Proxy};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::super::{Desk, approve};
+use super::{World, answers, form, may_ask, said, sampling, script};
+
+#[test]
+fn a_client_that_did_not_say_so_is_not_asked() {
+    for (capabilities, message) in [
+        (json!({}), sampling(&json!(1), "x")),
+        (json!({"sampling": {}}), form(&json!(1), "x")),
+        (json!({"elicitation": {"url": {}}}), form(&json!(1), "x")),
+        (json!({"sampling": true, "roots": {}}), sampling(&json!(1), "x")),
+    ] {
+        let mut world = World::new(&may_ask());
+        let mut proxy = world.start_as(&capabilities);
+        let id = script(&mut proxy, &[message], 1);
+        let error = answers(&mut proxy, &id)[0]["error"].take();
+        assert!(
+            error["message"].as_str().unwrap().contains("has not said that it supports"),
+            "{error}"
+        );
+        assert!(world.desk.pending().is_empty() && proxy.unread().is_empty());
+        proxy.finish();
+    }
+}
+
+/// In that revision a server asks with a result, and no request goes to a client.
+#[test]
+fn a_client_of_the_newest_revision_is_not_asked() {
+    let world = World::new(&may_ask());
+    let arguments: Vec<&str> = world.arguments.iter().map(String::as_str).collect();
+    let mut proxy = Proxy::start_reading(&world.desk.place, &arguments, Reads::Everything);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"sampling": {}, "elicitation": {}}});
+    let call = json!({"name": "asker__script", "_meta": meta,
+        "arguments": {"send": [sampling(&json!(1), "x")], "wait": 1}});
+    let id = proxy.ask("tools/call", &call);
+    let error = answers(&mut proxy, &id)[0]["error"].take();
+    assert_eq!(error["code"], -32000);
+    assert!(proxy.unread().is_empty());
+    proxy.finish();
+}
+
+#[test]
+fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
+    let mut world = World::new(&may_ask());
+    let socket = world.desk.place.path("sockets/proxy.sock");
+    let mut arguments: Vec<&str> = world.arguments.iter().map(String::as_str).collect();
+    arguments.extend(["--socket", socket.to_str().unwrap()]);
+    let mut proxy = Proxy::start(&world.desk.place, &arguments);
+    let capabilities = json!({"sampling": {}});
+    let mut ada = Caller::begin_as(&socket, "ada", &capabilities);
+    let mut bob = Caller::begin_as(&socket, "bob", &capabilities);
+    let ask = |text: &str| json!({"send": [sampling(&json!(text), text)], "wait": 1});
+    // Both have a call at the server, so it could be about either.
+    let id = ada.ask_call("asker__script", &ask("first"));
+    let question = world.desk.question();
+    let of_both = bob
+        .ask_call("asker__script", &json!({"send": [sampling(&json!("both"), "both")], "wait": 1}));
+    // The server counts answers for its oldest call.
+    let came: Vec<Value> = serde_json::from_str(&ada.answer(&id).good()).unwrap();
+    let error = &came[0]["error"];
+    assert!(error["message"].as_str().unwrap().contains("several clients"), "{came:?}");
+    // With its call the question of the first one is over, and the call of the other one still runs.
+    drop(question);
+    world.desk.questions(0);
+    let other = bob.ask_call("asker__script", &ask("second"));
+    approve(&world.desk.question());
+    let request = bob.notification("sampling/createMessage", "second");
+    let line = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": said("to bob")});
+    bob.send_line(&line.to_string());
+    let came: Vec<Value> = serde_json::from_str(&bob.answer(&of_both).good()).unwrap();
+    let mut results: Vec<String> = came.iter().map(Value::to_string).collect();
+    results.sort();
+    assert!(!results.is_empty());
+    assert!(ada.unread().iter().all(|it| it.method() != Some("sampling/createMessage")));
+    drop((ada, bob, other));
+    proxy.signal(Signal::TERM);
+    assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
+    world.desk.check_log();
+}
+
+/// The built-in agent and scripts are no clients that could be asked.
+#[test]
+fn in_a_session_of_our_own_there_is_nobody_to_ask() {
+    let world = World::at(Desk::empty(), &may_ask());
+    let ask = sampling(&json!(1), "x");
+    let text = format!("asker.script({{send: [{ask}], wait: 1}})");
+    let file = world.desk.place.write("ask.ts", text);
+    let servers = std::fs::read_to_string(world.desk.place.path("servers.json")).unwrap();
+    world.desk.place.write("home/.ironcurtain/mcp-servers.json", servers);
+    let policy = world.desk.place.path("policy");
+    let words = ["run", "--policy", policy.to_str().unwrap(), file.to_str().unwrap()];
+    let ran = world.desk.place.run(words);
+    assert!(ran.stdout.contains("no client waits for a call"), "{ran:?}");
+}

@@ -1,0 +1,55 @@
+# A scripted MCP server that asks things of its client, as each call tells it to.
+#
+#   asking.py DIRECTORY
+#
+# Its tool `script` sends the messages of `send` and answers with what came back, once `wait` answers
+# came; with `late` it answers first, and with `die` it ends itself instead.
+# DIRECTORY/received: each line that came.
+
+import json
+import os
+import sys
+
+from scripted import Server, text_result, tool
+
+ANY = {"send": {}, "wait": {}, "late": {}, "die": {}}
+
+
+class Asking(Server):
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.tools = [dict(tool("script", ANY), inputSchema={"type": "object", "properties": ANY})]
+        self.waiting = []
+
+    def on_line(self, line):
+        with open(self.path("received"), "ab") as received:
+            received.write(line)
+        super().on_line(line)
+
+    def on_call(self, number, params, line):
+        arguments = params["arguments"]
+        if arguments.get("late"):
+            self.answer(number, text_result("answered first"))
+        # In one breath, so that a flood is one.
+        lines = [json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in arguments.get("send", [])]
+        self.write(b"".join(lines))
+        if arguments.get("die"):
+            os._exit(3)
+        if not arguments.get("late"):
+            self.waiting.append((number, arguments.get("wait", 0), []))
+            self.settle()
+
+    def on_other(self, message):
+        if "method" not in message and self.waiting:
+            self.waiting[0][2].append(message)
+            self.settle()
+
+    def settle(self):
+        for entry in list(self.waiting):
+            number, wanted, came = entry
+            if wanted <= len(came):
+                self.waiting.remove(entry)
+                self.answer(number, text_result(json.dumps(came)))
+
+
+Asking(sys.argv[1]).run()
