@@ -64,6 +64,12 @@ pub trait Open {
     /// Why a session cannot be opened.
     type Error: std::fmt::Display;
 
+    /// Returns whether any server may be asked for `method`, as far as that is known before there is a
+    /// session.
+    fn offers(&self, _method: CallMethod) -> bool {
+        false
+    }
+
     /// Opens it.
     fn open(
         &mut self,
@@ -274,7 +280,12 @@ impl<O: Open> Client<O> {
         match kind {
             Method::Initialize => self.initialize(&id, &params).await,
             Method::Discover => {
-                self.answer(&id, &era::discovered()).await;
+                // Whoever only asks who we are opens no session.
+                let discovered = match &self.broker {
+                    Some(broker) => era::discovered(|method| broker.offers(method)),
+                    None => era::discovered(|method| self.open.offers(method)),
+                };
+                self.answer(&id, &discovered).await;
                 Ok(())
             }
             Method::Ping => {

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use ic_types::{Json, Object, ServerName, ToolCall};
 
 use crate::broker::file_uri;
+use crate::judge::Judge;
 use crate::tool::Tool;
 
 /// The argument that says what kind of thing a URI names; written by us alone.
@@ -55,6 +56,12 @@ impl CallMethod {
             Self::GetPrompt => "prompts",
             Self::Complete => "completions",
         }
+    }
+
+    /// Returns whether the policy of `judge` knows it for `server`, and so whether it may be asked for.
+    pub fn is_known(self, judge: &Judge, server: &ServerName) -> bool {
+        let tool = self.tool();
+        tool.is_some_and(|tool| judge.policy.annotation(server, &tool.name).is_some())
     }
 
     /// Returns what its parameters are, as an entry of a list of tools.

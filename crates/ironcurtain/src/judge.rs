@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ic_broker::Judge;
-use ic_broker::method;
+use ic_broker::method::{self, CallMethod};
 use ic_broker::servers_file::{ServersFile, Start};
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home};
@@ -197,10 +197,16 @@ impl JudgeArgs {
 
 impl Wanted {
     /// Finds out whether there is a mistake in the policy or the servers file, before anything is made.
-    pub(crate) fn check(&self, environment: &Environment) -> Result<(), Failure> {
+    ///
+    /// Returns the methods besides calls of tools for which a server may be asked.
+    pub(crate) fn check(&self, environment: &Environment) -> Result<Vec<CallMethod>, Failure> {
         // What is merely odd is told when it is loaded to be used.
         let mut nobody = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
-        Loaded::load(self, NoSandbox::Fresh, environment, &mut nobody).map(drop)
+        let Loaded { judge, servers, .. } =
+            Loaded::load(self, NoSandbox::Fresh, environment, &mut nobody)?;
+        let is_offered =
+            |method: &CallMethod| servers.iter().any(|(server, _)| method.is_known(&judge, server));
+        Ok(CallMethod::ALL.into_iter().filter(is_offered).collect())
     }
 
     fn origin(

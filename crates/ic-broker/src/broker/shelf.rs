@@ -73,7 +73,7 @@ impl ListKind {
 impl Broker {
     /// Returns whether any server may be asked for `method`.
     pub(crate) fn offers(&self, method: CallMethod) -> bool {
-        self.servers.keys().any(|server| self.is_named(server, method))
+        self.servers.keys().any(|server| method.is_known(&self.judge, server))
     }
 
     /// Lists what all servers have of a kind.
@@ -91,7 +91,7 @@ impl Broker {
 
     /// Finds the one server whose resource a URI is.
     pub(crate) async fn owner_of(&self, uri: &str, method: CallMethod) -> Option<ServerName> {
-        let mut named = self.servers.keys().filter(|server| self.is_named(server, method));
+        let mut named = self.servers.keys().filter(|server| method.is_known(&self.judge, server));
         if let (Some(only), None) = (named.next(), named.next()) {
             return Some(only.clone());
         }
@@ -127,16 +127,11 @@ impl Broker {
         })
     }
 
-    fn is_named(&self, server: &ServerName, method: CallMethod) -> bool {
-        let tool = method.tool();
-        tool.is_some_and(|tool| self.judge.policy.annotation(server, &tool.name).is_some())
-    }
-
     /// Asks the servers for their entries; whoever cannot be asked has none.
     async fn entries(&self, kind: ListKind) -> Vec<(ServerName, Object)> {
         let mut all = Vec::new();
         for (name, server) in &self.servers {
-            if !self.is_named(name, kind.serves()) {
+            if !kind.serves().is_known(&self.judge, name) {
                 continue;
             }
             let listing = tokio::time::timeout(LIST_MAX, self.entries_of(server, kind));

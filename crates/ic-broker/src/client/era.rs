@@ -134,21 +134,8 @@ fn without_envelope() -> RpcError {
 pub(super) fn initialized(version: ProtocolVersion, offers: impl Fn(CallMethod) -> bool) -> Object {
     let mut result = Object::new();
     result.insert("protocolVersion", version.as_str());
-    let mut capabilities = capabilities();
+    let mut capabilities = capabilities(Told::Changes, &offers);
     capabilities.insert("logging", Object::new());
-    let mut changing = Object::new();
-    changing.insert("listChanged", true);
-    if offers(CallMethod::ReadResource) {
-        let mut resources = changing.clone();
-        resources.insert("subscribe", offers(CallMethod::Subscribe));
-        capabilities.insert("resources", resources);
-    }
-    if offers(CallMethod::GetPrompt) {
-        capabilities.insert("prompts", changing);
-    }
-    if offers(CallMethod::Complete) {
-        capabilities.insert("completions", Object::new());
-    }
     result.insert("capabilities", capabilities);
     result.insert("serverInfo", server_info());
     result.insert("instructions", INSTRUCTIONS);
@@ -156,15 +143,13 @@ pub(super) fn initialized(version: ProtocolVersion, offers: impl Fn(CallMethod) 
 }
 
 /// Returns the answer to `server/discover`.
-pub(super) fn discovered() -> Object {
+///
+/// There is no logging in it: a client of that revision is told nothing that it did not ask for.
+pub(super) fn discovered(offers: impl Fn(CallMethod) -> bool) -> Object {
     let mut result = Object::new();
     let newest = ProtocolVersion::V2026_07_28;
     result.insert("supportedVersions", vec![Json::from(newest.as_str())]);
-    let mut tools = Object::new();
-    tools.insert("listChanged", false);
-    let mut capabilities = Object::new();
-    capabilities.insert("tools", tools);
-    result.insert("capabilities", capabilities);
+    result.insert("capabilities", capabilities(Told::Nothing, offers));
     result.insert("instructions", INSTRUCTIONS);
     complete_cacheable(&mut result);
     result
@@ -175,11 +160,33 @@ const INSTRUCTIONS: &str = "Tools are named server__tool. Every call is judged b
      begins with DENIED, ESCALATION or CIRCUIT BREAKER was not carried out: do not repeat it in \
      another spelling, go on without it, or tell the person what you need.";
 
-fn capabilities() -> Object {
-    let mut tools = Object::new();
-    tools.insert("listChanged", true);
+/// What a client is told of its own accord.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Told {
+    /// What changes.
+    Changes,
+    /// Nothing.
+    Nothing,
+}
+
+/// Returns what is served, as far as `offers` knows of it.
+fn capabilities(told: Told, offers: impl Fn(CallMethod) -> bool) -> Object {
+    let mut changing = Object::new();
+    changing.insert("listChanged", told == Told::Changes);
     let mut capabilities = Object::new();
-    capabilities.insert("tools", tools);
+    capabilities.insert("tools", changing.clone());
+    if offers(CallMethod::ReadResource) {
+        let mut resources = changing.clone();
+        let is_told = told == Told::Changes && offers(CallMethod::Subscribe);
+        resources.insert("subscribe", is_told);
+        capabilities.insert("resources", resources);
+    }
+    if offers(CallMethod::GetPrompt) {
+        capabilities.insert("prompts", changing);
+    }
+    if offers(CallMethod::Complete) {
+        capabilities.insert("completions", Object::new());
+    }
     capabilities
 }
 

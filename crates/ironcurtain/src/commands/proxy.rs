@@ -10,8 +10,10 @@ mod witness;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ic_broker::client::{Ended, serve};
+use ic_broker::method::CallMethod;
 use ic_broker::socket::{Socket, SocketError};
 use ic_broker::stdio;
 use ic_home::{Environment, Home};
@@ -90,7 +92,7 @@ pub(crate) fn run(
         servers: args.servers.clone(),
     };
     // A mistake in the policy or the servers file is to show now, and not with the first call.
-    wanted.check(environment)?;
+    let offered: Arc<[CallMethod]> = wanted.check(environment)?.into();
     if let Some(path) = &socket {
         // Where the sandboxes are that are made for sessions, and the one that the user names.
         let sessions = Home::new(environment.ironcurtain_home()?).sessions();
@@ -117,14 +119,14 @@ pub(crate) fn run(
         let ended = match &socket {
             None => {
                 let (reader, writer) = streams()?;
-                let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
+                let opener = Opener { wanted, offered, wait, desk: &mut desk, environment, screen };
                 serve(reader, writer, opener, &stop).await
             }
             Some(path) => {
                 let socket = Socket::bind(path.as_path()).await.map_err(no_socket)?;
                 let shown = path.as_path().display();
                 screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
-                let opener = Opener { wanted, wait, desk: &mut desk, environment, screen };
+                let opener = Opener { wanted, offered, wait, desk: &mut desk, environment, screen };
                 clients::serve_all(socket, opener, &stop).await
             }
         };

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Ended, Open, Slow, serve_one};
+use ic_broker::method::CallMethod;
 use ic_broker::socket::Socket;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::net::UnixStream;
@@ -38,15 +39,23 @@ type Request = (ClientInfo, oneshot::Sender<Result<Arc<Broker>, NoSession>>);
 struct NoSession(String);
 
 /// Asks for the session that all clients share.
-struct Ask(mpsc::Sender<Request>);
+struct Ask {
+    session: mpsc::Sender<Request>,
+    /// The methods besides calls of tools for which a server may be asked.
+    offered: Arc<[CallMethod]>,
+}
 
 impl Open for Ask {
     type Error = NoSession;
 
+    fn offers(&self, method: CallMethod) -> bool {
+        self.offered.contains(&method)
+    }
+
     async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, NoSession> {
         let over = |()| NoSession("the session ends".to_owned());
         let (tell, told) = oneshot::channel();
-        self.0.send((client.clone(), tell)).await.map_err(|_| over(()))?;
+        self.session.send((client.clone(), tell)).await.map_err(|_| over(()))?;
         told.await.map_err(|_| over(()))?
     }
 }
@@ -87,7 +96,8 @@ pub(super) async fn serve_all(
                 }
             }
             (slot, client) = next => {
-                let (ask, stop) = (Ask(asking.clone()), end_all.child_token());
+                let (session, offered) = (asking.clone(), Arc::clone(&opener.offered));
+                let (ask, stop) = (Ask { session, offered }, end_all.child_token());
                 clients.spawn(async move {
                     serve_client(client, ask, stop).await;
                     drop(slot);

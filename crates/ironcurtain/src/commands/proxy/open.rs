@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Open};
+use ic_broker::method::CallMethod;
 use ic_home::Environment;
 use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
 use ic_types::SessionName;
@@ -18,6 +19,8 @@ use crate::screen::Screen;
 pub(super) struct Opener<'a> {
     /// What the command line asks for, until it is asked for.
     pub(super) wanted: Option<(Wanted, Option<SessionName>)>,
+    /// The methods besides calls of tools for which a server may be asked.
+    pub(super) offered: Arc<[CallMethod]>,
     pub(super) wait: Wait,
     /// Where the desk is left, to be closed at the end.
     pub(super) desk: &'a mut Option<OpenDesk>,
@@ -27,6 +30,10 @@ pub(super) struct Opener<'a> {
 
 impl Open for Opener<'_> {
     type Error = Failure;
+
+    fn offers(&self, method: CallMethod) -> bool {
+        self.offered.contains(&method)
+    }
 
     async fn open(&mut self, client: &ClientInfo) -> Result<Arc<Broker>, Failure> {
         let Some((wanted, name)) = self.wanted.take() else {

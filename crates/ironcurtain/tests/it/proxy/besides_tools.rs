@@ -39,8 +39,14 @@ impl Rig {
         self
     }
 
-    /// Starts a proxy with a policy whose annotations name these methods.
+    /// Starts a proxy with a policy whose annotations name these methods, and begins the conversation.
     fn start(&self, methods: &[&str]) -> Proxy {
+        let mut proxy = self.start_silent(methods);
+        proxy.initialize();
+        proxy
+    }
+
+    fn start_silent(&self, methods: &[&str]) -> Proxy {
         let mut tools = vec![json!({"toolName": "touch", "args": {}})];
         tools.extend(methods.iter().map(|&method| {
             let arguments: &[&str] = match method {
@@ -69,9 +75,7 @@ impl Rig {
         let file = self.place.write("servers.json", Value::from(self.servers.clone()).to_string());
         let policy = self.place.path("policy");
         let words = ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()];
-        let mut proxy = Proxy::start(&self.place, &words);
-        proxy.initialize();
-        proxy
+        Proxy::start(&self.place, &words)
     }
 
     /// Returns the parameters of each request of `method` that the server `name` received.
@@ -100,6 +104,40 @@ fn rule(answer: &Message) -> String {
     let json = answer.json();
     let rule = json.pointer("/error/data/ironcurtain/rule").and_then(Value::as_str);
     rule.unwrap_or_else(|| panic!("not refused: {json}")).to_owned()
+}
+
+/// Whoever only asks who we are opens no session, and is told what there is all the same.
+#[test]
+fn what_is_served_is_discovered_without_a_session() {
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let still = json!({"listChanged": false});
+    let resources = json!({"listChanged": false, "subscribe": false});
+    for (methods, capabilities) in [
+        (&[] as &[&str], json!({"tools": still})),
+        (&["resources/read"], json!({"tools": still, "resources": resources})),
+        (
+            &["resources/read", "resources/subscribe", "prompts/get", "completion/complete"],
+            json!({"tools": still, "resources": resources, "prompts": still, "completions": {}}),
+        ),
+    ] {
+        let rig = Rig::new(&["demo://x"]);
+        let mut proxy = rig.start_silent(methods);
+        let params = json!({"_meta": meta});
+        let before = proxy.request("server/discover", &params).result();
+        assert_eq!(before["capabilities"], capabilities, "{methods:?}");
+        assert!(!rig.place.path("home/.ironcurtain/sessions").exists(), "no session was needed");
+        // What was named is there, and with a session nothing else is said.
+        if methods.contains(&"resources/read") {
+            let listed = proxy.request("resources/list", &params).result();
+            assert_eq!(listed["resources"][0]["uri"], "demo://x");
+        }
+        if methods.contains(&"prompts/get") {
+            assert!(proxy.request("prompts/list", &params).result()["prompts"].is_array());
+        }
+        assert_eq!(proxy.request("server/discover", &params).result(), before);
+        proxy.finish();
+    }
 }
 
 /// A `file:` URI is a path, in every spelling, whatever the annotation says of it.
