@@ -8,7 +8,9 @@
 //! refers to a variable, and the person is told which.
 
 mod clients;
+mod far;
 mod formats;
+mod headers;
 mod secrets;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +33,8 @@ use clients::{CLIENTS, Client, Found, Line};
 ///
 /// Reads the configuration of Claude Desktop, Claude Code, Cursor, VS Code, Codex, Goose and `OpenCode`.
 /// Without a name it only shows what is there; with names, these servers are added as `servers add`
-/// would. Secrets are not copied: the entry refers to a variable instead, and says which.
+/// would, those on other machines by their `https` address and with their headers. Secrets are not
+/// copied: the entry refers to a variable instead, and says which.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
     /// Servers to add
@@ -47,6 +50,9 @@ pub(crate) struct ImportArgs {
     /// Look at this file, which is one of the named client's
     #[arg(long, value_name = "FILE", requires = "client")]
     file: Option<PathBuf>,
+    /// Host that what is added may connect to (can be repeated)
+    #[arg(long, value_name = "HOST")]
+    allow_domain: Vec<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -89,7 +95,8 @@ pub(crate) fn run(
     let mut has_failed = false;
     for found in chosen {
         let (name, secrets) = (found.name.clone(), found.secrets.clone());
-        let added = found.plan().and_then(|plan| plan.add(&home, environment, screen));
+        let plan = found.plan(args.allow_domain.clone());
+        let added = plan.and_then(|plan| plan.add(&home, environment, screen));
         match added {
             Ok(()) => {
                 for variable in secrets {
@@ -197,6 +204,7 @@ impl Found {
             (Ok(_), Ok(_)) => None,
         };
         let command = match &self.line {
+            Ok(Line { far: Some(far), .. }) => shown_word(&far.url),
             Ok(line) => {
                 line.command.iter().map(|word| shown_word(word)).collect::<Vec<_>>().join(" ")
             }
@@ -206,12 +214,12 @@ impl Found {
         Row { name, client: self.client, file, command, secrets: self.secrets.clone(), problem }
     }
 
-    fn plan(self) -> Result<Plan, Failure> {
+    fn plan(self, allow_domain: Vec<String>) -> Result<Plan, Failure> {
         let name: ServerName = self.name.parse().map_err(|error| {
             Failure::usage(format!("`{}` is no name for a server", visible(&self.name)))
                 .with_source(error)
         })?;
-        let Line { command, env } = self.line.map_err(|why| {
+        let Line { command, env, far } = self.line.map_err(|why| {
             Failure::config(format!(
                 "the server `{name}` of {} cannot be added: {why}",
                 self.client
@@ -220,9 +228,9 @@ impl Found {
         Ok(Plan {
             name,
             command,
-            far: None,
+            far,
             env,
-            allow_domain: Vec::new(),
+            allow_domain,
             allow_read: Vec::new(),
             allow_write: Vec::new(),
             description: Some(format!("imported from {}", self.client)),

@@ -65,6 +65,45 @@ fn a_server_is_added_reviewed_called_and_watched() {
     assert_eq!(tested.code, 0, "{tested:?}");
 }
 
+/// Another client's entry becomes one of ours; its token stays where it is, and is told of.
+#[test]
+fn a_server_of_another_client_is_imported_without_its_token() {
+    let far = Far::start(|it| {
+        it.usual(&tools(&["work"])).unwrap_or_else(|| FarSays::json(200, "", &it.text("works")))
+    });
+    let rig = Rig::of(far, &["work"]);
+    let entry = json!({"type": "http", "url": rig.far.url(), "headers": {"Authorization":
+        format!("Bearer {TOKEN}")}});
+    rig.place.write("home/.claude.json", json!({"mcpServers": {"far": entry}}).to_string());
+    // It is on this machine, which nobody has allowed; the entry is refused with the reason.
+    let refused = rig.place.run(["servers", "import", "far"]);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    let shown = rig.place.run(["servers", "import"]);
+    assert!(shown.stdout.contains("FAR_AUTHORIZATION"), "{shown:?}");
+    for output in [&refused, &shown] {
+        assert!(!output.stdout.contains(TOKEN) && !output.stderr.contains(TOKEN), "{output:?}");
+    }
+    assert_eq!(rig.far.asked().len(), 0, "nothing was sent to an address that nobody allowed");
+    // With the variable set it is added, and the server hears the token.
+    let domain = format!("localhost:{}", rig.far.port());
+    let added = rig
+        .place
+        .command(["servers", "import", "far", "--allow-domain", &domain])
+        .env("FAR_AUTHORIZATION", TOKEN)
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(added.stdout).unwrap();
+    assert!(added.status.success(), "{stdout} {}", String::from_utf8_lossy(&added.stderr));
+    assert!(stdout.contains("set FAR_AUTHORIZATION") && !stdout.contains(TOKEN), "{stdout}");
+    let file =
+        std::fs::read_to_string(rig.place.path("home/.ironcurtain/mcp-servers.json")).unwrap();
+    let entry: Value = serde_json::from_str(&file).unwrap();
+    let headers = json!({"Authorization": "Bearer ${ENV:FAR_AUTHORIZATION}"});
+    assert_eq!((&entry["far"]["url"], &entry["far"]["headers"]), (&json!(rig.far.url()), &headers));
+    assert!(!file.contains(TOKEN), "{file}");
+    assert_ne!(rig.far.asked().len(), 0);
+}
+
 #[test]
 fn an_entry_that_leads_elsewhere_is_a_mistake() {
     let rig = Rig::new(&["work"], |it| FarSays::json(200, "", &it.text("works")));

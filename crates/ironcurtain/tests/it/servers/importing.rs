@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::place;
 
-const SECRETS: [&str; 3] = ["hunter2-in-a-variable", "hunter2-in-an-argument", "hunter2-in-goose"];
+const SECRETS: [&str; 4] =
+    ["hunter2-in-a-variable", "hunter2-in-an-argument", "hunter2-in-goose", "hunter2-in-a-header"];
 
 /// A server in a word: it lives in the argument of an interpreter.
 const INLINE: &str = "import sys, json\n\
@@ -23,7 +24,9 @@ fn with_clients() -> Place {
     place.write(
         "home/.cursor/mcp.json",
         json!({"mcpServers": {"inline": inline, "ironcurtain": {"command": "ironcurtain", "args": ["proxy"]},
-            "bad__name": {"command": "x"}, "far": {"url": "https://a.example/mcp"}}})
+            "bad__name": {"command": "x"}, "far": {"url": "https://a.example/mcp", "headers": {"Authorization": format!("Bearer {}", SECRETS[3])}},
+            "old": {"type": "sse", "url": "https://a.example/sse"},
+            "secret": {"url": format!("https://a.example/mcp?token={}", SECRETS[3])}}})
         .to_string(),
     );
     place.write(
@@ -52,7 +55,14 @@ fn servers_of_other_clients_are_shown_without_their_secrets() {
     assert_eq!(shown.code, 0, "{shown:?}");
     check_no_secret(&shown.stdout);
     check_no_secret(&shown.stderr);
-    for part in ["g: python3 -V (goose)", "c: npx -y x (codex)", "A_KEY", "SERVICE_TOKEN"] {
+    for part in [
+        "FAR_AUTHORIZATION",
+        "far: https://a.example/mcp (cursor)",
+        "g: python3 -V (goose)",
+        "c: npx -y x (codex)",
+        "A_KEY",
+        "SERVICE_TOKEN",
+    ] {
         assert!(shown.stdout.contains(part), "{part} in {}", shown.stdout);
     }
     assert!(
@@ -69,7 +79,9 @@ fn servers_of_other_clients_are_shown_without_their_secrets() {
     };
     assert_eq!(problem("inline"), "none");
     assert_ne!(problem("bad__name"), "none");
-    assert!(problem("far").contains("by address"));
+    assert_eq!(problem("far"), "none");
+    assert!(problem("old").contains("older transport"), "{}", problem("old"));
+    assert!(problem("secret").contains("holds a secret"), "{}", problem("secret"));
     assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists(), "nothing was added");
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::formats::{Format, parse};
-use super::name_of;
 use super::secrets::{self, Kept};
+use super::{far, name_of};
+use crate::commands::servers::add::Far;
 
 /// A client whose configuration is read.
 #[derive(Debug)]
@@ -23,12 +24,14 @@ pub(super) struct Client {
 
 /// How a client writes a server.
 #[derive(Clone, Copy, Debug)]
-enum Shape {
-    /// `command`, `args`, `env`.
+pub(super) enum Shape {
+    /// `command`, `args`, `env`; or `url`, `headers`.
     Usual,
-    /// `cmd`, `args`, `envs`.
+    /// The same, and headers under names of its own.
+    Codex,
+    /// `cmd`, `args`, `envs`; or `uri`, `headers`.
     Goose,
-    /// `command` with its arguments, `environment`.
+    /// `command` with its arguments, `environment`; or `url`, `headers`.
     OpenCode,
 }
 
@@ -49,6 +52,8 @@ pub(super) struct Found {
 pub(super) struct Line {
     pub(super) command: Vec<String>,
     pub(super) env: Vec<(String, String)>,
+    /// Where it is, if it is on another machine; then there is no command.
+    pub(super) far: Option<Far>,
 }
 
 pub(super) const CLIENTS: [Client; 7] = [
@@ -88,7 +93,7 @@ pub(super) const CLIENTS: [Client; 7] = [
         paths: &[".codex/config.toml"],
         format: Format::Toml,
         keys: &["mcp_servers"],
-        shape: Shape::Usual,
+        shape: Shape::Codex,
     },
     Client {
         name: "goose",
@@ -135,7 +140,7 @@ impl Client {
             return None;
         }
         let words = match self.shape {
-            Shape::Usual => started(entry, "command", "args"),
+            Shape::Usual | Shape::Codex => started(entry, "command", "args"),
             Shape::Goose => started(entry, "cmd", "args"),
             Shape::OpenCode => texts(entry.get("command")),
         };
@@ -147,7 +152,7 @@ impl Client {
             return None;
         }
         let environment = match self.shape {
-            Shape::Usual => entry.get("env"),
+            Shape::Usual | Shape::Codex => entry.get("env"),
             Shape::Goose => entry.get("envs"),
             Shape::OpenCode => entry.get("environment"),
         };
@@ -155,20 +160,22 @@ impl Client {
             Some(words) => {
                 let Kept { command, env, secrets } =
                     secrets::keep_out(name, words, pairs(environment));
-                (Ok(Line { command, env }), secrets)
+                (Ok(Line { command, env, far: None }), secrets)
             }
-            None if entry.contains_key("url") || entry.contains_key("uri") => {
-                let why = "it is a server by address; `servers add NAME --url URL` adds it";
-                (Err(why.to_owned()), Vec::new())
-            }
-            None => (Err("it says no command".to_owned()), Vec::new()),
+            None => match far::read(name, self.shape, entry) {
+                Some(Ok((far, secrets))) => {
+                    (Ok(Line { far: Some(far), ..Line::default() }), secrets)
+                }
+                Some(Err(why)) => (Err(why), Vec::new()),
+                None => (Err("it says no command".to_owned()), Vec::new()),
+            },
         };
         let (name, file) = (name.to_owned(), path.to_owned());
         Some(Found { name, client: self.name, file, line, secrets })
     }
 }
 
-fn text<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     entry.get(key).and_then(Value::as_str)
 }
 
@@ -183,7 +190,7 @@ fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     texts.collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
 }
 
-fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
+pub(super) fn pairs(value: Option<&Value>) -> Vec<(String, String)> {
     let pair = |(name, value): (&String, &Value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         (name.clone(), value)
@@ -203,6 +210,11 @@ mod tests {
             .into_iter()
             .map(|it| {
                 let line = it.line.map(|line| {
+                    if let Some(Far { url, headers }) = line.far {
+                        let headers: Vec<String> =
+                            headers.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+                        return format!("{url} [{}]", headers.join(", "));
+                    }
                     let env: Vec<String> =
                         line.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
                     format!("{} [{}]", line.command.join(" "), env.join(" "))
@@ -219,9 +231,8 @@ mod tests {
     fn every_client_is_read_in_its_own_way() {
         let usual = r#"{"mcpServers":{"a":{"command":"npx","args":["-y","x"],"env":{"B":"c"}},
             "us":{"command":"/usr/bin/ironcurtain","args":["proxy"]},"web":{"url":"https://a.example"}}}"#;
-        let by_address = "it is a server by address; `servers add NAME --url URL` adds it";
         for client in ["claude-desktop", "claude-code", "cursor"] {
-            check(client, usual, &[("a", "npx -y x [B=c]"), ("web", by_address)]);
+            check(client, usual, &[("a", "npx -y x [B=c]"), ("web", "https://a.example []")]);
         }
         check(
             "claude-code",
@@ -250,7 +261,57 @@ mod tests {
             "opencode",
             r#"{"mcp":{"a":{"type":"local","command":["npx","x"],"environment":{"B":"c"}},
                 "r":{"type":"remote","url":"https://a.example"}}}"#,
-            &[("a", "npx x [B=c]"), ("r", by_address)],
+            &[("a", "npx x [B=c]"), ("r", "https://a.example []")],
+        );
+    }
+
+    /// Each in its own spelling; the same entry comes of it, and no secret with it.
+    #[test]
+    fn servers_by_address_are_read_without_their_secrets() {
+        let sse = "it speaks the older transport with two endpoints (`sse`), which is not spoken here; \
+                   most such servers have a streamable HTTP address as well";
+        let at = "https://a.example/mcp";
+        let kept =
+            "https://a.example/mcp [Authorization: Bearer ${ENV:FAR_AUTHORIZATION}, X-Team: blue]";
+        let named = "https://a.example/mcp [Authorization: Bearer ${ENV:A_TOKEN}]";
+        let headers = r#"{"Authorization":"Bearer hunter2","X-Team":"blue"}"#;
+        for (client, key) in
+            [("claude-code", "mcpServers"), ("cursor", "mcpServers"), ("vscode", "servers")]
+        {
+            check(
+                client,
+                &format!(
+                    r#"{{"{key}":{{"far":{{"type":"http","url":"{at}","headers":{headers}}},
+                        "named":{{"url":"{at}","headers":{{"Authorization":"Bearer ${{env:A_TOKEN}}"}}}},
+                        "old":{{"type":"sse","url":"{at}"}}}}}}"#
+                ),
+                &[("far", kept), ("named", named), ("old", sse)],
+            );
+        }
+        check(
+            "codex",
+            &format!(
+                "[mcp_servers.far]\nurl = \"{at}\"\nhttp_headers = {{ Authorization = \"Bearer hunter2\", \
+                 X-Team = \"blue\" }}\n[mcp_servers.named]\nurl = \"{at}\"\nbearer_token_env_var = \
+                 \"A_TOKEN\"\n[mcp_servers.more]\nurl = \"{at}\"\nenv_http_headers = {{ X-Key = \"K\" }}\n"
+            ),
+            &[("far", kept), ("more", "https://a.example/mcp [X-Key: ${ENV:K}]"), ("named", named)],
+        );
+        check(
+            "goose",
+            &format!(
+                "extensions:\n  far:\n    type: streamable_http\n    uri: {at}\n    headers:\n      \
+                 Authorization: Bearer hunter2\n      X-Team: blue\n  old:\n    type: sse\n    uri: {at}\n"
+            ),
+            &[("far", kept), ("old", sse)],
+        );
+        check(
+            "opencode",
+            &format!(
+                r#"{{"mcp":{{"far":{{"type":"remote","url":"{at}","headers":{headers}}},"named":{{"type":"remote",
+                    "url":"{at}","headers":{{"Authorization":"Bearer {{env:A_TOKEN}}"}}}}}}}}"#
+            ),
+            &[("far", kept), ("named", named)],
         );
     }
 

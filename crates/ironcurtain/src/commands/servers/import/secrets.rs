@@ -79,7 +79,7 @@ pub(super) fn keep_out(name: &str, words: Vec<String>, env: Vec<(String, String)
 }
 
 /// Returns whether a name says that a secret follows.
-fn is_secret_name(name: &str) -> bool {
+pub(super) fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| NAMES.contains(&word))
@@ -93,7 +93,7 @@ fn has_user_information(text: &str) -> bool {
 }
 
 /// Writes a name as names of variables are written.
-fn constant(name: &str) -> String {
+pub(super) fn constant(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     name.chars().map(plain).collect()
 }

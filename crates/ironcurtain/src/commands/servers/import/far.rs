@@ -1,0 +1,96 @@
+//! Servers by address, as other clients write them.
+//!
+//! Which of them can be reached is found out when one is added; what can be seen without that, another
+//! transport or a secret in the address, is said here.
+
+use ic_audit::Redactor;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::clients::{Shape, pairs, text};
+use super::headers::KeptHeaders;
+use super::secrets::is_secret_name;
+use crate::commands::servers::add::Far;
+
+/// Reads a server by address; `None` if the entry names no address.
+pub(super) fn read(
+    name: &str,
+    shape: Shape,
+    entry: &Map<String, Value>,
+) -> Option<Result<(Far, Vec<String>), String>> {
+    let url = ["url", "uri", "serverUrl"].into_iter().find_map(|key| text(entry, key))?;
+    Some(read_at(name, shape, entry, url))
+}
+
+fn read_at(
+    name: &str,
+    shape: Shape,
+    entry: &Map<String, Value>,
+    url: &str,
+) -> Result<(Far, Vec<String>), String> {
+    match text(entry, "type") {
+        None
+        | Some("http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote") => {}
+        Some("sse") => {
+            return Err("it speaks the older transport with two endpoints (`sse`), which is not \
+                        spoken here; most such servers have a streamable HTTP address as well"
+                .to_owned());
+        }
+        Some(_) => return Err("it speaks a transport that is not spoken here".to_owned()),
+    }
+    check_address(url)?;
+    let written = match shape {
+        Shape::Codex => entry.get("http_headers"),
+        Shape::Usual | Shape::Goose | Shape::OpenCode => entry.get("headers"),
+    };
+    let mut kept = KeptHeaders::of(name, pairs(written));
+    if let Shape::Codex = shape {
+        for (header, variable) in pairs(entry.get("env_http_headers")) {
+            kept.refer(header, "", variable);
+        }
+        if let Some(variable) = text(entry, "bearer_token_env_var") {
+            kept.refer("Authorization".to_owned(), "Bearer ", variable.to_owned());
+        }
+    }
+    let KeptHeaders { headers, secrets } = kept;
+    Ok((Far { url: url.to_owned(), headers }, secrets))
+}
+
+/// Refuses an address that would have to be copied with a secret in it; it is not repeated.
+fn check_address(text: &str) -> Result<(), String> {
+    let url = Url::parse(text).map_err(|_| "its address is no URL".to_owned())?;
+    if url.scheme() != "https" {
+        return Err("only `https://` servers are used".to_owned());
+    }
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    let is_named = url.query_pairs().any(|(name, _)| is_secret_name(&name));
+    if has_user || is_named || Redactor::new([]).text(text) != text || text.contains("${") {
+        return Err(
+            "its address holds a secret, or refers to one, and an address stands in the entry \
+                    as it is; add it with `servers add NAME --url URL --header 'NAME: ${ENV:…}'`"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_a_secret_is_not_copied() {
+        for address in [
+            "https://me:hunter2@a.example/mcp",
+            "https://a.example/mcp?api_key=hunter2",
+            "https://a.example/mcp?x=1&accessToken=hunter2",
+            "https://a.example/${TOKEN}/mcp",
+            "http://a.example/mcp",
+            "a.example",
+        ] {
+            let refused = check_address(address).unwrap_err();
+            assert!(!refused.contains("hunter2") && !refused.contains("a.example"), "{refused}");
+        }
+        assert_eq!(check_address("https://a.example/mcp?version=2"), Ok(()));
+    }
+}
