@@ -5,6 +5,7 @@
 
 mod besides_tools;
 mod breaker;
+mod edited;
 mod fidelity;
 mod hostile_client;
 mod hostile_results;
