@@ -290,6 +290,27 @@ fn the_python_sdk_lists_and_calls_through_the_proxy() {
     }
 }
 
+/// The command that the guide names for clients that start what they talk to.
+#[test]
+fn the_guides_command_connects_a_client_to_a_socket() {
+    let Some(packages) = Packages::find() else { return };
+    let socat = Path::new("/usr/bin/socat");
+    if !socat.exists() {
+        eprintln!("SKIPPED: socat is not installed");
+        return;
+    }
+    let place = place_with_servers(&packages);
+    let way = Way::socket(&place);
+    let Way::Socket(_, socket) = &way else { panic!("no socket") };
+    let connect = format!("UNIX-CONNECT:{}", socket.display());
+    let more = json!({"era": "legacy", "command": socat, "args": ["STDIO", connect]});
+    let mut command = Command::new(packages.python());
+    command.arg(script("python_client.py")).arg(document(&place, &way, &more));
+    let report = run("socat", &mut command);
+    way.end();
+    check(&place, "socat", &report);
+}
+
 #[test]
 fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
     let Some(packages) = Packages::find() else { return };
