@@ -1,10 +1,7 @@
 //! One connection to a server: requests go out under ids of our own, answers find their way back.
 //!
-//! Whatever comes in is untrusted. A request of the server's is answered here, from what was laid
-//! down before, or refused; nothing it sends reaches a person or a model but the answers to calls,
-//! progress of calls that run, and log messages. The one deed that a server may ask for is `deeds`'
-//! business, and what it may ask of clients that of `petitions`. How the server was started is not known
-//! here.
+//! Knows who waits for what, and for whose call. What comes in is read by the `inbox`; how the server was
+//! started is not known here.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,41 +10,22 @@ use std::time::Duration;
 
 use ic_audit::Redactor;
 use ic_mcp::{
-    Id, Message, MessageFault, Notification, Outcome, ProtocolVersion, Request, Response, RpcError,
-    code, meta, notification_line, request_line,
+    Id, Message, Outcome, ProtocolVersion, Response, meta, notification_line, request_line,
 };
-use ic_servers::filesystem::DEED_METHOD;
-use ic_servers::git::AID_METHOD;
-use ic_types::{Json, JsonLimits, Object, ServerName};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use ic_types::{Object, ServerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::deeds::Deeds;
-use super::petitions::{self, NoClient, NotRaised, Petitions};
-use crate::aids::Aids;
+use super::inbox::Exchange;
+use super::petitions::{Client, NoClient};
 use crate::client::{Ear, Outbox};
 use crate::locked;
-use crate::petition::{Asks, PetitionKind};
+use crate::petition::Asks;
 
-/// The longest line that a server may send.
-pub(super) const LINE_BYTES_MAX: usize = 32 << 20;
-/// What one message of a server may cost.
-const LIMITS: JsonLimits =
-    JsonLimits { bytes_max: LINE_BYTES_MAX, depth_max: 64, values_max: 200_000 };
 /// How many messages of ours may wait for a server that does not read.
 pub(super) const OUTBOX_MAX: usize = 256;
 /// How many answers that nobody waits for any more are remembered, to tell them from forged ones.
 const GIVEN_UP_MAX: usize = 1024;
-/// The longest notification that is looked at; a client would have to swallow it whole.
-const NOTIFICATION_BYTES_MAX: usize = 256 << 10;
-/// How much nonsense a server may send before the connection is ended.
-const STRIKES_MAX: u32 = 100;
-/// How many bytes of them within a second.
-const CHATTER_BYTES_MAX: usize = 4 << 20;
-/// How many requests and notifications a server may send beyond what a second gives back.
-const CHATTER_MAX: u32 = 1000;
 
 /// A connection that is open, or was.
 #[derive(Debug)]
@@ -132,21 +110,6 @@ pub(crate) enum Unanswered {
     Cancelled,
 }
 
-/// Something a server said of its own accord.
-#[derive(Debug)]
-pub(crate) enum News {
-    /// Its tools are not what they were.
-    ToolsChanged,
-    /// A message for the client's log.
-    Log(Object),
-    /// A list of something else than tools is not what it was; with the notification that says so.
-    ListChanged(&'static str),
-    /// A resource is not what it was.
-    ResourceUpdated(String),
-    /// It asked for something that it may not have: what, and why not.
-    Refused(String, String),
-}
-
 impl Connection {
     /// Makes a connection whose messages are taken out of the returned queue.
     pub(crate) fn new(server: ServerName, asks: Asks) -> (Arc<Self>, mpsc::Receiver<String>) {
@@ -161,6 +124,11 @@ impl Connection {
             over: CancellationToken::new(),
         };
         (Arc::new(connection), outgoing)
+    }
+
+    /// Returns the server's name.
+    pub(super) fn server(&self) -> &ServerName {
+        &self.server
     }
 
     /// Returns what the server may ask of clients.
@@ -217,6 +185,24 @@ impl Connection {
         }
     }
 
+    /// Gives an answer to whoever waits for it; `false` if nobody does, and nobody did.
+    pub(super) fn answered(&self, number: u64, outcome: Outcome) -> bool {
+        let mut table = locked(&self.table);
+        if let Some(waiting) = table.waiting.remove(&number) {
+            drop(table);
+            // Whoever waited may be gone by now.
+            waiting.reply.send(Ok(outcome)).ok();
+            return true;
+        }
+        let late = table.given_up.iter().position(|it| *it == number);
+        late.and_then(|at| table.given_up.remove(at)).is_some()
+    }
+
+    /// Returns where the progress of a request goes, if anybody wants it.
+    pub(super) fn progress_of(&self, number: u64) -> Option<Progress> {
+        locked(&self.table).waiting.get(&number).and_then(|waiting| waiting.progress.clone())
+    }
+
     /// Returns whether somebody waits for the answer to a request.
     pub(super) fn is_waiting(&self, number: u64) -> bool {
         locked(&self.table).waiting.contains_key(&number)
@@ -240,6 +226,12 @@ impl Connection {
     pub(crate) async fn reply(&self, response: Response) {
         // A connection that is over needs no answer.
         self.outbox.send(Message::from(response).to_line()).await.ok();
+    }
+
+    /// Answers a request of the server's, unless it does not read.
+    pub(super) fn try_reply(&self, id: Id, outcome: Outcome) {
+        let line = Message::from(Response { id: Some(id), outcome }).to_line();
+        self.outbox.try_send(line).ok();
     }
 
     /// Tells the server something, unless it does not read.
@@ -294,7 +286,7 @@ impl Connection {
     /// Returns the client for which the server works; over a way for one answer, that of its call.
     ///
     /// SECURITY: what the server asks may hold what any of its callers said, so there is one of them.
-    fn client(&self, exchange: Exchange) -> Result<petitions::Client, NoClient> {
+    pub(super) fn client(&self, exchange: Exchange) -> Result<Client, NoClient> {
         let table = locked(&self.table);
         let is_meant = |number: u64| match exchange {
             Exchange::Any | Exchange::None => true,
@@ -303,7 +295,7 @@ impl Connection {
         let meant = table.waiting.iter().filter(|(number, _)| is_meant(**number));
         let mut callers = meant.filter_map(|(_, waiting)| waiting.caller.as_ref());
         let Some(Caller { ear, over }) = callers.next() else { return Err(NoClient::None) };
-        let mut client = petitions::Client { ear: Arc::clone(ear), calls: vec![over.clone()] };
+        let mut client = Client { ear: Arc::clone(ear), calls: vec![over.clone()] };
         for Caller { ear, over } in callers {
             if !Arc::ptr_eq(ear, &client.ear) {
                 return Err(NoClient::Several);
@@ -348,328 +340,6 @@ impl Drop for Entry<'_> {
                 table.given_up.pop_front();
             }
             table.given_up.push_back(self.number);
-        }
-    }
-}
-
-/// Which answers may come over one way.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Exchange {
-    /// Every one: there is one way for all.
-    Any,
-    /// That to this request.
-    Of(u64),
-    /// None.
-    None,
-}
-
-/// Takes in what a server sends.
-#[derive(Debug)]
-pub(crate) struct Inbox {
-    connection: Arc<Connection>,
-    /// The answer to `roots/list`.
-    roots: Json,
-    /// What must not be missed.
-    news: mpsc::Sender<News>,
-    /// What may be.
-    logs: mpsc::Sender<News>,
-    /// What the server may have carried out.
-    deeds: Option<Arc<Deeds>>,
-    /// What is lent to it.
-    aids: Option<Arc<Aids>>,
-    /// What it asks of clients, if there may be any.
-    petitions: Option<Petitions>,
-    strikes: u32,
-    chatter: u32,
-    chatter_bytes: usize,
-    chatter_since: tokio::time::Instant,
-}
-
-/// Returns the id of an answer that cannot be read, if that much of it can be.
-///
-/// Whoever waits for it is to know at once. No more than that is believed of such a line.
-fn answered_id(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Head {
-        id: u64,
-        method: Option<IgnoredAny>,
-    }
-    let head: Head = serde_json::from_slice(line).ok()?;
-    head.method.is_none().then_some(head.id)
-}
-
-/// A server that does not keep to the protocol, so that the connection has to end.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Misbehaved(pub(super) &'static str);
-
-impl Inbox {
-    pub(super) fn new(
-        connection: Arc<Connection>,
-        roots: Json,
-        news: mpsc::Sender<News>,
-        logs: mpsc::Sender<News>,
-    ) -> Self {
-        let chatter_since = tokio::time::Instant::now();
-        Self {
-            connection,
-            roots,
-            news,
-            logs,
-            deeds: None,
-            aids: None,
-            petitions: None,
-            strikes: 0,
-            chatter: 0,
-            chatter_bytes: 0,
-            chatter_since,
-        }
-    }
-
-    /// Lets the server ask for what it may have carried out.
-    pub(super) fn with_deeds(self, deeds: Option<Arc<Deeds>>) -> Self {
-        Self { deeds, ..self }
-    }
-
-    /// Lets the server ask for what is lent to it.
-    pub(super) fn with_aids(self, aids: Option<Arc<Aids>>) -> Self {
-        Self { aids, ..self }
-    }
-
-    /// Lets the server ask clients for what its entry allows.
-    pub(super) fn with_petitions(self, petitions: Option<Petitions>) -> Self {
-        Self { petitions, ..self }
-    }
-
-    /// Takes in one line.
-    pub(super) fn take(&mut self, line: &[u8]) -> Result<(), Misbehaved> {
-        self.take_of(line, Exchange::Any)
-    }
-
-    /// Takes in one message that came over a way for some answers only.
-    pub(super) fn take_of(&mut self, line: &[u8], exchange: Exchange) -> Result<(), Misbehaved> {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return Ok(());
-        }
-        match Message::parse(line, LIMITS) {
-            Ok(Message::Response(response)) => {
-                let number = response.id.as_ref().and_then(Id::as_number);
-                let is_expected = match exchange {
-                    Exchange::Any => true,
-                    Exchange::Of(expected) => number == Some(expected),
-                    Exchange::None => false,
-                };
-                if is_expected { self.answer(response) } else { self.strike() }
-            }
-            Ok(Message::Notification(notification)) => {
-                self.count_chatter(line.len())?;
-                match line.len() <= NOTIFICATION_BYTES_MAX {
-                    true => self.hear(notification),
-                    false => self.strike(),
-                }
-            }
-            Ok(Message::Request(request)) => {
-                if let (Some(deeds), DEED_METHOD) = (&self.deeds, request.method.as_str()) {
-                    return deeds.begin(request, line.len(), &self.connection);
-                }
-                self.count_chatter(line.len())?;
-                if let (Some(aids), AID_METHOD) = (&self.aids, request.method.as_str()) {
-                    aids.begin(request, line.len(), &self.connection);
-                    return Ok(());
-                }
-                if let Some(kind) = self.allowed(&request.method) {
-                    return self.petition((kind, request), line.len(), exchange);
-                }
-                let outcome = self.asked(&request.method);
-                self.reply(request.id, outcome);
-                Ok(())
-            }
-            // What cannot be read came over this way, and is the answer that was waited for here.
-            Err(fault) => match exchange {
-                Exchange::Any => self.faulty(fault, line),
-                Exchange::Of(_) | Exchange::None => self.strike(),
-            },
-        }
-    }
-
-    fn answer(&mut self, response: Response) -> Result<(), Misbehaved> {
-        let Some(number) = response.id.as_ref().and_then(Id::as_number) else {
-            return self.strike();
-        };
-        let mut table = locked(&self.connection.table);
-        if let Some(waiting) = table.waiting.remove(&number) {
-            drop(table);
-            // Whoever waited may be gone by now.
-            waiting.reply.send(Ok(response.outcome)).ok();
-            return Ok(());
-        }
-        let late = table.given_up.iter().position(|it| *it == number);
-        let late = late.and_then(|at| table.given_up.remove(at));
-        drop(table);
-        match late {
-            Some(_) => Ok(()),
-            None => self.strike(),
-        }
-    }
-
-    /// A line that is no message fails the call that it was meant for, if that can be told.
-    fn faulty(&mut self, fault: MessageFault, line: &[u8]) -> Result<(), Misbehaved> {
-        let reason = format!("the server's answer cannot be read: {fault}");
-        let id = match fault {
-            MessageFault::Shape { id, is_response: true, .. } => id,
-            MessageFault::Json(_) => answered_id(line).map(Id::number),
-            MessageFault::Shape { .. } | MessageFault::Batch => None,
-        };
-        if let Some(id) = id {
-            let outcome = Err(RpcError::new(code::INTERNAL_ERROR, reason));
-            self.answer(Response { id: Some(id), outcome })?;
-        }
-        self.strike()
-    }
-
-    fn hear(&mut self, notification: Notification) -> Result<(), Misbehaved> {
-        let Notification { method, mut params } = notification;
-        let news = match method.as_str() {
-            "notifications/progress" => return self.progress(params),
-            "notifications/cancelled" => {
-                let id = params.remove("requestId").map(Id::of_json).and_then(Result::ok);
-                if let (Some(petitions), Some(id)) = (&self.petitions, id) {
-                    petitions.take_back(&id);
-                }
-                return Ok(());
-            }
-            "notifications/tools/list_changed" => News::ToolsChanged,
-            "notifications/message" => {
-                let logger = params.get("logger").and_then(Json::as_str).unwrap_or_default();
-                let name = format!("{}/{logger}", self.connection.server);
-                let mut log = Object::new();
-                log.insert("logger", name.trim_end_matches('/'));
-                for key in ["level", "data"] {
-                    if let Some(value) = params.remove(key) {
-                        log.insert(key, value);
-                    }
-                }
-                // A log that nobody has time for is dropped.
-                self.logs.try_send(News::Log(log)).ok();
-                return Ok(());
-            }
-            "notifications/resources/list_changed" => {
-                News::ListChanged("notifications/resources/list_changed")
-            }
-            "notifications/prompts/list_changed" => {
-                News::ListChanged("notifications/prompts/list_changed")
-            }
-            "notifications/resources/updated" => match params.remove("uri") {
-                Some(Json::String(uri)) => News::ResourceUpdated(uri),
-                _ => return self.strike(),
-            },
-            // Whatever else a server may say is about things that we do not offer.
-            _ => return Ok(()),
-        };
-        // There is room for all that a server may say in a second.
-        self.news.try_send(news).ok();
-        Ok(())
-    }
-
-    fn progress(&mut self, mut params: Object) -> Result<(), Misbehaved> {
-        let token = params.remove(meta::PROGRESS_TOKEN).map(Id::of_json);
-        let Some(number) = token.and_then(Result::ok).and_then(|token| token.as_number()) else {
-            return self.strike();
-        };
-        let table = locked(&self.connection.table);
-        let progress = table.waiting.get(&number).and_then(|waiting| waiting.progress.clone());
-        drop(table);
-        if let Some(Progress { token, outbox, redactor }) = progress {
-            let mut mapped = Object::new();
-            mapped.insert(meta::PROGRESS_TOKEN, token.to_json());
-            for (key, value) in params.into_entries() {
-                mapped.insert(key, value);
-            }
-            let line = notification_line("notifications/progress", &mapped);
-            // SECURITY: what was lent to a call is not told while it runs either.
-            let line = match &self.aids {
-                Some(aids) => aids.hide(line),
-                None => line,
-            };
-            outbox.send_if_there_is_room(redactor.mask_own_keys(line));
-        }
-        Ok(())
-    }
-
-    /// Answers a request of the server's.
-    fn asked(&mut self, method: &str) -> Outcome {
-        match method {
-            "ping" => Ok(Json::Object(Object::new())),
-            "roots/list" => Ok(self.roots.clone()),
-            // SECURITY: a server that could ask the model or the person would steer both.
-            _ => {
-                let why = match method {
-                    "sampling/createMessage" => "servers may not use the client's model here",
-                    "elicitation/create" => "servers may not ask the person here",
-                    _ => "servers may not ask for this here",
-                };
-                self.refuse(method, "it asked for something it may not have");
-                Err(RpcError::new(code::METHOD_NOT_FOUND, why))
-            }
-        }
-    }
-
-    /// Returns what a method asks of clients, if the server may ask that.
-    fn allowed(&self, method: &str) -> Option<PetitionKind> {
-        let kind = PetitionKind::of(method)?;
-        (self.petitions.is_some() && self.connection.asks.allow(kind)).then_some(kind)
-    }
-
-    /// Begins a petition, or refuses it.
-    fn petition(
-        &mut self,
-        (kind, request): (PetitionKind, Request),
-        n_bytes: usize,
-        exchange: Exchange,
-    ) -> Result<(), Misbehaved> {
-        let Some(petitions) = &mut self.petitions else { return Ok(()) };
-        let (id, client) = (request.id.clone(), self.connection.client(exchange));
-        match petitions.begin((kind, request), n_bytes, &self.connection, client) {
-            Ok(()) => Ok(()),
-            Err(NotRaised::Twin) => self.strike(),
-            Err(NotRaised::Refused(error)) => {
-                self.refuse(kind.as_str(), &error.message);
-                self.reply(id, Err(error));
-                Ok(())
-            }
-        }
-    }
-
-    /// Says that the server asked for something that it does not get.
-    fn refuse(&self, method: &str, why: &str) {
-        let shown: String = method.chars().take(64).collect();
-        self.news.try_send(News::Refused(shown, why.to_owned())).ok();
-    }
-
-    fn reply(&self, id: Id, outcome: Outcome) {
-        let line = Message::from(Response { id: Some(id), outcome }).to_line();
-        // A server that asks and does not read gets no answer.
-        self.connection.outbox.try_send(line).ok();
-    }
-
-    fn strike(&mut self) -> Result<(), Misbehaved> {
-        self.strikes += 1;
-        match self.strikes < STRIKES_MAX {
-            true => Ok(()),
-            false => Err(Misbehaved("the server kept sending what is no message of the protocol")),
-        }
-    }
-
-    fn count_chatter(&mut self, n_bytes: usize) -> Result<(), Misbehaved> {
-        let now = tokio::time::Instant::now();
-        if Duration::from_secs(1) <= now - self.chatter_since {
-            (self.chatter, self.chatter_bytes, self.chatter_since) = (0, 0, now);
-        }
-        self.chatter += 1;
-        self.chatter_bytes = self.chatter_bytes.saturating_add(n_bytes);
-        match self.chatter <= CHATTER_MAX && self.chatter_bytes <= CHATTER_BYTES_MAX {
-            true => Ok(()),
-            false => Err(Misbehaved("the server flooded us with messages that nobody asked for")),
         }
     }
 }

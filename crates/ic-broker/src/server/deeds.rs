@@ -17,7 +17,8 @@ use ic_servers::filesystem::{NotWarranted, Order, View, Warrant};
 use ic_types::{Json, Object};
 use tokio_util::task::TaskTracker;
 
-use super::connection::{Connection, Misbehaved};
+use super::connection::Connection;
+use super::inbox::Misbehaved;
 use crate::locked;
 
 /// The longest request for a deed: an edited file in base64, and a path or two.
@@ -114,7 +115,7 @@ fn carry_out(order: &Order, confinement: Confinement, cancel: &Cancel) -> std::i
 mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
-    use super::super::connection::{Inbox, News};
+    use super::super::inbox::{Inbox, News};
     use super::*;
     use crate::petition::Asks;
     use ic_confine::Rung;

@@ -18,8 +18,9 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::ServerNews;
-use super::connection::{Connection, Inbox, LINE_BYTES_MAX, Misbehaved, News};
+use super::connection::Connection;
 use super::deeds::Deeds;
+use super::inbox::{Inbox, LINE_BYTES_MAX, Misbehaved, News};
 use super::petitions::{Petitions, Raised};
 use crate::aids::Aids;
 use crate::locked;

@@ -32,7 +32,8 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use super::ServerNews;
-use super::connection::{Connection, Exchange, Inbox, LINE_BYTES_MAX};
+use super::connection::Connection;
+use super::inbox::{Exchange, Inbox, LINE_BYTES_MAX};
 use super::petitions::{Petitions, Raised};
 use super::process::{LOGS_MAX, NEWS_MAX, pass_on};
 use crate::locked;

@@ -8,6 +8,8 @@ Its only argument is a JSON document:
    "steps": [{"list": true} | {"call": "tool", "arguments": {...}} | {"ping": true}
              | {"follow": "tool", "arguments": {...}} | {"abandon": "tool", "arguments": {...}}]}
 `follow` reports the progress of a call too; `abandon` takes a call back once it has heard of progress.
+`answers` is optional: {"sampling": "text", "form": {...}} is what the model and the person say when a
+server asks; what was asked is reported as `asked`.
 `era` is optional: "auto", the SDK's default, asks with `server/discover` before it falls back to
 `initialize`; "legacy" only knows `initialize`; "modern" insists on 2026-07-28.
 """
@@ -16,6 +18,7 @@ import json
 import sys
 
 import anyio
+import mcp_types as types
 from mcp import MCPError, StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
@@ -73,18 +76,43 @@ async def outcome(step, client):
         return {"error": {"code": None, "message": f"{type(error).__name__}: {error}"}}
 
 
+def callbacks(document, asked):
+    """Returns what the SDK calls when a server asks for something."""
+    answers = document.get("answers")
+    if answers is None:
+        return {}
+
+    async def sample(_context, params):
+        asked.append({"sampling": as_sent(params)})
+        content = types.TextContent(type="text", text=answers["sampling"])
+        return types.CreateMessageResult(role="assistant", content=content, model="python")
+
+    async def elicit(_context, params):
+        asked.append({"form": as_sent(params)})
+        return types.ElicitResult(action="accept", content=answers["form"])
+
+    return {"sampling_callback": sample, "elicitation_callback": elicit}
+
+
 async def run(document):
+    asked = []
     server = StdioServerParameters(
         command=document["command"], args=document.get("args", []), env=document.get("env")
     )
     mode = MODES[document.get("era", "auto")]
-    async with Client(stdio_client(server), mode=mode, read_timeout_seconds=REQUEST_SECONDS_MAX) as client:
+    async with Client(
+        stdio_client(server),
+        mode=mode,
+        read_timeout_seconds=REQUEST_SECONDS_MAX,
+        **callbacks(document, asked),
+    ) as client:
         # In the era without a handshake a server need not say who it is.
         info = client.server_info
         return {
             "server": info and {"name": info.name, "version": info.version},
             "protocol": client.protocol_version,
             "steps": [await outcome(step, client) for step in document["steps"]],
+            "asked": asked,
         }
 
 

@@ -12,7 +12,7 @@ const [{ Server }, { StreamableHTTPServerTransport }, types] = await Promise.all
   ["server/index.js", "server/streamableHttp.js", "types.js"].map(load),
 );
 const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
-const tools = ["echo", "steps", "wait"].map((name) => ({ name, inputSchema: schema }));
+const tools = ["echo", "steps", "wait", "sample", "elicit"].map((name) => ({ name, inputSchema: schema }));
 const transports = new Map();
 
 function load(path) {
@@ -33,6 +33,19 @@ function makeServer() {
       const progress = { progressToken, progress: 1, total: 2 };
       await extra.sendNotification({ method: "notifications/progress", params: progress });
       return say(`stepped ${params.arguments.text}`);
+    }
+    if (params.name === "sample") {
+      const content = { type: "text", text: params.arguments.text };
+      const request = { messages: [{ role: "user", content }], maxTokens: 9 };
+      const method = "sampling/createMessage";
+      const sampled = await extra.sendRequest({ method, params: request }, types.CreateMessageResultSchema);
+      return say(`the model said ${sampled.content.text}`);
+    }
+    if (params.name === "elicit") {
+      const requestedSchema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+      const request = { method: "elicitation/create", params: { message: params.arguments.text, requestedSchema } };
+      const filled = await extra.sendRequest(request, types.ElicitResultSchema);
+      return say(`the person said ${JSON.stringify(filled)}`);
     }
     console.log("waits");
     await new Promise((resolve) => extra.signal.addEventListener("abort", resolve));

@@ -46,7 +46,10 @@ impl Desk {
 
     /// A desk at which nobody is.
     fn empty() -> Self {
-        let place = place();
+        Self::at(place())
+    }
+
+    fn at(place: Place) -> Self {
         place.dir("home/Documents");
         let home = Home::new(AbsolutePath::new(place.path("home/.ironcurtain")).unwrap());
         home.prepare().unwrap();

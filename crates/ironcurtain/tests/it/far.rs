@@ -5,7 +5,7 @@
 
 mod commands;
 mod hostile;
-mod official;
+pub(crate) mod official;
 
 use ic_testkit::far::SESSION;
 use ic_testkit::proxy::records;

@@ -1,11 +1,11 @@
 //! The official TypeScript SDK's own server for streamable HTTP, as a server on another machine.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use ic_testkit::Proxy;
 use ic_testkit::web::Identity;
-use serde_json::json;
+use ic_testkit::{Place, Proxy};
+use serde_json::{Value, json};
 
 use crate::clients::Packages;
 use crate::place;
@@ -20,43 +20,71 @@ impl Drop for Running {
     }
 }
 
+/// A server that runs, and a place that believes its certificate.
+pub(crate) struct Official {
+    pub(crate) place: Place,
+    pub(crate) port: String,
+    lines: Lines<BufReader<ChildStdout>>,
+    _running: Running,
+}
+
+impl Official {
+    pub(crate) fn start(packages: &Packages) -> Self {
+        let identity = Identity::new();
+        let place = place();
+        let certificate = place.write("certificate.pem", &identity.certificate);
+        let key = place.write("key.pem", &identity.key);
+        let authority = place.write("authority.pem", &identity.authority);
+        let place = place.with_variable("SSL_CERT_FILE", authority.to_str().unwrap());
+        let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/clients/typescript_server.mjs");
+        let mut child = Command::new(packages.0.join("bin/node"))
+            .args([&script, &certificate, &key])
+            .env("PACKAGES", &packages.0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let running = Running(child);
+        let port = lines.next().unwrap().unwrap();
+        Self { place, port, lines, _running: running }
+    }
+
+    /// Writes a policy that lets everything through, and an entry with `more` in it; returns the
+    /// arguments of a proxy.
+    pub(crate) fn configure(&self, more: &Value) -> Vec<String> {
+        let Self { place, port, .. } = self;
+        let mut entry = json!({"url": format!("https://localhost:{port}/mcp"),
+            "allowedDomains": [format!("localhost:{port}")]});
+        for (key, value) in more.as_object().unwrap() {
+            entry[key] = value.clone();
+        }
+        place.write("servers.json", json!({"far": entry}).to_string());
+        let tool = |name: &str| json!({"toolName": name, "args": {"text": ["none"]}});
+        let tools = ["echo", "steps", "wait", "sample", "elicit"].map(tool);
+        place.write(
+            "policy/tool-annotations.json",
+            json!({"servers": {"far": {"tools": tools}}}).to_string(),
+        );
+        let rule = json!({"name": "all", "if": {}, "then": "allow", "reason": "a test"});
+        place.write("policy/compiled-policy.json", json!({"rules": [rule]}).to_string());
+        let path = |name: &str| place.path(name).display().to_string();
+        place.dir("sandbox");
+        let (policy, sandbox, servers) = (path("policy"), path("sandbox"), path("servers.json"));
+        ["--policy", &policy, "--sandbox", &sandbox, "--servers", &servers]
+            .map(str::to_owned)
+            .into()
+    }
+}
+
 #[test]
 fn the_server_of_the_typescript_sdk_is_talked_to() {
     let Some(packages) = Packages::find() else { return };
-    let identity = Identity::new();
-    let place = place();
-    let certificate = place.write("certificate.pem", &identity.certificate);
-    let key = place.write("key.pem", &identity.key);
-    let authority = place.write("authority.pem", &identity.authority);
-    let place = place.with_variable("SSL_CERT_FILE", authority.to_str().unwrap());
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/clients/typescript_server.mjs");
-    let mut child = Command::new(packages.0.join("bin/node"))
-        .args([&script, &certificate, &key])
-        .env("PACKAGES", &packages.0)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let _running = Running(child);
-    let port = lines.next().unwrap().unwrap();
-
-    let entry = json!({"url": format!("https://localhost:{port}/mcp"),
-        "allowedDomains": [format!("localhost:{port}")]});
-    place.write("servers.json", json!({"far": entry}).to_string());
-    let tool = |name: &str| json!({"toolName": name, "args": {"text": ["none"]}});
-    let tools = json!([tool("echo"), tool("steps"), tool("wait")]);
-    place.write(
-        "policy/tool-annotations.json",
-        json!({"servers": {"far": {"tools": tools}}}).to_string(),
-    );
-    let rule = json!({"name": "all", "if": {}, "then": "allow", "reason": "a test"});
-    place.write("policy/compiled-policy.json", json!({"rules": [rule]}).to_string());
-    let path = |name: &str| place.path(name).display().to_string();
-    place.dir("sandbox");
-    let (policy, sandbox, servers) = (path("policy"), path("sandbox"), path("servers.json"));
-    let words = ["--policy", &policy, "--sandbox", &sandbox, "--servers", &servers];
-    let mut proxy = Proxy::start(&place, &words);
+    let mut official = Official::start(&packages);
+    let words = official.configure(&json!({}));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (place, lines) = (&official.place, &mut official.lines);
+    let mut proxy = Proxy::start(place, &words);
     proxy.initialize();
 
     assert_eq!(proxy.call("far__echo", &json!({"text": "grüße 😀"})).good(), "grüße 😀");
@@ -71,12 +99,12 @@ fn the_server_of_the_typescript_sdk_is_talked_to() {
     let id = proxy.ask_call("far__wait", &json!({"text": "long"}));
     let said =
         |lines: &mut dyn Iterator<Item = std::io::Result<String>>| lines.next().unwrap().unwrap();
-    assert_eq!(said(&mut lines), "waits");
+    assert_eq!(said(lines), "waits");
     let number: u64 = id.parse().unwrap();
     proxy.notify("notifications/cancelled", &json!({"requestId": number}));
-    assert_eq!(said(&mut lines), "was cancelled");
+    assert_eq!(said(lines), "was cancelled");
     proxy.finish();
-    assert_eq!(said(&mut lines), "session ended");
+    assert_eq!(said(lines), "session ended");
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
 }
