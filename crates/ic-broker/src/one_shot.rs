@@ -181,14 +181,25 @@ impl OneShot {
     }
 
     /// Works out what our git server needs to serve a call that reaches another machine.
-    ///
-    /// A directory that is to be made is held by the nearest one above, of which nothing else is
-    /// reached by the server.
     pub(crate) fn plan_far(
         judged: &[Judged],
         bounds: &Bounds,
         disk: &dyn Disk,
         (reach, talk): (Allowed, Talk),
+    ) -> Result<Self, OneShotFault> {
+        let plan = Self::plan_making(judged, bounds, disk)?;
+        Ok(Self { reach: Some(reach), unix_sockets: talk == Talk::Ssh, ..plan })
+    }
+
+    /// Works out what our git server needs to serve a call that may make a directory: a clone, or a
+    /// further working tree.
+    ///
+    /// A directory that is to be made is held by the nearest one above, of which nothing else is
+    /// reached by the server.
+    pub(crate) fn plan_making(
+        judged: &[Judged],
+        bounds: &Bounds,
+        disk: &dyn Disk,
     ) -> Result<Self, OneShotFault> {
         let mut plan = Self::plan_git(judged, bounds, disk)?;
         for it in judged.iter().filter(|it| kind(&it.path, disk).is_none()) {
@@ -205,7 +216,7 @@ impl OneShot {
         for directory in &mut plan.view.directories {
             directory.rights = directory.rights.and(Rights::READ);
         }
-        Ok(Self { reach: Some(reach), unix_sockets: talk == Talk::Ssh, ..plan })
+        Ok(plan)
     }
 }
 

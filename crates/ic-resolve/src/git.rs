@@ -5,6 +5,7 @@
 //! git might not take for one, is not believed at all.
 
 pub mod config;
+pub mod linked;
 
 use std::path::PathBuf;
 
@@ -45,6 +46,8 @@ const RECURSING: [(&str, &str); 3] =
 pub struct Repository {
     /// The directory that holds `.git`.
     top: CanonicalPath,
+    /// The directory that holds the common part: the same one, unless this is a linked working tree.
+    common: CanonicalPath,
     config: Vec<Setting>,
     branch: Option<String>,
 }
@@ -64,7 +67,7 @@ pub enum GitFault {
     /// There is no repository.
     #[error("there is no git repository at `{0}`")]
     Absent(CanonicalPath),
-    /// `.git` is a link or a file, which leads elsewhere.
+    /// `.git` is a link, or is gone by now; a file that leads elsewhere is a config that is not believed.
     #[error("the `.git` of `{0}` is not a directory, so its configuration is elsewhere")]
     Elsewhere(CanonicalPath),
     /// The config could not be read or understood.
@@ -95,34 +98,32 @@ impl Repository {
     }
 
     /// Opens the repository at `path`; does not search further up.
+    ///
+    /// In a linked working tree HEAD is its own, and all else is the repository's.
     pub fn open(disk: &dyn Disk, path: &CanonicalPath) -> Result<Self, GitFault> {
         let fault = |reason: String| GitFault::Config { path: path.clone(), reason };
         let look = |name: &str| look(disk, path, name).map_err(fault);
-        match look(".git")? {
+        let (common, own) = match look(".git")?.map(|entry| entry.kind) {
             None if is_bare(look)? => {
                 return Err(fault("bare repositories are not used".to_owned()));
             }
             None => return Err(GitFault::Absent(path.clone())),
-            Some(entry) if entry.kind != Kind::Directory => {
-                return Err(GitFault::Elsewhere(path.clone()));
+            Some(Kind::Directory) => (path.clone(), ".git".to_owned()),
+            Some(Kind::File) => {
+                let found = linked::find(disk, path)
+                    .map_err(fault)?
+                    .ok_or_else(|| GitFault::Elsewhere(path.clone()))?;
+                (found.repository, format!(".git/worktrees/{}", found.name))
             }
-            Some(_) => {}
-        }
-        if look(".git/commondir")?.is_some() {
-            return Err(fault("`commondir` says that it is elsewhere".to_owned()));
-        }
-        // SECURITY: without these, or if it may not enter them, git takes a repository further up.
-        for (name, within) in [(".git/objects", ".git/objects/x"), (".git/refs", ".git/refs/x")] {
-            if look(name)?.is_none_or(|entry| entry.kind != Kind::Directory) {
-                return Err(fault(format!("`{name}` is no directory")));
-            }
-            look(within)?;
-        }
-        let read = |name: &str, bytes_max: usize| read(disk, path, name, bytes_max).map_err(fault);
+            Some(Kind::Link | Kind::Other) => return Err(GitFault::Elsewhere(path.clone())),
+        };
+        check_common(disk, &common).map_err(fault)?;
+        let read =
+            |name: &str, bytes_max: usize| read(disk, &common, name, bytes_max).map_err(fault);
         let config = read(".git/config", CONFIG_BYTES_MAX)?
             .map_or(Ok(Vec::new()), |config| config::parse(&config).map_err(fault))?;
         check_settings(&config).map_err(fault)?;
-        let head = read(".git/HEAD", REF_BYTES_MAX)?
+        let head = read(&format!("{own}/HEAD"), REF_BYTES_MAX)?
             .ok_or_else(|| fault("it has no `HEAD`".to_owned()))?;
         let branch = branch_of(&head).map_err(fault)?;
         if let Some(branch) = &branch {
@@ -131,7 +132,7 @@ impl Repository {
                 return Err(fault(format!("its branch `{branch}` holds no object's name")));
             }
         }
-        Ok(Self { top: path.clone(), config, branch })
+        Ok(Self { top: path.clone(), common, config, branch })
     }
 
     /// Returns the directory that holds `.git`, against which git takes relative URLs.
@@ -147,7 +148,7 @@ impl Repository {
         let fault = |reason: String| GitFault::Config { path: self.top.clone(), reason };
         for directory in [".git/remotes", ".git/branches"] {
             let file = format!("{directory}/{name}");
-            if look(disk, &self.top, &file).map_err(fault)?.is_some() {
+            if look(disk, &self.common, &file).map_err(fault)?.is_some() {
                 return Err(fault(format!("`{}` describes a remote", file.escape_debug())));
             }
         }
@@ -257,6 +258,25 @@ impl Repository {
             .filter(move |setting| setting.subsection.as_deref() == subsection)
             .map(|setting| setting.value.as_str())
     }
+}
+
+/// Checks that git takes the `.git` in `path` for a repository, and for the whole of one.
+fn check_common(disk: &dyn Disk, path: &CanonicalPath) -> Result<(), String> {
+    let look = |name: &str| look(disk, path, name);
+    if look(".git")?.is_none_or(|entry| entry.kind != Kind::Directory) {
+        return Err("`.git` is no directory".to_owned());
+    }
+    if look(".git/commondir")?.is_some() {
+        return Err("`commondir` says that it is elsewhere".to_owned());
+    }
+    // SECURITY: without these, or if it may not enter them, git takes a repository further up.
+    for (name, within) in [(".git/objects", ".git/objects/x"), (".git/refs", ".git/refs/x")] {
+        if look(name)?.is_none_or(|entry| entry.kind != Kind::Directory) {
+            return Err(format!("`{name}` is no directory"));
+        }
+        look(within)?;
+    }
+    Ok(())
 }
 
 fn look(disk: &dyn Disk, path: &CanonicalPath, name: &str) -> Result<Option<Entry>, String> {

@@ -6,6 +6,7 @@
 mod carried;
 mod remotes;
 mod texts;
+mod trees;
 
 use std::ffi::OsString;
 
@@ -108,9 +109,12 @@ impl Resolver<'_> {
                 continue;
             }
             let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            if trees::names_repository(&parts.asked.tool, argument.place()) {
+                self.note_repository(argument.place(), &bearing, arguments, &mut outcome);
+            }
             replace(argument.place(), sent, &mut parts.sent);
         }
-        self.note_carried(&mut outcome.roles);
+        self.note_carried(&parts.asked.tool, &mut outcome.roles);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();

@@ -27,6 +27,7 @@ mod fault;
 mod fetch;
 mod history;
 mod judged;
+mod linked;
 mod looking;
 mod names;
 mod places;
@@ -42,7 +43,9 @@ mod settings;
 mod ssh;
 mod staging;
 mod transfer;
+mod trees;
 mod trouble;
+mod worktree;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -169,6 +172,7 @@ impl Git {
             }
             "git_set_working_dir" => places::set_working_directory(self, arguments, cancel),
             "git_init" => places::init(self, arguments),
+            "git_worktree" => worktree::worktree(self, arguments, cancel),
             tool => {
                 let (work, needed) = work(tool, arguments)?;
                 self.path(arguments)
@@ -199,7 +203,7 @@ impl Git {
         // Whoever changes a repository does so alone, as far as this server goes.
         let _turn = match does {
             Does::Read => None,
-            Does::Change => self.lanes.enter(path),
+            Does::Change => self.lanes.enter(&linked::changed_with(&self.reach, path)),
         };
         let repository = &Repository::open(&self.reach, path, needed)?;
         let (program, scratch) = (&self.program, &self.scratch);
@@ -263,7 +267,6 @@ fn work(tool: &str, arguments: Arguments<'_>) -> Option<(Work, Rights)> {
         "git_blame" => (looking::blame, READ),
         "git_reflog" => (looking::reflog, READ),
         "git_changelog_analyze" => (looking::changelog, READ),
-        "git_worktree" => (looking::worktrees, READ),
         "git_add" => (staging::add, CHANGE),
         "git_commit" => (staging::commit, CHANGE),
         "git_reset" => (staging::reset, CHANGE),

@@ -94,6 +94,8 @@ impl Broker {
             OneShot::plan_far(&judged, bounds, &RealDisk, (allowed, talk))
         } else if server.is_filesystem() {
             OneShot::plan(tool, &judged, bounds, &RealDisk)
+        } else if server.is_git() && tool == "git_worktree" {
+            OneShot::plan_making(&judged, bounds, &RealDisk)
         } else if server.is_git() {
             OneShot::plan_git(&judged, bounds, &RealDisk)
         } else {

@@ -6,7 +6,7 @@ use super::*;
 fn repository(config: &str, branch: Option<&str>) -> Repository {
     let config = parse_config(config).unwrap();
     let top = CanonicalPath::new("/s/repo").unwrap();
-    Repository { top, config, branch: branch.map(ToOwned::to_owned) }
+    Repository { common: top.clone(), top, config, branch: branch.map(ToOwned::to_owned) }
 }
 
 #[track_caller]

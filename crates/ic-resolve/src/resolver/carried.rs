@@ -1,14 +1,15 @@
 //! What a directory takes along when it is moved, copied or removed: names that the host runs later.
 //!
 //! A directory is judged by its own name. If it holds a hook or an editor's task, these change with
-//! it, where it was and where it goes; so they count as further names of what is judged. Nothing is
-//! decided here.
+//! it, where it was and where it goes; so they count as further names of what is judged. A tool of git
+//! takes along only what it moves or removes as a whole. Nothing is decided here.
 
 use ic_policy::host_executes::WORKSPACE_NAMES;
 use ic_policy::{PathValue, RoleValues, SandboxKind, Value};
-use ic_types::{CanonicalPath, Role};
+use ic_types::{CanonicalPath, Role, ToolName};
 
 use super::Resolver;
+use super::trees::is_of_git;
 use crate::disk::Kind;
 
 /// How many entries beneath a directory are looked at.
@@ -18,13 +19,14 @@ const NAMES_MAX: usize = 64;
 
 impl Resolver<'_> {
     /// Notes what directories among the values take along, if that is about a workspace.
-    pub(super) fn note_carried(&self, roles: &mut [RoleValues]) {
+    pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) {
         let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
             return;
         };
         let places = paths_of(roles, Role::WritePath);
         let mut leaving = paths_of(roles, Role::DeletePath);
-        if !places.is_empty() {
+        // Git copies no directory: what it reads is a repository, and what it writes is files of it.
+        if !places.is_empty() && !is_of_git(tool) {
             leaving.extend(paths_of(roles, Role::ReadPath));
         }
         let is_there = |path: &&CanonicalPath| path.is_within(&workspace.path);
@@ -33,7 +35,10 @@ impl Resolver<'_> {
         }
         leaving.dedup();
         for from in leaving {
-            let carried = self.carried(&from);
+            // Git itself made the file by which a linked working tree belongs to its repository, and
+            // takes it away again or along; what it says was checked.
+            let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
+            let carried = self.carried(&from, own.is_some());
             add(roles, Role::DeletePath, |value| match value.path == from {
                 true => carried.clone(),
                 false => Vec::new(),
@@ -53,10 +58,10 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what lies beneath `directory` under a listed name.
+    /// Returns what lies beneath `directory` under a listed name, in a linked tree but for its `.git`.
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
-    fn carried(&self, directory: &CanonicalPath) -> Vec<CanonicalPath> {
+    fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Vec<CanonicalPath> {
         let is_directory = match self.disk.look(directory.as_path()) {
             Ok(entry) => entry.is_some_and(|entry| entry.kind == Kind::Directory),
             Err(_) => false,
@@ -68,6 +73,9 @@ impl Resolver<'_> {
             left = left.saturating_sub(entries.len().max(1));
             for (name, kind) in entries {
                 let Ok(path) = at.join(&name) else { continue };
+                if is_linked && at == *directory && name == ".git" && kind == Kind::File {
+                    continue;
+                }
                 let mut listed = WORKSPACE_NAMES.iter().filter_map(|it| it.components.first());
                 if listed.any(|first| name == **first) {
                     found.push(path);

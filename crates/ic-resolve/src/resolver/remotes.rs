@@ -12,7 +12,7 @@ use crate::remote::{self, Remote};
 use crate::{Kind, PathFault};
 
 /// The argument by which tools name the repository that they work in.
-const REPOSITORY_ARGUMENT: &str = "path";
+pub(super) const REPOSITORY_ARGUMENT: &str = "path";
 
 /// What git puts after the path of a local remote, to see whether a repository is there.
 const LOCAL_SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];

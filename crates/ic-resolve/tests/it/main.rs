@@ -13,4 +13,5 @@ mod git_remotes;
 mod paths;
 mod real_disk;
 mod remotes;
+mod trees;
 mod urls;

@@ -173,8 +173,8 @@ const TOOLS: [(&str, &str, Effect, World); 28] = [
     ),
     (
         "git_worktree",
-        "Lists the working trees of a repository. Others are not added, moved or removed here: their `.git` leads elsewhere, which this server refuses.",
-        Effect::Reads,
+        "Lists the working trees of a repository, adds one (on `branch`, which is made from `commitish` if it is not there), moves or removes one, or forgets those that are gone. The other tools work in each of them.",
+        Effect::Changes,
         World::Closed,
     ),
     (

@@ -78,9 +78,9 @@ fn fill(
     refs: &Refs,
     branch: &RefName,
 ) -> Result<String, Fault> {
-    quarantine.bring_over(run.repository.git())?;
+    quarantine.bring_over(run.repository.common())?;
     if let Some(shallow) = quarantine.shallow()? {
-        set_shallow(run.repository.git(), Some(&shallow))?;
+        set_shallow(run.repository.common(), Some(&shallow))?;
     }
     config::add(run, &format!("remote.{ORIGIN}.url"), &remote.url)?;
     let spec = format!("+refs/heads/*:refs/remotes/{ORIGIN}/*");

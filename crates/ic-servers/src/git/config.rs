@@ -100,7 +100,7 @@ fn has_section(settings: &[Setting], name: &str) -> bool {
 /// Returns the config as it is now, checked.
 fn current(run: &Run<'_>) -> Result<(String, Vec<Setting>), Fault> {
     let refused = |reason| Fault::Refused { path: run.repository.top.clone(), reason };
-    let bytes = run.repository.read("config")?.unwrap_or_default();
+    let bytes = run.repository.read_common("config")?.unwrap_or_default();
     let text = String::from_utf8(bytes)
         .map_err(|_| refused("its configuration is not UTF-8".to_owned()))?;
     let settings = checked(&text).map_err(refused)?;
@@ -147,7 +147,7 @@ const NEW: &str = "config.new";
 
 impl<'a> Lock<'a> {
     fn take(repository: &'a Repository) -> Result<Self, Fault> {
-        match write_new(repository.git(), LOCK, b"") {
+        match write_new(repository.common(), LOCK, b"") {
             Ok(()) => Ok(Self { repository, is_held: true }),
             Err(Errno::EXIST) => Err(Fault::Not(
                 "somebody else is changing the configuration (`.git/config.lock`); try again"
@@ -159,7 +159,7 @@ impl<'a> Lock<'a> {
 
     /// Puts a new config in place.
     fn write(mut self, text: &str) -> Result<(), Fault> {
-        let (git, fault) = (self.repository.git(), Fault::system("change the configuration"));
+        let (git, fault) = (self.repository.common(), Fault::system("change the configuration"));
         // The lock stays; the new text has a name of its own until it is in place.
         rustix::fs::unlinkat(git, NEW, AtFlags::empty()).ok();
         write_new(git, NEW, text.as_bytes()).map_err(&fault)?;
@@ -170,7 +170,7 @@ impl<'a> Lock<'a> {
 
     fn release(&mut self) {
         if std::mem::take(&mut self.is_held) {
-            rustix::fs::unlinkat(self.repository.git(), LOCK, AtFlags::empty()).ok();
+            rustix::fs::unlinkat(self.repository.common(), LOCK, AtFlags::empty()).ok();
         }
     }
 }

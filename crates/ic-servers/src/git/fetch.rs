@@ -126,10 +126,10 @@ fn bring(
     let refs = into_quarantine(run, reaching, (&quarantine, &remote), &asked, wanted)?;
     // The way there may have been long.
     repository.check_again()?;
-    quarantine.bring_over(repository.git())?;
+    quarantine.bring_over(repository.common())?;
     let after = quarantine.shallow()?;
     if after != before {
-        set_shallow(repository.git(), after.as_deref())?;
+        set_shallow(repository.common(), after.as_deref())?;
     }
     Ok(Fetched { remote, refs, following: configured })
 }

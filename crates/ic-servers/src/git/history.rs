@@ -11,6 +11,7 @@ use super::names::{File, ObjectId, RefName};
 use super::run::{Run, Said};
 use super::sequence;
 use super::staging::{current_branch, signing};
+use super::trees;
 
 pub(super) fn branch(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     let name = || arguments.needed("name").and_then(RefName::new);
@@ -49,7 +50,12 @@ pub(super) fn branch(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
         "rename" => {
             let name = name()?;
             let new = RefName::new(arguments.needed("newName")?)?;
-            rename(run, &name, &new, is_forced, is_current(&name)?)
+            let is_current = is_current(&name)?;
+            if !is_current && let Some(holder) = trees::holder(run.repository, name.as_str())? {
+                let text = format!("`{}` is checked out in `{holder}`", name.as_str());
+                return Err(Fault::Not(text));
+            }
+            rename(run, &name, &new, is_forced, is_current)
         }
         other => Err(Fault::Not(format!("there is no operation `{other}`"))),
     }
@@ -182,7 +188,7 @@ fn remote_branch(run: &Run<'_>, name: &str) -> Result<Option<String>, Fault> {
     }
 }
 
-fn is_there(run: &Run<'_>, full: &str) -> Result<bool, Fault> {
+pub(super) fn is_there(run: &Run<'_>, full: &str) -> Result<bool, Fault> {
     let said = run.ask(&["show-ref", "--verify", "--quiet", "--", full], b"")?;
     Ok(said.code == Some(0))
 }

@@ -197,28 +197,3 @@ pub(super) fn changelog(run: &Run<'_>, arguments: Arguments<'_>) -> Result<Strin
         tags.join("\n"),
     ))
 }
-
-/// Lists the working trees of a repository, as far as its own files tell.
-pub(super) fn worktrees(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
-    if !matches!(arguments.text("mode"), None | Some("list")) {
-        return Err(Fault::Not(
-            "further working trees are not made, moved or removed here: the `.git` of each is a file \
-             that leads to another directory, and this server acts only in the directory that was \
-             judged; use a branch, or `git_stash`"
-                .to_owned(),
-        ));
-    }
-    let head = run.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"], b"")?;
-    let branch = match head.output.trim() {
-        "" => "(detached HEAD)".to_owned(),
-        branch => format!("[{branch}]"),
-    };
-    let mut text = format!("{}  {branch}", show::path(run.repository.top.as_path()));
-    for name in super::repository::names(run.repository, "worktrees")? {
-        let gitdir = run.repository.read(&format!("worktrees/{name}/gitdir"))?;
-        let place = String::from_utf8_lossy(&gitdir.unwrap_or_default()).trim().to_owned();
-        let place = place.strip_suffix("/.git").unwrap_or(&place).to_owned();
-        text = format!("{text}\n{}  (linked: {})", show::text(&place), show::text(&name));
-    }
-    Ok(text)
-}

@@ -7,6 +7,9 @@
 //! GIT_OBJECT_DIRECTORY = <repository>/.git/objects
 //! ```
 //!
+//! In a linked working tree `GIT_DIR` is `<private>/worktrees/<name>`, by the link that is drawn above,
+//! since git finds out by that name which of the trees it is in; and HEAD of the repository is copied.
+//!
 //! SECURITY: git reads the config of the common part and no other. So it does not matter when the
 //! repository's own config is changed, after it was checked or while git runs: it is not read.
 //! Nothing is checked here.
@@ -82,17 +85,23 @@ impl Scratch {
         private.write("config", settings::private(&repository.settings).as_bytes())?;
         rustix::fs::mkdirat(&private.handle, "info", Mode::RWXU).map_err(&fault)?;
         for name in COPIED {
-            if let Some(bytes) = repository.read(name)? {
+            if let Some(bytes) = repository.read_common(name)? {
                 private.write(name, &bytes)?;
             }
         }
-        let git = repository.top.as_path().join(".git");
+        let git = repository.common_path();
         for name in LINKED {
             // Git makes this one if need be, and the others not through a link.
-            let is_there = name == "packed-refs" || repository.look(name)?.is_some();
+            let is_there = name == "packed-refs" || repository.look_common(name)?.is_some();
             if is_there {
                 rustix::fs::symlinkat(git.join(name), &private.handle, name).map_err(&fault)?;
             }
+        }
+        // Git reads there which branch the other working tree is on, so as not to take it away.
+        if repository.link().is_some()
+            && let Some(head) = repository.read_common("HEAD")?
+        {
+            private.write("HEAD", &head)?;
         }
         Ok(private)
     }
@@ -155,31 +164,36 @@ fn hold(parent: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(parent, path, flags, Mode::empty())
 }
 
-/// Removes a directory of ours and what is in it; links are removed and not followed.
-fn remove(parent: impl AsFd, path: &Path, depth: usize) -> Result<(), Errno> {
+/// Removes a directory and what is in it; links are removed and not followed.
+pub(super) fn remove(parent: impl AsFd, path: &Path, depth: usize) -> Result<(), Errno> {
+    empty(hold(&parent, path)?.as_fd(), depth)?;
+    rustix::fs::unlinkat(parent, path, AtFlags::REMOVEDIR)
+}
+
+/// Removes what is in a directory that is open for reading; links are removed and not followed.
+pub(super) fn empty(handle: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
     if depth == 0 {
         return Err(Errno::LOOP);
     }
-    let handle = hold(&parent, path)?;
-    for entry in Dir::read_from(&handle)? {
+    for entry in Dir::read_from(handle)? {
         let entry = entry?;
         let name = Path::new(std::ffi::OsStr::from_bytes(entry.file_name().to_bytes()));
         if matches!(entry.file_name().to_bytes(), b"." | b"..") {
             continue;
         }
         match entry.file_type() {
-            FileType::Directory => remove(&handle, name, depth - 1)?,
-            _ => rustix::fs::unlinkat(&handle, name, AtFlags::empty())?,
+            FileType::Directory => remove(handle, name, depth - 1)?,
+            _ => rustix::fs::unlinkat(handle, name, AtFlags::empty())?,
         }
     }
-    rustix::fs::unlinkat(parent, path, AtFlags::REMOVEDIR)
+    Ok(())
 }
 
 /// Makes `.git/logs`, which git does not make through a link.
 pub(super) fn ensure_logs(repository: &Repository) -> Result<(), Fault> {
-    match repository.look("logs")? {
+    match repository.look_common("logs")? {
         Some(Kind::Directory) => Ok(()),
-        _ => match rustix::fs::mkdirat(repository.git(), "logs", Mode::from_raw_mode(0o777)) {
+        _ => match rustix::fs::mkdirat(repository.common(), "logs", Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(Fault::system("make `.git/logs`")(errno)),
         },

@@ -89,7 +89,7 @@ impl<'a> Quarantine<'a> {
         let known = known.chain([String::new()]).collect::<Vec<_>>().join("\n");
         let private = &quarantine.private;
         private.write("packed-refs", known.as_bytes())?;
-        if let Some(shallow) = repository.read("shallow")? {
+        if let Some(shallow) = repository.read_common("shallow")? {
             private.write("shallow", &shallow)?;
         }
         Ok(quarantine)
@@ -98,9 +98,9 @@ impl<'a> Quarantine<'a> {
     /// Links the directories of objects.
     fn borrow(&self, repository: &Repository) -> Result<(), Fault> {
         let fault = Fault::system("borrow the objects of the repository");
-        let (_, entries, _) =
-            beneath::list(repository.git(), Path::new("objects"), ENTRIES_MAX).map_err(&fault)?;
-        let objects = repository.top.as_path().join(".git/objects");
+        let (_, entries, _) = beneath::list(repository.common(), Path::new("objects"), ENTRIES_MAX)
+            .map_err(&fault)?;
+        let objects = repository.common_path().join("objects");
         let borrowed = beneath::hold_directory(self.private.handle(), Path::new("borrowed"))
             .map_err(&fault)?;
         let is_fan = |name: &OsStr| {

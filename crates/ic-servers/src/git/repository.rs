@@ -1,10 +1,15 @@
 //! A repository that may be used: its parts where they should be, its config read by us.
 //!
+//! ```text
+//! top/.git, a directory            own part and common part are the same
+//! top/.git, a file (`linked`)      own part: <main>/.git/worktrees/<name>; common part: <main>/.git
+//! ```
+//!
 //! Everything is looked at beneath a handle, through no link. What git reads later it reads by name,
 //! which is why the config that it reads is another one (`private`), and why a server is caged.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ic_resolve::Kind;
 use ic_resolve::git::CONFIG_BYTES_MAX;
@@ -15,6 +20,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::fault::Fault;
+use super::linked::{self, Link};
 use super::settings;
 use crate::filesystem::beneath;
 use crate::filesystem::reach::Reach;
@@ -29,14 +35,17 @@ pub(super) struct Repository {
     /// The directory that holds `.git`.
     pub(super) top: CanonicalPath,
     handle: OwnedFd,
-    git: OwnedFd,
+    /// HEAD, the index, and what is under way.
+    own: OwnedFd,
+    /// What makes it a linked working tree, if it is one; then all else is elsewhere.
+    link: Option<Link>,
     /// The config as it was when it was checked.
     pub(super) settings: Vec<Setting>,
 }
 
 /// What a part of `.git` has to be.
 #[derive(Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     /// It has to be there, and be this.
     Needed(Kind),
     /// If it is there, it is this.
@@ -47,7 +56,7 @@ enum Part {
 
 /// What git reads or writes by name, and may be a link to elsewhere; what is not listed is replaced
 /// as a whole when git writes it.
-const PARTS: [(&str, Part); 22] = [
+const PARTS: [(&str, Part); 23] = [
     ("commondir", Part::Never("says that its parts are elsewhere")),
     ("objects/info/alternates", Part::Never("says that its objects are elsewhere")),
     ("objects/info/http-alternates", Part::Never("says that its objects are elsewhere")),
@@ -68,82 +77,144 @@ const PARTS: [(&str, Part); 22] = [
     ("logs/refs", Part::Perhaps(Kind::Directory)),
     ("logs/refs/heads", Part::Perhaps(Kind::Directory)),
     ("info", Part::Perhaps(Kind::Directory)),
+    ("worktrees", Part::Perhaps(Kind::Directory)),
     ("rebase-merge", Part::Perhaps(Kind::Directory)),
     ("sequencer", Part::Perhaps(Kind::Directory)),
 ];
 
 impl Repository {
     /// Opens the repository at `path`; nothing above it is searched, and no bare one is used.
+    ///
+    /// Where `path` is a linked working tree, its repository has to be within reach as well, with the
+    /// same rights.
     pub(super) fn open(reach: &Reach, path: &CanonicalPath, needed: Rights) -> Result<Self, Fault> {
         let (handle, top) = hold(reach, path, needed)?;
         let refused = |reason: String| Fault::Refused { path: top.clone(), reason };
-        match look_at(handle.as_fd(), ".git")? {
+        let link = match look_at(handle.as_fd(), ".git")? {
             None => return Err(Fault::NoRepository(top)),
-            Some(Kind::Directory) => {}
-            Some(Kind::File | Kind::Link | Kind::Other) => {
-                let reason = "its `.git` is no directory but leads elsewhere, as in a submodule or a \
-                              linked working tree; name the repository itself";
+            Some(Kind::Directory) => None,
+            Some(Kind::File) => Some(Link::open(reach, handle.as_fd(), &top, needed)?),
+            Some(Kind::Link | Kind::Other) => {
+                let reason = "its `.git` is no directory but leads elsewhere";
                 return Err(refused(reason.to_owned()));
             }
-        }
-        let git = beneath::hold_directory(&handle, Path::new(".git"))
-            .map_err(Fault::system("open `.git`"))?;
-        for (name, part) in PARTS {
-            check_part(git.as_fd(), name, part).map_err(refused)?;
-        }
-        let config_text = match read(git.as_fd(), "config", CONFIG_BYTES_MAX).map_err(refused)? {
-            Some(bytes) => String::from_utf8(bytes)
-                .map_err(|_| refused("its configuration is not UTF-8".to_owned()))?,
-            None => String::new(),
         };
-        let settings = config::parse(&config_text)
+        let own = match &link {
+            None => beneath::hold_directory(&handle, Path::new(".git"))
+                .map_err(Fault::system("open `.git`"))?,
+            Some(link) => link.hold_own().map_err(|_| {
+                refused("its `.git` leads to no working tree of a repository".to_owned())
+            })?,
+        };
+        let mut repository = Self { top: top.clone(), handle, own, link, settings: Vec::new() };
+        repository.check_parts().map_err(refused)?;
+        let config = read(repository.common(), "config", CONFIG_BYTES_MAX).map_err(refused)?;
+        let config = String::from_utf8(config.unwrap_or_default())
+            .map_err(|_| refused("its configuration is not UTF-8".to_owned()))?;
+        repository.settings = config::parse(&config)
             .map_err(|reason| refused(format!("its configuration cannot be read: {reason}")))?;
-        if let Some(reason) = settings::refusal(&settings) {
-            return Err(refused(reason));
+        match settings::refusal(&repository.settings) {
+            Some(reason) => Err(refused(reason)),
+            None => Ok(repository),
         }
-        Ok(Self { top, handle, git, settings })
+    }
+
+    fn check_parts(&self) -> Result<(), String> {
+        for (name, part) in PARTS {
+            check_part(self.common(), name, part)?;
+        }
+        if let Some(link) = &self.link {
+            for (name, part) in linked::PARTS {
+                check_part(self.own(), name, part)?;
+            }
+            link.check(self.handle(), self.own(), &self.top)?;
+        }
+        linked::check_all(self.common())
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
-    /// Returns the directory `.git`.
-    pub(super) fn git(&self) -> BorrowedFd<'_> {
-        self.git.as_fd()
+    /// Returns where HEAD, the index and what is under way are.
+    fn own(&self) -> BorrowedFd<'_> {
+        self.own.as_fd()
     }
 
-    /// Reads a file of `.git`; `None` if there is none.
+    /// Returns where everything else is: the config, the objects, branches and tags.
+    pub(super) fn common(&self) -> BorrowedFd<'_> {
+        self.link.as_ref().map_or(self.own(), Link::common)
+    }
+
+    /// Returns the directory that holds the common part, as its `.git`.
+    pub(super) fn main(&self) -> &CanonicalPath {
+        self.link.as_ref().map_or(&self.top, |link| &link.pointer.repository)
+    }
+
+    /// Returns what makes it a linked working tree, if it is one.
+    pub(super) fn link(&self) -> Option<&Link> {
+        self.link.as_ref()
+    }
+
+    /// Returns the path of the common part.
+    pub(super) fn common_path(&self) -> PathBuf {
+        self.main().as_path().join(".git")
+    }
+
+    /// Reads a file of the own part; `None` if there is none.
     pub(super) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
-        read(self.git(), name, PART_BYTES_MAX)
+        self.read_in(self.own(), name)
+    }
+
+    /// Reads a file of the common part; `None` if there is none.
+    pub(super) fn read_common(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.read_in(self.common(), name)
+    }
+
+    fn read_in(&self, part: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+        read(part, name, PART_BYTES_MAX)
             .map_err(|reason| Fault::Refused { path: self.top.clone(), reason })
     }
 
-    /// Returns what is at `name` in `.git`.
+    /// Returns what is at `name` in the own part.
     pub(super) fn look(&self, name: &str) -> Result<Option<Kind>, Fault> {
-        look_at(self.git(), name)
+        look_at(self.own(), name)
+    }
+
+    /// Returns what is at `name` in the common part.
+    pub(super) fn look_common(&self, name: &str) -> Result<Option<Kind>, Fault> {
+        look_at(self.common(), name)
     }
 
     /// Checks that the names still lead to what was checked.
     pub(super) fn check_again(&self) -> Result<(), Fault> {
-        let is = |stat: &Stat| (stat.st_dev, stat.st_ino);
-        let same = |held: BorrowedFd<'_>, named: Result<OwnedFd, Errno>| {
-            let named = named.and_then(rustix::fs::fstat).ok();
-            named.as_ref().map(is) == rustix::fs::fstat(held).ok().as_ref().map(is)
+        let own = match &self.link {
+            None => beneath::hold_directory(&self.handle, Path::new(".git")),
+            Some(link) => link.hold_own(),
         };
-        let git = beneath::hold_directory(&self.handle, Path::new(".git"));
-        let is_same = same(self.handle(), beneath::hold_root(self.top.as_path()))
-            && same(self.git(), git)
+        let is_linked_so = self.link.as_ref().is_none_or(|link| {
+            is_same(link.common(), beneath::hold_root(&self.common_path()))
+                && link.check(self.handle(), self.own(), &self.top).is_ok()
+        });
+        let is_unchanged = is_same(self.handle(), beneath::hold_root(self.top.as_path()))
+            && is_same(self.own(), own)
+            && is_linked_so
             && PARTS.iter().all(|(name, part)| match part {
-                Part::Never(_) => check_part(self.git(), name, *part).is_ok(),
+                Part::Never(_) => check_part(self.common(), name, *part).is_ok(),
                 Part::Needed(_) | Part::Perhaps(_) => true,
             });
-        if is_same {
+        if is_unchanged {
             return Ok(());
         }
         let reason = "it was changed while git was at work, so what came of that is not told";
         Err(Fault::Refused { path: self.top.clone(), reason: reason.to_owned() })
     }
+}
+
+fn is_same(held: BorrowedFd<'_>, named: Result<OwnedFd, Errno>) -> bool {
+    let is = |stat: &Stat| (stat.st_dev, stat.st_ino);
+    let named = named.and_then(rustix::fs::fstat).ok();
+    named.as_ref().map(is) == rustix::fs::fstat(held).ok().as_ref().map(is)
 }
 
 /// Holds on to the directory at `path`, in which nothing may be that is left out.
@@ -180,7 +251,7 @@ fn kind_at(directory: BorrowedFd<'_>, name: &str) -> Result<Option<Kind>, Errno>
     Ok(stat.map(|stat| beneath::kind(&stat)))
 }
 
-fn check_part(git: BorrowedFd<'_>, name: &str, part: Part) -> Result<(), String> {
+pub(super) fn check_part(git: BorrowedFd<'_>, name: &str, part: Part) -> Result<(), String> {
     let found = kind_at(git, name)
         .map_err(|errno| format!("`.git/{name}`: {}", std::io::Error::from(errno)))?;
     match (found, part) {
@@ -195,7 +266,11 @@ fn check_part(git: BorrowedFd<'_>, name: &str, part: Part) -> Result<(), String>
 }
 
 /// Reads a file; `None` if there is none.
-fn read(git: BorrowedFd<'_>, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>, String> {
+pub(super) fn read(
+    git: BorrowedFd<'_>,
+    name: &str,
+    bytes_max: usize,
+) -> Result<Option<Vec<u8>>, String> {
     let fault = |errno: Errno| format!("`.git/{name}`: {}", std::io::Error::from(errno));
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let file = match beneath::open(git, Path::new(name), flags, Mode::empty()) {
@@ -223,9 +298,9 @@ fn read(git: BorrowedFd<'_>, name: &str, bytes_max: usize) -> Result<Option<Vec<
 /// The most entries of a directory in `.git` that are listed.
 const NAMES_MAX: usize = 256;
 
-/// Returns the names in a directory of `.git`, if there is one.
+/// Returns the names in a directory of the own part, if there is one.
 pub(super) fn names(repository: &Repository, name: &str) -> Result<Vec<String>, Fault> {
-    match beneath::list(repository.git(), Path::new(name), NAMES_MAX) {
+    match beneath::list(repository.own(), Path::new(name), NAMES_MAX) {
         Ok((_, entries, _)) => {
             Ok(entries.into_iter().filter_map(|entry| entry.name.into_string().ok()).collect())
         }

@@ -208,7 +208,7 @@ impl Run<'_> {
             ran.map_err(|source| Fault::Run { words: first(words), source })?;
         self.repository.check_again()?;
         let ours = private.path.to_string_lossy().into_owned();
-        let theirs = self.repository.top.as_path().join(".git").to_string_lossy().into_owned();
+        let theirs = self.repository.common_path().to_string_lossy().into_owned();
         let text = |bytes: Vec<u8>| match String::from_utf8_lossy(&bytes) {
             text if text.contains(&ours) => text.replace(&ours, &theirs),
             text => text.into_owned(),
@@ -240,14 +240,21 @@ impl Run<'_> {
             ("GIT_NO_LAZY_FETCH", "1"),
             ("GIT_ALLOW_PROTOCOL", ""),
             ("GIT_OPTIONAL_LOCKS", locks),
-            ("GIT_DIR", ".git"),
             ("GIT_WORK_TREE", "."),
-            ("GIT_OBJECT_DIRECTORY", ".git/objects"),
         ];
+        let (git, objects) = match self.repository.link() {
+            None => (PathBuf::from(".git"), PathBuf::from(".git/objects")),
+            Some(link) => (
+                private.path.join("worktrees").join(&link.pointer.name),
+                self.repository.common_path().join("objects"),
+            ),
+        };
         let paths = [
             ("HOME", self.scratch.path()),
             ("GIT_COMMON_DIR", &private.path),
             ("GIT_CEILING_DIRECTORIES", above),
+            ("GIT_DIR", &git),
+            ("GIT_OBJECT_DIRECTORY", &objects),
         ];
         let texts = texts.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let paths = paths.map(|(name, value)| (OsString::from(name), value.into()));

@@ -156,7 +156,7 @@ pub(super) fn stash(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
 
 /// SECURITY: here git looks into submodules by starting itself in them, with their own config, and
 /// `.gitmodules` decides whether.
-fn refuse_submodules(run: &Run<'_>) -> Result<(), Fault> {
+pub(super) fn refuse_submodules(run: &Run<'_>) -> Result<(), Fault> {
     let words = ["ls-files", "--stage", "--", "."];
     let said = run.git(&words)?;
     match said.is_cut || said.output.lines().any(|line| line.starts_with("160000 ")) {

@@ -6,3 +6,4 @@ mod bounds;
 mod catalog;
 mod race;
 mod tools;
+mod trees;

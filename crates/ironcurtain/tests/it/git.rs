@@ -1,5 +1,7 @@
 //! The built-in git server through the proxy: caged, in a sandbox, in a workspace and elsewhere.
 
+mod trees;
+
 use std::path::Path;
 
 use ic_testkit::proxy::records;

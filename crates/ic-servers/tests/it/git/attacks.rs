@@ -235,12 +235,6 @@ fn a_git_directory_that_leads_elsewhere_is_refused() {
         }
         bench.check_untouched(what);
     }
-    // A linked working tree leads to another repository, whoever made it.
-    let bench = Bench::new();
-    bench.git("in/r", &["worktree", "add", "-q", "../linked"]);
-    let path = bench.ground.text("in/linked");
-    bench.refused("git_status", json!({"path": path}), &["structural-git-config"]);
-    assert!(bench.done("git_worktree", json!({})).contains("in/linked  (linked: linked)"));
 }
 
 #[test]

@@ -77,7 +77,18 @@ fn a_wrong_argument_is_named() {
         ("git_pull", json!({}), "cannot be asked"),
         ("git_fetch", json!({}), "cannot be asked"),
         ("git_rebase", json!({"upstream": "HEAD", "interactive": true}), "nobody is there to edit"),
-        ("git_worktree", json!({"mode": "add", "worktreePath": "x"}), "leads to another directory"),
+        ("git_worktree", json!({"mode": "add"}), "`worktreePath` is missing"),
+        ("git_worktree", json!({"mode": "move", "worktreePath": "x"}), "`newPath` is missing"),
+        (
+            "git_worktree",
+            json!({"mode": "add", "worktreePath": "x", "branch": "x", "detach": true}),
+            "without a branch",
+        ),
+        (
+            "git_worktree",
+            json!({"mode": "add", "worktreePath": "x", "branch": "main", "commitish": "HEAD"}),
+            "is there already",
+        ),
         ("git_stash", json!({"mode": "drop", "stashRef": "HEAD"}), "stash@{0}"),
     ] {
         bench.refused(tool, arguments, &[part]);

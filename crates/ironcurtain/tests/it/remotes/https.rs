@@ -171,3 +171,44 @@ fn a_shallow_clone_stays_one_and_can_be_deepened() {
     assert!(taken.contains("not an empty directory"), "{taken}");
     proxy.finish();
 }
+
+#[test]
+fn a_linked_working_tree_has_the_remotes_of_its_repository() {
+    for more in [&[][..], &["--workspace"]] {
+        let world = World::new();
+        let workspace = world.place.dir("work");
+        let workspace = workspace.to_str().unwrap();
+        let more: Vec<&str> = more.iter().flat_map(|flag| [*flag, workspace]).collect();
+        let mut proxy = world.proxy(&more);
+        let url = world.host.url("open", "app.git");
+        call(&mut proxy, "git_clone", json!({"url": url, "localPath": "repo"})).good();
+        let add =
+            json!({"path": "repo", "mode": "add", "worktreePath": "../tree", "branch": "side"});
+        call(&mut proxy, "git_worktree", add).good();
+        let written = json!({"path": "tree/b.txt", "content": "ours\n"});
+        proxy.call("filesystem__write_file", &written).good();
+        let commit = json!({"path": "tree", "message": "ours", "filesToStage": ["b.txt"]});
+        call(&mut proxy, "git_commit", commit).good();
+        let push = json!({"path": "tree", "setUpstream": true});
+        let pushed = call(&mut proxy, "git_push", push).good();
+        assert!(pushed.contains("refs/heads/side") && pushed.contains("follows origin/side"));
+        let log = call(&mut proxy, "git_log", json!({"path": "tree", "maxCount": 1})).good();
+        assert!(log.contains(&world.tip("app.git", "side")), "{log}");
+        // What is fetched is the repository's, and what is pulled goes into the tree.
+        world.commit_elsewhere("app.git", "c.txt");
+        let fetched = call(&mut proxy, "git_fetch", json!({"path": "tree"})).good();
+        assert!(fetched.contains("main -> origin/main"), "{fetched}");
+        call(&mut proxy, "git_pull", json!({"path": "tree", "branch": "main"})).good();
+        let read = proxy.call("filesystem__read_text_file", &json!({"path": "tree/c.txt"}));
+        assert!(read.good().contains("theirs"));
+        let status = call(&mut proxy, "git_status", json!({"path": "repo"})).good();
+        assert!(status.contains("On branch main") && status.contains("nothing to commit"));
+        // A remote that is set in the tree is set in the repository, and judged there.
+        let set = json!({"path": "tree", "mode": "set-url", "name": "origin",
+            "url": "ssh://git@127.0.0.1:1/x"});
+        call(&mut proxy, "git_remote", set).good();
+        let refused = call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
+        assert!(!refused.contains(&url), "{refused}");
+        proxy.finish();
+    }
+}
