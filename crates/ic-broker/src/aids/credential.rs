@@ -51,6 +51,12 @@ impl Credential {
         Ok(Some(Self { host, path, name, password }))
     }
 
+    #[cfg(test)]
+    pub(super) fn of_test(host: &str, path: &str) -> Self {
+        let password = Arc::new(Secret::new("a password".to_owned()));
+        Self { host: host.to_owned(), path: path.to_owned(), name: "ada".to_owned(), password }
+    }
+
     /// Returns what is handed to the server of the call.
     pub(super) fn lend(&self) -> (String, String) {
         (self.name.clone(), self.password.expose().clone())

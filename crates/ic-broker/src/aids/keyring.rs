@@ -91,13 +91,16 @@ impl Lender {
         let talking = async {
             stdin.write_all(input).await.ok();
             drop(stdin);
-            let mut output = Vec::new();
-            let mut reading = stdout.take(ANSWER_BYTES_MAX);
+            let reading = async move {
+                let (mut output, mut stdout) = (Vec::new(), stdout.take(ANSWER_BYTES_MAX));
+                // Whoever says more than that is not heard any more, and need not be waited for.
+                stdout.read_to_end(&mut output).await.map(|_| output)
+            };
             // What it complains about may name secrets, and is nobody's business here.
             let mut dropped = tokio::io::sink();
             let complaints = tokio::io::copy(&mut stderr, &mut dropped);
-            let (read, _) = tokio::join!(reading.read_to_end(&mut output), complaints);
-            read.map_err(|error| error.to_string())?;
+            let (read, _) = tokio::join!(reading, complaints);
+            let output = read.map_err(|error| error.to_string())?;
             let status = process.wait().await.map_err(|error| error.to_string())?;
             Ok(Answered { output, is_success: status.success() })
         };
@@ -137,5 +140,47 @@ impl Lender {
             Ok(asked) => asked.map_err(|error| format!("the ssh agent does not answer: {error}")),
             Err(_) => Err("the ssh agent does not answer in time".to_owned()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::UnixListener;
+
+    /// Asks an agent that answers with so many bytes.
+    async fn asked(n_bytes: usize) -> Result<usize, String> {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("agent");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let keyring = Keyring { agent: Some(socket), ..Keyring::default() };
+        let lender = Lender::new(keyring, Launcher::at("/nowhere"));
+        let answering = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let length = stream.read_u32().await.unwrap();
+            let mut heard = vec![0; usize::try_from(length).unwrap()];
+            stream.read_exact(&mut heard).await.unwrap();
+            assert_eq!(heard, b"hello");
+            stream.write_u32(u32::try_from(n_bytes).unwrap()).await.unwrap();
+            // Whoever asked may have gone away by now.
+            stream.write_all(&vec![7; n_bytes]).await.ok();
+        };
+        let mut connection = None;
+        let (answer, ()) = tokio::join!(
+            async {
+                let answer = lender.ask_agent(&mut connection, b"hello").await;
+                drop(connection.take());
+                answer
+            },
+            answering
+        );
+        answer.map(|answer| answer.len())
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_says_too_much_is_not_heard() {
+        assert_eq!(asked(AGENT_BYTES_MAX).await, Ok(AGENT_BYTES_MAX));
+        let refused = asked(AGENT_BYTES_MAX + 1).await.unwrap_err();
+        assert!(refused.contains("says too much"), "{refused}");
     }
 }

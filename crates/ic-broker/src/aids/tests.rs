@@ -2,7 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests read the log")]
 
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
+use ic_audit::sink::{Durable, Sink};
 use ic_audit::{AuditKey, LogFiles, LogOptions, SyncMode};
 use ic_confine::Launcher;
 use ic_home::SystemClock;
@@ -13,8 +18,43 @@ struct Rig {
     aids: Aids,
 }
 
+/// A log that keeps nothing, and takes nothing more once it is full.
+#[derive(Clone, Default)]
+struct Full(Arc<AtomicBool>);
+
+impl Sink for Full {
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn cut(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn durable(&self) -> Arc<dyn Durable> {
+        Arc::new(self.clone())
+    }
+}
+
+impl Durable for Full {
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_at(&self, _: &Path) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
 impl Rig {
     fn new() -> Self {
+        Self::with_log(|files, options| AuditLog::open(files, options, Object::new()).unwrap())
+    }
+
+    fn with_log(open: impl FnOnce(LogFiles, LogOptions) -> AuditLog) -> Self {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().canonicalize().unwrap().join(name);
         let options = LogOptions {
@@ -25,7 +65,7 @@ impl Rig {
             sync: SyncMode::Group,
         };
         let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
-        let log = AuditLog::open(files, options, Object::new()).unwrap();
+        let log = open(files, options);
         // There is no such program: whoever is asked to run one fails.
         let lender = Lender::new(Keyring::default(), Launcher::at("/nowhere"));
         let server = "git".parse().unwrap();
@@ -44,9 +84,13 @@ impl Rig {
     }
 
     fn ask(&self, aid: &Aid) -> Result<Lent, String> {
+        self.ask_at_length(aid, 100)
+    }
+
+    fn ask_at_length(&self, aid: &Aid, n_bytes: usize) -> Result<Lent, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let params = aid.params();
-        let asked = self.aids.answer(&params, 100);
+        let asked = self.aids.answer(&params, n_bytes);
         runtime.block_on(asked).map_err(|why| why.to_string())
     }
 
@@ -111,4 +155,40 @@ fn a_call_does_not_ask_for_ever() {
         rig.ask(&Aid::Judged).unwrap();
     }
     assert!(rig.ask(&Aid::Judged).unwrap_err().contains("at most"));
+}
+
+#[test]
+fn a_request_that_is_too_long_is_not_looked_at() {
+    let rig = Rig::new();
+    rig.lend(&["https://a.example/o/r"]);
+    rig.ask_at_length(&Aid::Judged, AID_BYTES_MAX).unwrap();
+    let refused = rig.ask_at_length(&Aid::Judged, AID_BYTES_MAX + 1).unwrap_err();
+    assert!(refused.contains("nothing that is lent"), "{refused}");
+    assert_eq!(rig.log().matches("\"not-lent\"").count(), 1);
+}
+
+/// The helper is not asked either: that there is no program to ask would be another complaint.
+#[test]
+fn what_cannot_be_recorded_is_not_lent() {
+    let full = Full::default();
+    let sink = Box::new(full.clone());
+    let rig = Rig::with_log(|files, options| AuditLog::with_sink(files, options, sink).unwrap());
+    rig.lend(&["https://a.example/o/r", "ssh://git@a.example/o/r"]);
+    let asked = credential("a.example", "o/r");
+    let no_program = rig.ask(&asked).unwrap_err();
+    full.0.store(true, Ordering::Relaxed);
+    let refused = rig.ask(&asked).unwrap_err();
+    assert!(refused != no_program && refused.contains("audit"), "{refused}, {no_program}");
+}
+
+#[test]
+fn what_came_of_a_password_is_told_once() {
+    let rig = Rig::new();
+    rig.lend(&["https://a.example/o/r"]);
+    let tried = Aid::Tried { is_good: true };
+    assert!(rig.ask(&tried).unwrap_err().contains("nothing that is lent"), "none was lent");
+    let lent = Credential::of_test("a.example", "o/r");
+    locked(&rig.aids.state).credential = Some(Arc::new(lent));
+    rig.ask(&tried).unwrap();
+    assert!(rig.ask(&tried).unwrap_err().contains("nothing that is lent"), "once more");
 }

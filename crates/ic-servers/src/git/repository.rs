@@ -308,3 +308,95 @@ pub(super) fn names(repository: &Repository, name: &str) -> Result<Vec<String>, 
         Err(errno) => Err(Fault::system("list the repository")(errno)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use super::*;
+    use crate::filesystem::view::{Links, View, ViewDirectory};
+    use std::fs;
+
+    /// A repository `r` and its linked working tree `t`, in a directory that is reached.
+    struct Ground {
+        place: tempfile::TempDir,
+        reach: Reach,
+    }
+
+    impl Ground {
+        fn new() -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let root = place.path().canonicalize().unwrap();
+            let directory =
+                ViewDirectory { path: CanonicalPath::new(&root).unwrap(), rights: Rights::ALL };
+            let view = View {
+                directories: vec![directory],
+                leave_out: Vec::new(),
+                only: None,
+                links: Links::Refuse,
+            };
+            for directory in ["r/.git/objects/info", "r/.git/refs", "r/.git/worktrees/t", "t"] {
+                fs::create_dir_all(root.join(directory)).unwrap();
+            }
+            let entry = root.join("r/.git/worktrees/t");
+            for (file, text) in [
+                ("r/.git/HEAD", "ref: refs/heads/main\n".to_owned()),
+                ("r/.git/worktrees/t/HEAD", "ref: refs/heads/t\n".to_owned()),
+                ("r/.git/worktrees/t/commondir", "../..\n".to_owned()),
+                ("r/.git/worktrees/t/gitdir", format!("{}\n", root.join("t/.git").display())),
+                ("t/.git", format!("gitdir: {}\n", entry.display())),
+            ] {
+                fs::write(root.join(file), text).unwrap();
+            }
+            Self { place, reach: Reach::open(&view) }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.place.path().canonicalize().unwrap().join(name)
+        }
+
+        fn open(&self, name: &str) -> Repository {
+            let path = CanonicalPath::new(self.path(name)).unwrap();
+            Repository::open(&self.reach, &path, Rights::READ).unwrap()
+        }
+
+        fn replace(&self, name: &str) {
+            fs::rename(self.path(name), self.path("old")).unwrap();
+            fs::create_dir_all(self.path(name)).unwrap();
+        }
+    }
+
+    /// What git read by name may have been something else by then; so nothing of it is told.
+    #[test]
+    fn what_leads_elsewhere_after_a_run_is_noticed() {
+        let turned: [(&str, fn(&Ground)); 8] = [
+            ("the pointer", |ground| {
+                fs::write(ground.path("t/.git"), "gitdir: /o/.git/worktrees/t\n").unwrap();
+            }),
+            ("the way back", |ground| {
+                fs::write(ground.path("r/.git/worktrees/t/gitdir"), "/o/.git\n").unwrap();
+            }),
+            ("the common part", |ground| {
+                fs::write(ground.path("r/.git/worktrees/t/commondir"), "/o/.git\n").unwrap();
+            }),
+            ("the entry", |ground| ground.replace("r/.git/worktrees/t")),
+            ("the repository", |ground| ground.replace("r/.git")),
+            ("the directory above", |ground| ground.replace("r")),
+            ("the tree", |ground| ground.replace("t")),
+            ("the objects", |ground| {
+                fs::write(ground.path("r/.git/objects/info/alternates"), "/o\n").unwrap();
+            }),
+        ];
+        for (what, turn) in turned {
+            let ground = Ground::new();
+            let tree = ground.open("t");
+            let main = ground.open("r");
+            assert!(tree.check_again().is_ok() && main.check_again().is_ok(), "{what}");
+            turn(&ground);
+            assert!(tree.check_again().is_err(), "{what}");
+            let is_of_both =
+                ["the repository", "the directory above", "the objects"].contains(&what);
+            assert_eq!(main.check_again().is_err(), is_of_both, "{what}");
+        }
+    }
+}

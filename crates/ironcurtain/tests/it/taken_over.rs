@@ -260,6 +260,31 @@ async fn two_calls_at_once_are_not_lent_each_others_passwords() {
     link.end().await;
 }
 
+/// Whom the user knows is the user's: a call hears of the host that it was judged about, at its port.
+#[tokio::test]
+async fn of_the_known_hosts_the_judged_one_is_told() {
+    let world = World::new();
+    let trust = |url: &str| json!({"aid": "trust", "url": url});
+    for (url, other, name) in [
+        ("ssh://git@a.example/o/r", "ssh://git@b.example/o/r", "a.example"),
+        ("ssh://git@a.example:2222/o/r", "ssh://git@a.example/o/r", "[a.example]:2222"),
+    ] {
+        world.plan(&[("trust", trust(url)), ("other", trust(other))]);
+        let mut link = world.link().await;
+        let to = link.at("work/new");
+        let clone = json!({"url": url, "localPath": to.to_str().unwrap()});
+        assert_eq!(link.ask("git__git_clone", &clone).await, Ok("done".to_owned()));
+        let told = world.told("git_clone");
+        assert_eq!(lent(&told), ["trust"], "{told}");
+        let known = told["trust"]["result"]["trusted"].as_str().unwrap();
+        assert_eq!(known, format!("{name} ssh-ed25519 KEY\n"), "{told}");
+        link.end().await;
+    }
+    let helped = world.helped();
+    assert!(!helped.contains("b.example"), "{helped}");
+    assert_eq!(helped.matches("-F ").count(), 2, "{helped}");
+}
+
 /// What was lent is hidden wherever it comes back: in the answer, while the call runs, and in complaints.
 #[tokio::test]
 async fn a_server_that_tells_what_it_was_lent_is_not_passed_on() {

@@ -103,7 +103,9 @@ class Recorder(Server):
         elif name == "rich":
             more = {"x-new": {"a": [1, None]}, "_meta": {"their.own/key": 1}}
             block = {"type": "new-kind", "x": {"y": []}, "annotations": {"priority": 1}}
-            self.answer(number, {"content": [block], "structuredContent": {"z": 1, "a": 2}, **more})
+            # As the built-in fetch server says where a page leads; from this one it is a result.
+            structured = {"z": 1, "a": 2, "redirect": {"location": "https://a.example/"}}
+            self.answer(number, {"content": [block], "structuredContent": structured, **more})
         elif name == "fail":
             self.fail(number, -32050, "failed on purpose", data={"why": [1]})
         elif name == "process":

@@ -408,8 +408,12 @@ fn what_belongs_to_others_is_neither_moved_nor_removed() {
     let bench = linked();
     other(&bench);
     bench.ground.write("in/plain/x", "x");
+    // Called like the tree of this one.
+    bench.git("in/o", &["worktree", "add", "-q", "../same/fix"]);
     done(&bench, "r", "git_worktree", json!({"mode": "add", "worktreePath": "../fix/inner"}));
-    for place in ["../o", "../otree", "../plain", "../r", "../fix", ".", "../none", "dir"] {
+    for place in
+        ["../o", "../otree", "../same/fix", "../plain", "../r", "../fix", ".", "../none", "dir"]
+    {
         for mode in ["remove", "move"] {
             let arguments =
                 json!({"mode": mode, "worktreePath": place, "newPath": "../new", "force": true});
@@ -426,8 +430,12 @@ fn what_belongs_to_others_is_neither_moved_nor_removed() {
     let taken = json!({"mode": "move", "worktreePath": "../fix/inner",
         "newPath": "../plain"});
     refused(&bench, "r", "git_worktree", taken, "is there already");
-    assert_eq!(bench.ground.names("in"), ["fix", "o", "otree", "plain", "r"]);
-    assert!(bench.ground.exists("in/fix/inner/a.txt") && bench.ground.exists("in/o/.git/HEAD"));
+    assert_eq!(bench.ground.names("in"), ["fix", "o", "otree", "plain", "r", "same"]);
+    assert!(
+        bench.ground.exists("in/same/fix/.git")
+            && bench.ground.exists("in/fix/inner/a.txt")
+            && bench.ground.exists("in/o/.git/HEAD")
+    );
 }
 
 #[test]

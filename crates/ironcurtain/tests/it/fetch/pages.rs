@@ -140,6 +140,26 @@ fn without_a_cage_the_same_is_reached() {
     assert_eq!(web.paths(), ["/data"]);
 }
 
+/// What the entry of the server denies, no door is there to refuse where nothing is confined.
+#[test]
+fn what_is_denied_is_not_reached_without_a_cage_either() {
+    let web = web();
+    let named = format!("127.0.0.1:{}", web.port());
+    for (denied, reached) in [(named.as_str(), false), ("127.0.0.2:1", true)] {
+        let rig = Rig::with_rules(&json!([allow(&[&named])]));
+        let network = json!({"deniedDomains": [denied]});
+        let entry = json!({"fetch": {"builtin": "fetch", "sandbox": {"network": network}}});
+        rig.place.write("servers.json", entry.to_string());
+        let config = json!({"version": 1, "confinement": "off"});
+        rig.place.write("home/.ironcurtain/config.json", config.to_string());
+        let mut proxy = rig.start(&[]);
+        let fetched = fetch(&mut proxy, &web.url("/data"));
+        assert_eq!(fetched.is_ok(), reached, "{denied}: {fetched:?}");
+        proxy.finish();
+    }
+    assert_eq!(web.paths(), ["/data"]);
+}
+
 /// TLS is believed if a certificate of the system, or of the named file, says whom we speak with.
 #[test]
 fn a_host_that_is_not_believed_is_told_nothing() {

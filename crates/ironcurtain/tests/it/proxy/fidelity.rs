@@ -166,7 +166,7 @@ fn results_keep_what_we_do_not_know() {
     let mut proxy = rig.start();
     assert_eq!(
         proxy.call("rec__rich", &json!({})).result().to_string(),
-        r#"{"content":[{"type":"new-kind","x":{"y":[]},"annotations":{"priority":1}}],"structuredContent":{"z":1,"a":2},"x-new":{"a":[1,null]},"_meta":{"their.own/key":1}}"#
+        r#"{"content":[{"type":"new-kind","x":{"y":[]},"annotations":{"priority":1}}],"structuredContent":{"z":1,"a":2,"redirect":{"location":"https://a.example/"}},"x-new":{"a":[1,null]},"_meta":{"their.own/key":1}}"#
     );
     assert_eq!(
         proxy.call("rec__add", &json!({"a": 1, "b": 2})).result()["structuredContent"],

@@ -388,3 +388,35 @@ fn remotes_escalate_under_the_policies_that_are_built_in() {
     }
     assert_eq!(world.host.requests(), "");
 }
+
+/// A person can have started us in the middle of something of git's, as a hook does.
+#[test]
+fn the_users_helper_is_asked_in_no_repository() {
+    let place = place();
+    let evil = place.path("evil");
+    let place = place.with_variable("GIT_DIR", evil.join(".git").to_str().unwrap());
+    std::fs::create_dir_all(&evil).unwrap();
+    git(&evil, &["init", "-q"]);
+    let caught = place.path("caught");
+    let config = format!("[credential]\n\thelper = \"!touch {}; false\"\n", caught.display());
+    std::fs::write(evil.join(".git/config"), config).unwrap();
+    let world = World::at(place);
+    world.with_helper(PASSWORD);
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("auth", "app.git"), "localPath": "repo"});
+    call(&mut proxy, "git_clone", clone).good();
+    proxy.finish();
+    assert!(world.helped().contains("== get"), "the user's own was asked");
+    assert!(!caught.exists(), "and no other");
+}
+
+#[test]
+fn a_helper_that_says_far_too_much_is_not_waited_for() {
+    let world = World::new();
+    world.with_helper(&"x".repeat(3 << 20));
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("auth", "app.git"), "localPath": "repo"});
+    let refused = call(&mut proxy, "git_clone", clone).bad();
+    assert!(refused.contains("wants a password"), "{refused}");
+    proxy.finish();
+}
