@@ -80,6 +80,22 @@ mod tests {
         Ok((answer.body, answer.is_cut))
     }
 
+    /// What comes out of a bomb: more and more, until nobody can have wanted it.
+    struct Bomb(usize);
+
+    impl Read for Bomb {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::OutOfMemory)?;
+            Ok(bytes.len())
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_unpacked() {
+        let (unpacked, is_broken) = all(Bomb(4 * BODY_BYTES_MAX));
+        assert_eq!((unpacked.len(), is_broken), (BODY_BYTES_MAX + 1, false));
+    }
+
     #[test]
     fn each_coding_is_unpacked() {
         let text = b"hello hello hello";

@@ -242,6 +242,27 @@ mod tests {
     }
 
     #[test]
+    fn an_order_is_of_a_bounded_size() {
+        let asked = |url: &str, headers: &str| {
+            read(&format!(r#"{{"url":"{url}","headers":{{{headers}}}}}"#))
+        };
+        let url = |n_bytes: usize| {
+            let start = "https://a.example/";
+            format!("{start}{}", "x".repeat(n_bytes - start.len()))
+        };
+        assert!(asked(&url(URL_BYTES_MAX), "").is_ok());
+        assert!(asked(&url(URL_BYTES_MAX + 1), "").is_err_and(|it| it.contains("too long")));
+        let many = |n: usize| (0..n).map(|n| format!(r#""X{n}":"y""#)).collect::<Vec<_>>().join(",");
+        assert!(asked("https://a.example/", &many(HEADERS_MAX)).is_ok());
+        let long = |n_bytes: usize| format!(r#""X":"{}""#, "y".repeat(n_bytes));
+        assert!(asked("https://a.example/", &long(HEADER_BYTES_MAX - 1)).is_ok());
+        for headers in [many(HEADERS_MAX + 1), long(HEADER_BYTES_MAX)] {
+            let refused = asked("https://a.example/", &headers).unwrap_err();
+            assert!(refused.contains("at most 32 headers"), "{refused}");
+        }
+    }
+
+    #[test]
     fn what_could_be_more_than_one_request_is_refused() {
         for (json, part) in [
             (r#"{"url":"https://a.example/\r\nX: y"}"#, "control characters"),
