@@ -252,7 +252,8 @@ mod tests {
         };
         assert!(asked(&url(URL_BYTES_MAX), "").is_ok());
         assert!(asked(&url(URL_BYTES_MAX + 1), "").is_err_and(|it| it.contains("too long")));
-        let many = |n: usize| (0..n).map(|n| format!(r#""X{n}":"y""#)).collect::<Vec<_>>().join(",");
+        let many =
+            |n: usize| (0..n).map(|n| format!(r#""X{n}":"y""#)).collect::<Vec<_>>().join(",");
         assert!(asked("https://a.example/", &many(HEADERS_MAX)).is_ok());
         let long = |n_bytes: usize| format!(r#""X":"{}""#, "y".repeat(n_bytes));
         assert!(asked("https://a.example/", &long(HEADER_BYTES_MAX - 1)).is_ok());

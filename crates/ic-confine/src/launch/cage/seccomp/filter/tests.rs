@@ -32,7 +32,9 @@ impl Call {
 /// Walks through a filter, and returns what it returns and in how many steps.
 pub(in super::super) fn run(filter: &[sock_filter], call: Call) -> (u32, usize) {
     let (mut at, mut word) = (0, 0);
-    for n_steps in 1.. {
+    let mut n_steps = 0;
+    loop {
+        n_steps += 1;
         let sock_filter { code, jt, jf, k } = filter[at];
         at += 1;
         match code {
@@ -45,7 +47,6 @@ pub(in super::super) fn run(filter: &[sock_filter], call: Call) -> (u32, usize) 
             _ => panic!("{code:#x}"),
         }
     }
-    unreachable!()
 }
 
 /// Says what becomes of a call by what was said, one after the other.
