@@ -88,10 +88,20 @@ impl Ear {
         cancel: &CancellationToken,
         limit: Duration,
     ) -> Result<Outcome, Silent> {
-        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let call = recorded.permit().call();
-        let line = request_line(&Id::number(number), call.tool().as_str(), |out| {
-            Json::write_object(out, call.sent());
+        self.send(call.tool().as_str(), call.sent(), cancel, limit).await
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        params: &Object,
+        cancel: &CancellationToken,
+        limit: Duration,
+    ) -> Result<Outcome, Silent> {
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let line = request_line(&Id::number(number), method, |out| {
+            Json::write_object(out, params);
         });
         let (reply, answer) = oneshot::channel();
         locked(&self.waiting).insert(number, reply);
@@ -151,5 +161,74 @@ impl Entry<'_> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         locked(&self.ear.waiting).remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outbox::{Outgoing, Slow};
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_mins(10);
+
+    fn ear() -> (Arc<Ear>, Outgoing) {
+        let (outbox, outgoing) = Outbox::new(Slow::IsWaitedFor, CancellationToken::new());
+        (Ear::new(outbox, CancellationToken::new()), outgoing)
+    }
+
+    fn answer(number: u64) -> Response {
+        Response { id: Some(Id::number(number)), outcome: Ok(Json::Null) }
+    }
+
+    /// Returns all that was sent to the client.
+    async fn sent(mut outgoing: Outgoing, n_lines: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        while lines.len() < n_lines {
+            outgoing.take(&mut lines, n_lines).await;
+        }
+        lines
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_does_not_answer_is_told_that_nobody_waits() {
+        for case in ["silent", "left", "cancelled"] {
+            let ((ear, outgoing), cancel) = (ear(), CancellationToken::new());
+            let params = Object::new();
+            let asking = ear.send("elicitation/create", &params, &cancel, LIMIT);
+            let ending = async {
+                tokio::task::yield_now().await;
+                match case {
+                    "left" => ear.left().cancel(),
+                    "cancelled" => cancel.cancel(),
+                    _ => {}
+                }
+            };
+            let (asked, ()) = tokio::join!(asking, ending);
+            let expected = match case {
+                "left" => Silent::Left,
+                "cancelled" => Silent::Cancelled,
+                _ => Silent::TimedOut(LIMIT),
+            };
+            assert_eq!(asked.unwrap_err(), expected);
+            let lines = sent(outgoing, 2).await;
+            assert!(lines[0].contains("\"id\":1,\"method\":\"elicitation/create\""), "{lines:?}");
+            assert!(lines[1].contains("notifications/cancelled"), "{lines:?}");
+            assert!(locked(&ear.waiting).is_empty() && !ear.answer(answer(1)), "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_serves_once() {
+        let ((ear, outgoing), cancel) = (ear(), CancellationToken::new());
+        assert!(!ear.answer(answer(1)), "nothing was asked yet");
+        let params = Object::new();
+        let answering = async {
+            tokio::task::yield_now().await;
+            assert!(!ear.answer(answer(2)) && ear.answer(answer(1)) && !ear.answer(answer(1)));
+        };
+        let asking = ear.send("sampling/createMessage", &params, &cancel, LIMIT);
+        let (asked, ()) = tokio::join!(asking, answering);
+        assert!(matches!(asked, Ok(Ok(Json::Null))));
+        assert_eq!(sent(outgoing, 1).await.len(), 1);
     }
 }

@@ -3,7 +3,8 @@
 #   asking.py DIRECTORY
 #
 # Its tool `script` sends the messages of `send` and answers with what came back, once `wait` answers
-# came; with `late` it answers first, and with `die` it ends itself instead.
+# came; with `late` it answers first, with `die` it ends itself instead, with `change` it describes its
+# tool otherwise first, and `later` is sent once it is told that a call was taken back.
 # DIRECTORY/received: each line that came.
 
 import json
@@ -12,7 +13,7 @@ import sys
 
 from scripted import Server, text_result, tool
 
-ANY = {"send": {}, "wait": {}, "late": {}, "die": {}}
+ANY = {"send": {}, "wait": {}, "late": {}, "die": {}, "change": {}, "later": {}}
 
 
 class Asking(Server):
@@ -20,6 +21,7 @@ class Asking(Server):
         super().__init__(directory)
         self.tools = [dict(tool("script", ANY), inputSchema={"type": "object", "properties": ANY})]
         self.waiting = []
+        self.later = []
 
     def on_line(self, line):
         with open(self.path("received"), "ab") as received:
@@ -30,16 +32,26 @@ class Asking(Server):
         arguments = params["arguments"]
         if arguments.get("late"):
             self.answer(number, text_result("answered first"))
-        # In one breath, so that a flood is one.
-        lines = [json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in arguments.get("send", [])]
-        self.write(b"".join(lines))
+        if arguments.get("change"):
+            self.tools[0]["description"] = "Does something else."
+            self.notify("notifications/tools/list_changed")
+        self.later += arguments.get("later", [])
+        self.send_all(arguments.get("send", []))
         if arguments.get("die"):
             os._exit(3)
         if not arguments.get("late"):
             self.waiting.append((number, arguments.get("wait", 0), []))
             self.settle()
 
+    def send_all(self, messages):
+        # In one breath, so that a flood is one.
+        lines = [json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages]
+        self.write(b"".join(lines))
+
     def on_other(self, message):
+        if message.get("method") == "notifications/cancelled":
+            self.send_all(self.later)
+            self.later = []
         if "method" not in message and self.waiting:
             self.waiting[0][2].append(message)
             self.settle()

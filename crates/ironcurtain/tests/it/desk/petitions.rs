@@ -45,7 +45,9 @@ impl World {
             entry[key] = value.clone();
         }
         let servers = json!({"asker": entry});
-        let roles = json!({"send": ["none"], "wait": ["none"], "late": ["none"], "die": ["none"]});
+        let names = ["send", "wait", "late", "die", "change", "later"];
+        let roles: Value =
+            names.into_iter().map(|name| (name.to_owned(), json!(["none"]))).collect();
         let annotations = json!({"servers": {"asker": {"tools": [
             {"toolName": "script", "args": roles}]}}});
         // It lets everything through, and what a server asks for itself all the same not.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{Desk, approve};
 use super::{World, answers, form, may_ask, said, sampling, script};
+use crate::proxy::until;
 
 #[test]
 fn a_client_that_did_not_say_so_is_not_asked() {
@@ -98,4 +99,25 @@ fn in_a_session_of_our_own_there_is_nobody_to_ask() {
     let words = ["run", "--policy", policy.to_str().unwrap(), file.to_str().unwrap()];
     let ran = world.desk.place.run(words);
     assert!(ran.stdout.contains("no client waits for a call"), "{ran:?}");
+}
+
+/// It has changed while a call runs: nothing of it is trusted, and it has no other way to speak either.
+#[test]
+fn a_server_of_which_nothing_is_trusted_asks_nobody() {
+    let mut world = World::new(&may_ask());
+    let mut proxy = world.start();
+    proxy.request("tools/list", &json!({}));
+    let later = json!({"later": [sampling(&json!("q"), "x")], "wait": 1});
+    proxy.ask_call("asker__script", &later);
+    let other = proxy.ask_call("asker__script", &json!({"change": true, "wait": 1}));
+    proxy.notification("notifications/tools/list_changed", "");
+    let number: u64 = other.parse().unwrap();
+    proxy.notify("notifications/cancelled", &json!({"requestId": number}));
+    until("it is refused", || {
+        world.received().iter().any(|it| it["id"] == "q" && it["error"]["code"] == -32000)
+    });
+    assert!(world.refusals().iter().any(|it| it.contains("not trusted")), "{:?}", world.refusals());
+    assert!(world.desk.pending().is_empty() && world.recorded().is_empty());
+    proxy.close();
+    assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
 }
