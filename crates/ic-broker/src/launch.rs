@@ -3,8 +3,9 @@
 //! A server gets what its entry says and a few fixed variables, and nothing of our own environment.
 //! Words stay words: no shell sees them. Nothing is started here.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -350,11 +351,22 @@ fn way(origin: &Origin, hold: &Hold) -> Vec<OsString> {
     }
 }
 
-/// Returns what a built-in server sees: directories with the rights of their roles.
+/// Returns what a built-in server sees: directories with the rights of their roles, and of those above
+/// them, since whoever may do something in a directory may do it in all that is in it.
 pub fn view(directories: &[(CanonicalPath, Vec<Role>)], leave_out: &[CanonicalPath]) -> View {
-    let directories = directories.iter().filter_map(|(path, roles)| {
-        let rights = roles.iter().copied().map(sight::rights).fold(Rights::NONE, Rights::and);
-        let is_seen = rights != Rights::NONE && is_text(path);
+    let mut named: HashMap<&Path, Rights> = HashMap::new();
+    for (path, roles) in directories {
+        let rights = named.entry(path.as_path()).or_insert(Rights::NONE);
+        *rights = roles.iter().copied().map(sight::rights).fold(*rights, Rights::and);
+    }
+    let rights = |path: &CanonicalPath| {
+        let above = path.as_path().ancestors().filter_map(|above| named.get(above));
+        above.copied().fold(Rights::NONE, Rights::and)
+    };
+    let mut seen = HashSet::new();
+    let directories = directories.iter().filter_map(|(path, _)| {
+        let rights = rights(path);
+        let is_seen = rights != Rights::NONE && is_text(path) && seen.insert(path.as_path());
         is_seen.then(|| ViewDirectory { path: path.clone(), rights })
     });
     View {
@@ -507,6 +519,33 @@ mod tests {
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
             certificates: None,
         }
+    }
+
+    #[test]
+    fn a_rule_takes_nothing_from_what_the_sandbox_gives() {
+        let path = |text: &str| CanonicalPath::new(text).unwrap();
+        let all: Vec<Role> = Role::all().collect();
+        let directories = [
+            (path("/s"), all),
+            (path("/s"), vec![Role::WritePath]),
+            (path("/s/in"), vec![Role::ReadPath]),
+            (path("/d"), vec![Role::ReadPath]),
+            (path("/d/in"), vec![Role::WritePath]),
+            (path("/d"), vec![Role::DeletePath]),
+            (path("/din"), vec![Role::BranchName]),
+        ];
+        let seen = view(&directories, &[]).directories;
+        let seen: Vec<_> = seen.iter().map(|it| (it.path.to_str().unwrap(), it.rights)).collect();
+        let read_and_delete = Rights::READ.and(Rights::DELETE);
+        assert_eq!(
+            seen,
+            [
+                ("/s", Rights::ALL),
+                ("/s/in", Rights::ALL),
+                ("/d", read_and_delete),
+                ("/d/in", read_and_delete.and(Rights::WRITE)),
+            ]
+        );
     }
 
     #[test]
