@@ -94,3 +94,37 @@ fn is_wait(error: &io::Error) -> bool {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    /// Reads from a host that says nothing.
+    fn read(time: Duration, cancel: &Cancel) -> io::ErrorKind {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut wire = Wire::new(stream, Deadline::after(time), cancel);
+        wire.read(&mut [0]).unwrap_err().kind()
+    }
+
+    #[test]
+    fn a_host_that_says_nothing_is_waited_for_until_the_end_of_the_time() {
+        let started = now();
+        let time = Duration::from_millis(600);
+        assert_eq!(read(time, &Cancel::new()), io::ErrorKind::TimedOut);
+        let waited = started.elapsed();
+        assert!(time <= waited && waited < Duration::from_secs(5), "{waited:?}");
+    }
+
+    #[test]
+    fn a_call_that_nobody_wants_is_not_waited_for() {
+        let (cancel, started) = (Cancel::new(), now());
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(|| read(Duration::from_secs(20), &cancel));
+            cancel.cancel();
+            assert_eq!(reading.join().unwrap(), io::ErrorKind::ConnectionAborted);
+        });
+        assert!(started.elapsed() < Duration::from_secs(15));
+    }
+}

@@ -266,7 +266,35 @@ pub(super) fn short_path(quarantine: &Quarantine<'_>, name: &str) -> std::path::
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
     use super::*;
+
+    #[test]
+    fn what_lies_beside_a_pack_stays_behind() {
+        let place = tempfile::tempdir().unwrap();
+        let scratch = Scratch::make(place.path()).unwrap();
+        let quarantine = Quarantine::empty(&scratch, Numbering::Sha1).unwrap();
+        let number = "0123456789abcdef0123456789abcdef01234567";
+        let [pack, index] = ["pack", "idx"].map(|part| format!("pack-{number}.{part}"));
+        let keep = format!("pack-{number}.keep");
+        let packs = quarantine.path().join("objects/pack");
+        for name in [&pack, &index, &keep, "multi-pack-index", "tmp_pack_x", "evil"] {
+            std::fs::write(packs.join(name), name).unwrap();
+        }
+        // Neither does it come by a link with the name of a pack.
+        let other = format!("pack-{}.pack", number.replace('0', "1"));
+        std::os::unix::fs::symlink("/etc/passwd", packs.join(other)).unwrap();
+        let to = place.path().join("git");
+        std::fs::create_dir_all(to.join("objects")).unwrap();
+        let git = beneath::hold_root(&to.canonicalize().unwrap()).unwrap();
+        quarantine.bring_over(git.as_fd()).unwrap();
+        let came = std::fs::read_dir(to.join("objects/pack")).unwrap();
+        let mut came: Vec<_> = came.map(|it| it.unwrap().file_name()).collect();
+        came.sort();
+        assert_eq!(came, [index.as_str(), pack.as_str()]);
+        assert_eq!(std::fs::read(to.join("objects/pack").join(&pack)).unwrap(), pack.as_bytes());
+    }
 
     #[test]
     fn only_packs_are_brought_over() {

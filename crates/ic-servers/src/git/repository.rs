@@ -317,9 +317,6 @@ mod tests {
     use crate::filesystem::view::{Links, View, ViewDirectory};
     use std::fs;
 
-    /// Makes something lead elsewhere.
-    type Turn = fn(&Ground);
-
     /// A repository `r` and its linked working tree `t`, in a directory that is reached.
     struct Ground {
         place: tempfile::TempDir,
@@ -369,10 +366,13 @@ mod tests {
         }
     }
 
+    /// What leads elsewhere by now, and how.
+    type Turn = (&'static str, fn(&Ground));
+
     /// What git read by name may have been something else by then; so nothing of it is told.
     #[test]
     fn what_leads_elsewhere_after_a_run_is_noticed() {
-        let turned: [(&str, Turn); 8] = [
+        let turned: [Turn; 8] = [
             ("the pointer", |ground| {
                 fs::write(ground.path("t/.git"), "gitdir: /o/.git/worktrees/t\n").unwrap();
             }),

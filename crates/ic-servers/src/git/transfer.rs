@@ -292,3 +292,58 @@ impl<'a> Transfer<'a> {
         texts.chain(paths.map(|(name, path)| (name.into(), path.into()))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::private::Scratch;
+    use crate::git::quarantine::Numbering;
+    use crate::tools::Cancel;
+
+    /// Returns what git is told about the way to `url`, and with which header.
+    fn variables(url: &str, transport: Transport) -> Vec<(String, String)> {
+        let place = tempfile::tempdir().unwrap();
+        let scratch = Scratch::make(place.path()).unwrap();
+        let (program, cancel) = (Program::find().unwrap(), Cancel::new());
+        let transfer = Transfer {
+            program: &program,
+            caller: Caller::silent(&cancel),
+            quarantine: &Quarantine::empty(&scratch, Numbering::Sha1).unwrap(),
+            remote: &JudgedRemote { name: None, url: url.to_owned(), transport },
+            trust: Trust::System,
+            password: std::cell::RefCell::new(None),
+        };
+        let all = transfer.environment(Some("Authorization: Basic x")).into_iter();
+        all.map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
+            .collect()
+    }
+
+    /// A host that got git to go elsewhere would get neither another transport nor the password.
+    #[test]
+    fn one_transport_is_spoken_and_a_password_is_for_one_host() {
+        let https = Transport::Https;
+        for (url, transport, protocol, place) in [
+            ("https://a.example/o/r", https, "https", "http.https://a.example/.extraHeader"),
+            (
+                "https://ada@a.example:8443/r",
+                https,
+                "https",
+                "http.https://a.example:8443/.extraHeader",
+            ),
+            ("https://[::1]:8443/r", https, "https", "http.https://[::1]:8443/.extraHeader"),
+            ("ssh://git@a.example/r", Transport::Ssh, "ssh", "http.https://a.example/.extraHeader"),
+        ] {
+            let variables = variables(url, transport);
+            let of = |name: &str| {
+                let mut values = variables.iter().filter(|(known, _)| known == name);
+                let value = values.next().map(|(_, value)| value.as_str());
+                assert!(values.next().is_none(), "{name} is there twice");
+                value
+            };
+            assert_eq!(of("GIT_ALLOW_PROTOCOL"), Some(protocol), "{url}");
+            assert_eq!(of("GIT_CONFIG_COUNT"), Some("1"), "{url}");
+            assert_eq!(of("GIT_CONFIG_KEY_0"), Some(place), "{url}");
+            assert_eq!(of("GIT_CONFIG_GLOBAL"), Some("/dev/null"), "{url}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! Each tool of the git server doing what it is for.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::bench::Bench;
@@ -310,6 +312,27 @@ fn it_puts_aside_cleans_and_brings_back() {
         ],
     );
     assert_eq!(bench.ground.read("in/r/a.txt"), "one\ntwo\n");
+}
+
+/// The lock is git's own: a person's git may be in the middle of it.
+#[test]
+fn a_config_that_somebody_else_is_changing_is_left_alone() {
+    let bench = Bench::new();
+    let config = bench.ground.read("in/r/.git/config");
+    bench.ground.write("in/r/.git/config.lock", "half");
+    for arguments in [
+        json!({"mode": "add", "name": "o", "url": "https://example.org/a/b"}),
+        json!({"mode": "set-url", "name": "o", "url": "https://example.org/a/b"}),
+    ] {
+        assert!(bench.call("git_remote", arguments).is_err());
+        assert_eq!(bench.ground.read("in/r/.git/config"), config);
+        assert_eq!(bench.ground.read("in/r/.git/config.lock"), "half");
+    }
+    let add = json!({"mode": "add", "name": "o", "url": "https://example.org/a/b"});
+    bench.refused("git_remote", add.clone(), &["somebody else is changing"]);
+    fs::remove_file(bench.ground.path("in/r/.git/config.lock")).unwrap();
+    bench.done("git_remote", add);
+    assert!(!bench.ground.exists("in/r/.git/config.lock"));
 }
 
 #[test]

@@ -148,12 +148,15 @@ fn objects_behind_a_link_are_not_sent() {
     call(&mut proxy, "git_commit", commit).good();
     let tip = git(&workspace.join("repo"), &["rev-parse", "HEAD"]);
     let fan = workspace.join("repo/.git/objects").join(tip.get(..2).unwrap());
-    std::fs::rename(&fan, workspace.join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(workspace.join("elsewhere"), &fan).unwrap();
-    call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
-    assert_ne!(world.tip("app.git", "main"), tip);
-    std::fs::remove_file(&fan).unwrap();
-    std::fs::rename(workspace.join("elsewhere"), &fan).unwrap();
+    // Where the cage does not show them, and where it does.
+    for elsewhere in ["elsewhere", "repo/elsewhere"].map(|name| workspace.join(name)) {
+        std::fs::rename(&fan, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &fan).unwrap();
+        call(&mut proxy, "git_push", json!({"path": "repo"})).bad();
+        assert_ne!(world.tip("app.git", "main"), tip);
+        std::fs::remove_file(&fan).unwrap();
+        std::fs::rename(&elsewhere, &fan).unwrap();
+    }
     call(&mut proxy, "git_push", json!({"path": "repo"})).good();
     assert_eq!(world.tip("app.git", "main"), tip);
     proxy.finish();
