@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use ic_resolve::Kind;
-use ic_resolve::git::linked::{COMMON, POINTER_BYTES_MAX, Pointer, check, is_tree_name};
+use ic_resolve::git::linked::{COMMON, POINTER_BYTES_MAX, Pointer, check};
 use ic_types::CanonicalPath;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -138,7 +138,8 @@ pub(super) fn names(common: BorrowedFd<'_>) -> Result<Vec<String>, String> {
         Err(errno) => return Err(format!("`.git/worktrees`: {}", std::io::Error::from(errno))),
     };
     let names = entries.into_iter().map(|entry| match entry.name.to_str() {
-        Some(name) if entry.kind == Kind::Directory && is_tree_name(name) => Ok(name.to_owned()),
+        // Older versions of git called them by any name.
+        Some(name) if entry.kind == Kind::Directory => Ok(name.to_owned()),
         Some(_) | None => Err(format!(
             "`.git/worktrees/{}` is not what git makes there, and could lead elsewhere",
             show::name(&entry.name)

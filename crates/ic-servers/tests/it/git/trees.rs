@@ -74,6 +74,11 @@ fn trees_are_made_moved_and_removed_as_git_would() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert_eq!(list(&bench).lines().count(), 6, "{}", list(&bench));
+    // An entry as older versions of git made them does no harm to the rest.
+    let old = bench.ground.text("in/r/.git/worktrees/an old one");
+    bench.ground.write("in/r/.git/worktrees/an old one/gitdir", "/nowhere/.git\n");
+    assert!(worktree(json!({})).contains("/nowhere  (detached HEAD) (linked: an old one)"));
+    fs::remove_dir_all(old).unwrap();
     // Moved: both git and we find it there.
     let moved = json!({"mode": "move", "worktreePath": "../fix", "newPath": "../far/fixed"});
     worktree(moved);
