@@ -287,3 +287,40 @@ fn a_tree_does_not_leave_the_sandbox_unless_a_rule_says_so() {
     proxy.finish();
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
+
+/// In a workspace everything local is free; what the host runs later still asks, and so does a remote.
+#[test]
+fn under_the_policy_for_coding_trees_are_local() {
+    let place = place();
+    let workspace = place.dir("work");
+    let base = workspace.to_str().unwrap();
+    let mut proxy = Proxy::start(&place, &["--policy", "coding", "--workspace", base]);
+    proxy.initialize();
+    live(&mut proxy, base);
+    let (repo, two) = (format!("{base}/repo"), format!("{base}/trees/two"));
+    for at in ["../.vscode", ".git/hooks", "../../beside"] {
+        let add = json!({"mode": "add", "worktreePath": at, "branch": "y"});
+        bad(&mut proxy, &repo, "git_worktree", add, "ESCALATION REQUIRED");
+    }
+    bad(
+        &mut proxy,
+        &two,
+        "git_push",
+        json!({"remote": "https://a.example/x"}),
+        "ESCALATION REQUIRED",
+    );
+    std::fs::create_dir(workspace.join("trees/two/.vscode")).unwrap();
+    std::fs::write(workspace.join("trees/two/.vscode/tasks.json"), "{}").unwrap();
+    for arguments in [
+        json!({"mode": "remove", "worktreePath": "../trees/two", "force": true}),
+        json!({"mode": "move", "worktreePath": "../trees/two", "newPath": "../three"}),
+    ] {
+        bad(&mut proxy, &repo, "git_worktree", arguments, "ESCALATION REQUIRED");
+    }
+    // By another tool the pointer of a tree is what it is: a file that git obeys.
+    let moved = json!({"source": two, "destination": format!("{base}/three")});
+    let refused = proxy.call("filesystem__move_file", &moved).bad();
+    assert!(refused.contains("ESCALATION REQUIRED"), "{refused}");
+    proxy.finish();
+    assert!(workspace.join("trees/two/.git").is_file());
+}
