@@ -37,6 +37,9 @@ pub(super) fn install(
         "--no-fund",
         "--no-update-notifier",
         "--loglevel=error",
+        // It asks again for what does not match its digest, and waits more than a minute in between.
+        "--fetch-retry-mintimeout=1000",
+        "--fetch-retry-maxtimeout=5000",
         "--",
         &spec,
     ];
