@@ -100,6 +100,18 @@ impl std::fmt::Debug for Connection {
     }
 }
 
+/// A request that was answered with an error.
+#[derive(Debug)]
+pub struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 impl Connection {
     /// Connects to a socket and introduces itself.
     pub fn connect(socket: &Path) -> anyhow::Result<Self> {
@@ -128,7 +140,7 @@ impl Connection {
             let message: Value = serde_json::from_str(&line)?;
             if message.get("id") == Some(&json!(id)) {
                 return match message.get("error") {
-                    Some(error) => bail!("{method}: {error}"),
+                    Some(error) => bail!(Refused(format!("{method}: {error}"))),
                     None => Ok(message.get("result").cloned().unwrap_or_default()),
                 };
             }

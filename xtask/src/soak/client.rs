@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 
+use super::Mischief;
 use crate::ground::Ground;
-use crate::peer::{Answer, Connection};
+use crate::peer::{Answer, Connection, Refused};
 
 /// How many calls a client has in flight.
 const FLYING: usize = 16;
@@ -125,19 +126,29 @@ impl Visits {
     }
 }
 
-/// Visits again and again, until there are no more calls. If `is_lenient`, calls may fail and the proxy
-/// may go away; a call that is not to be served must never be.
+/// Visits again and again, until there are no more calls, or nobody is let in any more on a day on which
+/// that is right. On some days calls may fail and the proxy may go away; a call that is not to be served
+/// must never be.
 pub(super) fn visit(
     socket: &Path,
     calls: &Calls<'_>,
     seed: u64,
-    is_lenient: bool,
+    mischief: Mischief,
 ) -> anyhow::Result<Visits> {
     let (mut visits, mut die) = (Visits::default(), Die(seed + 1));
+    let is_lenient = mischief.fails_calls();
     while let Some(numbers) = calls.take(1 + die.throw(VISIT_MAX)) {
         visits.n_paid += 1;
         let is_polite = die.throw(4) != 0;
-        let mut visit = Visit { client: connect(socket)?, calls, told: &mut visits, is_lenient };
+        let client = match connect(socket) {
+            Ok(client) => client,
+            Err(error) => {
+                calls.stop();
+                let is_right = mischief == Mischief::DiskFills && error.is::<Refused>();
+                return if is_right { Ok(visits) } else { Err(error) };
+            }
+        };
+        let mut visit = Visit { client, calls, told: &mut visits, is_lenient };
         match visit.pay(numbers, is_polite) {
             Ok(()) => {}
             Err(Trouble::Gone(_)) if is_lenient => {}
@@ -156,6 +167,7 @@ fn connect(socket: &Path) -> anyhow::Result<Connection> {
     loop {
         match Connection::connect(socket) {
             Ok(connection) => return Ok(connection),
+            Err(error) if error.is::<Refused>() => return Err(error),
             Err(error) if PATIENCE < start.elapsed() => {
                 return Err(error.context("the proxy does not come back"));
             }
