@@ -3,7 +3,7 @@
 //! It gets an array of arguments, a written-out environment, a directory that is held, and the three
 //! standard streams; it has a limit of time and of output, and ends when nobody wants it any more. No
 //! cage is made here, and where a cage is the server's, it holds this program too. What is taken away
-//! besides is the running of other programs, as far as the system can do that.
+//! besides is the running of other programs and writing elsewhere, as far as the system can do that.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use landlock::{
-    AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -43,6 +43,10 @@ pub struct InnerSpec<'a> {
     ///
     /// SECURITY: Landlock holds this from a kernel of 5.19 on; before that it is not held.
     pub runs: &'a [PathBuf],
+    /// Beneath which directories alone it, and what it starts, can write, make and remove; and `/dev/null`.
+    ///
+    /// SECURITY: held as `runs` is, and by the directory, whatever has its name by then.
+    pub writes: &'a [BorrowedFd<'a>],
     /// How much it may take.
     pub limits: InnerLimits,
 }
@@ -93,8 +97,8 @@ pub enum InnerError {
         /// Why not.
         source: io::Error,
     },
-    /// What it may run cannot be limited, although the system knows how.
-    #[error("cannot limit what is run")]
+    /// What it may run and write cannot be limited, although the system knows how.
+    #[error("cannot limit what is run and written")]
     Limit(#[source] landlock::RulesetError),
     /// It took too long, and was killed.
     #[error("it took longer than {} s, and was ended", .0.as_secs())]
@@ -135,7 +139,7 @@ fn start(spec: &InnerSpec<'_>) -> Result<(Child, Group), InnerError> {
     // What is taken away is taken from a thread, which then starts the program and ends.
     std::thread::scope(|scope| {
         let starting = scope.spawn(|| {
-            limit(spec.runs).map_err(InnerError::Limit)?;
+            limit(spec.runs, spec.writes).map_err(InnerError::Limit)?;
             let own = command(spec).process_group(0).spawn();
             let started = match own {
                 Err(error) if error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {
@@ -168,18 +172,27 @@ fn command(spec: &InnerSpec<'_>) -> Command {
     command
 }
 
-/// Leaves this thread, and what it starts, nothing to run but `runs`.
-fn limit(runs: &[PathBuf]) -> Result<(), landlock::RulesetError> {
-    // SECURITY: whoever is restricted in anything may not move files between directories, unless that
-    // is said, too.
-    let moving = AccessFs::Refer;
+/// Returns whether this system holds a program to what it may run and write.
+pub fn holds_inner() -> bool {
+    // With this version come files that are cut short; before, what is run is held, or nothing.
+    3 <= crate::sys::landlock_version()
+}
+
+/// Leaves this thread, and what it starts, nothing to run but `runs`, and nothing to write but beneath
+/// `writes`.
+fn limit(runs: &[PathBuf], writes: &[BorrowedFd<'_>]) -> Result<(), landlock::RulesetError> {
+    // Moving from one directory to another, and cutting short, are among these.
+    let changes = AccessFs::from_write(ABI::V3);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::Execute | moving)?
+        .handle_access(changes | AccessFs::Execute)?
         .create()?;
-    let all = std::iter::once((Path::new("/"), BitFlags::from(moving)));
+    for directory in writes {
+        ruleset = ruleset.add_rule(PathBeneath::new(directory, changes))?;
+    }
+    let nothing = (Path::new("/dev/null"), AccessFs::WriteFile | AccessFs::Truncate);
     let runs = runs.iter().map(|path| (path.as_path(), BitFlags::from(AccessFs::Execute)));
-    for (path, access) in all.chain(runs) {
+    for (path, access) in std::iter::once(nothing).chain(runs) {
         if let Ok(file) = PathFd::new(path) {
             ruleset = ruleset.add_rule(PathBeneath::new(file, access))?;
         }

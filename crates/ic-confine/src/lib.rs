@@ -60,7 +60,7 @@ pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
 pub use child::{Child, ChildHandle, Confinement};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;
-pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, run_inner};
+pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_inner, run_inner};
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
 };

@@ -115,6 +115,7 @@ impl Resolver<'_> {
             replace(argument.place(), sent, &mut parts.sent);
         }
         self.note_carried(&parts.asked.tool, &mut outcome.roles);
+        self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();

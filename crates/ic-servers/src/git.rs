@@ -27,6 +27,7 @@ mod fault;
 mod fetch;
 mod history;
 mod judged;
+mod kept;
 mod linked;
 mod looking;
 mod names;

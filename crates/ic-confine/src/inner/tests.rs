@@ -44,6 +44,7 @@ fn shell(
         directory: directory.as_fd(),
         input: input.as_bytes(),
         runs: &runs,
+        writes: &[directory.as_fd()],
         limits,
     };
     run_inner(&spec, is_cancelled)
@@ -79,6 +80,28 @@ fn nothing_else_is_run() {
     // Files still move from one directory to another.
     let moved = said("mkdir a b && : >a/x", "");
     assert!(moved.1.contains("mkdir"), "mkdir is a program: {}", moved.1);
+}
+
+#[test]
+fn nothing_is_written_elsewhere() {
+    if !holds_inner() {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("file");
+    #[expect(clippy::disallowed_methods, reason = "tests make files")]
+    std::fs::write(&file, "mine\n").unwrap();
+    let (file, new) = (file.to_str().unwrap(), outside.path().join("new"));
+    let new = new.to_str().unwrap();
+    let (output, complaint, _) = said(
+        &format!(
+            "echo in >inside; echo no >{file}; echo no >>{file}; echo no >{new}; echo no >/dev/null; \
+             read x <inside; read y <{file}; [ -e {new} ] || echo $x $y"
+        ),
+        "",
+    );
+    assert_eq!(output, "in mine\n", "{complaint}");
+    assert_eq!(complaint.matches("ermission denied").count(), 3, "{complaint}");
 }
 
 #[test]

@@ -3,10 +3,13 @@
 //! A directory is judged by its own name. If it holds a hook or an editor's task, these change with
 //! it, where it was and where it goes; so they count as further names of what is judged. A tool of git
 //! takes along only what it moves or removes as a whole. Nothing is decided here.
+//!
+//! A link that is put among git's own files is such a name too, whatever it is called: git writes
+//! messages and logs through one, into what it leads to.
 
 use ic_policy::host_executes::WORKSPACE_NAMES;
 use ic_policy::{PathValue, RoleValues, SandboxKind, Value};
-use ic_types::{CanonicalPath, Role, ToolName};
+use ic_types::{CanonicalPath, Object, Role, ToolName};
 
 use super::Resolver;
 use super::trees::is_of_git;
@@ -38,7 +41,8 @@ impl Resolver<'_> {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
-            let carried = self.carried(&from, own.is_some());
+            let is_own = own.is_some_and(|it| it.is_within(&workspace.path));
+            let Carried { names: carried, has_links } = self.carried(&from, is_own);
             add(roles, Role::DeletePath, |value| match value.path == from {
                 true => carried.clone(),
                 false => Vec::new(),
@@ -50,28 +54,61 @@ impl Resolver<'_> {
                         .skip(depth)
                         .try_fold(value.path.clone(), |at, name| at.join(name).ok())
                 };
+                let git = || git_above(&value.path).filter(|_| has_links);
                 match value.path == from {
                     true => Vec::new(),
-                    false => carried.iter().filter_map(under).collect(),
+                    false => carried.iter().filter_map(under).chain(git()).collect(),
                 }
             });
         }
     }
 
+    /// Notes the `.git` of a new working tree in a workspace, if it will lead out of that.
+    ///
+    /// The one of a tree whose repository is in the workspace leads to a config that a person is asked
+    /// about as well.
+    pub(super) fn note_planted(
+        &self,
+        tool: &ToolName,
+        arguments: &Object,
+        roles: &mut [RoleValues],
+    ) {
+        let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
+            return;
+        };
+        if tool.as_str() != "git_worktree" {
+            return;
+        }
+        let repository = self.repository_named(arguments);
+        if repository.is_some_and(|it| it.is_within(&workspace.path)) {
+            return;
+        }
+        add(roles, Role::WritePath, |value| {
+            value.path.join(std::ffi::OsStr::new(".git")).into_iter().collect()
+        });
+    }
+
     /// Returns what lies beneath `directory` under a listed name, in a linked tree but for its `.git`.
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
-    fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Vec<CanonicalPath> {
-        let is_directory = match self.disk.look(directory.as_path()) {
-            Ok(entry) => entry.is_some_and(|entry| entry.kind == Kind::Directory),
-            Err(_) => false,
-        };
+    fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Carried {
+        let kind = self.disk.look(directory.as_path()).map(|entry| entry.map(|entry| entry.kind));
         let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
-        let mut directories = if is_directory { vec![directory.clone()] } else { Vec::new() };
+        let (mut directories, mut has_links) = match kind {
+            Ok(Some(Kind::Directory)) => (vec![directory.clone()], false),
+            Ok(None | Some(Kind::File)) => (Vec::new(), false),
+            Ok(Some(Kind::Link | Kind::Other)) | Err(_) => (Vec::new(), true),
+        };
+        let unseen = || directory.join(std::ffi::OsStr::new(".git")).ok();
         while let Some(at) = directories.pop() {
-            let entries = self.disk.list(at.as_path(), left).unwrap_or_default();
+            let Ok(entries) = self.disk.list(at.as_path(), left) else {
+                has_links = true;
+                found.extend(unseen());
+                break;
+            };
             left = left.saturating_sub(entries.len().max(1));
             for (name, kind) in entries {
+                has_links |= matches!(kind, Kind::Link | Kind::Other);
                 let Ok(path) = at.join(&name) else { continue };
                 if is_linked && at == *directory && name == ".git" && kind == Kind::File {
                     continue;
@@ -84,12 +121,26 @@ impl Resolver<'_> {
                 }
             }
             if left == 0 || NAMES_MAX <= found.len() {
-                found.extend(directory.join(std::ffi::OsStr::new(".git")).ok());
+                has_links = true;
+                found.extend(unseen());
                 break;
             }
         }
-        found
+        Carried { names: found, has_links }
     }
+}
+
+/// What a directory takes along.
+struct Carried {
+    /// What lies in it under a listed name.
+    names: Vec<CanonicalPath>,
+    /// Whether it is a link, or has one in it.
+    has_links: bool,
+}
+
+/// Returns the `.git` in which `path` lies.
+fn git_above(path: &CanonicalPath) -> Option<CanonicalPath> {
+    path.ancestors().find(|it| it.as_path().file_name().is_some_and(|name| name == ".git"))
 }
 
 fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {

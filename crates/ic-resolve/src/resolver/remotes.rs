@@ -216,6 +216,9 @@ impl Resolver<'_> {
     }
 }
 
-fn repository_directory(resolver: &Resolver<'_>, arguments: &Object) -> Option<CanonicalPath> {
+pub(super) fn repository_directory(
+    resolver: &Resolver<'_>,
+    arguments: &Object,
+) -> Option<CanonicalPath> {
     resolver.one_path_at(&Pointer::parse(REPOSITORY_ARGUMENT).ok()?, arguments)
 }

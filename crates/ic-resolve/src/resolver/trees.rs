@@ -76,6 +76,12 @@ impl Resolver<'_> {
         }
     }
 
+    /// Returns the repository in which a call works, if it names that.
+    pub(super) fn repository_named(&self, arguments: &Object) -> Option<CanonicalPath> {
+        let tree = super::remotes::repository_directory(self, arguments)?;
+        Some(self.repository_of(&tree).unwrap_or(tree))
+    }
+
     /// Returns the repository of the linked working tree at `tree`, if it is one.
     pub(super) fn repository_of(&self, tree: &CanonicalPath) -> Option<CanonicalPath> {
         linked::find(self.disk, tree).ok().flatten().map(|pointer| pointer.repository)

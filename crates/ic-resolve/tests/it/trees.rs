@@ -1,8 +1,12 @@
 //! Linked working trees: the repository behind one is judged with it, and nobody's word alone counts.
 
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, SandboxKind, Value, evaluate};
-use ic_resolve::{Places, Resolver, bounds};
+use ic_resolve::{Disk, Entry, Kind, Places, Resolver, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, Json, JsonLimits, Role, ToolCall};
 
@@ -53,7 +57,7 @@ fn policy() -> Policy {
 }
 
 /// Returns the values of `role` and the rule that decides.
-fn judged(disk: &MemoryDisk, tool: &str, arguments: &str, role: Role) -> (String, String) {
+fn judged(disk: &dyn Disk, tool: &str, arguments: &str, role: Role) -> (String, String) {
     let places = Places {
         home: AbsolutePath::new("/home/u").unwrap(),
         sandbox: Some((AbsolutePath::new("/s").unwrap(), SandboxKind::Workspace)),
@@ -183,4 +187,91 @@ fn only_git_takes_the_pointer_of_a_tree_away() {
             "{arguments}"
         );
     }
+}
+
+#[test]
+fn a_link_among_gits_own_files_asks_a_person() {
+    let rule = |disk: &MemoryDisk, source: &str, destination: &str| {
+        let arguments = format!(r#"{{"source":"{source}","destination":"{destination}"}}"#);
+        judged(disk, "move", &arguments, Role::DeletePath).1
+    };
+    let disk = disk()
+        .link("/s/repo/l", "config")
+        .file("/s/repo/f", "x")
+        .link("/s/repo/d/deep/l", "../../../.envrc")
+        .file("/s/repo/e/f", "x");
+    for (source, destination) in [
+        ("repo/l", "repo/.git/COMMIT_EDITMSG"),
+        ("repo/l", "repo/.git/logs/refs/heads/main"),
+        ("repo/d", "repo/.git/rebase-merge"),
+        ("repo/d/deep", "repo/.git/objects/78"),
+    ] {
+        assert_eq!(rule(&disk, source, destination), "structural-host-executes", "{source}");
+    }
+    // A file is a file, and a link elsewhere is the agent's own affair.
+    for (source, destination) in
+        [("repo/f", "repo/.git/COMMIT_EDITMSG"), ("repo/e", "repo/.git/x"), ("repo/l", "repo/m")]
+    {
+        assert_eq!(rule(&disk, source, destination), "all", "{source} {destination}");
+    }
+}
+
+#[test]
+fn a_tree_that_leads_out_of_the_workspace_asks_a_person() {
+    let rule = |disk: &MemoryDisk, arguments: &str| {
+        judged(disk, "git_worktree", arguments, Role::WritePath).1
+    };
+    // A tree in the workspace of a repository that is not, and one that is elsewhere altogether.
+    let disk = entry(disk(), "/out/repo", "o", "/s/theirs");
+    let disk = entry(disk, "/out/repo", "p", "/out/theirs");
+    for arguments in [
+        r#"{"path":"/out/repo","mode":"add","worktreePath":"/s/new"}"#,
+        r#"{"path":"/out/repo","mode":"add","worktreePath":"/s/repo/deep/new"}"#,
+        r#"{"path":"/s/theirs","mode":"add","worktreePath":"/s/new"}"#,
+        r#"{"mode":"add","worktreePath":"/s/new"}"#,
+        r#"{"path":"/out/repo","mode":"move","worktreePath":"/out/theirs","newPath":"/s/new"}"#,
+        r#"{"path":"/out/repo","mode":"move","worktreePath":"/s/theirs","newPath":"/s/new"}"#,
+        r#"{"path":"/out/repo","mode":"remove","worktreePath":"/s/theirs"}"#,
+    ] {
+        assert_eq!(rule(&disk, arguments), "structural-host-executes", "{arguments}");
+    }
+    let elsewhere = r#"{"path":"/out/repo","mode":"add","worktreePath":"/out/new"}"#;
+    assert_eq!(rule(&disk, elsewhere), "all");
+}
+
+/// A disk on which the directory `/s/sealed/in` can be moved and not be listed.
+struct Sealed(MemoryDisk);
+
+impl Disk for Sealed {
+    fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
+        self.0.look(path)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.read_link(path)
+    }
+
+    fn read_file(&self, path: &Path, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        self.0.read_file(path, bytes_max)
+    }
+
+    fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>> {
+        match path == Path::new("/s/sealed/in") {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => self.0.list(path, n_max),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_looked_at_asks_a_person() {
+    let disk = disk().file("/s/sealed/in/.vscode/tasks.json", "{}").dir("/s/plain/in");
+    let sealed = Sealed(disk);
+    let rule = |source: &str| {
+        let arguments = format!(r#"{{"source":"{source}","destination":"new"}}"#);
+        judged(&sealed, "move", &arguments, Role::DeletePath).1
+    };
+    assert_eq!(rule("sealed"), "structural-host-executes");
+    assert_eq!(rule("sealed/in"), "structural-host-executes");
+    assert_eq!(rule("plain"), "all");
 }

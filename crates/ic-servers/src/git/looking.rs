@@ -3,6 +3,8 @@
 //! Nothing here changes a repository; git is told not even to refresh what it remembers of files.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
 
 use super::arguments::Arguments;
 use super::fault::Fault;
@@ -62,7 +64,14 @@ fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
     if let Some(index) = run.repository.read("index")? {
         private.write("index", &index)?;
     }
-    let variables = [("GIT_INDEX_FILE", OsString::from(private.path.join("index")))];
+    // Git keeps an empty file for them, which is no business of the repository's.
+    private.make("objects")?;
+    let theirs = run.repository.common_path().join("objects");
+    let variables = [
+        ("GIT_INDEX_FILE", OsString::from(private.path.join("index"))),
+        ("GIT_OBJECT_DIRECTORY", OsString::from(private.path.join("objects"))),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&theirs)),
+    ];
     for words in [&["add", "--intent-to-add", "--", "."], words] {
         let said = run.ask_in(&private, &variables, words, b"")?;
         match said.code == Some(0) || said.is_cut {
@@ -72,6 +81,19 @@ fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
         }
     }
     Err(Fault::Not("there is nothing to compare".to_owned()))
+}
+
+/// Returns a path as an entry of a list that colons part.
+fn quoted(path: &Path) -> OsString {
+    let mut bytes = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            bytes.push(b'\\');
+        }
+        bytes.push(*byte);
+    }
+    bytes.push(b'"');
+    OsString::from_vec(bytes)
 }
 
 pub(super) fn log(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {

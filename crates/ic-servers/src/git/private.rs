@@ -67,6 +67,11 @@ impl Scratch {
         &self.path
     }
 
+    /// Returns the directory itself, in which git may write.
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
     /// Makes an empty directory.
     pub(super) fn directory(&self) -> Result<Private<'_>, Fault> {
         let number = self.n_made.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +88,7 @@ impl Scratch {
         let fault = Fault::system("make a directory for git");
         let private = self.directory()?;
         private.write("config", settings::private(&repository.settings).as_bytes())?;
-        rustix::fs::mkdirat(&private.handle, "info", Mode::RWXU).map_err(&fault)?;
+        private.make("info")?;
         for name in COPIED {
             if let Some(bytes) = repository.read_common(name)? {
                 private.write(name, &bytes)?;
@@ -111,6 +116,12 @@ impl Private<'_> {
     /// Writes a new file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         write_new(&self.handle, name, bytes).map_err(Fault::system("write a file for git"))
+    }
+
+    /// Makes a directory in it.
+    pub(super) fn make(&self, name: &str) -> Result<(), Fault> {
+        rustix::fs::mkdirat(&self.handle, name, Mode::RWXU)
+            .map_err(Fault::system("make a directory for git"))
     }
 
     /// Returns the directory.

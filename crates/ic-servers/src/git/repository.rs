@@ -20,6 +20,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::fault::Fault;
+use super::kept::{self, Orders};
 use super::linked::{self, Link};
 use super::settings;
 use crate::filesystem::beneath;
@@ -54,8 +55,7 @@ pub(super) enum Part {
     Never(&'static str),
 }
 
-/// What git reads or writes by name, and may be a link to elsewhere; what is not listed is replaced
-/// as a whole when git writes it.
+/// What git needs, and what leads elsewhere without being a link; links are looked for everywhere (`kept`).
 const PARTS: [(&str, Part); 23] = [
     ("commondir", Part::Never("says that its parts are elsewhere")),
     ("objects/info/alternates", Part::Never("says that its objects are elsewhere")),
@@ -120,6 +120,7 @@ impl Repository {
     }
 
     fn check_parts(&self) -> Result<(), String> {
+        kept::check_kinds(self.common())?;
         for (name, part) in PARTS {
             check_part(self.common(), name, part)?;
         }
@@ -184,6 +185,18 @@ impl Repository {
     /// Returns what is at `name` in the common part.
     pub(super) fn look_common(&self, name: &str) -> Result<Option<Kind>, Fault> {
         look_at(self.common(), name)
+    }
+
+    /// Notes what the host takes orders from in it, and git is not to write.
+    pub(super) fn orders(&self) -> Result<Orders, Fault> {
+        Orders::note(self.common())
+            .map_err(|reason| Fault::Refused { path: self.top.clone(), reason })
+    }
+
+    /// Checks that git wrote none of it.
+    pub(super) fn check_orders(&self, orders: &Orders) -> Result<(), Fault> {
+        let path = || self.top.clone();
+        orders.check(self.common()).map_err(|reason| Fault::Refused { path: path(), reason })
     }
 
     /// Checks that the names still lead to what was checked.

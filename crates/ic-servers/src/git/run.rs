@@ -186,6 +186,13 @@ impl Run<'_> {
         environment
             .push(("GIT_LITERAL_PATHSPECS".into(), if is_literal { "1" } else { "0" }.into()));
         environment.extend(variables.iter().map(|(name, value)| ((*name).into(), value.clone())));
+        let (repository, scratch) = (self.repository, self.scratch.handle());
+        // SECURITY: beneath these alone, whatever a link leads to that was put there meanwhile.
+        let writes = [scratch, repository.handle(), repository.common()];
+        let (writes, orders) = match self.does {
+            Does::Read => (&writes[..1], None),
+            Does::Change => (&writes[..], Some(repository.orders()?)),
+        };
         let spec = InnerSpec {
             program: &self.program.file,
             arguments: &arguments,
@@ -193,6 +200,7 @@ impl Run<'_> {
             directory: self.repository.handle(),
             input,
             runs: &self.program.runs,
+            writes,
             limits: InnerLimits {
                 time_max: TIME_MAX,
                 output_bytes_max: OUTPUT_BYTES_MAX,
@@ -204,6 +212,8 @@ impl Run<'_> {
             },
         };
         let ran = run_inner(&spec, &|| self.cancel.is_cancelled());
+        // However it ended: what it wrote is there.
+        orders.map_or(Ok(()), |orders| repository.check_orders(&orders))?;
         let InnerOutput { status, output, complaint, is_cut } =
             ran.map_err(|source| Fault::Run { words: first(words), source })?;
         self.repository.check_again()?;
@@ -251,6 +261,7 @@ impl Run<'_> {
         };
         let paths = [
             ("HOME", self.scratch.path()),
+            ("TMPDIR", self.scratch.path()),
             ("GIT_COMMON_DIR", &private.path),
             ("GIT_CEILING_DIRECTORIES", above),
             ("GIT_DIR", &git),

@@ -213,6 +213,7 @@ impl<'a> Transfer<'a> {
             directory: self.quarantine.handle(),
             input: b"",
             runs: &runs,
+            writes: &[self.quarantine.handle()],
             limits: InnerLimits {
                 time_max: TIME_MAX,
                 output_bytes_max: OUTPUT_BYTES_MAX,

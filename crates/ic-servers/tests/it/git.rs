@@ -4,6 +4,7 @@ mod attacks;
 mod bench;
 mod bounds;
 mod catalog;
+mod links;
 mod race;
 mod tools;
 mod trees;
