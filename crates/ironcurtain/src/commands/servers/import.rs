@@ -101,8 +101,10 @@ pub(crate) fn run(
             Ok(()) => {
                 for variable in secrets {
                     screen.line(&format!(
-                        "{name}: set {variable} in the environment that `ironcurtain` is started \
-                         with; it stands for a secret, which was not copied"
+                        "{}: set {} in the environment that `ironcurtain` is started \
+                         with; it stands for a secret, which was not copied",
+                        visible(&name),
+                        visible(&variable)
                     ))?;
                 }
             }
@@ -184,7 +186,8 @@ fn show(rows: &[Row], json: bool, screen: &mut Screen) -> Result<(), Failure> {
     for row in rows {
         let mut lines = vec![format!("{}: {} ({})", visible(&row.name), row.command, row.client)];
         if !row.secrets.is_empty() {
-            lines.push(format!("  secrets, as variables to be set: {}", row.secrets.join(", ")));
+            let secrets = visible(&row.secrets.join(", "));
+            lines.push(format!("  secrets, as variables to be set: {secrets}"));
         }
         if let Some(problem) = &row.problem {
             lines.push(format!("  not to be added: {}", visible(problem)));

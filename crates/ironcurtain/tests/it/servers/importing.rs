@@ -85,6 +85,52 @@ fn servers_of_other_clients_are_shown_without_their_secrets() {
     assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists(), "nothing was added");
 }
 
+/// Where secrets stand in other people's files, and nobody says that they are.
+#[test]
+fn secrets_in_unlikely_places_are_neither_printed_nor_copied() {
+    let place = place();
+    let secret = "hunter2hunter2hunter2";
+    let entry = |args: Value| json!({"command": "python3", "args": args});
+    let inline = |more: &str| entry(json!(["-S", "-c", INLINE, "--header", more]));
+    place.write(
+        "home/.cursor/mcp.json",
+        json!({"mcpServers": {
+            "path": {"url": format!("https://a.example/s/{secret}/mcp")},
+            "query": {"url": format!("https://a.example/mcp?q={secret}")},
+            "words": inline("Authorization:hunter2"),
+            "remote": entry(json!(["-V", format!("https://a.example/s/{secret}")])),
+            "docker": entry(json!(["-e", "A_TOKEN=hunter2"])),
+            "odd": {"command": "x", "env": {"\u{1b}]0;owned\u{7}_TOKEN": "hunter2"}}}})
+        .to_string(),
+    );
+    place.write("home/.codex/config.toml", "[mcp_servers.c]\ntoken = \"hunter2\nx = 1\n");
+    for words in [&["servers", "import"][..], &["servers", "import", "--json"][..]] {
+        let shown = place.run(words);
+        for text in [&shown.stdout, &shown.stderr] {
+            assert!(!text.contains("hunter2") && !text.contains(['\u{1b}', '\u{7}']), "{shown:?}");
+        }
+        assert!(shown.stderr.contains("at line 2"), "{shown:?}");
+        assert!(shown.stdout.contains("holds a secret"), "{shown:?}");
+        assert!(shown.stdout.contains("Authorization:${ENV:WORDS_ARG_5}"), "{shown:?}");
+        assert!(shown.stdout.contains("A_TOKEN=${ENV:DOCKER_ARG_2}"), "{shown:?}");
+        assert!(shown.stdout.contains("has a name that is none"), "{shown:?}");
+    }
+    for name in ["path", "query", "odd"] {
+        let refused = place.run(["servers", "import", name]);
+        assert_ne!(refused.code, 0, "{refused:?}");
+        assert!(!format!("{refused:?}").contains("hunter2"), "{refused:?}");
+    }
+    let words = ["servers", "import", "words"];
+    let added = place.command(words).env("WORDS_ARG_5", "hunter2").output().unwrap();
+    assert!(added.status.success(), "{added:?}");
+    let file = place.path("home/.ironcurtain/mcp-servers.json");
+    let file = std::fs::read_to_string(file).unwrap();
+    assert!(
+        file.contains("Authorization:${ENV:WORDS_ARG_5}") && !file.contains("hunter2"),
+        "{file}"
+    );
+}
+
 #[test]
 fn an_imported_server_refers_to_secrets_and_does_not_hold_them() {
     let place = with_clients();

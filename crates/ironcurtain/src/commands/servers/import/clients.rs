@@ -170,6 +170,12 @@ impl Client {
                 None => (Err("it says no command".to_owned()), Vec::new()),
             },
         };
+        // SECURITY: what is no name could be anything, and would be printed as one.
+        let named = line.iter().flat_map(|line| line.env.iter().map(|(name, _)| name));
+        let (line, secrets) = match named.chain(&secrets).all(|it| secrets::is_variable(it)) {
+            true => (line, secrets),
+            false => (Err("a variable of it has a name that is none".to_owned()), Vec::new()),
+        };
         let (name, file) = (name.to_owned(), path.to_owned());
         Some(Found { name, client: self.name, file, line, secrets })
     }
@@ -313,6 +319,23 @@ mod tests {
             ),
             &[("far", kept), ("named", named)],
         );
+    }
+
+    #[test]
+    fn a_variable_whose_name_is_none_makes_no_entry() {
+        let why = "a variable of it has a name that is none";
+        for entry in [
+            r#"{"command":"x","env":{"A\u001b[2J_TOKEN":"hunter2"}}"#,
+            r#"{"command":"x","env":{"A B":"c"}}"#,
+            r#"{"command":"x","env":{"":"c"}}"#,
+        ] {
+            check("cursor", &format!(r#"{{"mcpServers":{{"a":{entry}}}}}"#), &[("a", why)]);
+        }
+        for line in ["bearer_token_env_var = \"A\\u001b[2J\"", "env_http_headers = { X = \"a}b\" }"]
+        {
+            let file = format!("[mcp_servers.a]\nurl = \"https://a.example/mcp\"\n{line}\n");
+            check("codex", &file, &[("a", why)]);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::clients::{Shape, pairs, text};
 use super::headers::KeptHeaders;
-use super::secrets::is_secret_name;
+use super::secrets::is_secret_address;
 use crate::commands::servers::add::Far;
 
 /// Reads a server by address; `None` if the entry names no address.
@@ -63,11 +63,13 @@ fn check_address(text: &str) -> Result<(), String> {
         return Err("only `https://` servers are used".to_owned());
     }
     let has_user = !url.username().is_empty() || url.password().is_some();
-    let is_named = url.query_pairs().any(|(name, _)| is_secret_name(&name));
-    if has_user || is_named || Redactor::new([]).text(text) != text || text.contains("${") {
+    let is_secret = is_secret_address(text) || Redactor::new([]).text(text) != text;
+    if has_user || is_secret || text.contains("${") {
         return Err(
-            "its address holds a secret, or refers to one, and an address stands in the entry \
-                    as it is; add it with `servers add NAME --url URL --header 'NAME: ${ENV:…}'`"
+            "its address holds a secret, or what may be one, or refers to one, and an address stands in \
+             the entry as it is; if the server takes the secret in a header, add it with `servers add NAME \
+             --url URL --header 'NAME: ${ENV:…}'`, and if there is none in it, with `servers add NAME --url \
+             URL`"
                 .to_owned(),
         );
     }
@@ -85,6 +87,10 @@ mod tests {
             "https://a.example/mcp?api_key=hunter2",
             "https://a.example/mcp?x=1&accessToken=hunter2",
             "https://a.example/${TOKEN}/mcp",
+            "https://a.example/s/hunter2hunter2hunter2/mcp",
+            "https://a.example/mcp?q=hunter2hunter2hunter2",
+            "https://a.example/mcp#hunter2hunter2hunter2",
+            "https://a.example/01234567-89ab-cdef-0123-456789abcdef",
             "http://a.example/mcp",
             "a.example",
         ] {

@@ -28,8 +28,7 @@ pub(super) fn parse(format: Format, bytes: &[u8]) -> Result<Value, String> {
     match format {
         Format::Json => serde_json::from_str(&plain_json(text)).map_err(|error| error.to_string()),
         Format::Toml => {
-            let table: toml::Table =
-                text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+            let table: toml::Table = text.parse().map_err(|error| toml_fault(text, &error))?;
             Ok(of_toml(toml::Value::Table(table)))
         }
         Format::Yaml => {
@@ -47,6 +46,13 @@ pub(super) fn parse(format: Format, bytes: &[u8]) -> Result<Value, String> {
             }
         }
     }
+}
+
+/// Says what is wrong, and in which line; the line itself may hold a secret.
+fn toml_fault(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let at = before.map_or_else(String::new, |it| format!(" at line {}", it.split('\n').count()));
+    format!("{}{at}", error.message())
 }
 
 /// Notes whether a document refers to parts of itself.
@@ -152,6 +158,22 @@ mod tests {
             assert_eq!(read(text).as_deref(), Ok(expected), "{text}");
         }
         assert!(read("{").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_the_line() {
+        for (format, text) in [
+            (Format::Toml, "[a]\ntoken = \"hunter2\nb = 1\n"),
+            (Format::Toml, "a = 1\nx = hunter2\n"),
+            (Format::Toml, "a = 1\na = \"hunter2\"\n"),
+            (Format::Json, "{\"a\":\n hunter2}"),
+            (Format::Json, "{\"a\": \"hunter2\n\"}"),
+            (Format::Yaml, "a:\n  - \"hunter2\n b: [x"),
+            (Format::Yaml, "a: b\nhunter2: - x: y"),
+        ] {
+            let why = parse(format, text.as_bytes()).unwrap_err();
+            assert!(!why.contains("hunter2") && why.contains("line"), "{text}: {why}");
+        }
     }
 
     /// Each level stands for two of the one below.

@@ -5,7 +5,7 @@
 
 use ic_audit::Redactor;
 
-use super::secrets::{constant, is_secret_name};
+use super::secrets::{constant, is_secret_name, is_variable};
 
 /// The longest value that is taken for harmless: keys and tokens are longer.
 const HARMLESS_CHARS_MAX: usize = 16;
@@ -56,8 +56,7 @@ impl KeptHeaders {
 fn referred(value: &str) -> Option<&str> {
     let inside = value.strip_prefix("${").or_else(|| value.strip_prefix('{'))?.strip_suffix('}')?;
     let name = inside.strip_prefix("env:").unwrap_or(inside);
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+    is_variable(name).then_some(name)
 }
 
 #[cfg(test)]
