@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::broker::{Broker, Flight, ListKind, Reply};
 use crate::locked;
 use crate::method::CallMethod;
-use crate::server::Progress;
+use crate::server::{Progress, answered_id};
 
 pub(crate) use ear::Ear;
 use era::Era;
@@ -230,6 +230,7 @@ impl<O: Open> Client<O> {
                     Line::Whole(line) => self.take(line).await?,
                     Line::TooLong => {
                         let reason = "the message is longer than 16 MiB";
+                        self.ear.answer_nothing(reason);
                         self.refuse(None, code::INVALID_REQUEST, "a message", reason).await?;
                     }
                 }
@@ -247,10 +248,16 @@ impl<O: Open> Client<O> {
             },
             Err(MessageFault::Json(error)) => {
                 let reason = error.to_string();
+                // Whoever waits for it is to know at once.
+                match answered_id(line) {
+                    Some(number) => self.ear.answer_badly(Some(&Id::number(number)), &reason),
+                    None => self.ear.answer_nothing(&reason),
+                }
                 self.refuse(None, code::PARSE_ERROR, "a message", &reason).await
             }
             Err(MessageFault::Batch) => {
                 let reason = "batches are not accepted";
+                self.ear.answer_nothing(reason);
                 self.refuse(None, code::INVALID_REQUEST, "a batch", reason).await
             }
             Err(MessageFault::Shape { id, is_response, reason }) => {
@@ -308,8 +315,8 @@ impl<O: Open> Client<O> {
         let requested = params.get("protocolVersion").and_then(Json::as_str).unwrap_or_default();
         let version = ProtocolVersion::answer_to(requested);
         self.era = Era::Initialized(version);
-        self.ear.learn(params.get("capabilities"));
         let info = era::client_info(params.get("clientInfo"), version);
+        self.ear.learn(info.name.as_deref(), params.get("capabilities"));
         let broker = match self.session(Some(&info)).await {
             Ok(broker) => broker,
             Err(error) => {

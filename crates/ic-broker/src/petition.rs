@@ -5,11 +5,12 @@
 //! client's answer ──Petition::answer──▶ what the server is told
 //! ```
 //!
-//! Both ways only what is on a closed list goes on. Whether a server may ask at all is its entry's
+//! Both ways only what is on a closed list goes on, and to a client nothing but what a person is shown whole. Whether a server may ask at all is its entry's
 //! business, and whether this very question is passed on is a person's.
 
 mod elicitation;
 mod sampling;
+mod words;
 
 use std::sync::{Arc, LazyLock};
 
@@ -111,7 +112,7 @@ impl Petition {
         server: &ServerName,
     ) -> Result<Self, String> {
         let (arguments, form) = match kind {
-            PetitionKind::Sampling => (sampling::read(params)?, None),
+            PetitionKind::Sampling => (sampling::read(params, server)?, None),
             PetitionKind::Elicitation => {
                 let (arguments, form) = elicitation::read(params, server)?;
                 (arguments, Some(form))
@@ -137,6 +138,11 @@ impl Petition {
             }
         }
     }
+}
+
+/// Says whose words follow, to a client that would take them for ours.
+fn label(server: &ServerName) -> String {
+    format!("[from the server `{server}`]")
 }
 
 /// Says that something stands where it must not.

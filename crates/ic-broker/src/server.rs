@@ -37,8 +37,8 @@ use tokio_util::task::TaskTracker;
 pub(crate) use connection::{Asking, Connection, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
-pub(crate) use inbox::News;
-pub(crate) use petitions::{REFUSED, Raised};
+pub(crate) use inbox::{News, answered_id};
+pub(crate) use petitions::{REFUSED, Raised, Way};
 use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
@@ -73,6 +73,8 @@ pub(crate) struct Server {
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
     turns: Turns,
+    /// What it asks of clients, however often it is started.
+    petitions: Way,
 }
 
 /// What the servers of a session share.
@@ -199,6 +201,7 @@ impl Server {
             identity: Identity::of(&recipe.config),
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
             known: known::tools(&recipe.config.start),
+            petitions: Way::new(yard.petitions.clone()),
             recipe,
             yard,
             phase: Mutex::new(Phase::Idle),
@@ -387,8 +390,8 @@ impl Server {
     /// Makes the way to a server that runs elsewhere.
     fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
-        let Yard { egress, roots, tasks, petitions, .. } = &*self.yard;
-        let (asks, petitions) = (self.recipe.config.asks, Some(petitions.clone()));
+        let Yard { egress, roots, tasks, .. } = &*self.yard;
+        let (asks, petitions) = (self.recipe.config.asks, Some(self.petitions.clone()));
         let host = remote::Host { name: &self.name, egress, roots, asks, petitions, tasks };
         let server = Arc::clone(self);
         let (remote, connection) = remote::start(&host, spec, move |news| server.news(news))?;
@@ -418,13 +421,13 @@ impl Server {
     }
 
     fn host(&self) -> process::Host<'_> {
-        let Yard { launcher, roots, tasks, petitions, .. } = &*self.yard;
+        let Yard { launcher, roots, tasks, .. } = &*self.yard;
         process::Host {
             name: &self.name,
             launcher,
             roots,
             asks: self.recipe.config.asks,
-            petitions: Some(petitions.clone()),
+            petitions: Some(self.petitions.clone()),
             tasks,
             deeds: None,
             aids: None,

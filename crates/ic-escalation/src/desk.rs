@@ -121,6 +121,13 @@ impl Question {
         self
     }
 
+    /// Says which client the server would ask; its name is its own.
+    #[must_use]
+    pub fn for_client(mut self, name: &str) -> Self {
+        self.request.client = Some(name.to_owned());
+        self
+    }
+
     /// Returns the question as people see it.
     pub fn request(&self) -> &Request {
         &self.request

@@ -10,7 +10,7 @@ mod petition;
 use ic_types::{Json, Object, Role, Timestamp, visible, visible_line};
 
 use crate::request::{AskedCause, Request};
-pub use petition::headline;
+pub use petition::{headline, is_petition};
 
 /// The longest value that is shown whole, in characters.
 const VALUE_CHARS_MAX: usize = 160;
@@ -46,7 +46,7 @@ pub fn show(
 ) -> Vec<String> {
     let mut lines = vec![headline(request)];
     lines.extend(cause_lines(request, view));
-    lines.extend(petition::field_lines(request));
+    lines.extend(petition::word_lines(request));
     for (role, values) in request.resolved.iter() {
         lines.extend(role_lines(request, (role, values), view));
     }

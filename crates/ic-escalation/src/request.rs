@@ -55,6 +55,8 @@ pub struct Request {
     pub expires_at: Timestamp,
     /// What the server is called among those that are part of this program, if it is one of them.
     pub builtin: Option<String>,
+    /// What the client calls itself that would be asked, if the server itself asks.
+    pub client: Option<String>,
 }
 
 /// One thing that asks for a person, with the roles that it is about.
@@ -116,6 +118,7 @@ impl Request {
             created_at: now,
             expires_at: ticket.deadline,
             builtin: None,
+            client: None,
         }
     }
 
@@ -145,13 +148,8 @@ impl Request {
             digest: fields.parsed("digest", "a digest")?,
             created_at: fields.parsed("createdAt", "a time")?,
             expires_at: fields.parsed("expiresAt", "a time")?,
-            builtin: match fields.take_optional("builtin") {
-                None => None,
-                Some(Json::String(name)) => Some(name),
-                Some(_) => {
-                    return Err(DocumentFault::Wrong { key: "builtin", expected: "a text" });
-                }
-            },
+            builtin: name_of(&mut fields, "builtin")?,
+            client: name_of(&mut fields, "client")?,
         };
         fields.finish()?;
         // SECURITY: a copy of another question under this name would be answered as this one.
@@ -182,6 +180,9 @@ impl Request {
         object.insert("expiresAt", self.expires_at.to_string());
         if let Some(builtin) = &self.builtin {
             object.insert("builtin", builtin.as_str());
+        }
+        if let Some(client) = &self.client {
+            object.insert("client", client.as_str());
         }
         Json::Object(object)
     }
@@ -234,6 +235,14 @@ fn parse_causes(json: Json) -> Result<Vec<AskedCause>, DocumentFault> {
         Ok(cause)
     };
     causes.into_iter().map(cause).collect()
+}
+
+fn name_of(fields: &mut Fields, key: &'static str) -> Result<Option<String>, DocumentFault> {
+    match fields.take_optional(key) {
+        None => Ok(None),
+        Some(Json::String(name)) => Ok(Some(name)),
+        Some(_) => Err(DocumentFault::Wrong { key, expected: "a text" }),
+    }
 }
 
 fn roles(fields: &mut Fields, key: &'static str) -> Result<Vec<Role>, DocumentFault> {

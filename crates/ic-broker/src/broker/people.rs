@@ -281,6 +281,10 @@ impl Broker {
             true => question.of_builtin(BuiltinServer::Filesystem.as_str()),
             false => question,
         };
+        let question = match (going.origin, &going.flight.ear) {
+            (Origin::Server, Some(ear)) => question.for_client(&ear.name()),
+            _ => question,
+        };
         let mut raised = event("raised", ticket);
         raised.insert("digest", question.digest().to_string());
         raised.insert("expiresAt", ticket.deadline.to_string());

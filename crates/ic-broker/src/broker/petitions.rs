@@ -22,13 +22,11 @@ use tokio_util::sync::CancellationToken;
 use super::people::stale;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::petition::{Petition, PetitionKind};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Offer, REFUSED, Raised};
 
 /// How long a client may take to answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
-/// The longest message of a client's error that is passed on.
-const ERROR_CHARS_MAX: usize = 1024;
 
 /// Takes in what servers ask, each in a task of its own, until the session ends.
 pub(super) async fn take_in(
@@ -59,7 +57,7 @@ async fn answer(broker: Arc<Broker>, raised: Raised) {
             () = calls_are_over => {}
         }
     };
-    let outcome = {
+    let came = {
         let asked = broker.petitioned(petition, &connection, (&client.ear, &cancel));
         tokio::pin!(asked);
         tokio::select! {
@@ -69,21 +67,36 @@ async fn answer(broker: Arc<Broker>, raised: Raised) {
                 // It ends soon, and what became of it is recorded first.
                 asked.await
             }
-            outcome = &mut asked => outcome,
+            came = &mut asked => came,
         }
     };
+    // Before the server hears of it, which may have the next one ready.
+    if let Came::Denied(_) = came {
+        place.denied(&client.calls);
+    }
     // What is waited for from here on keeps nobody else waiting.
     drop((broker, client));
     if !taken_back.is_cancelled() {
         // SECURITY: whatever came of it, an answer is not told to whoever does not wait for it.
         let outcome = match cancel.is_cancelled() {
             true => Err(refused("the call that this was for is over")),
-            false => outcome,
+            false => match came {
+                Came::Answer(outcome) => outcome,
+                Came::Denied(error) => Err(error),
+            },
         };
         let over = connection.over().clone();
         over.run_until_cancelled(connection.reply(Response { id: Some(id), outcome })).await;
     }
     drop(place);
+}
+
+/// What came of a petition.
+enum Came {
+    /// A person does not want it.
+    Denied(RpcError),
+    /// Anything else.
+    Answer(Outcome),
 }
 
 impl Broker {
@@ -93,23 +106,28 @@ impl Broker {
         mut petition: Petition,
         connection: &Arc<crate::server::Connection>,
         (ear, cancel): (&Arc<crate::client::Ear>, &CancellationToken),
-    ) -> Outcome {
+    ) -> Came {
+        let method = petition.kind.as_str();
+        if cancel.is_cancelled() || ear.left().is_cancelled() {
+            // Nobody is asked for the sake of a call that ended while this waited for its turn.
+            return self.not_raised(method, "the call that this was for is over");
+        }
         let Some(found) = self.petitioner(connection, petition.kind) else {
-            self.record_refused_request(petition.kind.as_str(), "its server is not trusted");
-            return Err(refused("none of the server's tools is trusted"));
+            return self.not_raised(method, "its server is not trusted: none of its tools is");
         };
         let arguments = std::mem::take(&mut petition.arguments);
         let (Json::Object(arguments), _) = self.masked(Json::Object(arguments)) else {
-            return Err(refused("what is asked cannot be passed on"));
+            return self.not_raised(method, "what is asked cannot be passed on");
         };
         let (server, tool) = found.names();
         let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
         let mut going = Going {
-            name: petition.kind.as_str().to_owned(),
+            name: method.to_owned(),
             repetition: repetition(&call),
             found,
             meta: Object::new(),
-            flight: Flight::new(cancel.clone(), ear.left().clone(), None, None),
+            flight: Flight::new(cancel.clone(), ear.left().clone(), None, None)
+                .of_client(Arc::clone(ear)),
             request_id: self.request_id(),
             until: None,
             n_hops: 0,
@@ -124,13 +142,22 @@ impl Broker {
                 Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
             }
         };
-        match approved {
+        Came::Answer(match approved {
             Ok(permit) if self.is_over(going.until) => {
                 Err(as_refused(self.not_forwarded(permit, &stale(), &going.request_id)))
             }
             Ok(permit) => self.ask_client(permit, &petition, &going, ear).await,
+            Err(reply @ Reply::Refused(RefusalKind::EscalationDenied, _)) => {
+                return Came::Denied(as_refused(reply));
+            }
             Err(reply) => Err(as_refused(reply)),
-        }
+        })
+    }
+
+    /// Records and refuses what nobody is asked about.
+    fn not_raised(&self, method: &str, why: &str) -> Came {
+        self.record_refused_request(method, why);
+        Came::Answer(Err(refused(why)))
     }
 
     fn not_approved(&self, permit: Permit, going: &Going) -> Reply {
@@ -189,18 +216,20 @@ impl Broker {
             Ok(Ok(result)) => petition.answer(result).map_err(|why| {
                 RpcError::new(code::INTERNAL_ERROR, format!("the client's answer is none: {why}"))
             }),
-            Ok(Err(error)) => {
-                let message: String = error.message.chars().take(ERROR_CHARS_MAX).collect();
-                let message = self.redactor.mask_own_keys(message);
-                Err(RpcError::new(error.code, message))
-            }
+            // SECURITY: what the client says of it may hold what a person typed, or anything else of
+            // theirs; the server and the record get the number alone.
+            Ok(Err(error)) => Err(RpcError::new(error.code, "the client answered with an error")),
             Err(silent) => Err(refused(&silent.to_string())),
         };
         let (outcome, entry) = match outcome {
             Ok(answer) => {
                 let (answer, text) = self.masked(answer);
-                let (digest, bytes) = (Digest::of(text.as_bytes()), text.len() as u64);
-                let (result_digest, result_bytes) = (Some(digest), Some(bytes));
+                // What a person types is short, and could be found out by trying.
+                let result_digest = match petition.kind {
+                    PetitionKind::Sampling => Some(Digest::of(text.as_bytes())),
+                    PetitionKind::Elicitation => None,
+                };
+                let result_bytes = Some(text.len() as u64);
                 (Ok(answer), Entry { result_digest, result_bytes, ..entry })
             }
             Err(error) => {

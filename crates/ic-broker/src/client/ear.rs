@@ -25,6 +25,8 @@ pub(crate) struct Ear {
     /// Cancelled when the client has said all it had to say.
     left: CancellationToken,
     can: Mutex<Vec<PetitionKind>>,
+    /// What the client calls itself.
+    name: Mutex<String>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Outcome>>>,
     next_id: AtomicU64,
 }
@@ -49,13 +51,22 @@ impl Ear {
             outbox,
             left,
             can: Mutex::default(),
+            name: Mutex::default(),
             waiting: Mutex::default(),
             next_id: AtomicU64::new(1),
         })
     }
 
-    /// Notes what the client says it can answer.
-    pub(super) fn learn(&self, capabilities: Option<&Json>) {
+    /// Makes the ear of a client that hears nothing.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Arc<Self> {
+        let (outbox, _) = Outbox::new(super::Slow::IsWaitedFor, CancellationToken::new());
+        Self::new(outbox, CancellationToken::new())
+    }
+
+    /// Notes what the client says it is called, and can answer.
+    pub(super) fn learn(&self, name: Option<&str>, capabilities: Option<&Json>) {
+        name.unwrap_or_default().clone_into(&mut locked(&self.name));
         let Some(Json::Object(capabilities)) = capabilities else { return };
         let is_there = |kind: &PetitionKind| match capabilities.get(kind.capability()) {
             // Whoever names modes, and not that of forms, has no forms.
@@ -67,6 +78,11 @@ impl Ear {
             _ => false,
         };
         *locked(&self.can) = PetitionKind::ALL.into_iter().filter(is_there).collect();
+    }
+
+    /// Returns what the client calls itself; nothing, if it has not said.
+    pub(crate) fn name(&self) -> String {
+        locked(&self.name).clone()
     }
 
     /// Returns whether the client said that it can answer this.
@@ -138,6 +154,14 @@ impl Ear {
     pub(super) fn answer_badly(&self, id: Option<&Id>, reason: &str) {
         let outcome = Err(RpcError::new(code::INVALID_REQUEST, reason));
         self.answer(Response { id: id.cloned(), outcome });
+    }
+
+    /// Takes something that may be an answer to anything: whatever was asked has none.
+    pub(super) fn answer_nothing(&self, reason: &str) {
+        let waiting = std::mem::take(&mut *locked(&self.waiting));
+        for waiting in waiting.into_values() {
+            waiting.send(Err(RpcError::new(code::INVALID_REQUEST, reason))).ok();
+        }
     }
 }
 

@@ -6,14 +6,21 @@
 use ic_schema::Schema;
 use ic_types::{Json, Object, ServerName};
 
-use super::{unexpected, wrong};
+use super::words::Words;
+use super::{label, unexpected, wrong};
 
 /// The longest message over a form, in characters.
-const MESSAGE_CHARS_MAX: usize = 4096;
+const MESSAGE_CHARS_MAX: usize = 2000;
+/// The longest of its other texts, in characters.
+const TEXT_CHARS_MAX: usize = 256;
+/// All its texts together, in characters; each is shown.
+const FORM_CHARS_MAX: usize = 8000;
 /// How many fields a form may have; each is shown.
 const FIELDS_MAX: usize = 32;
 /// The longest name of a field, in characters.
 const FIELD_CHARS_MAX: usize = 64;
+/// How many choices a field may have.
+const CHOICES_MAX: usize = 64;
 
 /// What the answer to a form has to fit.
 #[derive(Debug)]
@@ -22,6 +29,7 @@ pub(super) struct Form(Schema);
 /// Reads the parameters, and keeps what is passed on, with the server named in the message.
 pub(super) fn read(params: Object, server: &ServerName) -> Result<(Object, Form), String> {
     let (mut message, mut schema) = (None, None);
+    let mut words = Words::new(FORM_CHARS_MAX);
     for (key, value) in params.into_entries() {
         match (key.as_str(), value) {
             ("_meta", _) => {}
@@ -31,24 +39,21 @@ pub(super) fn read(params: Object, server: &ServerName) -> Result<(Object, Form)
                             passed on"
                     .to_owned());
             }
-            ("message", Json::String(text)) if text.chars().count() <= MESSAGE_CHARS_MAX => {
+            ("message", Json::String(text)) => {
+                let shown = words.admit_shown(&text, MESSAGE_CHARS_MAX);
+                shown.map_err(|why| format!("`message`: {why}"))?;
                 // SECURITY: the client takes it for our own question, and would show it as one.
-                message = Some(format!("[from the server `{server}`] {text}"));
-            }
-            ("message", _) => {
-                return Err(format!(
-                    "`message` is no text of {MESSAGE_CHARS_MAX} characters or less"
-                ));
+                message = Some(format!("{} {text}", label(server)));
             }
             ("requestedSchema", Json::Object(object)) => schema = Some(object),
             ("task", _) => return Err("tasks are not offered".to_owned()),
-            ("requestedSchema", _) => return Err(wrong(&key)),
+            ("message" | "requestedSchema", _) => return Err(wrong(&key)),
             _ => return Err(unexpected(&key)),
         }
     }
     let message = message.ok_or_else(|| wrong("message"))?;
     let schema = schema.ok_or_else(|| wrong("requestedSchema"))?;
-    check_form(&schema)?;
+    check_form(&schema, &mut words).map_err(|why| format!("`requestedSchema`: {why}"))?;
     let schema = Json::Object(schema);
     let compiled =
         Schema::compile(&schema).map_err(|fault| format!("`requestedSchema`: {fault}"))?;
@@ -59,78 +64,127 @@ pub(super) fn read(params: Object, server: &ServerName) -> Result<(Object, Form)
 }
 
 /// Checks that a schema describes a flat form.
-fn check_form(schema: &Object) -> Result<(), String> {
+fn check_form(schema: &Object, words: &mut Words) -> Result<(), String> {
     for (key, value) in schema.iter() {
         match (key, value) {
             ("type", value) if value.as_str() == Some("object") => {}
-            ("properties", Json::Object(_))
-            | ("additionalProperties", Json::Bool(false))
-            | ("required", Json::Array(_))
-            | ("$schema" | "title" | "description", Json::String(_)) => {}
-            _ => return Err(format!("`requestedSchema`: {}", unexpected(key))),
+            ("properties", Json::Object(_)) | ("additionalProperties", Json::Bool(false)) => {}
+            ("required", Json::Array(names)) => check_texts(names, words)?,
+            ("$schema" | "title" | "description", Json::String(text)) => {
+                words.admit_shown(text, TEXT_CHARS_MAX)?;
+            }
+            _ => return Err(unexpected(key)),
         }
     }
     let (Some(_), Some(Json::Object(fields))) = (schema.get("type"), schema.get("properties"))
     else {
-        return Err("`requestedSchema` is no object with `properties`".to_owned());
+        return Err("it is no object with `properties`".to_owned());
     };
     if fields.is_empty() || FIELDS_MAX < fields.len() {
         return Err(format!("a form has between 1 and {FIELDS_MAX} fields"));
     }
     for (name, field) in fields.iter() {
-        if name.is_empty() || FIELD_CHARS_MAX < name.chars().count() {
-            return Err(format!("the name of a field has 1 to {FIELD_CHARS_MAX} characters"));
+        if name.is_empty() {
+            return Err("a field has no name".to_owned());
         }
-        if !is_flat(field) {
-            let name = name.escape_debug();
-            return Err(format!("the field `{name}` is nothing that a form can ask for"));
-        }
+        words.admit_shown(name, FIELD_CHARS_MAX)?;
+        let Json::Object(field) = field else { return Err(wrong("properties")) };
+        check_field(field, words).map_err(|why| format!("the field `{name}`: {why}"))?;
     }
     Ok(())
 }
 
-/// Returns whether a field is a text, a number, a yes or no, or a choice.
-fn is_flat(field: &Json) -> bool {
-    let Json::Object(field) = field else { return false };
+/// Checks that a field is a text, a number, a yes or no, or a choice, and all of it can be shown.
+fn check_field(field: &Object, words: &mut Words) -> Result<(), String> {
     let kind = field.get("type").and_then(Json::as_str).unwrap_or_default();
-    let known = |key: &str, value: &Json| match (kind, key, value) {
-        (_, "default", _)
-        | (_, "type" | "title" | "description", Json::String(_))
-        | ("string", "format" | "pattern", Json::String(_))
-        | ("string", "minLength" | "maxLength", Json::Number(_))
-        | ("number" | "integer", "minimum" | "maximum", Json::Number(_))
-        | ("array", "minItems" | "maxItems", Json::Number(_)) => true,
-        ("string", "enum" | "enumNames", Json::Array(texts)) => {
-            texts.iter().all(|text| text.as_str().is_some())
-        }
-        ("string", "oneOf", Json::Array(choices)) => choices.iter().all(is_choice),
-        ("array", "items", Json::Object(items)) => is_choices(items),
-        _ => false,
-    };
     let is_kind = match kind {
         "string" | "number" | "integer" | "boolean" => true,
         "array" => field.get("items").is_some(),
         _ => false,
     };
-    is_kind && field.iter().all(|(key, value)| known(key, value))
-}
-
-/// Returns whether the items of a list are texts to choose from.
-fn is_choices(items: &Object) -> bool {
-    let known = |key: &str, value: &Json| match (key, value) {
-        ("type", value) => value.as_str() == Some("string"),
-        ("enum", Json::Array(texts)) => texts.iter().all(|text| text.as_str().is_some()),
-        ("anyOf" | "oneOf", Json::Array(choices)) => choices.iter().all(is_choice),
-        _ => false,
+    if !is_kind {
+        return Err("it is nothing that a form can ask for".to_owned());
+    }
+    for (key, value) in field.iter() {
+        match (kind, key, value) {
+            (_, "type", _)
+            | ("string", "minLength" | "maxLength", Json::Number(_))
+            | ("number" | "integer", "minimum" | "maximum" | "default", Json::Number(_))
+            | ("boolean", "default", Json::Bool(_))
+            | ("array", "minItems" | "maxItems", Json::Number(_)) => {}
+            (_, "title" | "description", Json::String(text))
+            | ("string", "default", Json::String(text)) => {
+                words.admit_shown(text, TEXT_CHARS_MAX)?;
+            }
+            ("string", "format", Json::String(format))
+                if matches!(format.as_str(), "email" | "uri" | "date" | "date-time") => {}
+            ("string", "enum" | "enumNames", Json::Array(texts))
+            | ("array", "default", Json::Array(texts)) => check_texts(texts, words)?,
+            ("string", "oneOf", Json::Array(choices)) => check_choices(choices, words)?,
+            ("array", "items", Json::Object(items)) => check_items(items, words)?,
+            _ => return Err(unexpected(key)),
+        }
+    }
+    let n_of = |key: &str| match field.get(key) {
+        Some(Json::Array(texts)) => Some(texts.len()),
+        _ => None,
     };
-    items.iter().all(|(key, value)| known(key, value))
-        && ["enum", "anyOf", "oneOf"].into_iter().any(|key| items.get(key).is_some())
+    match n_of("enumNames").is_none_or(|n_names| n_of("enum") == Some(n_names)) {
+        true => Ok(()),
+        // A person would be shown one thing and send another.
+        false => Err("`enumNames` are not as many as `enum`".to_owned()),
+    }
 }
 
-fn is_choice(choice: &Json) -> bool {
-    let Json::Object(choice) = choice else { return false };
-    choice.get("const").and_then(Json::as_str).is_some()
-        && choice.iter().all(|(key, it)| matches!(key, "const" | "title") && it.as_str().is_some())
+/// Checks that the items of a list are texts to choose from.
+fn check_items(items: &Object, words: &mut Words) -> Result<(), String> {
+    for (key, value) in items.iter() {
+        match (key, value) {
+            ("type", value) if value.as_str() == Some("string") => {}
+            ("enum", Json::Array(texts)) => check_texts(texts, words)?,
+            ("anyOf" | "oneOf", Json::Array(choices)) => check_choices(choices, words)?,
+            _ => return Err(unexpected(key)),
+        }
+    }
+    match ["enum", "anyOf", "oneOf"].into_iter().any(|key| items.get(key).is_some()) {
+        true => Ok(()),
+        false => Err("it is a list of anything".to_owned()),
+    }
+}
+
+fn check_choices(choices: &[Json], words: &mut Words) -> Result<(), String> {
+    check_number(choices)?;
+    for choice in choices {
+        let Json::Object(choice) = choice else { return Err(wrong("oneOf")) };
+        if choice.get("const").is_none() {
+            return Err(wrong("const"));
+        }
+        for (key, value) in choice.iter() {
+            match (key, value) {
+                ("const" | "title", Json::String(text)) => {
+                    words.admit_shown(text, TEXT_CHARS_MAX)?;
+                }
+                _ => return Err(unexpected(key)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_texts(texts: &[Json], words: &mut Words) -> Result<(), String> {
+    check_number(texts)?;
+    for text in texts {
+        let text = text.as_str().ok_or("a choice is no text")?;
+        words.admit_shown(text, TEXT_CHARS_MAX)?;
+    }
+    Ok(())
+}
+
+fn check_number(choices: &[Json]) -> Result<(), String> {
+    match choices.len() {
+        0..=CHOICES_MAX => Ok(()),
+        _ => Err(format!("there are more than {CHOICES_MAX} choices")),
+    }
 }
 
 impl Form {
@@ -188,6 +242,7 @@ mod tests {
         assert_eq!(kept.keys().collect::<Vec<_>>(), ["message", "requestedSchema"]);
         let field = |field: &str| format!(r#"{{"type":"object","properties":{{"x":{field}}}}}"#);
         let many: Vec<String> = (0..33).map(|n| format!(r#""f{n}":{{"type":"string"}}"#)).collect();
+        let long: Vec<String> = (0..40).map(|n| format!(r#""{n}{}""#, "x".repeat(250))).collect();
         for refused in [
             "{}".to_owned(),
             r#"{"type":"object"}"#.to_owned(),
@@ -204,8 +259,40 @@ mod tests {
             field(r#"{"type":"string","anyOf":[{"type":"string"}]}"#),
             field(r#"{"title":"anything"}"#),
             field("true"),
+            // What costs more to check than to send.
+            field(r#"{"type":"string","pattern":"a"}"#),
+            field(r#"{"type":"string","format":"regex"}"#),
+            // What is not shown, or is shown as something else.
+            field(r#"{"type":"integer","default":{"nested":{"deep":[1]}}}"#),
+            field(r#"{"type":"boolean","default":"yes"}"#),
+            field(r#"{"type":"array","items":{"enum":["a"]},"default":[["a"]]}"#),
+            field(r#"{"type":"string","enum":["a","b"],"enumNames":["A"]}"#),
+            field(r#"{"type":"string","enumNames":["A"]}"#),
+            field(r#"{"type":"string","oneOf":[{"const":"a","description":"more"}]}"#),
+            field(r#"{"type":"string","title":"a\u001b[2Kb"}"#),
+            field(r#"{"type":"string","description":"a\u202eb"}"#),
+            field(r#"{"type":"string","default":"a\rb"}"#),
+            field(r#"{"type":"string","enum":["a\u0007"]}"#),
+            field(r#"{"type":"string","enum":["a"],"enumNames":["a\u200b"]}"#),
+            field(r#"{"type":"string","oneOf":[{"const":"a","title":"a\u0000"}]}"#),
+            field(r#"{"type":"array","items":{"anyOf":[{"const":"\u009b"}]}}"#),
+            r#"{"type":"object","properties":{"a\u001b]0;x":{"type":"string"}}}"#.to_owned(),
+            r#"{"type":"object","title":"\u202e","properties":{"x":{"type":"string"}}}"#.to_owned(),
+            // What nobody would read.
+            field(&format!(r#"{{"type":"string","title":"{}"}}"#, "x".repeat(257))),
+            field(&format!(r#"{{"type":"string","enum":[{}]}}"#, [r#""a""#; 65].join(","))),
+            field(&format!(r#"{{"type":"string","enum":[{}]}}"#, long.join(","))),
         ] {
             assert!(asked(&refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_message_leaves_the_label_where_it_is() {
+        for message in [r"x\u001b[2K\r[IronCurtain] confirm", r"\b\b\b", r"a\n\n\n\nb", r"\u202ex"]
+        {
+            let params = format!(r#"{{"message":"{message}","requestedSchema":{FORM}}}"#);
+            assert!(read(object(&params), &"s".parse().unwrap()).is_err(), "{message}");
         }
     }
 

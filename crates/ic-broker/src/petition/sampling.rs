@@ -3,29 +3,43 @@
 //! No tools go along, and nothing of what the client has from other servers: a server is to get the
 //! answer to what it wrote, and nothing else.
 
-use ic_types::{Json, Object};
+use ic_types::{Json, Object, ServerName};
 
-use super::{unexpected, wrong};
+use super::words::Words;
+use super::{label, unexpected, wrong};
 
 /// How many messages one petition may hold.
-const MESSAGES_MAX: usize = 256;
+const MESSAGES_MAX: usize = 32;
+/// How long all that a server writes for a model may be, in characters; each of them is shown.
+const TEXT_CHARS_MAX: usize = 2000;
+/// How many texts may end an answer, and how many models may be preferred.
+const TEXTS_MAX: usize = 8;
 
-/// Reads the parameters, and keeps what is passed on.
-pub(super) fn read(params: Object) -> Result<Object, String> {
-    let mut kept = Object::new();
+/// Reads the parameters, and keeps what is passed on, with the server named before all else.
+pub(super) fn read(params: Object, server: &ServerName) -> Result<Object, String> {
+    let (mut kept, mut words) = (Object::new(), Words::new(TEXT_CHARS_MAX));
+    // SECURITY: the client's model, and whoever looks at its prompt, would take it for their user's.
+    kept.insert("systemPrompt", format!("{} It wrote what follows.", label(server)));
     for (key, value) in params.into_entries() {
         match (key.as_str(), value) {
-            // A client may leave it out of account, and other servers' words are not lent.
-            ("_meta" | "includeContext", _) => {}
-            ("messages", Json::Array(messages)) => kept.insert(key, read_messages(messages)?),
+            // A client may leave them out of account; other servers' words are not lent, and what a
+            // provider would make of its `metadata` nobody could be shown.
+            ("_meta" | "includeContext" | "metadata", _) => {}
+            ("messages", Json::Array(messages)) => {
+                kept.insert(key, read_messages(messages, &mut words)?);
+            }
             ("maxTokens", value @ Json::Number(_)) if is_count(&value) => kept.insert(key, value),
-            ("temperature", value @ Json::Number(_))
-            | ("systemPrompt", value @ Json::String(_))
-            | ("modelPreferences" | "metadata", value @ Json::Object(_)) => kept.insert(key, value),
-            ("stopSequences", Json::Array(texts))
-                if texts.iter().all(|text| text.as_str().is_some()) =>
-            {
-                kept.insert(key, texts);
+            ("temperature", value @ Json::Number(_)) => kept.insert(key, value),
+            ("systemPrompt", Json::String(text)) => {
+                words.admit(&text).map_err(|why| format!("`{key}`: {why}"))?;
+                kept.insert(key, format!("{} {text}", label(server)));
+            }
+            ("modelPreferences", Json::Object(preferences)) => {
+                kept.insert(key, read_preferences(preferences, &mut words)?);
+            }
+            ("stopSequences", Json::Array(texts)) => {
+                let texts = texts.into_iter().map(|text| read_text(Some(text), &mut words));
+                kept.insert(key, few(texts.collect::<Result<_, _>>()?)?);
             }
             ("tools" | "toolChoice", _) => {
                 return Err("tools for the client's model are not passed on".to_owned());
@@ -33,7 +47,7 @@ pub(super) fn read(params: Object) -> Result<Object, String> {
             ("task", _) => return Err("tasks are not offered".to_owned()),
             (
                 "messages" | "maxTokens" | "temperature" | "systemPrompt" | "stopSequences"
-                | "modelPreferences" | "metadata",
+                | "modelPreferences",
                 _,
             ) => return Err(wrong(&key)),
             _ => return Err(unexpected(&key)),
@@ -68,7 +82,45 @@ pub(super) fn answer(result: Object) -> Result<Object, String> {
     }
 }
 
-fn read_messages(messages: Vec<Json>) -> Result<Vec<Json>, String> {
+/// Reads which model a server would like: names, and how much three things matter.
+fn read_preferences(preferences: Object, words: &mut Words) -> Result<Object, String> {
+    let mut kept = Object::new();
+    for (key, value) in preferences.into_entries() {
+        match (key.as_str(), value) {
+            ("hints", Json::Array(hints)) => {
+                let read = |hint: Json| {
+                    let Json::Object(mut hint) = hint else { return Err(wrong("hints")) };
+                    let mut kept = Object::new();
+                    kept.insert("name", read_text(hint.remove("name"), words)?);
+                    Ok(Json::Object(kept))
+                };
+                kept.insert(key, few(hints.into_iter().map(read).collect::<Result<_, _>>()?)?);
+            }
+            (
+                "costPriority" | "speedPriority" | "intelligencePriority",
+                value @ Json::Number(_),
+            ) => kept.insert(key, value),
+            _ => return Err(format!("`modelPreferences`: {}", unexpected(&key))),
+        }
+    }
+    Ok(kept)
+}
+
+fn read_text(text: Option<Json>, words: &mut Words) -> Result<Json, String> {
+    match text {
+        Some(Json::String(text)) => words.admit(&text).map(|()| Json::String(text)),
+        _ => Err("there is no text where one should be".to_owned()),
+    }
+}
+
+fn few(texts: Vec<Json>) -> Result<Vec<Json>, String> {
+    match texts.len() {
+        0..=TEXTS_MAX => Ok(texts),
+        _ => Err(format!("there are more than {TEXTS_MAX} of what there should be few of")),
+    }
+}
+
+fn read_messages(messages: Vec<Json>, words: &mut Words) -> Result<Vec<Json>, String> {
     if messages.is_empty() || MESSAGES_MAX < messages.len() {
         return Err(format!("`messages` are between 1 and {MESSAGES_MAX}"));
     }
@@ -78,9 +130,15 @@ fn read_messages(messages: Vec<Json>) -> Result<Vec<Json>, String> {
         let Some(Json::Object(part)) = message.remove("content") else {
             return Err("`content` of a message is not one part".to_owned());
         };
+        if part.get("type").and_then(Json::as_str) != Some("text") {
+            return Err("pictures and sounds cannot be shown to whoever is asked".to_owned());
+        }
+        let part = read_part(part)?;
+        let said = part.get("text").and_then(Json::as_str).unwrap_or_default();
+        words.admit(said).map_err(|why| format!("`messages`: {why}"))?;
         let mut kept = Object::new();
         kept.insert("role", role);
-        kept.insert("content", read_part(part)?);
+        kept.insert("content", part);
         Ok(Json::Object(kept))
     };
     messages.into_iter().map(read).collect()
@@ -130,20 +188,57 @@ mod tests {
     fn only_what_a_person_is_shown_is_asked() {
         let asked = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi","_meta":{"x":1}},
             "x":1}],"maxTokens":9,"systemPrompt":"s","includeContext":"allServers","_meta":{"a":1}}"#;
-        let kept = r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"systemPrompt":"s"}"#;
-        assert_eq!(Json::Object(read(object(asked)).unwrap()).to_string(), kept);
+        let kept = r#"{"systemPrompt":"[from the server `x`] s","messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9}"#;
+        let read = |text: &str| read(object(text), &"x".parse().unwrap());
+        let kept_of = |text: &str| Json::Object(read(text).unwrap()).to_string();
+        assert_eq!(kept_of(asked), kept);
+        let with = |more: &str| {
+            format!(
+                r#"{{"messages":[{{"role":"user","content":{{"type":"text","text":"hi"}}}}],"maxTokens":9,{more}}}"#
+            )
+        };
+        let preferred =
+            r#""modelPreferences":{"hints":[{"name":"m","url":"x"}],"costPriority":0.3}"#;
+        let asked =
+            with(&format!(r#""metadata":{{"tools":[{{"type":"web_search"}}]}},{preferred}"#));
+        let kept = r#"{"systemPrompt":"[from the server `x`] It wrote what follows.","messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"modelPreferences":{"hints":[{"name":"m"}],"costPriority":0.3}}"#;
+        assert_eq!(kept_of(&asked), kept);
+        for more in [
+            r#""modelPreferences":{"tools":[]}"#.to_owned(),
+            r#""modelPreferences":{"hints":[{"id":"m"}]}"#.to_owned(),
+            r#""modelPreferences":{"costPriority":{"x":1}}"#.to_owned(),
+            r#""stopSequences":[{"x":1}]"#.to_owned(),
+            format!(r#""stopSequences":[{}]"#, [r#""a""#; 9].join(",")),
+            format!(r#""systemPrompt":"{}""#, "x".repeat(2001)),
+            r#""systemPrompt":"\u001b[2K""#.to_owned(),
+        ] {
+            assert!(read(&with(&more)).is_err(), "{more}");
+        }
+        // Each is short, and all of them are not.
+        let many = vec![
+            format!(
+                r#"{{"role":"user","content":{{"type":"text","text":"{}"}}}}"#,
+                "x".repeat(999)
+            );
+            3
+        ];
+        let asked = |n: usize| format!(r#"{{"messages":[{}],"maxTokens":9}}"#, many[..n].join(","));
+        assert!(read(&asked(2)).is_ok() && read(&asked(3)).is_err());
         for refused in [
             r"{}",
             r#"{"messages":[],"maxTokens":9}"#,
             r#"{"messages":[{"role":"system","content":{"type":"text","text":"hi"}}],"maxTokens":9}"#,
             r#"{"messages":[{"role":"user","content":"hi"}],"maxTokens":9}"#,
+            r#"{"messages":[{"role":"user","content":{"type":"image","data":"aGk=","mimeType":"image/png"}}],"maxTokens":9}"#,
+            r#"{"messages":[{"role":"user","content":{"type":"audio","data":"aGk=","mimeType":"audio/wav"}}],"maxTokens":9}"#,
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"a\u001b[2Kb"}}],"maxTokens":9}"#,
             r#"{"messages":[{"role":"user","content":{"type":"tool_result","content":[]}}],"maxTokens":9}"#,
             r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":0}"#,
             r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"tools":[]}"#,
             r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"task":{}}"#,
             r#"{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"odd":1}"#,
         ] {
-            assert!(read(object(refused)).is_err(), "{refused}");
+            assert!(read(refused).is_err(), "{refused}");
         }
     }
 

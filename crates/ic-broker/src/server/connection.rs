@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ic_audit::Redactor;
@@ -24,7 +24,8 @@ use crate::petition::Asks;
 
 /// How many messages of ours may wait for a server that does not read.
 pub(super) const OUTBOX_MAX: usize = 256;
-/// How many answers that nobody waits for any more are remembered, to tell them from forged ones.
+/// How many answers that nobody waits for any more are remembered: to tell them from forged ones, and
+/// because the server may still work on what they answer.
 const GIVEN_UP_MAX: usize = 1024;
 
 /// A connection that is open, or was.
@@ -45,7 +46,9 @@ pub(crate) struct Connection {
 #[derive(Debug, Default)]
 struct Table {
     waiting: HashMap<u64, Waiting>,
-    given_up: VecDeque<u64>,
+    given_up: VecDeque<GivenUp>,
+    /// Whether the call of a client was forgotten before it was answered.
+    has_forgotten: bool,
     /// Why the connection is over.
     end: Option<Arc<str>>,
 }
@@ -56,6 +59,14 @@ struct Waiting {
     reply: oneshot::Sender<Result<Outcome, Arc<str>>>,
     progress: Option<Progress>,
     caller: Option<Caller>,
+}
+
+/// A request that the server was not seen to be done with, and for which nobody waits any more.
+#[derive(Debug)]
+struct GivenUp {
+    number: u64,
+    /// The client whose call it was. It may have gone; what it said is known to the server all the same.
+    caller: Option<Weak<Ear>>,
 }
 
 /// The client whose call waits.
@@ -194,7 +205,7 @@ impl Connection {
             waiting.reply.send(Ok(outcome)).ok();
             return true;
         }
-        let late = table.given_up.iter().position(|it| *it == number);
+        let late = table.given_up.iter().position(|it| it.number == number);
         late.and_then(|at| table.given_up.remove(at)).is_some()
     }
 
@@ -210,8 +221,9 @@ impl Connection {
 
     /// Tells whoever waits for an answer why it will not come; the others go on waiting.
     pub(super) fn fail(&self, number: u64, why: &str) {
-        let waiting = locked(&self.table).waiting.remove(&number);
-        if let Some(waiting) = waiting {
+        let mut table = locked(&self.table);
+        if let Some(waiting) = table.give_up(number) {
+            drop(table);
             let why = format!("the server cannot be used: {why}");
             waiting.reply.send(Err(Arc::from(why))).ok();
         }
@@ -293,6 +305,12 @@ impl Connection {
             Exchange::Of(only) => number == only,
         };
         let meant = table.waiting.iter().filter(|(number, _)| is_meant(**number));
+        // Where any call may be meant, so may one that its client has taken back: the server is told of
+        // that, and need not heed it.
+        let may_be_old = match exchange {
+            Exchange::Any | Exchange::None => true,
+            Exchange::Of(_) => false,
+        };
         let mut callers = meant.filter_map(|(_, waiting)| waiting.caller.as_ref());
         let Some(Caller { ear, over }) = callers.next() else { return Err(NoClient::None) };
         let mut client = Client { ear: Arc::clone(ear), calls: vec![over.clone()] };
@@ -302,7 +320,10 @@ impl Connection {
             }
             client.calls.push(over.clone());
         }
-        Ok(client)
+        match may_be_old && table.has_given_up_another(&client.ear) {
+            true => Err(NoClient::Several),
+            false => Ok(client),
+        }
     }
 
     /// Returns why the connection is over.
@@ -313,6 +334,26 @@ impl Connection {
 
     fn why_over(&self) -> Unanswered {
         Unanswered::Over(self.why_over_text())
+    }
+}
+
+impl Table {
+    /// Notes that nobody waits any more for an answer; returns who did.
+    fn give_up(&mut self, number: u64) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&number)?;
+        if GIVEN_UP_MAX <= self.given_up.len() {
+            let forgotten = self.given_up.pop_front();
+            self.has_forgotten |= forgotten.is_some_and(|it| it.caller.is_some());
+        }
+        let caller = waiting.caller.as_ref().map(|caller| Arc::downgrade(&caller.ear));
+        self.given_up.push_back(GivenUp { number, caller });
+        Some(waiting)
+    }
+
+    /// Returns whether the server may still work on what another client than this one has given up.
+    fn has_given_up_another(&self, ear: &Arc<Ear>) -> bool {
+        let mut callers = self.given_up.iter().filter_map(|it| it.caller.as_ref());
+        self.has_forgotten || callers.any(|it| !std::ptr::eq(it.as_ptr(), Arc::as_ptr(ear)))
     }
 }
 
@@ -334,12 +375,44 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        let mut table = locked(&self.connection.table);
-        if table.waiting.remove(&self.number).is_some() {
-            if GIVEN_UP_MAX <= table.given_up.len() {
-                table.given_up.pop_front();
-            }
-            table.given_up.push_back(self.number);
+        let given_up = locked(&self.connection.table).give_up(self.number);
+        // Whoever is asked about it hears of its end once the table is free.
+        drop(given_up);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The server may still work on it, however much came after it.
+    #[test]
+    fn what_another_client_gave_up_is_never_forgotten() {
+        let (ada, bob) = (Ear::of_nobody(), Ear::of_nobody());
+        let (connection, _outgoing) = Connection::new("s".parse().unwrap(), Asks::default());
+        let waits = |number: u64, ear: &Arc<Ear>| {
+            connection.wait_for(number, None, Some(Arc::clone(ear))).unwrap()
+        };
+        let give_up = |number: u64, ear: &Arc<Ear>| {
+            let _answer = waits(number, ear);
+            drop(Entry { connection: &connection, number });
+        };
+        let _of_ada = waits(1, &ada);
+        let client = |exchange| connection.client(exchange).map(|client| client.calls.len());
+        give_up(2, &ada);
+        assert_eq!(client(Exchange::Any), Ok(1), "it is her own");
+        give_up(3, &bob);
+        for exchange in [Exchange::Any, Exchange::None] {
+            assert_eq!(client(exchange), Err(NoClient::Several));
         }
+        assert_eq!(client(Exchange::Of(1)), Ok(1));
+        // Once it is answered, the server is done with it.
+        assert!(connection.answered(3, Ok(ic_types::Json::Null)));
+        assert_eq!(client(Exchange::Any), Ok(1));
+        give_up(4, &bob);
+        for number in 10..2_000 {
+            give_up(number, &ada);
+        }
+        assert_eq!(client(Exchange::Any), Err(NoClient::Several));
     }
 }

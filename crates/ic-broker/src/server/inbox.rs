@@ -91,7 +91,7 @@ pub(crate) struct Inbox {
 /// Returns the id of an answer that cannot be read, if that much of it can be.
 ///
 /// Whoever waits for it is to know at once. No more than that is believed of such a line.
-fn answered_id(line: &[u8]) -> Option<u64> {
+pub(crate) fn answered_id(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Head {
         id: u64,
@@ -317,7 +317,7 @@ impl Inbox {
         n_bytes: usize,
         exchange: Exchange,
     ) -> Result<(), Misbehaved> {
-        let Some(petitions) = &mut self.petitions else { return Ok(()) };
+        let Some(petitions) = &self.petitions else { return Ok(()) };
         let (id, client) = (request.id.clone(), self.connection.client(exchange));
         match petitions.begin((kind, request), n_bytes, &self.connection, client) {
             Ok(()) => Ok(()),

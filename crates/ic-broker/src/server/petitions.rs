@@ -31,14 +31,27 @@ const WINDOW: Duration = Duration::from_mins(1);
 /// The error of a petition that is refused.
 pub(crate) const REFUSED: i64 = -32_000;
 
-/// The petitions of one running server.
+/// The petitions that come over one connection.
 #[derive(Debug)]
 pub(crate) struct Petitions {
     server: ServerName,
-    raised: mpsc::Sender<Raised>,
+    way: Way,
     under_way: UnderWay,
+}
+
+/// Where what one server asks goes, over whichever connection, and how much it was.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    raised: mpsc::Sender<Raised>,
+    tally: Arc<Mutex<Tally>>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
     /// When petitions were begun, the oldest first.
     begun: VecDeque<Instant>,
+    /// The calls for which a person was asked, and said no.
+    denied: Vec<CancellationToken>,
 }
 
 type UnderWay = Arc<Mutex<HashMap<Id, CancellationToken>>>;
@@ -71,6 +84,14 @@ pub(crate) struct Client {
 pub(crate) struct Place {
     under_way: UnderWay,
     id: Id,
+    tally: Arc<Mutex<Tally>>,
+}
+
+impl Place {
+    /// Notes that a person said no, while these calls run.
+    pub(crate) fn denied(&self, calls: &[CancellationToken]) {
+        locked(&self.tally).denied.extend_from_slice(calls);
+    }
 }
 
 impl Drop for Place {
@@ -89,13 +110,13 @@ pub(super) enum NotRaised {
 }
 
 impl Petitions {
-    pub(crate) fn new(server: ServerName, raised: mpsc::Sender<Raised>) -> Self {
-        Self { server, raised, under_way: UnderWay::default(), begun: VecDeque::new() }
+    pub(crate) fn new(server: ServerName, way: Way) -> Self {
+        Self { server, way, under_way: UnderWay::default() }
     }
 
     /// Begins a petition that came over `connection`, for `client`.
     pub(super) fn begin(
-        &mut self,
+        &self,
         (kind, request): (PetitionKind, Request),
         n_bytes: usize,
         connection: &Arc<Connection>,
@@ -106,6 +127,8 @@ impl Petitions {
         if locked(&self.under_way).contains_key(&id) {
             return Err(NotRaised::Twin);
         }
+        // What is refused counts too: reading it is work, and a record.
+        self.count().map_err(refused)?;
         if PETITION_BYTES_MAX < n_bytes {
             let why = format!("what is asked takes more than {PETITION_BYTES_MAX} bytes");
             return Err(refused(why));
@@ -116,14 +139,14 @@ impl Petitions {
         }
         let petition = Petition::read(kind, params, &self.server)
             .map_err(|why| NotRaised::Refused(RpcError::new(code::INVALID_PARAMS, why)))?;
-        self.count().map_err(refused)?;
         let taken_back = CancellationToken::new();
         locked(&self.under_way).insert(id.clone(), taken_back.clone());
-        let place = Place { under_way: Arc::clone(&self.under_way), id: id.clone() };
+        let (under_way, tally) = (Arc::clone(&self.under_way), Arc::clone(&self.way.tally));
+        let place = Place { under_way, id: id.clone(), tally };
         let connection = Arc::clone(connection);
         let raised = Raised { id, petition, connection, client, taken_back, place };
         // What does not fit is dropped, and gives its place back.
-        self.raised.try_send(raised).map_err(|_| refused(too_many()))
+        self.way.raised.try_send(raised).map_err(|_| refused(too_many()))
     }
 
     /// Takes a petition back, if it is under way.
@@ -134,16 +157,31 @@ impl Petitions {
     }
 
     /// Counts one more, unless there are too many.
-    fn count(&mut self) -> Result<(), String> {
-        let now = Instant::now();
-        while self.begun.front().is_some_and(|it| WINDOW <= now.saturating_duration_since(*it)) {
-            self.begun.pop_front();
+    fn count(&self) -> Result<(), String> {
+        let (now, n_under_way) = (Instant::now(), locked(&self.under_way).len());
+        let mut tally = locked(&self.way.tally);
+        while tally.begun.front().is_some_and(|it| WINDOW <= now.saturating_duration_since(*it)) {
+            tally.begun.pop_front();
         }
-        if UNDER_WAY_MAX <= locked(&self.under_way).len() || BEGUN_MAX <= self.begun.len() {
+        if UNDER_WAY_MAX <= n_under_way || BEGUN_MAX <= tally.begun.len() {
             return Err(too_many());
         }
-        self.begun.push_back(now);
-        Ok(())
+        tally.begun.push_back(now);
+        tally.denied.retain(|call| !call.is_cancelled());
+        match tally.denied.is_empty() {
+            true => Ok(()),
+            false => {
+                Err("a person said no to what this server asked, and is asked nothing more of it \
+                          while that call runs"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl Way {
+    pub(crate) fn new(raised: mpsc::Sender<Raised>) -> Self {
+        Self { raised, tally: Arc::default() }
     }
 }
 
@@ -161,7 +199,10 @@ pub(super) enum NoClient {
     #[error("no client waits for a call of this server, so nobody can be asked")]
     None,
     /// Calls of several clients run.
-    #[error("calls of several clients run at this server, so it is not known whom it asks")]
+    #[error(
+        "calls of several clients run at this server, or were taken back and never answered, so it is \
+         not known whom it asks"
+    )]
     Several,
     /// The client has not said that it can be asked.
     #[error("the client whose call this is has not said that it supports `{0}`")]

@@ -21,7 +21,7 @@ use super::ServerNews;
 use super::connection::Connection;
 use super::deeds::Deeds;
 use super::inbox::{Inbox, LINE_BYTES_MAX, Misbehaved, News};
-use super::petitions::{Petitions, Raised};
+use super::petitions::{Petitions, Way};
 use crate::aids::Aids;
 use crate::locked;
 use crate::petition::Asks;
@@ -51,7 +51,7 @@ pub(crate) struct Host<'a> {
     /// What it may ask of clients.
     pub(crate) asks: Asks,
     /// Where what it asks of them goes, if there may be any.
-    pub(crate) petitions: Option<mpsc::Sender<Raised>>,
+    pub(crate) petitions: Option<Way>,
     /// Where the tasks that carry its messages run.
     pub(crate) tasks: &'a TaskTracker,
     /// What it may have carried out, if it runs for one call.
@@ -115,7 +115,7 @@ pub(crate) fn start(
     let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
         .with_deeds(host.deeds.clone())
         .with_aids(host.aids.clone())
-        .with_petitions(host.petitions.clone().map(|to| Petitions::new(host.name.clone(), to)));
+        .with_petitions(host.petitions.clone().map(|way| Petitions::new(host.name.clone(), way)));
     let words = Arc::new(Mutex::new(VecDeque::new()));
     host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
     host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));

@@ -34,7 +34,7 @@ use url::Url;
 use super::ServerNews;
 use super::connection::Connection;
 use super::inbox::{Exchange, Inbox, LINE_BYTES_MAX};
-use super::petitions::{Petitions, Raised};
+use super::petitions::{Petitions, Way};
 use super::process::{LOGS_MAX, NEWS_MAX, pass_on};
 use crate::locked;
 use crate::petition::Asks;
@@ -85,7 +85,7 @@ pub(crate) struct Host<'a> {
     /// What it may ask of clients.
     pub(crate) asks: Asks,
     /// Where what it asks of them goes, if there may be any.
-    pub(crate) petitions: Option<mpsc::Sender<Raised>>,
+    pub(crate) petitions: Option<Way>,
     /// Where the tasks that carry its messages run.
     pub(crate) tasks: &'a TaskTracker,
 }
@@ -125,7 +125,7 @@ pub(crate) fn start(
     let (news, heard) = mpsc::channel(NEWS_MAX);
     let (logs, logged) = mpsc::channel(LOGS_MAX);
     let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
-        .with_petitions(host.petitions.clone().map(|to| Petitions::new(host.name.clone(), to)));
+        .with_petitions(host.petitions.clone().map(|way| Petitions::new(host.name.clone(), way)));
     let remote = Arc::new(Remote {
         http,
         connection: Arc::clone(&connection),

@@ -76,11 +76,32 @@ fn what_a_server_asks_itself_says_so_and_names_every_field() {
     FROM THE SERVER filesystem, not from the agent: it asks you to fill in a form, in your client (elicitation/create)
       because: "the server `filesystem` itself asks a person to fill in a form that it wrote; no agent called this"
       rule: "structural-server-request"
+      client: one that has not said what it is called
+      message: "who?"
       asks for:
         "name" (string, required): "You"
         "pass\u001b[8mword" (string): "for\nus"
         "yes" (boolean)
     "#);
+    let model = br#"[{"role":"user","content":{"type":"text","text":"a\nrule"}},{"role":"root","content":{}}]"#;
+    let ask = Ask::of("sampling/createMessage", &[]).with(|ask| {
+        ask.parts.standing = ic_policy::Standing::OfServer;
+        ask.parts.sent.insert("systemPrompt", "x".repeat(400));
+        ask.parts.sent.insert("messages", Json::parse(model, JsonLimits::CALL).unwrap());
+    });
+    let mut request = request(&ask);
+    request.client = Some("a\u{1b}[2J".to_owned());
+    let shown = show(&request, View::Short, None, NOW).join("\n");
+    for line in [
+        "  client: one that calls itself \"a\\u001b[2J\"\n",
+        &format!("  systemPrompt: \"{}\"\n", "x".repeat(400)),
+        "  asks the model:\n    user: \"a\\nrule\"\n    {\"role\":\"root\",\"content\":{}}\n",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let bytes = request.to_json().to_string();
+    let read = Request::parse(bytes.as_bytes(), &request.escalation, &request.session).unwrap();
+    assert_eq!(read, request);
 }
 
 /// The invariant is named first; that a rule asks too, and that nobody has confirmed what the tool

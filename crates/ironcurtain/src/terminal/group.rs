@@ -2,7 +2,7 @@
 //!
 //! One answer for several questions is several answers, each to what was shown of its question.
 
-use ic_escalation::display::{View, role_lines, value};
+use ic_escalation::display::{View, is_petition, role_lines, value};
 use ic_escalation::{Pending, Request};
 use ic_home::{Clock as _, SystemClock};
 use ic_types::{EscalationId, Json};
@@ -87,11 +87,14 @@ impl Group {
 }
 
 /// Returns whether two questions are asked for the same reason about calls of the same shape.
+///
+/// What a server itself asks is like nothing else: every word of it matters, and each yes is its own.
 fn is_alike(one: &Pending, other: &Pending) -> bool {
     let (a, b) = (one.request(), other.request());
     let keys =
         |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
-    a.session == b.session
+    !is_petition(a)
+        && a.session == b.session
         && a.server == b.server
         && a.builtin == b.builtin
         && a.tool == b.tool

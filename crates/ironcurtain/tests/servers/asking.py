@@ -4,7 +4,8 @@
 #
 # Its tool `script` sends the messages of `send` and answers with what came back, once `wait` answers
 # came; with `late` it answers first, with `die` it ends itself instead, with `change` it describes its
-# tool otherwise first, and `later` is sent once it is told that a call was taken back.
+# tool otherwise first, with `mute` it never answers, and `later` is sent once it is told that a call was
+# taken back.
 # DIRECTORY/received: each line that came.
 
 import json
@@ -13,7 +14,7 @@ import sys
 
 from scripted import Server, text_result, tool
 
-ANY = {"send": {}, "wait": {}, "late": {}, "die": {}, "change": {}, "later": {}}
+ANY = {"send": {}, "wait": {}, "late": {}, "die": {}, "change": {}, "later": {}, "mute": {}}
 
 
 class Asking(Server):
@@ -39,7 +40,7 @@ class Asking(Server):
         self.send_all(arguments.get("send", []))
         if arguments.get("die"):
             os._exit(3)
-        if not arguments.get("late"):
+        if not arguments.get("late") and not arguments.get("mute"):
             self.waiting.append((number, arguments.get("wait", 0), []))
             self.settle()
 

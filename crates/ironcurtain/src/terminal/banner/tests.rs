@@ -192,6 +192,18 @@ async fn questions_that_differ_in_little_are_answered_together() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_servers_ask_is_asked_one_by_one() {
+    let mut scene = Scene::new();
+    for name in ["a", "b"] {
+        scene.put(name, "structural-server-request", "/d/a");
+    }
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["a yes"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_differs_in_more_is_asked_alone() {
     let mut scene = Scene::new();
     scene.put("a", "ask", "/d/a");

@@ -45,7 +45,7 @@ impl World {
             entry[key] = value.clone();
         }
         let servers = json!({"asker": entry});
-        let names = ["send", "wait", "late", "die", "change", "later"];
+        let names = ["send", "wait", "late", "die", "change", "later", "mute"];
         let roles: Value =
             names.into_iter().map(|name| (name.to_owned(), json!(["none"]))).collect();
         let annotations = json!({"servers": {"asker": {"tools": [
@@ -157,6 +157,7 @@ fn what_a_person_approves_is_asked_and_answered() {
     let request = asked(&mut proxy, "sampling/createMessage");
     let params = sampling(&json!("q"), "what is it?")["params"].take();
     let sent = request.json()["params"].take();
+    assert_eq!(sent["systemPrompt"], "[from the server `asker`] It wrote what follows.");
     assert_eq!(
         (&sent["messages"], &sent["maxTokens"]),
         (&params["messages"], &params["maxTokens"])
@@ -195,7 +196,10 @@ fn what_a_person_approves_is_asked_and_answered() {
     for record in world.recorded() {
         assert_eq!(record["server"], "asker");
         if record["kind"] == "outcome" {
-            assert!(record["resultDigest"].is_string() && record["resultBytes"].is_number());
+            // What a person types could be found out from its digest by trying.
+            let has_digest = record["tool"] == "sampling/createMessage";
+            assert_eq!(record["resultDigest"].is_string(), has_digest, "{record}");
+            assert!(record["resultBytes"].is_number());
         }
     }
     // Only what its entry allows was announced to it.

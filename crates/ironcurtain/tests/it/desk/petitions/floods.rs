@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::deny;
 use super::{World, answers, may_ask, sampling, script};
+use crate::proxy::until;
 
 #[test]
 fn a_thousand_questions_are_four_questions() {
@@ -40,6 +41,56 @@ fn ten_within_a_minute_are_asked() {
     assert!(error["message"].as_str().unwrap().contains("ask 10 within"), "{error}");
     assert!(world.desk.pending().is_empty());
     proxy.finish();
+}
+
+/// A server that ends itself and is started again is the same server.
+#[test]
+fn a_server_that_starts_anew_has_asked_as_often_as_before() {
+    let mut world = World::new(&may_ask());
+    let mut proxy = world.start();
+    let with_tools = |n: usize| {
+        let mut message = sampling(&json!(n), "x");
+        message["params"]["tools"] = json!([]);
+        message
+    };
+    for n in 0..10 {
+        let id = script(&mut proxy, &[with_tools(n)], 1);
+        assert_eq!(answers(&mut proxy, &id)[0]["error"]["code"], -32602);
+    }
+    let dies = proxy.ask_call("asker__script", &json!({"die": true}));
+    proxy.answer(&dies).bad();
+    until("it runs again", || {
+        let id = script(&mut proxy, &[], 0);
+        let answer = proxy.answer(&id);
+        answer.result()["isError"] != json!(true)
+    });
+    let id = script(&mut proxy, &[sampling(&json!("q"), "x")], 1);
+    let error = answers(&mut proxy, &id)[0]["error"].take();
+    assert!(error["message"].as_str().unwrap().contains("ask 10 within"), "{error}");
+    assert!(world.desk.pending().is_empty());
+    proxy.finish();
+}
+
+/// It does not wear the person down with one variation after the other.
+#[test]
+fn after_a_no_nothing_more_is_asked_for_that_call() {
+    let mut world = World::new(&may_ask());
+    let mut proxy = world.start();
+    let holds = script(&mut proxy, &[sampling(&json!("q"), "one")], 2);
+    deny(&world.desk.question());
+    until("it is told", || world.received().iter().any(|it| it["id"] == "q"));
+    let id = script(&mut proxy, &[sampling(&json!("r"), "another")], 0);
+    answers(&mut proxy, &id);
+    let came = answers(&mut proxy, &holds);
+    let message = came[1]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("said no") && message.contains("while that call runs"), "{came:?}");
+    assert!(world.desk.pending().is_empty());
+    // With the call that is over.
+    let id = script(&mut proxy, &[sampling(&json!("s"), "a third")], 1);
+    deny(&world.desk.question());
+    answers(&mut proxy, &id);
+    proxy.finish();
+    world.desk.check_log();
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
     drop(question);
     world.desk.questions(0);
     let other = bob.ask_call("asker__script", &ask("second"));
-    approve(&world.desk.question());
+    let question = world.desk.question();
+    assert_eq!(question.request().client.as_deref(), Some("bob"));
+    approve(&question);
     let request = bob.notification("sampling/createMessage", "second");
     let line = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": said("to bob")});
     bob.send_line(&line.to_string());
@@ -84,6 +86,45 @@ fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
     proxy.signal(Signal::TERM);
     assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
     world.desk.check_log();
+}
+
+/// The server need not heed that a call was taken back, and may ask for it afterwards.
+#[test]
+fn what_a_client_took_back_is_asked_of_no_other_client() {
+    for has_left in [false, true] {
+        let mut world = World::new(&may_ask());
+        let socket = world.desk.place.path("sockets/proxy.sock");
+        let mut arguments: Vec<&str> = world.arguments.iter().map(String::as_str).collect();
+        arguments.extend(["--socket", socket.to_str().unwrap()]);
+        let mut proxy = Proxy::start(&world.desk.place, &arguments);
+        let capabilities = json!({"sampling": {}});
+        let mut ada = Caller::begin_as(&socket, "ada", &capabilities);
+        let mut bob = Caller::begin_as(&socket, "bob", &capabilities);
+        // Ada's call runs; what Bob told the server is asked once he has taken his call back.
+        let holds = ada.ask_call("asker__script", &json!({"mute": true}));
+        let secret = json!({"later": [sampling(&json!("q"), "what Bob said")], "mute": true});
+        let of_bob = bob.ask_call("asker__script", &secret);
+        until("both have come", || {
+            world.received().iter().filter(|it| it["method"] == "tools/call").count() == 2
+        });
+        if has_left {
+            drop(bob);
+        } else {
+            let number: u64 = of_bob.parse().unwrap();
+            bob.notify("notifications/cancelled", &json!({"requestId": number}));
+        }
+        until("it is refused", || {
+            world.received().iter().any(|it| it["id"] == "q" && it["error"]["code"] == -32000)
+        });
+        until("it is recorded", || {
+            world.refusals().iter().any(|it| it.contains("several clients"))
+        });
+        assert!(world.desk.pending().is_empty() && world.recorded().is_empty());
+        drop((ada, holds));
+        proxy.signal(Signal::TERM);
+        assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
+        world.desk.check_log();
+    }
 }
 
 /// The built-in agent and scripts are no clients that could be asked.
