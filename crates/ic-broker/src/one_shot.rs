@@ -157,10 +157,15 @@ impl OneShot {
         if PATHS_MAX < directories.len() {
             return Err(OneShotFault::TooMany);
         }
+        // By this the server knows that its view is the judgement of one call.
+        let only = directories
+            .iter()
+            .map(|it| ViewPath { path: it.path.clone(), rights: it.rights })
+            .collect();
         let view = View {
             directories,
             leave_out: bounds.protected.iter().filter(|path| is_text(path)).cloned().collect(),
-            only: None,
+            only: Some(only),
             links: Links::Refuse,
         };
         let (reach, origin) = (None, None);
@@ -195,26 +200,29 @@ impl OneShot {
     /// further working tree.
     ///
     /// A directory that is to be made is held by the nearest one above, of which nothing else is
-    /// reached by the server.
+    /// reached by the server. What is read or deleted is there already, or is not shown.
     pub(crate) fn plan_making(
         judged: &[Judged],
         bounds: &Bounds,
         disk: &dyn Disk,
     ) -> Result<Self, OneShotFault> {
         let mut plan = Self::plan_git(judged, bounds, disk)?;
-        for it in judged.iter().filter(|it| kind(&it.path, disk).is_none()) {
+        // SECURITY: all of the directory above can then be written in the cage; so only for what is made.
+        let made = judged.iter().filter(|it| it.rights == Rights::WRITE);
+        for it in made.filter(|it| kind(&it.path, disk).is_none()) {
             let above = for_changing(&it.path, bounds, disk)?;
             plan.written.push(above.clone());
             plan.view.directories.push(ViewDirectory { path: above, rights: it.rights });
             // SECURITY: the directory above is held for this one entry.
-            let only = judged
-                .iter()
-                .map(|it| ViewPath { path: it.path.clone(), rights: it.rights.and(Rights::READ) });
-            plan.view.only = Some(only.collect());
+            let only = ViewPath { path: it.path.clone(), rights: Rights::READ.and(it.rights) };
+            plan.view.only.get_or_insert_default().push(only);
         }
         // To read what was cloned, and to make a repository in an empty directory.
         for directory in &mut plan.view.directories {
             directory.rights = directory.rights.and(Rights::READ);
+        }
+        for it in plan.view.only.iter_mut().flatten() {
+            it.rights = it.rights.and(Rights::READ);
         }
         Ok(plan)
     }
@@ -462,6 +470,26 @@ mod tests {
         ] {
             let fault = plan(&[(it, changed)]).expect_err(it);
             assert!(fault.contains(part), "{it}: {fault}");
+        }
+    }
+
+    #[test]
+    fn the_directory_above_is_shown_for_what_is_made_and_for_nothing_else() {
+        let written = |judged: &[(&str, Rights)]| -> Vec<String> {
+            let judged: Vec<Judged> = judged
+                .iter()
+                .map(|(it, rights)| Judged { path: path(it), rights: *rights })
+                .collect();
+            let plan = OneShot::plan_making(&judged, &bounds(), &disk()).unwrap();
+            let only = plan.view.only.unwrap();
+            assert!(!only.iter().any(|it| it.path == path("/h")), "{judged:?}");
+            plan.written.iter().map(ToString::to_string).collect()
+        };
+        let changed = Rights::READ.and(Rights::WRITE);
+        assert_eq!(written(&[("/h/docs", changed), ("/h/new", Rights::WRITE)]), ["/h/docs", "/h"]);
+        let removed = Rights::READ.and(Rights::DELETE);
+        for rights in [Rights::READ, Rights::DELETE, removed, changed, Rights::ALL] {
+            assert_eq!(written(&[("/h/gone", rights)]), [""; 0], "{rights}");
         }
     }
 

@@ -156,6 +156,21 @@ impl Sight {
         }
     }
 
+    /// Returns whether all of `judged` lies in one directory that the server holds.
+    ///
+    /// What it holds is there for all of its calls; that a call may use two directories of it does not
+    /// follow from its use of one.
+    pub(crate) fn holds_together(&self, judged: &[Judged]) -> bool {
+        match self {
+            Self::Everything | Self::Cage { .. } => true,
+            Self::Held(held) => {
+                let mut in_which = judged.iter().map(|it| deepest(held, &it.path));
+                let first = in_which.next();
+                in_which.all(|it| Some(it) == first)
+            }
+        }
+    }
+
     /// Returns the first of `judged` that the server cannot be asked about.
     pub(crate) fn lacks<'a>(&self, judged: &'a [Judged], disk: &dyn Disk) -> Option<&'a Judged> {
         judged.iter().find(|judged| match self {
@@ -166,11 +181,13 @@ impl Sight {
     }
 }
 
+fn deepest<'a>(held: &'a [HeldDirectory], path: &CanonicalPath) -> Option<&'a HeldDirectory> {
+    let containing = held.iter().filter(|held| path.is_within(&held.path));
+    containing.max_by_key(|held| held.path.components().count())
+}
+
 fn holds(held: &[HeldDirectory], judged: &Judged, disk: &dyn Disk) -> bool {
-    let containing = held.iter().filter(|held| judged.path.is_within(&held.path));
-    let Some(deepest) = containing.max_by_key(|held| held.path.components().count()) else {
-        return false;
-    };
+    let Some(deepest) = deepest(held, &judged.path) else { return false };
     // SECURITY: a directory that was removed and made anew is another one, although it has the same
     // name; the server still holds the old one, and would act there.
     deepest.rights.and(judged.rights) == deepest.rights
@@ -277,6 +294,13 @@ mod tests {
         assert!(serves("a/ro/x", Rights::READ) && !serves("a/ro/x", Rights::WRITE));
         assert!(serves("b/x", Rights::READ) && !serves("b/x", Rights::READ.and(Rights::DELETE)));
         assert!(!serves("c/x", Rights::READ) && !serves("", Rights::READ));
+        let is_together = |names: [&str; 2]| {
+            sight.holds_together(&names.map(|name| judged(root.join(name), Rights::READ)))
+        };
+        assert!(is_together(["a/x", "a/y"]) && is_together(["b", "b/z"]));
+        for apart in [["a/x", "b"], ["a/x", "a/ro/x"], ["a", "c"], ["a/ro", "a/later/x"]] {
+            assert!(!is_together(apart), "{apart:?}");
+        }
         // What was not there is not held, even if something above it is.
         std::fs::create_dir(root.join("a/later")).unwrap();
         assert!(!serves("a/later/x", Rights::READ));

@@ -60,7 +60,7 @@ use rustix::io::Errno;
 
 use crate::filesystem::lanes::Lanes;
 use crate::filesystem::reach::Reach;
-use crate::filesystem::{Rights, View, beneath};
+use crate::filesystem::{Rights, View, beneath, show};
 use crate::tools::{Caller, Cancel, Tool, ToolResult, Tools, UnknownTool};
 pub use aid::{AGENT_BYTES_MAX, AID_METHOD, Aid, Lent};
 use arguments::Arguments;
@@ -80,7 +80,7 @@ pub struct Git {
     scratch: Scratch,
     schemas: BTreeMap<&'static str, Schema>,
     /// Where calls are made that name no path.
-    working_directory: Mutex<Option<CanonicalPath>>,
+    working_directory: Mutex<Option<Place>>,
 }
 
 /// The server cannot work on this machine.
@@ -98,6 +98,17 @@ pub enum OpenGitError {
     /// A tool has a schema that cannot be used.
     #[error("the schema of `{0}` cannot be used")]
     Schema(&'static str),
+}
+
+/// The directory that a call is about.
+#[derive(Clone, Debug)]
+struct Place {
+    path: CanonicalPath,
+    /// The one repository that a linked working tree there may belong to; any, if there is none.
+    ///
+    /// SECURITY: a call that names no path was not judged about the repository behind it. What counts
+    /// is what was there when the directory was set, or no linked tree at all.
+    bound: Option<CanonicalPath>,
 }
 
 /// What came of a tool.
@@ -176,8 +187,8 @@ impl Git {
             "git_worktree" => worktree::worktree(self, arguments, cancel),
             tool => {
                 let (work, needed) = work(tool, arguments)?;
-                self.path(arguments)
-                    .and_then(|path| self.work(&path, needed, cancel, |run| work(run, arguments)))
+                self.place(arguments)
+                    .and_then(|place| self.work(&place, needed, cancel, |run| work(run, arguments)))
             }
         })
     }
@@ -187,15 +198,15 @@ impl Git {
         let reaching = Reaching { caller };
         // Before anything is looked at: without a lender there is no way to go anywhere.
         reaching.judged()?;
-        let path = self.path(arguments)?;
+        let place = self.place(arguments)?;
         let needed = Rights::READ.and(Rights::WRITE);
-        self.work(&path, needed, caller.cancel(), |run| work(run, &reaching, arguments))
+        self.work(&place, needed, caller.cancel(), |run| work(run, &reaching, arguments))
     }
 
-    /// Works in the repository at `path`.
+    /// Works in the repository at a place.
     fn work(
         &self,
-        path: &CanonicalPath,
+        Place { path, bound }: &Place,
         needed: Rights,
         cancel: &Cancel,
         work: impl FnOnce(&Run<'_>) -> Told,
@@ -207,29 +218,33 @@ impl Git {
             Does::Change => self.lanes.enter(&linked::changed_with(&self.reach, path)),
         };
         let repository = &Repository::open(&self.reach, path, needed)?;
+        let is_bound = |main: &CanonicalPath| bound.as_ref().is_none_or(|it| it == main);
+        if repository.link().is_some() && !is_bound(repository.main()) {
+            return Err(Fault::Not(format!(
+                "the working directory `{}` belongs to another repository by now: name it as `path`",
+                show::path(path.as_path())
+            )));
+        }
         let (program, scratch) = (&self.program, &self.scratch);
         work(&Run { program, scratch, repository, cancel, does })
     }
 
     /// Returns the directory that a call is about.
-    fn path(&self, arguments: Arguments<'_>) -> Result<CanonicalPath, Fault> {
-        match arguments.text("path") {
-            None | Some(".") => match &*self.working_directory() {
-                Some(path) => Ok(path.clone()),
-                None => self
-                    .reach
-                    .directories()
-                    .next()
-                    .map(|(opened, _)| opened.path.clone())
-                    .ok_or_else(|| {
-                        Fault::Not("no working directory is set: name a `path`".to_owned())
-                    }),
-            },
-            Some(text) => Ok(self.reach.find(text, Rights::NONE)?),
+    fn place(&self, arguments: Arguments<'_>) -> Result<Place, Fault> {
+        if let Some(text) = arguments.text("path").filter(|text| *text != ".") {
+            return Ok(Place { path: self.reach.find(text, Rights::NONE)?, bound: None });
         }
+        if let Some(place) = &*self.working_directory() {
+            return Ok(place.clone());
+        }
+        let first = self.reach.directories().next();
+        let path = first
+            .map(|(opened, _)| opened.path.clone())
+            .ok_or_else(|| Fault::Not("no working directory is set: name a `path`".to_owned()))?;
+        Ok(Place { bound: Some(path.clone()), path })
     }
 
-    fn working_directory(&self) -> std::sync::MutexGuard<'_, Option<CanonicalPath>> {
+    fn working_directory(&self) -> std::sync::MutexGuard<'_, Option<Place>> {
         self.working_directory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,8 +78,11 @@ impl Broker {
         // SECURITY: the server that runs anyway reaches nobody, so no call can use another's reach.
         let is_far = server.is_git() && reaches_out(tool);
         let lacking = live.sight.lacks(&judged, &RealDisk);
+        // SECURITY: a working tree and its repository in two directories of the view; whether the one
+        // may be used from the other was judged for this call, and the server that runs cannot know it.
+        let is_apart = server.is_git() && !live.sight.holds_together(&judged);
         let lacking = match lacking {
-            None if !is_far => return Ok(Service::Standing(live)),
+            None if !is_far && !is_apart => return Ok(Service::Standing(live)),
             lacking => lacking,
         };
         let one_shot = if is_far {

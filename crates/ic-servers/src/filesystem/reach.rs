@@ -128,6 +128,18 @@ impl Reach {
         reached.into_place()
     }
 
+    /// Returns whether a call that was judged about `one` may use `other` too, if both are in the view.
+    ///
+    /// A view for one call is what was judged, and one for many is what any of them may use: there, only
+    /// what lies in the same directory of it.
+    pub(crate) fn is_together(&self, one: &CanonicalPath, other: &CanonicalPath) -> bool {
+        let in_which = |path: &CanonicalPath| {
+            let containing = self.directories.iter().filter(|it| path.is_within(&it.path));
+            containing.max_by_key(|it| it.path.components().count()).map(|it| &it.path)
+        };
+        self.only.is_some() || in_which(one) == in_which(other)
+    }
+
     /// Returns what a walk of `root` does not enter.
     pub(crate) fn left_out_beneath(&self, root: &CanonicalPath) -> Vec<CanonicalPath> {
         let unread = self.directories.iter().filter(|opened| !opened.rights.read);

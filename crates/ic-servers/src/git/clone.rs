@@ -12,7 +12,7 @@ use super::quarantine::{Numbering, Quarantine, set_shallow};
 use super::refs::{self, Refs};
 use super::run::Run;
 use super::transfer::Transfer;
-use super::{Git, Reaching, config, places};
+use super::{Git, Place, Reaching, config, places};
 use crate::filesystem::{Rights, show};
 
 /// What a remote is called after a clone.
@@ -52,7 +52,8 @@ pub(super) fn clone(
     };
     places::make(git, &path, branch.as_str())?;
     let cancel = reaching.caller.cancel();
-    let filled = git.work(&path, Rights::WRITE, cancel, |run| {
+    let place = Place { path: path.clone(), bound: Some(path.clone()) };
+    let filled = git.work(&place, Rights::WRITE, cancel, |run| {
         fill(run, (&quarantine, &remote), &refs, &branch)
     })?;
     let shown = show::path(path.as_path());

@@ -8,7 +8,8 @@
 //! SECURITY: git opens some of its own files for writing through a link (messages, logs), and reads
 //! objects through one; so one link there has git write the agent's words into a config. What is put
 //! there after the check is not seen here: what git writes then lies in the repository all the same
-//! (`run`), and what of it the host would obey is looked at afterwards. Nothing is read but the config.
+//! (`run`), what it reads is in the cage, and what of it the host would obey is looked at afterwards.
+//! Nothing is read here but the config.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -65,6 +65,13 @@ impl Link {
                  call: {fault}"
             ))
         })?;
+        if !reach.is_together(top, &git) {
+            let repository = show::path(pointer.repository.as_path());
+            return Err(refused(format!(
+                "it is a linked working tree of `{repository}`, which lies in another directory of \
+                 those that are open; name the tree as `path`"
+            )));
+        }
         Ok(Self { pointer, common })
     }
 

@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::names::RefName;
 use super::private::write_new;
 use super::repository::{Repository, hold};
-use super::{Git, Told, history, looking, remotes};
+use super::{Git, Place, Told, history, looking, remotes};
 use crate::filesystem::{Rights, beneath, show};
 use crate::tools::Cancel;
 
@@ -41,7 +41,7 @@ pub(super) fn init(git: &Git, arguments: Arguments<'_>) -> Told {
                 .to_owned(),
         ));
     }
-    let path = git.path(arguments)?;
+    let Place { path, .. } = git.place(arguments)?;
     make(git, &path, arguments.text("initialBranch").unwrap_or("main"))
 }
 
@@ -104,16 +104,18 @@ fn fill(top: &OwnedFd, path: &CanonicalPath, branch: &RefName) -> Told {
 pub(super) fn set_working_directory(git: &Git, arguments: Arguments<'_>, cancel: &Cancel) -> Told {
     let path = git.reach.find(arguments.needed("path")?, Rights::READ)?;
     let mut text = format!("the working directory is `{}`", show::path(path.as_path()));
+    let mut bound = path.clone();
     match Repository::open(&git.reach, &path, Rights::READ) {
-        Ok(_) => {}
+        Ok(repository) => bound = repository.main().clone(),
         Err(Fault::NoRepository(_)) if arguments.flag("initializeIfNotPresent") => {
             text = format!("{}\n{text}", make(git, &path, "main")?);
         }
         Err(Fault::NoRepository(_)) if !arguments.flag_unless_said("validateGitRepo") => {}
         Err(fault) => return Err(fault),
     }
+    let place = Place { path, bound: Some(bound) };
     if arguments.flag("includeMetadata") {
-        let told = git.work(&path, Rights::READ, cancel, |run| {
+        let told = git.work(&place, Rights::READ, cancel, |run| {
             let parts: [(&str, super::Work); 3] = [
                 ("Status", looking::status),
                 ("Branches", history::branch),
@@ -126,6 +128,6 @@ pub(super) fn set_working_directory(git: &Git, arguments: Arguments<'_>, cancel:
         })?;
         text = format!("{text}\n\n{told}");
     }
-    *git.working_directory() = Some(path);
+    *git.working_directory() = Some(place);
     Ok(text)
 }

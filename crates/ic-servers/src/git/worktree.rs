@@ -41,8 +41,8 @@ pub(super) fn worktree(git: &Git, arguments: Arguments<'_>, cancel: &Cancel) -> 
         "add" | "move" => Rights::READ.and(Rights::WRITE),
         _ => Rights::READ.and(Rights::DELETE),
     };
-    let path = git.path(arguments)?;
-    git.work(&path, needed, cancel, |run| match mode {
+    let place = git.place(arguments)?;
+    git.work(&place, needed, cancel, |run| match mode {
         "list" => list(run),
         "add" => add(git, run, arguments),
         "remove" => remove(git, run, arguments),
@@ -199,7 +199,7 @@ fn remove(git: &Git, run: &Run<'_>, arguments: Arguments<'_>) -> Told {
     discard(&entry.0, &entry.1, &directory).map_err(Fault::system("remove the working tree"))?;
     trees::forget(run.repository, &tree.name)?;
     let mut working_directory = git.working_directory();
-    if working_directory.as_ref().is_some_and(|it| it.is_within(&place)) {
+    if working_directory.as_ref().is_some_and(|it| it.path.is_within(&place)) {
         *working_directory = None;
     }
     Ok(format!("removed the working tree `{shown}`; its branch is still there"))
@@ -228,8 +228,8 @@ fn relocate(git: &Git, run: &Run<'_>, arguments: Arguments<'_>) -> Told {
         return Err(fault);
     }
     let mut working_directory = git.working_directory();
-    if working_directory.as_ref() == Some(&place) {
-        *working_directory = Some(new);
+    if let Some(it) = working_directory.as_mut().filter(|it| it.path == place) {
+        it.path = new;
     }
     Ok(format!("moved the working tree `{shown}` to `{shown_new}`"))
 }

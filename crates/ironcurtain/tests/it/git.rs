@@ -1,5 +1,6 @@
 //! The built-in git server through the proxy: caged, in a sandbox, in a workspace and elsewhere.
 
+mod links;
 mod trees;
 
 use std::path::Path;

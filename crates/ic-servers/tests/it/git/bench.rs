@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ic_servers::Git;
-use ic_servers::filesystem::{Links, Rights, View, ViewDirectory};
+use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath};
 use ic_servers::tools::{Caller, Cancel, Content, Tools as _};
 use ic_types::CanonicalPath;
 use serde_json::{Value, json};
@@ -43,8 +43,20 @@ impl Bench {
 
     /// Opens a server that sees `directories` without `leave_out`.
     pub(crate) fn open(ground: &Ground, directories: &[(&str, Rights)], leave_out: &[&str]) -> Git {
+        Git::open(&Self::view(ground, directories, leave_out), &ground.path("tmp")).unwrap()
+    }
+
+    /// Opens a server for one call that was judged about `directories`.
+    pub(crate) fn open_once(ground: &Ground, directories: &[(&str, Rights)]) -> Git {
+        let view = Self::view(ground, directories, &[]);
+        let only = view.directories.iter();
+        let only = only.map(|it| ViewPath { path: it.path.clone(), rights: it.rights }).collect();
+        Git::open(&View { only: Some(only), ..view }, &ground.path("tmp")).unwrap()
+    }
+
+    fn view(ground: &Ground, directories: &[(&str, Rights)], leave_out: &[&str]) -> View {
         let path = |name: &str| CanonicalPath::new(ground.path(name)).unwrap();
-        let view = View {
+        View {
             directories: directories
                 .iter()
                 .map(|(name, rights)| ViewDirectory { path: path(name), rights: *rights })
@@ -52,8 +64,7 @@ impl Bench {
             leave_out: leave_out.iter().map(|name| path(name)).collect(),
             only: None,
             links: Links::Refuse,
-        };
-        Git::open(&view, &ground.path("tmp")).unwrap()
+        }
     }
 
     /// Runs git as a person would who has no configuration, and returns its output.

@@ -457,7 +457,7 @@ fn the_repository_of_a_tree_has_to_be_within_reach() {
     let alone = Bench::open(&bench.ground, &[("in/side", all)], &[]);
     let told = call(&alone, "git_status", json!({})).unwrap_err();
     assert!(told.contains("structural-git-config") && told.contains("not within reach"), "{told}");
-    let reading = Bench::open(&bench.ground, &[("in/side", all), ("in/r", Rights::READ)], &[]);
+    let reading = Bench::open_once(&bench.ground, &[("in/side", all), ("in/r", Rights::READ)]);
     call(&reading, "git_status", json!({})).unwrap();
     let told = call(&reading, "git_commit", commit()).unwrap_err();
     assert!(told.contains("without the right to write"), "{told}");
@@ -467,7 +467,7 @@ fn the_repository_of_a_tree_has_to_be_within_reach() {
     let protected = Bench::open(&bench.ground, &[("in", all)], &["in/r"]);
     let told = call(&protected, "git_status", json!({})).unwrap_err();
     assert!(told.contains("is protected"), "{told}");
-    let both = Bench::open(&bench.ground, &[("in/side", all), ("in/r", all)], &[]);
+    let both = Bench::open_once(&bench.ground, &[("in/side", all), ("in/r", all)]);
     call(&both, "git_commit", commit()).unwrap();
     // A tree is not made where something protected is, nor taken away with it.
     bench.ground.write("in/keys/id", "x");
@@ -563,4 +563,83 @@ fn a_pointer_that_is_swapped_while_git_runs_changes_nothing_elsewhere() {
     assert!(0 < n_refused, "{n_done} done, {n_refused} refused");
     assert_eq!(bench.git("in/o", &["for-each-ref"]), refs);
     bench.check_untouched("a race");
+}
+
+/// What may be used by some call or other may not be used by every call: a server that serves many
+/// cannot tell, so it does not go from one directory of its view to another.
+#[test]
+fn a_server_for_many_calls_does_not_go_from_one_directory_to_another() {
+    let bench = linked();
+    bench.git("in/r", &["worktree", "add", "-q", "../side/tree"]);
+    let all = Rights::ALL;
+    let call = |server: &ic_servers::Git, path: &str, tool: &str, mut arguments: Value| {
+        arguments["path"] = json!(bench.ground.text(path));
+        told(server, tool, arguments, &Cancel::new())
+    };
+    let apart = [("in/side", all), ("in/r", all)];
+    let nested = [("in", all), ("in/side", all)];
+    for directories in [apart, nested] {
+        let server = Bench::open(&bench.ground, &directories, &[]);
+        call(&server, "in/r", "git_status", json!({})).unwrap();
+        let add = json!({"mode": "add", "worktreePath": bench.ground.text("in/side/new")});
+        let remove = json!({"mode": "remove", "worktreePath": bench.ground.text("in/side/tree")});
+        for (path, tool, arguments) in [
+            ("in/side/tree", "git_log", json!({})),
+            ("in/side/tree", "git_commit", json!({"message": "x", "allowEmpty": true})),
+            ("in/r", "git_worktree", add),
+            ("in/r", "git_worktree", remove),
+        ] {
+            let text = call(&server, path, tool, arguments).unwrap_err();
+            assert!(text.contains("another directory"), "{tool}: {text}");
+        }
+        assert!(!bench.ground.exists("in/side/new") && bench.ground.exists("in/side/tree/a.txt"));
+    }
+    let whole = Bench::open(&bench.ground, &[("in", all)], &[]);
+    call(&whole, "in/side/tree", "git_log", json!({})).unwrap();
+}
+
+/// A call that names no path was not judged about the repository behind the working directory.
+#[test]
+fn a_working_directory_keeps_to_the_repository_that_it_had() {
+    let bench = linked();
+    bench.git("in/r", &["worktree", "add", "-q", "../mine"]);
+    bench.git("in", &["clone", "-q", "r", "theirs"]);
+    bench.git("in/theirs", &["worktree", "add", "-q", "../other"]);
+    let ask = |tool: &str, arguments: Value| told(&bench.server, tool, arguments, &Cancel::new());
+    let mine = bench.ground.text("in/mine");
+    let set = |more: Value| {
+        let mut arguments = more;
+        arguments["path"] = json!(mine);
+        ask("git_set_working_dir", arguments).unwrap();
+    };
+    set(json!({"includeMetadata": true}));
+    ask("git_log", json!({})).unwrap();
+    ask("git_commit", json!({"message": "x", "allowEmpty": true})).unwrap();
+    // The tree becomes one of another repository, in every respect.
+    let ours = bench.ground.read("in/mine/.git");
+    let entry = "in/theirs/.git/worktrees/other";
+    let turned = format!("gitdir: {}\n", bench.ground.text(entry));
+    bench.ground.write(&format!("{entry}/gitdir"), format!("{mine}/.git\n"));
+    let check_refused = |what: &str| {
+        for arguments in [json!({}), json!({"path": "."})] {
+            let text = ask("git_log", arguments).unwrap_err();
+            assert!(text.contains("belongs to another repository"), "{what}: {text}");
+        }
+        let add = json!({"mode": "add", "worktreePath": bench.ground.text("in/new")});
+        assert!(ask("git_worktree", add).is_err(), "{what}");
+    };
+    bench.ground.write("in/mine/.git", &turned);
+    check_refused("turned");
+    // Named, it is judged about that repository.
+    ask("git_log", json!({"path": mine})).unwrap();
+    // It was no repository when it was set.
+    fs::remove_file(bench.ground.path("in/mine/.git")).unwrap();
+    set(json!({"validateGitRepo": false}));
+    bench.ground.write("in/mine/.git", &turned);
+    check_refused("was none");
+    bench.ground.write("in/mine/.git", &ours);
+    check_refused("was none, and is what it once was");
+    fs::remove_file(bench.ground.path("in/mine/.git")).unwrap();
+    ask("git_init", json!({})).unwrap();
+    ask("git_status", json!({})).unwrap();
 }

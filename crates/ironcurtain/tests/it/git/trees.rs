@@ -12,14 +12,14 @@ use crate::confined::places_on_every_rung;
 use crate::place;
 
 /// Writes a policy that allows nothing: what is done anyway is done in the sandbox.
-fn write_strict_policy(place: &Place) -> String {
+pub(super) fn write_strict_policy(place: &Place) -> String {
     let policy = write_policy(place);
     let rules = json!({"rules": [{"name": "no", "if": {}, "then": "deny", "reason": "a test"}]});
     place.write("policy/compiled-policy.json", rules.to_string());
     policy
 }
 
-fn git(
+pub(super) fn git(
     proxy: &mut Proxy,
     path: &str,
     tool: &str,
@@ -30,14 +30,14 @@ fn git(
 }
 
 #[track_caller]
-fn good(proxy: &mut Proxy, path: &str, tool: &str, arguments: Value, part: &str) {
+pub(super) fn good(proxy: &mut Proxy, path: &str, tool: &str, arguments: Value, part: &str) {
     let shown = arguments.to_string();
     let text = git(proxy, path, tool, arguments).good();
     assert!(text.contains(part), "{path} {tool} {shown}: {text}");
 }
 
 #[track_caller]
-fn bad(proxy: &mut Proxy, path: &str, tool: &str, arguments: Value, part: &str) {
+pub(super) fn bad(proxy: &mut Proxy, path: &str, tool: &str, arguments: Value, part: &str) {
     let shown = arguments.to_string();
     let text = git(proxy, path, tool, arguments).bad();
     assert!(text.contains(part), "{path} {tool} {shown}: {text}");
@@ -124,7 +124,7 @@ fn two_working_trees_are_lived_with_in_a_workspace() {
 }
 
 /// Makes a repository as a person would, with a commit and the linked tree `<top>-tree`.
-fn make(top: &Path) {
+pub(super) fn make(top: &Path) {
     std::fs::create_dir_all(top).unwrap();
     real_git(top, &["init", "-q", "-b", "main"]);
     std::fs::write(top.join("a.txt"), "a\n").unwrap();
