@@ -9,6 +9,7 @@ mod home;
 mod kernel;
 mod models;
 mod record;
+mod scripts;
 mod settings;
 
 use ic_home::{Environment, Home};
@@ -24,8 +25,8 @@ use crate::trial::Trial;
 ///
 /// Writes and removes a file in the home, loads configuration, policy and servers, runs the policy's
 /// scenarios, checks the last audit log, writes one, cages a child that tries to get out, starts and
-/// ends others, looks at what the system can do, and asks each provider that there is a key for which
-/// models it has, which costs nothing. Nothing of yours is changed, and no server but our own is started.
+/// ends others and our own servers, runs a script, looks at what the system can do, and asks each
+/// provider that there is a key for which models it has, which costs nothing. Nothing of yours is changed, and no server but our own is started.
 /// Exits with 0 if nothing failed and with 1 if something did.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
@@ -107,6 +108,7 @@ fn examine(environment: &Environment, screen: &mut Screen) -> Result<Vec<Check>,
     record::check(&patient, &mut checks);
     let holding = cages::check(&patient, &mut checks);
     children::check(&patient, &settings, holding.as_ref(), &mut checks, screen);
+    scripts::check(&patient, holding.as_ref(), &mut checks);
     kernel::check(&patient, &mut checks);
     models::check(&patient, &mut checks);
     Ok(checks)

@@ -112,11 +112,14 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       confinement         servers are caged by `[RUNG]`: a child in such a cage tried to get out, and could not
     ok       launcher            started a child and saw it end; started another and ended it with the child it had
     ok       filesystem server   started in [N] ms, and lists 15 tools
+    ok       git server          started in [N] ms, and lists 28 tools
+    ok       fetch server        started in [N] ms, and lists 1 tool
+    ok       code sandbox        ran a script, which found no way out
     ok       openat2             opened a file beneath a directory, and was refused one above it
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
 
-    16 checks: 0 failed, 0 with a warning
+    19 checks: 0 failed, 0 with a warning
     ");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(picture(&place.path("home")), []);
@@ -186,7 +189,16 @@ fn a_home_that_cannot_be_made_is_named() {
     let findings = Findings::of(&place);
     findings.failed(&["home"]);
     findings.has("home", "failed", "the directory above it does not exist");
-    for check in ["audit log", "launcher", "filesystem server", "openat2", "inotify"] {
+    for check in [
+        "audit log",
+        "launcher",
+        "filesystem server",
+        "git server",
+        "fetch server",
+        "code sandbox",
+        "openat2",
+        "inotify",
+    ] {
         findings.has(check, "warning", "not tried");
     }
     findings.has("policy", "ok", "built-in `default`");

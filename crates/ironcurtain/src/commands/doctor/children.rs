@@ -8,7 +8,7 @@ use std::time::Duration;
 use ic_broker::Judge;
 use ic_broker::launch::{LaunchFault, Recipe};
 use ic_broker::pins::{Identity, Pins, Standing};
-use ic_broker::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
+use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
 use ic_confine::{Child, ChildSpec, Hold, find_program};
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -23,7 +23,8 @@ use crate::screen::Screen;
 use crate::trial::Trial;
 
 const LAUNCHER: &str = "launcher";
-const FILESYSTEM: &str = "filesystem server";
+/// Our own servers, by their names.
+const OWN: [&str; 3] = ["filesystem", "git", "fetch"];
 /// Where the programs are that are tried here.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long something that ends at once may take.
@@ -40,7 +41,8 @@ pub(super) fn check(
 ) {
     let Some(trial) = &patient.trial else {
         let why = "there is no directory to try it in";
-        checks.extend([LAUNCHER, FILESYSTEM].map(|name| Check::not_tried(name, why)));
+        checks.push(Check::not_tried(LAUNCHER, why));
+        checks.extend(OWN.map(|name| Check::not_tried(own_label(name), why)));
         return;
     };
     checks.push(match launch(trial) {
@@ -56,16 +58,15 @@ pub(super) fn check(
     });
     let (Some(judge), Some(holding)) = (&settings.judge, holding) else {
         let why = "there is no policy that says what it sees, or nobody knows what would hold it";
-        checks.push(Check::not_tried(FILESYSTEM, why));
+        checks.extend(OWN.map(|name| Check::not_tried(own_label(name), why)));
         return;
     };
     let ward = Ward { patient, trial, judge, holding };
-    checks.push(ward.filesystem(screen));
+    checks.extend(OWN.map(|name| ward.own(name, screen)));
     for (name, config) in settings.servers.iter().flat_map(ServersFile::iter) {
         match &config.start {
-            Start::Builtin(BuiltinServer::Git) => checks.extend(git(name)),
-            // The one that exists was tried.
-            Start::Builtin(BuiltinServer::Filesystem | BuiltinServer::Fetch) => {}
+            // These were tried.
+            Start::Builtin(_) => {}
             // Whoever asks how this machine is does not ask for a connection to another one.
             Start::Url(_) => {
                 let how =
@@ -75,18 +76,6 @@ pub(super) fn check(
             Start::Command(_) => {
                 checks.push(ward.server((name, config), settings.pins.as_ref()));
             }
-        }
-    }
-}
-
-/// Looks for the program that our git server runs; it is told of only where it is missing.
-fn git(name: &ServerName) -> Option<Check> {
-    match ic_servers::git::find_git() {
-        Ok(_) => None,
-        Err(error) => {
-            let remedy = "install git 2.38 or newer in `/usr/bin` or `/usr/local/bin`, or take the \
-                          server out of the servers file";
-            Some(Check::warning(label(name), chain(&error), remedy))
         }
     }
 }
@@ -161,28 +150,34 @@ struct Ward<'a> {
 }
 
 impl Ward<'_> {
-    /// Starts our own server as a session would.
-    fn filesystem(&self, screen: &mut Screen) -> Check {
-        let remedy = "try `ironcurtain mcp-server filesystem .` by hand";
+    /// Starts one of our own servers as a session would.
+    fn own(&self, name: &str, screen: &mut Screen) -> Check {
+        let remedy = format!("try `ironcurtain mcp-server {name}` by hand");
+        let label = own_label(name);
+        if name == "git"
+            && let Err(error) = ic_servers::git::find_git()
+        {
+            let remedy = "install git 2.38 or newer in `/usr/bin` or `/usr/local/bin`, or take the \
+                          server out of the servers file";
+            return Check::warning(label, chain(&error), remedy);
+        }
         let servers = ServersFile::builtin();
-        let Some(server) = servers.get("filesystem") else {
-            return Check::failed(FILESYSTEM, "it is not part of this program", remedy);
+        let Some(server) = servers.get(name) else {
+            return Check::failed(label, "it is not part of this program", remedy);
         };
         let recipe = match self.recipe(server) {
             Ok(recipe) => recipe,
-            Err(failure) => return Check::of_failure(FILESYSTEM, &failure, remedy),
+            Err(failure) => return Check::of_failure(label, &failure, &remedy),
         };
         match self.trial.probe(&recipe, screen) {
-            Ok(probed) if !probed.tools.is_empty() => Check::ok(
-                FILESYSTEM,
-                format!(
-                    "started in {} ms, and lists {} tools",
-                    probed.start_ms,
-                    probed.tools.len()
-                ),
-            ),
-            Ok(_) => Check::failed(FILESYSTEM, "it lists no tools", remedy),
-            Err(error) => Check::failed(FILESYSTEM, error.to_string(), remedy),
+            Ok(probed) if !probed.tools.is_empty() => {
+                let n_tools = probed.tools.len();
+                let tools = if n_tools == 1 { "tool" } else { "tools" };
+                let ms = probed.start_ms;
+                Check::ok(label, format!("started in {ms} ms, and lists {n_tools} {tools}"))
+            }
+            Ok(_) => Check::failed(label, "it lists no tools", remedy),
+            Err(error) => Check::failed(label, error.to_string(), remedy),
         }
     }
 
@@ -244,6 +239,10 @@ impl Ward<'_> {
 fn is_directory(path: &Path) -> Result<(), rustix::io::Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty()).map(drop)
+}
+
+fn own_label(name: &str) -> String {
+    format!("{name} server")
 }
 
 fn label(name: &ServerName) -> String {
