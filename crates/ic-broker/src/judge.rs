@@ -6,8 +6,9 @@ use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explai
 use ic_resolve::{RealDisk, Resolver, petition};
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
-use crate::launch::{self, View};
+use crate::launch::View;
 use crate::method;
+use crate::sight;
 
 /// Everything that is needed to judge a call.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Judge {
 
     /// Returns what `server` may see, if it is one of ours.
     pub fn view(&self, server: &ServerName) -> View {
-        launch::view(&self.directories(server), &self.bounds.protected)
+        sight::view(&self.directories(server), &self.bounds.protected)
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {

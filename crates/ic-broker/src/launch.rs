@@ -3,9 +3,8 @@
 //! A server gets what its entry says and a few fixed variables, and nothing of our own environment.
 //! Words stay words: no shell sees them. Nothing is started here.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +13,9 @@ use ic_egress::{Allowed, Target, TooManyDoors};
 use ic_policy::{Destination, DomainSet, Scheme};
 use ic_resolve::RealDisk;
 use ic_servers::fetch::tls::Trust;
+use ic_servers::filesystem::Hands;
 pub use ic_servers::filesystem::View;
-use ic_servers::filesystem::{Hands, Links, Rights, ViewDirectory};
-use ic_types::{AbsolutePath, CanonicalPath, Host, Role, Secret, ServerName};
+use ic_types::{AbsolutePath, CanonicalPath, Host, Secret, ServerName};
 
 use crate::cage;
 use crate::judge::Judge;
@@ -240,7 +239,7 @@ impl Recipe {
                         Hold::Caged(rung, cage)
                     }
                 };
-                let sight = Sight::of_view(&view(&[], &[]), &RealDisk);
+                let sight = Sight::of_view(&sight::view(&[], &[]), &RealDisk);
                 let spec = self.fetch(nowhere(), hold);
                 Ok(Launch { spec, sight, allowed: None })
             }
@@ -349,38 +348,6 @@ fn way(origin: &Origin, hold: &Hold) -> Vec<OsString> {
             words
         }
     }
-}
-
-/// Returns what a built-in server sees: directories with the rights of their roles, and of those above
-/// them, since whoever may do something in a directory may do it in all that is in it.
-pub fn view(directories: &[(CanonicalPath, Vec<Role>)], leave_out: &[CanonicalPath]) -> View {
-    let mut named: HashMap<&Path, Rights> = HashMap::new();
-    for (path, roles) in directories {
-        let rights = named.entry(path.as_path()).or_insert(Rights::NONE);
-        *rights = roles.iter().copied().map(sight::rights).fold(*rights, Rights::and);
-    }
-    let rights = |path: &CanonicalPath| {
-        let above = path.as_path().ancestors().filter_map(|above| named.get(above));
-        above.copied().fold(Rights::NONE, Rights::and)
-    };
-    let mut seen = HashSet::new();
-    let directories = directories.iter().filter_map(|(path, _)| {
-        let rights = rights(path);
-        let is_seen = rights != Rights::NONE && is_text(path) && seen.insert(path.as_path());
-        is_seen.then(|| ViewDirectory { path: path.clone(), rights })
-    });
-    View {
-        directories: directories.collect(),
-        leave_out: leave_out.iter().filter(|path| is_text(path)).cloned().collect(),
-        only: None,
-        // SECURITY: what was judged had no links in it; one that is there now was put there since.
-        links: Links::Refuse,
-    }
-}
-
-/// Returns whether a path can be written in JSON; one that cannot cannot be named in a call either.
-pub(crate) fn is_text(path: &CanonicalPath) -> bool {
-    path.to_str().is_some()
 }
 
 fn command(line: &CommandLine, lent: &Lent, hold: Hold) -> Result<ChildSpec, LaunchFault> {
@@ -519,33 +486,6 @@ mod tests {
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
             certificates: None,
         }
-    }
-
-    #[test]
-    fn a_rule_takes_nothing_from_what_the_sandbox_gives() {
-        let path = |text: &str| CanonicalPath::new(text).unwrap();
-        let all: Vec<Role> = Role::all().collect();
-        let directories = [
-            (path("/s"), all),
-            (path("/s"), vec![Role::WritePath]),
-            (path("/s/in"), vec![Role::ReadPath]),
-            (path("/d"), vec![Role::ReadPath]),
-            (path("/d/in"), vec![Role::WritePath]),
-            (path("/d"), vec![Role::DeletePath]),
-            (path("/din"), vec![Role::BranchName]),
-        ];
-        let seen = view(&directories, &[]).directories;
-        let seen: Vec<_> = seen.iter().map(|it| (it.path.to_str().unwrap(), it.rights)).collect();
-        let read_and_delete = Rights::READ.and(Rights::DELETE);
-        assert_eq!(
-            seen,
-            [
-                ("/s", Rights::ALL),
-                ("/s/in", Rights::ALL),
-                ("/d", read_and_delete),
-                ("/d/in", read_and_delete.and(Rights::WRITE)),
-            ]
-        );
     }
 
     #[test]

@@ -19,9 +19,10 @@ use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath, is_re
 use ic_types::CanonicalPath;
 
 use crate::cage::{self, is_showable, kind, protecting};
-use crate::launch::{Lent, is_text};
+use crate::launch::Lent;
 use crate::reach::{Origin, Talk};
 pub use crate::sight::Judged;
+use crate::sight::is_text;
 
 /// The most paths that a call can be about; they are given to the server on its command line.
 const PATHS_MAX: usize = 256;

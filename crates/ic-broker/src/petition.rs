@@ -154,3 +154,18 @@ fn unexpected(key: &str) -> String {
 fn wrong(key: &str) -> String {
     format!("`{key}` is missing, or is not what the protocol says")
 }
+
+#[cfg(test)]
+mod tests {
+    use ic_types::JsonLimits;
+
+    use super::*;
+
+    /// Reads what a server sends.
+    pub(super) fn object(text: &str) -> Object {
+        match Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap() {
+            Json::Object(object) => object,
+            other => panic!("no object: {other}"),
+        }
+    }
+}

@@ -3,10 +3,13 @@
 //! Whether a call may be made was decided before; this is about whether a server can serve it at all.
 //! Nothing is opened here.
 
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
 use ic_confine::Access;
 use ic_policy::{ResolvedCall, Value};
 use ic_resolve::{Disk, Kind};
-use ic_servers::filesystem::{Rights, View};
+use ic_servers::filesystem::{Links, Rights, View, ViewDirectory};
 use ic_types::{CanonicalPath, Role};
 
 use crate::cage::{StrangersCage, kind};
@@ -111,6 +114,41 @@ pub(crate) fn access(rights: Rights) -> Access {
         Rights { write: false, delete: false, .. } => Access::Read,
         Rights { .. } => Access::Write,
     }
+}
+
+/// Returns what a built-in server sees: directories with the rights of their roles, and of those above
+/// them, since whoever may do something in a directory may do it in all that is in it.
+pub(crate) fn view(
+    directories: &[(CanonicalPath, Vec<Role>)],
+    leave_out: &[CanonicalPath],
+) -> View {
+    let mut named: HashMap<&Path, Rights> = HashMap::new();
+    for (path, roles) in directories {
+        let rights = named.entry(path.as_path()).or_insert(Rights::NONE);
+        *rights = roles.iter().copied().map(self::rights).fold(*rights, Rights::and);
+    }
+    let rights = |path: &CanonicalPath| {
+        let above = path.as_path().ancestors().filter_map(|above| named.get(above));
+        above.copied().fold(Rights::NONE, Rights::and)
+    };
+    let mut seen = HashSet::new();
+    let directories = directories.iter().filter_map(|(path, _)| {
+        let rights = rights(path);
+        let is_seen = rights != Rights::NONE && is_text(path) && seen.insert(path.as_path());
+        is_seen.then(|| ViewDirectory { path: path.clone(), rights })
+    });
+    View {
+        directories: directories.collect(),
+        leave_out: leave_out.iter().filter(|path| is_text(path)).cloned().collect(),
+        only: None,
+        // SECURITY: what was judged had no links in it; one that is there now was put there since.
+        links: Links::Refuse,
+    }
+}
+
+/// Returns whether a path can be written in JSON; one that cannot cannot be named in a call either.
+pub(crate) fn is_text(path: &CanonicalPath) -> bool {
+    path.to_str().is_some()
 }
 
 impl Sight {
@@ -220,7 +258,6 @@ mod tests {
 
     use super::*;
     use ic_resolve::RealDisk;
-    use ic_servers::filesystem::{Links, ViewDirectory};
 
     fn path(text: impl Into<std::path::PathBuf>) -> CanonicalPath {
         CanonicalPath::new(text).unwrap()
@@ -264,6 +301,32 @@ mod tests {
             }
         }
         assert_eq!(Sight::Everything.lacks(&[judged("/x", Rights::ALL)], &RealDisk), None);
+    }
+
+    #[test]
+    fn a_rule_takes_nothing_from_what_the_sandbox_gives() {
+        let all: Vec<Role> = Role::all().collect();
+        let directories = [
+            (path("/s"), all),
+            (path("/s"), vec![Role::WritePath]),
+            (path("/s/in"), vec![Role::ReadPath]),
+            (path("/d"), vec![Role::ReadPath]),
+            (path("/d/in"), vec![Role::WritePath]),
+            (path("/d"), vec![Role::DeletePath]),
+            (path("/din"), vec![Role::BranchName]),
+        ];
+        let seen = view(&directories, &[]).directories;
+        let seen: Vec<_> = seen.iter().map(|it| (it.path.to_str().unwrap(), it.rights)).collect();
+        let read_and_delete = Rights::READ.and(Rights::DELETE);
+        assert_eq!(
+            seen,
+            [
+                ("/s", Rights::ALL),
+                ("/s/in", Rights::ALL),
+                ("/d", read_and_delete),
+                ("/d/in", read_and_delete.and(Rights::WRITE)),
+            ]
+        );
     }
 
     #[test]

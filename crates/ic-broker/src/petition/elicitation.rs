@@ -215,16 +215,8 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use ic_types::JsonLimits;
-
+    use super::super::tests::object;
     use super::*;
-
-    fn object(text: &str) -> Object {
-        match Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap() {
-            Json::Object(object) => object,
-            other => panic!("no object: {other}"),
-        }
-    }
 
     fn asked(schema: &str) -> Result<(Object, Form), String> {
         let params = format!(r#"{{"message":"who?","requestedSchema":{schema},"mode":"form"}}"#);

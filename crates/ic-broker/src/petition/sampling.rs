@@ -173,16 +173,8 @@ fn is_count(value: &Json) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ic_types::JsonLimits;
-
+    use super::super::tests::object;
     use super::*;
-
-    fn object(text: &str) -> Object {
-        match Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap() {
-            Json::Object(object) => object,
-            other => panic!("no object: {other}"),
-        }
-    }
 
     #[test]
     fn only_what_a_person_is_shown_is_asked() {

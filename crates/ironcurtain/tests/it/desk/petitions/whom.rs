@@ -47,16 +47,20 @@ fn a_client_of_the_newest_revision_is_not_asked() {
     proxy.finish();
 }
 
-#[test]
-fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
-    let mut world = World::new(&may_ask());
+/// Starts a proxy for two clients on one socket, both of whom can be asked.
+fn shared(world: &World) -> (Proxy, [Caller; 2]) {
     let socket = world.desk.place.path("sockets/proxy.sock");
     let mut arguments: Vec<&str> = world.arguments.iter().map(String::as_str).collect();
     arguments.extend(["--socket", socket.to_str().unwrap()]);
-    let mut proxy = Proxy::start(&world.desk.place, &arguments);
-    let capabilities = json!({"sampling": {}});
-    let mut ada = Caller::begin_as(&socket, "ada", &capabilities);
-    let mut bob = Caller::begin_as(&socket, "bob", &capabilities);
+    let proxy = Proxy::start(&world.desk.place, &arguments);
+    let begin = |name| Caller::begin_as(&socket, name, &json!({"sampling": {}}));
+    (proxy, ["ada", "bob"].map(begin))
+}
+
+#[test]
+fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
+    let mut world = World::new(&may_ask());
+    let (mut proxy, [mut ada, mut bob]) = shared(&world);
     let ask = |text: &str| json!({"send": [sampling(&json!(text), text)], "wait": 1});
     // Both have a call at the server, so it could be about either.
     let id = ada.ask_call("asker__script", &ask("first"));
@@ -93,13 +97,7 @@ fn of_several_clients_the_one_whose_call_it_is_is_asked_or_nobody() {
 fn what_a_client_took_back_is_asked_of_no_other_client() {
     for has_left in [false, true] {
         let mut world = World::new(&may_ask());
-        let socket = world.desk.place.path("sockets/proxy.sock");
-        let mut arguments: Vec<&str> = world.arguments.iter().map(String::as_str).collect();
-        arguments.extend(["--socket", socket.to_str().unwrap()]);
-        let mut proxy = Proxy::start(&world.desk.place, &arguments);
-        let capabilities = json!({"sampling": {}});
-        let mut ada = Caller::begin_as(&socket, "ada", &capabilities);
-        let mut bob = Caller::begin_as(&socket, "bob", &capabilities);
+        let (mut proxy, [mut ada, mut bob]) = shared(&world);
         // Ada's call runs; what Bob told the server is asked once he has taken his call back.
         let holds = ada.ask_call("asker__script", &json!({"mute": true}));
         let secret = json!({"later": [sampling(&json!("q"), "what Bob said")], "mute": true});
