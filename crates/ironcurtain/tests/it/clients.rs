@@ -1,5 +1,5 @@
 //! Real hosts in front of the proxy, real servers behind it: the official SDKs, the inspector and agents
-//! with our filesystem server, the public filesystem server and the public everything server, over pipes
+//! with our filesystem and git servers and the public filesystem, everything and memory servers, over pipes
 //! and over a socket; and the public git server, with which nothing is in its cage but itself and a
 //! repository.
 //!
@@ -7,16 +7,23 @@
 //! nothing, except in CI, where they fail.
 
 mod agents;
+mod heard;
+mod inspector;
+mod person;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use ic_testkit::proxy::{Reads, records};
 use ic_testkit::{Caller, Place, Proxy};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::proxy::python;
+use crate::proxy::{python, until};
+use person::Person;
+
+/// A tool that tells how far it is, and takes as long as it is told.
+const SLOW: &str = "everything__trigger-long-running-operation";
 
 /// Where the packages are.
 pub(crate) struct Packages(pub(crate) PathBuf);
@@ -91,7 +98,9 @@ fn place_with_servers(packages: &Packages) -> Place {
         "policy/tool-annotations.json",
         json!({"servers": {
             "filesystem": {"tools": files}, "public": {"tools": files},
+            "git": {"tools": [{"toolName": "git_status", "args": path(&["read-path"])}]},
             "everything": {"tools": everything},
+            "memory": {"tools": [{"toolName": "read_graph", "args": {}}]},
         }})
         .to_string(),
     );
@@ -101,7 +110,7 @@ fn place_with_servers(packages: &Packages) -> Place {
         json!({"rules": [
             {"name": "files", "then": "allow", "reason": "the sandbox is free",
              "if": {"paths": {"roles": ["read-path", "write-path"], "within": within}}},
-            {"name": "rest", "then": "allow", "reason": "harmless", "if": {"server": ["everything"]}},
+            {"name": "rest", "then": "allow", "reason": "harmless", "if": {"server": ["everything", "memory"]}},
             {"name": "ask", "then": "escalate", "reason": "a person decides", "if": {}},
         ]})
         .to_string(),
@@ -110,86 +119,91 @@ fn place_with_servers(packages: &Packages) -> Place {
         "servers.json",
         json!({
             "filesystem": {"builtin": "filesystem"},
+            "git": {"builtin": "git"},
             "public": {"command": packages.node(), "sandbox": packages.cage(), "args": [
                 packages.module("server-filesystem/dist/index.js"), "${SANDBOX}"]},
             "everything": {"command": packages.node(), "sandbox": packages.cage(), "args": [
                 packages.module("server-everything/dist/index.js"), "stdio"]},
+            "memory": {"command": packages.node(), "sandbox": packages.cage(), "args": [
+                packages.module("server-memory/dist/index.js")]},
         })
         .to_string(),
     );
     place.write("sandbox/note.txt", "a note\n");
+    place.write("elsewhere/found.txt", "");
     place.write("home/.ssh/id_ed25519", "secret");
+    let sandbox = place.path("sandbox");
+    let made = Command::new("git").args(["init", "--quiet"]).arg(sandbox).status().unwrap();
+    assert!(made.success());
     place
 }
 
-/// Returns the arguments that start the proxy of a place.
-fn proxy_arguments(place: &Place) -> Vec<String> {
-    let path = |name: &str| place.path(name).display().to_string();
-    [
-        "proxy",
-        "--policy",
-        &path("policy"),
-        "--sandbox",
-        &path("sandbox"),
-        "--servers",
-        &path("servers.json"),
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
 /// How a host comes to the proxy.
-enum Way {
-    /// It starts one.
-    Pipes,
-    /// It starts what connects it to one that runs.
-    Socket(Proxy, PathBuf),
+struct Way {
+    /// What the host starts.
+    command: Vec<String>,
+    /// The proxy, if the host does not start it.
+    proxy: Option<Proxy>,
 }
 
 impl Way {
+    /// The host starts the proxy.
+    fn pipes(place: &Place) -> Self {
+        let program = env!("CARGO_BIN_EXE_ironcurtain").to_owned();
+        let mut command = vec![program, "proxy".to_owned()];
+        command.extend(proxy_options(place));
+        Self { command, proxy: None }
+    }
+
+    /// The host starts what connects it to a proxy that runs.
     fn socket(place: &Place) -> Self {
-        let socket = place.path("sockets/proxy.sock");
-        let mut arguments = proxy_arguments(place).split_off(1);
-        arguments.extend(["--socket".to_owned(), socket.display().to_string()]);
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let socket = socket(place);
+        let mut words = proxy_options(place);
+        words.extend(["--socket".to_owned(), socket.display().to_string()]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let proxy = Proxy::start_reading(place, &words, Reads::Everything);
         // Connecting waits until somebody listens.
         drop(Caller::connect(&socket));
-        Self::Socket(proxy, socket)
+        let connect = [&python(), &script("connect.py"), &socket];
+        Self { command: connect.map(|it| it.display().to_string()).into(), proxy: Some(proxy) }
     }
 
-    /// Returns what a host starts.
-    fn command(&self, place: &Place) -> Vec<String> {
-        match self {
-            Self::Pipes => {
-                let mut words = proxy_arguments(place);
-                words.insert(0, env!("CARGO_BIN_EXE_ironcurtain").to_owned());
-                words
-            }
-            Self::Socket(_, socket) => {
-                [&python(), &script("connect.py"), socket].map(|it| it.display().to_string()).into()
-            }
-        }
+    /// Each way in, with the name that a failure tells.
+    fn each() -> [(&'static str, fn(&Place) -> Self); 2] {
+        [("pipes", Self::pipes), ("socket", Self::socket)]
     }
 
     /// Ends the proxy, if it is not the host's.
     fn end(self) {
-        if let Self::Socket(mut proxy, _) = self {
+        if let Some(mut proxy) = self.proxy {
             proxy.signal(Signal::TERM);
             assert_eq!(proxy.end(), 0, "{}", proxy.stderr());
         }
     }
 }
 
+/// Returns the socket at which the proxy of a place listens.
+fn socket(place: &Place) -> PathBuf {
+    place.path("sockets/proxy.sock")
+}
+
+fn proxy_options(place: &Place) -> Vec<String> {
+    let option = |name: &str, file: &str| [name.to_owned(), place.path(file).display().to_string()];
+    let options = [("--policy", "policy"), ("--sandbox", "sandbox"), ("--servers", "servers.json")];
+    let mut words = vec!["--wait".to_owned()];
+    words.extend(options.into_iter().flat_map(|(name, file)| option(name, file)));
+    words
+}
+
 /// Returns what a host is told to do, and how it comes to the proxy.
 fn document(place: &Place, way: &Way, more: &Value) -> String {
-    const SLOW: &str = "everything__trigger-long-running-operation";
     let inside = place.path("sandbox/note.txt");
     let key = place.path("home/.ssh/id_ed25519");
-    let words = way.command(place);
+    let elsewhere = place.path("elsewhere");
+    let (program, arguments) = way.command.split_first().unwrap();
     let mut document = json!({
-        "command": words[0],
-        "args": words[1..],
+        "command": program,
+        "args": arguments,
         "env": {"HOME": place.path("home"), "PATH": "/usr/bin:/bin"},
         "steps": [
             {"list": true},
@@ -200,9 +214,12 @@ fn document(place: &Place, way: &Way, more: &Value) -> String {
             {"call": "everything__get-structured-content", "arguments": {"location": "Chicago"}},
             {"call": "everything__get-env"},
             {"call": "public__read_text_file", "arguments": {"path": key}},
-            {"call": "filesystem__list_directory", "arguments": {"path": "/etc"}},
+            {"call": "filesystem__list_directory", "arguments": {"path": elsewhere}},
+            {"call": "public__list_directory", "arguments": {"path": elsewhere}},
             {"follow": SLOW, "arguments": {"duration": 0.3, "steps": 3}},
             {"abandon": SLOW, "arguments": {"duration": 300, "steps": 300}},
+            {"call": "git__git_status", "arguments": {"path": place.path("sandbox")}},
+            {"call": "memory__read_graph"},
             {"ping": true},
         ],
     });
@@ -235,17 +252,16 @@ fn check(place: &Place, host: &str, report: &Value) {
     let refusal = |at: usize| step(at)["result"]["structuredContent"]["ironcurtain"].clone();
     assert_eq!(refusal(7)["rule"], "structural-protected-path", "{host}: {report}");
     assert!(text(7).unwrap().starts_with("DENIED: "), "{host}: {report}");
-    assert_eq!(refusal(8)["decision"], "escalate", "{host}: {report}");
-    assert_eq!(
-        text(8).unwrap(),
-        "ESCALATION REQUIRED: a person decides. Action denied (no escalation handler).",
-        "{host}"
-    );
-    let progress = step(9)["progress"][0].clone();
+    assert_eq!(text(8).unwrap(), "[FILE] found.txt", "{host}: a person said yes");
+    assert_eq!(refusal(9)["decision"], "deny", "{host}: a person said no: {report}");
+    assert!(text(9).unwrap().starts_with("ESCALATION DENIED: "), "{host}: {report}");
+    let progress = step(10)["progress"][0].clone();
     let numbers = [0, 1].map(|at: usize| progress[at].as_f64());
     assert_eq!(numbers, [Some(1.0), Some(3.0)], "{host}: {report}");
-    assert!(text(9).unwrap().starts_with("Long running operation completed"), "{host}: {report}");
-    assert_eq!(step(10), json!({"abandoned": true}), "{host}: {report}");
+    assert!(text(10).unwrap().starts_with("Long running operation completed"), "{host}: {report}");
+    assert_eq!(step(11), json!({"abandoned": true}), "{host}: {report}");
+    assert!(text(12).unwrap().contains("note.txt"), "{host}: {report}");
+    assert!(text(13).unwrap().contains("entities"), "{host}: {report}");
     let slow =
         |it: &Value| it["tool"] == "trigger-long-running-operation" && it["kind"] == "outcome";
     let outcomes: Vec<Value> = records(place).into_iter().filter(slow).collect();
@@ -255,8 +271,19 @@ fn check(place: &Place, host: &str, report: &Value) {
     assert_eq!(verified.code, 0, "{host}: {verified:?}");
 }
 
-fn run(host: &str, command: &mut Command) -> Value {
-    let output = command.output().unwrap();
+/// Runs a host to its end, while a person approves the first question and denies the second.
+fn run(host: &str, place: &Place, command: &mut Command) -> Value {
+    let host_runs = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let person = Person::of(place);
+    for word in ["approve", "deny"] {
+        let mut asked = None;
+        until("a person is asked", || {
+            asked = person.questions().pop();
+            asked.is_some()
+        });
+        person.answer(word, &asked.unwrap());
+    }
+    let output = host_runs.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{host}: {} {stderr}", output.status);
     serde_json::from_slice(&output.stdout)
@@ -274,9 +301,10 @@ fn the_python_sdk_lists_and_calls_through_the_proxy() {
         [("auto", false), ("legacy", false), ("modern", false), ("legacy", true), ("modern", true)]
     {
         let place = place_with_servers(&packages);
-        let way = if is_socket { Way::socket(&place) } else { Way::Pipes };
+        let way = if is_socket { Way::socket(&place) } else { Way::pipes(&place) };
         let report = run(
             era,
+            &place,
             Command::new(packages.python()).arg(script("python_client.py")).arg(document(
                 &place,
                 &way,
@@ -301,12 +329,11 @@ fn the_guides_command_connects_a_client_to_a_socket() {
     }
     let place = place_with_servers(&packages);
     let way = Way::socket(&place);
-    let Way::Socket(_, socket) = &way else { panic!("no socket") };
-    let connect = format!("UNIX-CONNECT:{}", socket.display());
+    let connect = format!("UNIX-CONNECT:{}", socket(&place).display());
     let more = json!({"era": "legacy", "command": socat, "args": ["STDIO", connect]});
     let mut command = Command::new(packages.python());
     command.arg(script("python_client.py")).arg(document(&place, &way, &more));
-    let report = run("socat", &mut command);
+    let report = run("socat", &place, &mut command);
     way.end();
     check(&place, "socat", &report);
 }
@@ -323,10 +350,11 @@ fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
         (second, true),
     ] {
         let place = place_with_servers(&packages);
-        let way = if is_socket { Way::socket(&place) } else { Way::Pipes };
+        let way = if is_socket { Way::socket(&place) } else { Way::pipes(&place) };
         let host = more.to_string();
         let report = run(
             &host,
+            &place,
             Command::new(packages.node())
                 .arg(script("typescript_client.mjs"))
                 .arg(document(&place, &way, &more))
@@ -335,50 +363,6 @@ fn the_typescript_sdk_lists_and_calls_through_the_proxy() {
         way.end();
         check(&place, &host, &report);
     }
-}
-
-#[test]
-fn the_inspector_lists_and_calls_through_the_proxy() {
-    let Some(packages) = Packages::find() else { return };
-    let place = place_with_servers(&packages);
-    inspect_through(&packages, &place, &Way::Pipes);
-    let way = Way::socket(&place);
-    inspect_through(&packages, &place, &way);
-    way.end();
-}
-
-fn inspect_through(packages: &Packages, place: &Place, way: &Way) {
-    let inspect = |arguments: &[&str]| {
-        let output = Command::new(packages.node())
-            .arg(packages.module("inspector/clients/launcher/build/index.js"))
-            .args(["--cli", "-q", "--format", "json"])
-            .args(way.command(place))
-            .args(arguments)
-            .env("HOME", place.path("home"))
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.code(), text, String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let (code, listed, stderr) = inspect(&["--method", "tools/list"]);
-    assert_eq!(code, Some(0), "{stderr}");
-    assert!(listed.contains("filesystem__read_text_file"), "{listed}");
-    let note = json!({"path": place.path("sandbox/note.txt")}).to_string();
-    for (tool, arguments, expected) in [
-        ("filesystem__read_text_file", note.as_str(), "a note"),
-        ("public__read_text_file", &note, "a note"),
-        ("everything__echo", r#"{"message":"hi"}"#, "Echo: hi"),
-    ] {
-        let call = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", arguments];
-        let (code, answer, stderr) = inspect(&call);
-        assert_eq!(code, Some(0), "{tool}: {answer} {stderr}");
-        assert!(answer.contains(expected), "{tool}: {answer}");
-    }
-    let key = json!({"path": place.path("home/.ssh/id_ed25519")}).to_string();
-    let call = ["--method", "tools/call", "--tool-name", "public__read_text_file"];
-    let (code, answer, stderr) = inspect(&[&call[..], &["--tool-args-json", &key]].concat());
-    assert_eq!(code, Some(5), "a result that is an error, and no failure: {answer} {stderr}");
-    assert!(answer.contains("DENIED: "), "{answer}");
 }
 
 /// A public server that starts another program, with nothing in its cage but itself and the sandbox.

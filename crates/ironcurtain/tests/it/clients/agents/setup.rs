@@ -1,0 +1,154 @@
+//! How each agent is set up and started for one message, as `docs/clients.md` says.
+//!
+//! What it does then is judged in the parent.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ic_testkit::provider::KEY;
+use serde_json::{Value, json};
+
+use super::guide::{block, put};
+
+/// An agent that is tried.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Agent {
+    ClaudeCode,
+    Codex,
+    OpenCode,
+}
+
+/// What an agent starts as its MCP server.
+pub(super) struct Server<'a> {
+    pub(super) program: &'a str,
+    pub(super) arguments: &'a [String],
+    pub(super) home: PathBuf,
+    /// How long a call may take before the agent gives it up.
+    pub(super) call_max: Duration,
+}
+
+impl Server<'_> {
+    fn environment(&self) -> Value {
+        json!({"HOME": self.home, "PATH": "/usr/bin:/bin"})
+    }
+
+    fn call_ms_max(&self) -> u64 {
+        self.call_max.as_millis().try_into().unwrap()
+    }
+}
+
+impl Agent {
+    pub(super) fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+            Self::OpenCode => "opencode",
+        }
+    }
+
+    /// Returns the name under which a model knows a tool of the proxy's.
+    pub(super) fn tool(self, name: &str) -> String {
+        match self {
+            Self::ClaudeCode => format!("mcp__ironcurtain__{name}"),
+            // It shows models no hyphen.
+            Self::Codex => format!("mcp__ironcurtain::{}", name.replace('-', "_")),
+            Self::OpenCode => format!("ironcurtain_{name}"),
+        }
+    }
+
+    /// Returns how long it has to be allowed for a call at the least.
+    pub(super) fn call_max_at_least(self) -> Duration {
+        match self {
+            Self::ClaudeCode | Self::Codex => Duration::from_secs(6),
+            // What is said here goes for the start of the proxy too.
+            Self::OpenCode => Duration::from_secs(12),
+        }
+    }
+
+    /// Returns with which words it tells the model that it gave up a call.
+    pub(super) fn words_of_giving_up(self) -> &'static str {
+        "timed out"
+    }
+
+    /// Writes what the agent reads, and says how it is started for one message.
+    pub(super) fn set_up(
+        self,
+        command: &mut Command,
+        home: &Path,
+        provider: &str,
+        server: &Server<'_>,
+    ) {
+        let Server { program, arguments, .. } = server;
+        let write = |name: &str, text: &str| {
+            let path = home.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        match self {
+            Self::ClaudeCode => {
+                let mut servers: Value =
+                    serde_json::from_str(&block("Claude Code", "json")).unwrap();
+                servers["mcpServers"]["ironcurtain"] = json!({
+                    "command": program, "args": arguments, "env": server.environment()});
+                let servers = write("servers.json", &servers.to_string());
+                let line = block("Claude Code", "console");
+                let file = servers.to_str().unwrap();
+                let line = put(&line, "~/.ironcurtain/claude.json", file);
+                let line = put(&line, "=600000 ", &format!("={} ", server.call_ms_max()));
+                let (variables, options) =
+                    line.trim_start_matches("$ ").split_once(" claude ").unwrap();
+                command
+                    .envs(variables.split(' ').map(|it| it.split_once('=').unwrap()))
+                    .args(options.split_whitespace())
+                    .args(["-p", "--", "Go ahead."])
+                    .env("ANTHROPIC_BASE_URL", provider)
+                    .env("ANTHROPIC_API_KEY", KEY)
+                    .env("MCP_TIMEOUT", "300000")
+                    .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+            }
+            Self::Codex => {
+                let told = block("Codex", "toml");
+                let told = put(&told, "\"ironcurtain\"", &json!(program).to_string());
+                let told = put(&told, "[\"proxy\"]", &json!(arguments).to_string());
+                let seconds = format!("= {}\n", server.call_max.as_secs());
+                let told = put(&told, "= 600\n", &seconds);
+                let person = json!(server.home);
+                let provider = json!(format!("{provider}/v1"));
+                let text = format!(
+                    "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n{told}\
+                     startup_timeout_sec = 300\nenv = {{HOME = {person}, PATH = \"/usr/bin:/bin\"}}\n\
+                     [analytics]\nenabled = false\n\
+                     [model_providers.scripted]\nname = \"scripted\"\nbase_url = {provider}\n\
+                     env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\
+                     supports_websockets = false\n"
+                );
+                write(".codex/config.toml", &text);
+                command
+                    .args(["exec", "--skip-git-repo-check", "Go ahead."])
+                    .env("OPENAI_API_KEY", KEY)
+                    .stdin(Stdio::null());
+            }
+            Self::OpenCode => {
+                let mut config: Value = serde_json::from_str(&block("OpenCode", "json")).unwrap();
+                let entry = &mut config["mcp"]["ironcurtain"];
+                assert_eq!(entry["timeout"], 600_000);
+                let words: Vec<&str> =
+                    std::iter::once(*program).chain(arguments.iter().map(String::as_str)).collect();
+                entry["command"] = json!(words);
+                entry["environment"] = server.environment();
+                entry["timeout"] = json!(server.call_ms_max());
+                config["model"] = json!("anthropic/claude-sonnet-4-6");
+                config["autoupdate"] = json!(false);
+                config["provider"] = json!({"anthropic": {"options": {
+                    "baseURL": format!("{provider}/v1"), "apiKey": KEY}}});
+                let config = write("opencode.json", &config.to_string());
+                command
+                    .args(["run", "--pure"])
+                    .env("OPENCODE_CONFIG", config)
+                    .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+            }
+        }
+    }
+}
