@@ -14,7 +14,7 @@ use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use crate::launch::{LaunchFault, Lent, Recipe};
+use crate::launch::{self, LaunchFault, Lent, Recipe};
 use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
 use crate::sight::{access, rights};
 
@@ -53,6 +53,16 @@ pub(crate) fn of_entry(
     let mut plan = Plan { shown: Vec::new(), links: Vec::new(), denied: Vec::new() };
     if let Some(installed) = installed(lent, disk) {
         plan.show_if_there(&installed, Access::Read, disk);
+    }
+    if launch::keeps_data(config) {
+        let path = AbsolutePath::new(lent.data()).ok();
+        // A link there would be somebody else's directory.
+        let found = path.and_then(|path| follow(disk, &path, Last::Keep).ok());
+        let is_there = |path: &CanonicalPath| kind(path, disk) == Some(Kind::Directory);
+        match found.map(|found| found.path).filter(is_there) {
+            Some(path) => plan.show(path, Access::Write),
+            None => return Err(LaunchFault::Data(lent.data())),
+        }
     }
     if let Some(sandbox) = &judge.bounds.sandbox {
         let access = match config.containment {

@@ -62,6 +62,9 @@ pub(crate) struct Launch {
     pub(crate) allowed: Option<Allowed>,
 }
 
+/// What a server keeps lies in this directory, beside its installation.
+pub const DATA: &str = "data";
+
 /// What a session lends to its servers.
 #[derive(Clone, Debug)]
 pub struct Lent {
@@ -104,6 +107,9 @@ pub enum LaunchFault {
         /// Why not.
         reason: String,
     },
+    /// What the server keeps has no place yet.
+    #[error("`${{DATA}}` means the directory `{}`, which is not there: make it", .0.display())]
+    Data(PathBuf),
     /// What is to be kept from the server could be made by it.
     #[error(
         "`{path}` is to be kept from the server, but it is not there, and the server could make it in \
@@ -394,6 +400,11 @@ fn fixed(lent: &Lent, hold: &Hold) -> Vec<(OsString, OsString)> {
 // === impl Lent ===
 
 impl Lent {
+    /// Returns the directory in which the server keeps what is to outlive a session.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.installed.join(DATA)
+    }
+
     /// Fills in each `${...}` of `text`.
     pub(crate) fn fill(&self, place: &'static str, text: &str) -> Result<String, LaunchFault> {
         let mut filled = String::with_capacity(text.len());
@@ -423,6 +434,10 @@ impl Lent {
                 None => Err("means the workspace, and this session has none"),
             },
             "HOME" => path(&self.home),
+            "DATA" => {
+                let data = self.data();
+                data.to_str().map(str::to_owned).ok_or("is a path that is no text")
+            }
             _ => match name.strip_prefix("ENV:") {
                 Some(variable) => self
                     .variables
@@ -430,15 +445,15 @@ impl Lent {
                     .find(|(known, _)| known == variable)
                     .map(|(_, value)| value.clone())
                     .ok_or("is not set in our environment, or is a key that we took out of it"),
-                None => Err("is not known; there are SANDBOX, WORKSPACE, HOME and ENV:NAME"),
+                None => Err("is not known; there are SANDBOX, WORKSPACE, HOME, DATA and ENV:NAME"),
             },
         }
     }
 }
 
-/// Returns the names of the variables that the texts of a server's entry ask for.
-pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
-    let texts: Vec<&String> = match &config.start {
+/// Returns the texts of an entry in which `${...}` stand for something.
+fn templates(config: &ServerConfig) -> Vec<&String> {
+    let mut texts: Vec<&String> = match &config.start {
         Start::Builtin(_) => return Vec::new(),
         Start::Command(line) => {
             let texts = line.arguments.iter().chain(line.environment.values());
@@ -446,9 +461,19 @@ pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
         }
         Start::Url(remote) => remote.headers.values().collect(),
     };
+    texts.extend(config.cage.paths.iter().map(|path| &path.text));
     texts
+}
+
+/// Returns whether an entry names the directory in which its server keeps what is to outlive a session.
+pub(crate) fn keeps_data(config: &ServerConfig) -> bool {
+    templates(config).iter().any(|text| text.contains("${DATA}"))
+}
+
+/// Returns the names of the variables that the texts of a server's entry ask for.
+pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
+    templates(config)
         .into_iter()
-        .chain(config.cage.paths.iter().map(|path| &path.text))
         .flat_map(|text| text.split("${ENV:").skip(1))
         .filter_map(|after| after.split_once('}').map(|(name, _)| name.to_owned()))
         .collect()
@@ -504,7 +529,7 @@ mod tests {
             ),
             (
                 "${sandbox}",
-                Err("`args`: `${sandbox}` is not known; there are SANDBOX, WORKSPACE, HOME and \
+                Err("`args`: `${sandbox}` is not known; there are SANDBOX, WORKSPACE, HOME, DATA and \
                      ENV:NAME"),
             ),
             ("${HOME", Err("`args`: `${HOME}` has no end")),

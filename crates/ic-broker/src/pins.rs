@@ -1,28 +1,26 @@
 //! `servers.lock.json`: what each server was when somebody trusted it.
 //!
-//! A server's identity is how it is started, and what it says of each of its tools. The first start
-//! records it; whatever differs later is withheld until a person has looked at it. Nothing is
-//! started here, and nobody is asked.
+//! A server's identity is what its entry says, and what it says of each of its tools. The first start
+//! records it, unless nothing would hold the server; whatever differs later is withheld until a person has
+//! looked at it. Nothing is started here, and nobody is asked.
+
+mod identity;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 use ic_home::{FileError, Home, Lock, file};
-use ic_types::{Digest, Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
+use ic_types::{Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
 
-use crate::servers_file::{ServerConfig, Start};
+pub use identity::{Identity, Seal};
+
 use crate::tool::{self, Tool};
 
 /// The largest file that is read.
 const BYTES_MAX: u64 = 64 << 20;
 /// What the file may cost; a tool is deeper in it than in the message that it came in.
 const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 80, values_max: 8 << 20 };
-
-/// How a server is started, in the form in which it is compared and shown.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    start: Object,
-}
 
 /// Where the trusted identities are kept.
 #[derive(Clone, Debug)]
@@ -38,8 +36,10 @@ pub struct Pins(BTreeMap<String, Pin>);
 /// One server as it was when it was trusted.
 #[derive(Clone, Debug)]
 pub struct Pin {
-    /// How it was started.
+    /// What its entry said.
     pub start: Object,
+    /// What that said and may be secret.
+    pub seal: Seal,
     /// What it said of each tool.
     pub tools: BTreeMap<String, Object>,
     /// When that was.
@@ -63,6 +63,9 @@ pub enum PinsError {
     /// The file cannot be read or written.
     #[error("cannot use the servers' trusted identities")]
     File(#[from] FileError),
+    /// The system gave no random bytes.
+    #[error("the system gave no random bytes to seal what was trusted")]
+    Random(#[source] io::Error),
     /// The file is no JSON.
     #[error("`{}` is no JSON", .path.display())]
     Json {
@@ -79,49 +82,6 @@ pub enum PinsError {
         /// What is wrong.
         reason: String,
     },
-}
-
-// === impl Identity ===
-
-impl Identity {
-    /// Returns the identity of a configured server.
-    ///
-    /// Of the environment only the names count, because the values may be secret.
-    pub fn of(config: &ServerConfig) -> Self {
-        let mut start = Object::new();
-        match &config.start {
-            Start::Builtin(builtin) => start.insert("builtin", builtin.as_str()),
-            Start::Command(line) => {
-                let texts = |texts: Vec<&String>| -> Vec<Json> {
-                    texts.into_iter().map(|text| Json::from(text.as_str())).collect()
-                };
-                start.insert("command", line.program.as_str());
-                start.insert("args", texts(line.arguments.iter().collect()));
-                start.insert("env", texts(line.environment.keys().collect()));
-                if let Some(directory) = &line.directory {
-                    start.insert("cwd", directory.as_str());
-                }
-            }
-            Start::Url(remote) => {
-                start.insert("url", remote.url.as_str());
-                if !remote.headers.is_empty() {
-                    let names = remote.headers.keys().map(|it| Json::from(it.as_str()));
-                    start.insert("headers", names.collect::<Vec<_>>());
-                }
-            }
-        }
-        Self { start }
-    }
-
-    /// Returns the identity as it is written down.
-    pub fn as_object(&self) -> &Object {
-        &self.start
-    }
-
-    /// Returns the hash of the identity.
-    pub fn hash(&self) -> Digest {
-        tool::hash(&self.start)
-    }
 }
 
 // === impl PinsFile ===
@@ -151,7 +111,7 @@ impl PinsFile {
         tools: impl IntoIterator<Item = &'a Tool>,
         now: Timestamp,
     ) -> Result<(), PinsError> {
-        let pin = Pin::new(identity, tools, now);
+        let pin = Pin::new(identity, tools, now)?;
         self.change(|pins| {
             pins.0.insert(server.to_string(), pin);
         })
@@ -170,7 +130,7 @@ impl PinsFile {
         if pins.get(server).is_some() {
             return Ok((pins, false));
         }
-        let pin = Pin::new(identity, tools, now);
+        let pin = Pin::new(identity, tools, now)?;
         self.change(|pins| {
             // SECURITY: somebody else may have recorded it since we looked, and then that counts.
             let is_first = pins.get(server).is_none();
@@ -200,9 +160,15 @@ impl Pin {
         identity: &Identity,
         tools: impl IntoIterator<Item = &'a Tool>,
         now: Timestamp,
-    ) -> Self {
+    ) -> Result<Self, PinsError> {
         let tools = tools.into_iter().map(|it| (it.name.to_string(), it.listed.clone()));
-        Self { start: identity.start.clone(), tools: tools.collect(), at: now.to_string() }
+        let (start, seal) = (identity.as_object().clone(), Seal::of(identity));
+        let seal = seal.map_err(PinsError::Random)?;
+        Ok(Self { start, seal, tools: tools.collect(), at: now.to_string() })
+    }
+
+    fn is_of(&self, identity: &Identity) -> bool {
+        tool::hash(&self.start) == identity.hash() && self.seal.broken(identity).is_empty()
     }
 }
 
@@ -214,12 +180,29 @@ impl Pins {
         self.0.get(server.as_str())
     }
 
-    /// Returns how a server's way of being started compares with what was trusted.
+    /// Returns how a server's entry compares with what was trusted.
     pub fn of_start(&self, server: &ServerName, identity: &Identity) -> Standing {
         match self.get(server) {
             None => Standing::New,
-            Some(pin) if tool::hash(&pin.start) == identity.hash() => Standing::Trusted,
+            Some(pin) if pin.is_of(identity) => Standing::Trusted,
             Some(_) => Standing::Changed,
+        }
+    }
+
+    /// Returns why a server that is not ours is not to be started, if it is not.
+    pub fn why_not_started(&self, server: &ServerName, identity: &Identity) -> Option<String> {
+        match self.of_start(server, identity) {
+            Standing::Changed => Some(format!(
+                "it is started in another way than it was when it was trusted, so it is withheld; a \
+                 person can look at the difference with `ironcurtain servers trust {server}`"
+            )),
+            // SECURITY: in a cage it does no harm before a person has said what its tools mean;
+            // without one, starting it is all the harm that there is.
+            Standing::New if identity.is_unconfined() => Some(format!(
+                "nobody has trusted it yet, and its entry says that nothing confines it, so it is \
+                 withheld; a person can look at it with `ironcurtain servers trust {server}`"
+            )),
+            Standing::New | Standing::Trusted => None,
         }
     }
 
@@ -266,11 +249,12 @@ impl Pins {
         let pin = |pin: Json| -> Result<Pin, &'static str> {
             let mut pin = object(pin)?;
             let start = object(pin.remove("identity").ok_or("an `identity` is missing")?)?;
+            let seal = Seal::of_json(pin.remove("seal"))?;
             let tools = object(pin.remove("tools").ok_or("`tools` are missing")?)?;
             let tools: Result<_, &'static str> =
                 tools.into_entries().map(|(name, tool)| Ok((name, object(tool)?))).collect();
             let at = pin.get("trustedAt").and_then(Json::as_str).unwrap_or_default().to_owned();
-            Ok(Pin { start, tools: tools?, at })
+            Ok(Pin { start, seal, tools: tools?, at })
         };
         servers
             .into_entries()
@@ -289,6 +273,7 @@ impl Pins {
             let mut entry = Object::new();
             entry.insert("identity", pin.start.clone());
             entry.insert("identityHash", tool::hash(&pin.start).to_string());
+            entry.insert("seal", pin.seal.to_json());
             entry.insert("trustedAt", pin.at.as_str());
             entry.insert("tools", tools);
             servers.insert(name.as_str(), entry);
@@ -298,14 +283,6 @@ impl Pins {
         file.insert("servers", servers);
         Json::Object(file)
     }
-}
-
-/// Says that a server is not started, because that would be another way than it was trusted to.
-pub fn withheld_start(server: &ServerName) -> String {
-    format!(
-        "it is started in another way than it was when it was trusted, so it is withheld; a person \
-         can look at the difference with `ironcurtain servers trust {server}`"
-    )
 }
 
 fn object(json: Json) -> Result<Object, &'static str> {

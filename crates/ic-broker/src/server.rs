@@ -47,7 +47,7 @@ use turn::Turns;
 use crate::aids::Lender;
 use crate::launch::{Launch, Recipe};
 use crate::locked;
-use crate::pins::{self, Identity, Pins, PinsFile, Standing};
+use crate::pins::{Identity, Pins, PinsFile};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 use crate::sight::Sight;
 use crate::tool::{Tool, UnusableTool};
@@ -341,7 +341,7 @@ impl Server {
         if self.yard.stop.is_cancelled() {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
-        self.refuse_if_changed().map_err(Trouble::ours)?;
+        self.refuse_if_withheld().map_err(Trouble::ours)?;
         let begun = match &self.recipe.config.start {
             Start::Url(_) => self.connect(),
             Start::Builtin(_) | Start::Command(_) => self.launch(),
@@ -434,16 +434,14 @@ impl Server {
         }
     }
 
-    /// SECURITY: a server that is started in another way than it was trusted to is not started.
-    fn refuse_if_changed(&self) -> Result<(), String> {
+    /// SECURITY: a server that is started in another way than it was trusted to is not started, and
+    /// neither is one that nobody knows and nothing would hold.
+    fn refuse_if_withheld(&self) -> Result<(), String> {
         if self.is_ours {
             return Ok(());
         }
         let pins = self.yard.pins.read().map_err(|error| crate::chain(&error))?;
-        match pins.of_start(&self.name, &self.identity) {
-            Standing::New | Standing::Trusted => Ok(()),
-            Standing::Changed => Err(pins::withheld_start(&self.name)),
-        }
+        pins.why_not_started(&self.name, &self.identity).map_or(Ok(()), Err)
     }
 
     /// Compares what the server lists with what is trusted; the first list is recorded.

@@ -11,7 +11,7 @@ use std::fmt;
 use ic_policy::artifact::{self, ArtifactError, Source};
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
-use ic_types::ServerName;
+use ic_types::{Json, Object, ServerName};
 use serde::Deserialize;
 use url::Url;
 
@@ -28,6 +28,7 @@ pub struct ServersFile(BTreeMap<ServerName, ServerConfig>);
 /// One configured server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
+    written: Written,
     /// What is started or connected to.
     pub start: Start,
     /// What it is for, in the user's words.
@@ -48,7 +49,22 @@ pub struct ServerConfig {
     pub asks: Asks,
 }
 
+/// An entry as it was written, secrets included.
+#[derive(Clone)]
+struct Written(Object);
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 impl ServerConfig {
+    /// Returns the entry as it was written, secrets included: what the server's identity is made of.
+    pub(crate) fn written(&self) -> &Object {
+        &self.written.0
+    }
+
     /// Returns whether the server may connect to any host at all.
     pub fn reaches_hosts(&self) -> bool {
         // Every list must hold, so one without hosts leaves none.
@@ -82,13 +98,13 @@ pub struct RemoteServer {
 }
 
 /// A program with its arguments, as written: words, and never a line for a shell.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 pub struct CommandLine {
     /// The program: a path, or a name to be found in the `PATH` that servers get.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What is written for it in its environment.
+    /// What is written for it in its environment; the values may be secret.
     pub environment: BTreeMap<String, String>,
     /// Where it runs; a directory of its own if that is not said.
     pub directory: Option<String>,
@@ -100,12 +116,18 @@ impl ServersFile {
     /// Reads the servers out of a file.
     pub fn read(source: Source<'_>) -> Result<Self, ArtifactError> {
         let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
+        // Once more, as it stands there.
+        let mut written: BTreeMap<String, Json> = artifact::read(source)?;
         file.into_iter()
             .map(|(name, entry)| {
+                let written = match written.remove(&name) {
+                    Some(Json::Object(entry)) => Written(entry),
+                    _ => return Err(ArtifactError::new(source.file, name, "this is no entry")),
+                };
                 let place = name.clone();
                 let name: ServerName =
                     name.parse().map_err(|error| ArtifactError::new(source.file, "", error))?;
-                let config = entry.into_config(&name).map_err(|(key, reason)| {
+                let config = entry.into_config(&name, written).map_err(|(key, reason)| {
                     ArtifactError::new(source.file, format!("{place}{key}"), reason)
                 })?;
                 Ok((name, config))
@@ -132,7 +154,10 @@ impl ServersFile {
     /// Returns the built-in servers, which are there when no file says otherwise.
     pub fn builtin() -> Self {
         let servers = BuiltinServer::ALL.into_iter().filter_map(|server| {
+            let mut written = Object::new();
+            written.insert("builtin", server.as_str());
             let config = ServerConfig {
+                written: Written(written),
                 start: Start::Builtin(server),
                 description: None,
                 containment: server.containment(),
@@ -223,6 +248,18 @@ impl BuiltinServer {
     }
 }
 
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.environment.keys().collect();
+        f.debug_struct("CommandLine")
+            .field("program", &self.program)
+            .field("arguments", &self.arguments)
+            .field("environment", &names)
+            .field("directory", &self.directory)
+            .finish()
+    }
+}
+
 impl fmt::Debug for RemoteServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.headers.keys().collect();
@@ -253,7 +290,7 @@ fn remote_url(text: &str) -> Result<Url, Fault> {
 type Fault = (&'static str, String);
 
 impl ServerEntry {
-    fn into_config(self, name: &ServerName) -> Result<ServerConfig, Fault> {
+    fn into_config(self, name: &ServerName, written: Written) -> Result<ServerConfig, Fault> {
         self.check_kind()?;
         let containment = self.containment(name)?;
         let is_to_be_confined = !matches!(self.sandbox, Some(SandboxEntry::Off));
@@ -304,6 +341,7 @@ impl ServerEntry {
             }),
         };
         Ok(ServerConfig {
+            written,
             start,
             description: self.description,
             containment,

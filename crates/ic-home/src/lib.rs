@@ -57,4 +57,4 @@ pub use file::FileError;
 pub use layout::{Home, HomeError, Look};
 pub use lock::Lock;
 pub use process::Process;
-pub use scratch::{Scratch, remove_tree};
+pub use scratch::{Scratch, remove_tree, remove_tree_but};

@@ -92,6 +92,36 @@ pub fn remove_tree(path: impl AsRef<Path>) -> Result<(), FileError> {
     }
 }
 
+/// Removes a directory of ours and all that is in it but the directory `kept`, if something is in that;
+/// returns whether it stays.
+pub fn remove_tree_but(path: impl AsRef<Path>, kept: &str) -> Result<bool, FileError> {
+    let path = path.as_ref();
+    let failed = |error: io::Error| FileError::system(Doing::Remove, path, error);
+    let entries = match std::fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name() == kept {
+            continue;
+        }
+        match entry.file_type().map_err(failed)?.is_dir() {
+            true => remove_tree(entry.path())?,
+            false => file::remove(entry.path())?,
+        }
+    }
+    for directory in [&path.join(kept), path] {
+        match std::fs::remove_dir(directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => return Ok(true),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(false)
+}
+
 /// Removes a directory and all that is in it; links in it are removed and not followed.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_dir_all(path)

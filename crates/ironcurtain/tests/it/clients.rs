@@ -138,6 +138,9 @@ fn place_with_servers(packages: &Packages) -> Place {
     place
 }
 
+/// Makes a way into the proxy of a place.
+type Open = fn(&Place) -> Way;
+
 /// How a host comes to the proxy.
 struct Way {
     /// What the host starts.
@@ -169,7 +172,7 @@ impl Way {
     }
 
     /// Each way in, with the name that a failure tells.
-    fn each() -> [(&'static str, fn(&Place) -> Self); 2] {
+    fn each() -> [(&'static str, Open); 2] {
         [("pipes", Self::pipes), ("socket", Self::socket)]
     }
 

@@ -113,6 +113,18 @@ impl Rig {
         self
     }
 
+    /// Lets a script agree that a server is what it is.
+    fn trust(&self, server: &str) {
+        let servers = self.text("servers.json");
+        for words in [
+            &["config", "set", "approvals.scripted", "true"][..],
+            &["servers", "trust", server, "--yes", "--servers", &servers],
+        ] {
+            let done = self.place.run(words);
+            assert_eq!(done.code, 0, "{done:?}");
+        }
+    }
+
     /// Writes the policy and the servers file, and starts a proxy.
     fn start(&self) -> Proxy {
         let mut proxy = self.start_silent();

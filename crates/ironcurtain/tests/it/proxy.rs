@@ -78,10 +78,29 @@ impl Rig {
 
     /// Adds a server that behaves and writes down what it receives.
     fn recorder(self, name: &str) -> Self {
+        self.server(name, "recorder.py", &[])
+    }
+
+    /// Lets the recorder look into the log as well, which no cage shows, and somebody agree to that.
+    fn with_sight_of_the_log(mut self) -> Self {
         let logs = self.place.path("home/.ironcurtain/sessions/*/audit.jsonl");
-        let words = [logs.to_str().unwrap().to_owned()];
-        // It looks into the log to see that a call was recorded before it came, which no cage shows.
-        self.server(name, "recorder.py", &words).with(name, "sandbox", json!(false))
+        let logs = [logs.to_str().unwrap().to_owned()];
+        self = self.server("rec", "recorder.py", &logs).with("rec", "sandbox", json!(false));
+        self.arguments();
+        self.trust("rec");
+        self
+    }
+
+    /// Lets a script agree to what a server is; returns what was shown.
+    #[track_caller]
+    fn trust(&self, server: &str) -> String {
+        let file = self.place.path("servers.json");
+        let words = ["servers", "trust", server, "--yes", "--servers", file.to_str().unwrap()];
+        assert_ne!(self.place.run(words).code, 0, "nobody agreed");
+        assert_eq!(self.place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+        let trusted = self.place.run(words);
+        assert_eq!(trusted.code, 0, "{trusted:?}");
+        trusted.stdout
     }
 
     /// Adds a server that does not behave.

@@ -359,6 +359,9 @@ fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
           + args: [ROOT]/plain.json
           + env: TOKEN
           + cwd: ${SANDBOX}
+          + sandbox.filesystem.allowRead: [ROOT]/plain.py
+          + sandbox.filesystem.allowRead: [ROOT]/plain.json
+          + sandbox.filesystem.allowWrite: [ROOT]/marks
     Start it in this way, to look at its tools? [y/N] y
     plain: it calls itself `plain` 1.0, and lists 2 tools
       new: echo
@@ -474,6 +477,9 @@ fn what_cannot_be_trusted_is_said_to_be() {
           + command: python3
           + args: [ROOT]/plain.py
           + args: [ROOT]/dies.json
+          + sandbox.filesystem.allowRead: [ROOT]/plain.py
+          + sandbox.filesystem.allowRead: [ROOT]/dies.json
+          + sandbox.filesystem.allowWrite: [ROOT]/marks
     --- stderr
     error: the server `dies` cannot be looked at: the server ended (exit status: 3); it wrote: last words
 

@@ -188,25 +188,19 @@ impl Ward<'_> {
             Ok(program) => program,
             Err((detail, remedy)) => return Check::failed(label(name), detail, remedy),
         };
-        let standing = pins.map(|pins| pins.of_start(name, &Identity::of(config)));
-        match standing {
-            Some(Standing::New) => Check::ok(
-                label(name),
-                format!(
-                    "`{program}` is there; it was never started, and its first start is recorded"
-                ),
-            ),
-            Some(Standing::Trusted) => Check::ok(
-                label(name),
-                format!("`{program}` is there, started as it was trusted to be"),
-            ),
-            Some(Standing::Changed) => Check::warning(
-                label(name),
-                "it is started in another way than it was when it was trusted, so it is withheld",
-                format!("look at the difference with `ironcurtain servers trust {name}`"),
-            ),
-            None => Check::not_tried(label(name), "nobody can tell what was trusted"),
+        let Some(pins) = pins else {
+            return Check::not_tried(label(name), "nobody can tell what was trusted");
+        };
+        let identity = Identity::of(config);
+        if let Some(why) = pins.why_not_started(name, &identity) {
+            let remedy = format!("look at it with `ironcurtain servers trust {name}`");
+            return Check::warning(label(name), why, remedy);
         }
+        let detail = match pins.of_start(name, &identity) {
+            Standing::New => "is there; it was never started, and its first start is recorded",
+            Standing::Trusted | Standing::Changed => "is there, started as it was trusted to be",
+        };
+        Check::ok(label(name), format!("`{program}` {detail}"))
     }
 
     /// Returns the program of a server; or what is wrong, and what to do about it.

@@ -36,8 +36,10 @@ use crate::trial::Trial;
 /// and run from there; no script of a package is run by that. Any other command is taken as it is. The
 /// server is then started in its cage and its tools are listed; what their arguments mean is guessed,
 /// and every call needs a person until `servers review` confirms it. `${SANDBOX}`, `${WORKSPACE}`,
-/// `${HOME}` and `${ENV:NAME}` in the command are filled in by each session. With `--url` it is a server
-/// on another machine, which is connected to instead.
+/// `${HOME}` and `${ENV:NAME}` in the command and in `--env` are filled in by each session, and so is
+/// `${DATA}`, a directory in which the server keeps what is to outlive a session. A server whose command
+/// names `${SANDBOX}` may write there. With `--url` it is a server on another machine, which is connected
+/// to instead.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     /// What to call it: its tools are offered as `NAME__tool`
@@ -54,8 +56,16 @@ pub(crate) struct AddArgs {
     /// File or directory that it may write, too (can be repeated)
     #[arg(long, value_name = "PATH")]
     allow_write: Vec<String>,
+    /// It works in the sandbox: it may write there, and what it does there needs nobody once its tools are
+    /// reviewed
+    #[arg(long)]
+    contained: bool,
     /// Address of a server on another machine, in the place of a command
-    #[arg(long, value_name = "URL", conflicts_with_all = ["env", "allow_read", "allow_write"])]
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["env", "allow_read", "allow_write", "contained"]
+    )]
     url: Option<String>,
     /// Header for each request to it, with `${ENV:NAME}` for what is secret (can be repeated)
     #[arg(long, value_name = "NAME: VALUE", requires = "url")]
@@ -102,6 +112,8 @@ pub(super) struct Plan {
     pub(super) allow_read: Vec<String>,
     /// What it may write.
     pub(super) allow_write: Vec<String>,
+    /// Whether the sandbox is where it works.
+    pub(super) is_contained: bool,
     /// What it is for.
     pub(super) description: Option<String>,
     /// Whether its calls run one after another.
@@ -128,6 +140,7 @@ pub(crate) fn run(
         allow_domain: args.allow_domain,
         allow_read: args.allow_read,
         allow_write: args.allow_write,
+        is_contained: args.contained,
         description: args.description,
         is_serial: args.serial,
     };
@@ -177,7 +190,9 @@ impl Plan {
         }
         let trial = Trial::new_in(&home.root())?;
         // What an attempt that was cut off left behind is in nobody's way.
-        install::uninstall(name.as_str(), home)?;
+        if install::uninstall(name.as_str(), home)?.is_some() && self.names("${DATA}") {
+            screen.notice(&format!("{name}: what a server of this name kept is there for it"));
+        }
         let added = self.try_add(&trial, home, environment, screen);
         match added {
             Ok(true) => Ok(()),
@@ -207,6 +222,9 @@ impl Plan {
             Failure::usage(format!("this cannot be installed: {why}"))
                 .with_hint("name a package and, if you like, its version: `npx PACKAGE@1.2.3`")
         })?;
+        if self.names("${DATA}") {
+            install::make_data(&name, home)?;
+        }
         let mut what = None;
         let entry = match &package {
             Some(asked) => {
@@ -307,6 +325,12 @@ impl Plan {
         entry
     }
 
+    /// Returns whether the command or a variable of the server names something.
+    fn names(&self, template: &str) -> bool {
+        let values = self.env.iter().map(|(_, value)| value);
+        self.command.iter().chain(values).any(|text| text.contains(template))
+    }
+
     /// Writes what every kind of server has.
     fn write_rest(&self, entry: &mut Object) {
         let texts = |texts: &[String]| -> Vec<Json> {
@@ -340,7 +364,11 @@ impl Plan {
         let allow_read: Vec<String> =
             installed.allow_read.into_iter().chain(self.allow_read.iter().cloned()).collect();
         let mut filesystem = Object::new();
-        for (key, paths) in [("allowRead", allow_read), ("allowWrite", self.allow_write.clone())] {
+        let mut allow_write = self.allow_write.clone();
+        if self.names("${SANDBOX}") && !self.is_contained {
+            allow_write.push("${SANDBOX}".to_owned());
+        }
+        for (key, paths) in [("allowRead", allow_read), ("allowWrite", allow_write)] {
             if !paths.is_empty() {
                 filesystem.insert(key, texts(paths));
             }
@@ -349,6 +377,9 @@ impl Plan {
             let mut sandbox = Object::new();
             sandbox.insert("filesystem", filesystem);
             entry.insert("sandbox", sandbox);
+        }
+        if self.is_contained {
+            entry.insert("contained", true);
         }
         self.write_rest(&mut entry);
         entry

@@ -236,6 +236,7 @@ impl Found {
             allow_domain,
             allow_read: Vec::new(),
             allow_write: Vec::new(),
+            is_contained: false,
             description: Some(format!("imported from {}", self.client)),
             is_serial: false,
         })

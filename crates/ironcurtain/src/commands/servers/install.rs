@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 use ic_home::{Home, Scratch, file};
 use ic_types::{Digest, Json, Object, ServerName};
 
+use ic_broker::launch::DATA;
+
 use crate::error::Failure;
 
 pub(super) use package::{Asked, Ecosystem, asked};
@@ -125,7 +127,18 @@ fn beyond_the_cage(program: &Path) -> Option<String> {
     }
 }
 
-/// Removes whatever was installed for a server.
-pub(super) fn uninstall(name: &str, home: &Home) -> Result<(), Failure> {
-    Ok(ic_home::remove_tree(home.installed_servers().join(name))?)
+/// Makes the directory in which a server keeps what is to outlive a session.
+pub(super) fn make_data(name: &ServerName, home: &Home) -> Result<(), Failure> {
+    let mut path = home.installed_servers();
+    for part in [name.as_str(), DATA] {
+        file::create_dir(&path)?;
+        path.push(part);
+    }
+    Ok(file::create_dir(&path)?)
+}
+
+/// Removes whatever was installed for a server, and returns where it keeps what is not ours to remove.
+pub(super) fn uninstall(name: &str, home: &Home) -> Result<Option<PathBuf>, Failure> {
+    let own = home.installed_servers().join(name);
+    Ok(ic_home::remove_tree_but(&own, DATA)?.then(|| own.join(DATA)))
 }

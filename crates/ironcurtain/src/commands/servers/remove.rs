@@ -13,7 +13,7 @@ use crate::screen::{Screen, visible};
 
 /// Remove a server: its entry, what was installed for it, its drafts and its trusted identity
 ///
-/// Records of its calls stay. A session that runs keeps the server until it ends.
+/// Records of its calls stay, and so does what it kept in its `${DATA}`. A session that runs keeps the server until it ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// Server to remove
@@ -40,7 +40,13 @@ pub(crate) fn run(
     entries.write()?;
     drop(entries);
     PinsFile::of(&home).forget(&name)?;
-    install::uninstall(name.as_str(), &home)?;
+    let kept = install::uninstall(name.as_str(), &home)?;
     screen.line(&format!("{name} is removed"))?;
+    if let Some(kept) = kept {
+        screen.line(&format!(
+            "{name}: what it kept stays in `{}`",
+            visible(&kept.display().to_string())
+        ))?;
+    }
     Ok(Exit::Success)
 }

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::pins::{Identity, Pins, PinsFile, Standing, withheld_start};
+use ic_broker::pins::{Identity, Pins, PinsFile};
 use ic_broker::probe::{ProbeError, Probed};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
 use ic_broker::tool::Tool;
@@ -124,9 +124,9 @@ pub(crate) fn run(
     let mut outcomes = Vec::new();
     for (name, config) in chosen {
         let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
-        let probed = match is_withheld(name, config, &pins) {
-            true => Err(ProbeError::Server(withheld_start(name))),
-            false => trial.probe(&recipe, screen),
+        let probed = match why_not_started(name, config, &pins) {
+            Some(why) => Err(ProbeError::Server(why)),
+            None => trial.probe(&recipe, screen),
         };
         let outcome = match probed {
             Ok(probed) => {
@@ -163,10 +163,10 @@ fn chosen<'a>(
     }
 }
 
-/// SECURITY: a server that is started in another way than it was trusted to is not started.
-fn is_withheld(name: &ServerName, config: &ServerConfig, pins: &Pins) -> bool {
+/// SECURITY: what a session would not start is not started here either.
+fn why_not_started(name: &ServerName, config: &ServerConfig, pins: &Pins) -> Option<String> {
     let is_ours = matches!(config.start, Start::Builtin(_));
-    !is_ours && pins.of_start(name, &Identity::of(config)) == Standing::Changed
+    if is_ours { None } else { pins.why_not_started(name, &Identity::of(config)) }
 }
 
 fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {

@@ -66,7 +66,7 @@ impl Course {
         }
         match message["method"].as_str() {
             Some("notifications/cancelled") if is_client => {
-                self.is_taken_back = params["requestId"] == *id
+                self.is_taken_back = params["requestId"] == *id;
             }
             Some("notifications/progress")
                 if self.token.as_ref() == Some(&params["progressToken"]) =>
@@ -74,7 +74,7 @@ impl Course {
                 self.progress.push(params.clone());
             }
             None if !is_client && message["id"] == *id => {
-                self.result = Some(message["result"].clone())
+                self.result = Some(message["result"].clone());
             }
             _ => {}
         }

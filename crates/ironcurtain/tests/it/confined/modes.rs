@@ -25,12 +25,16 @@ fn the_rung_in_force_is_said_and_recorded() {
 fn a_server_whose_entry_says_so_is_not_confined_and_everyone_is_told() {
     let rig = Rig::new().peeker(&json!({"sandbox": false}));
     rig.place.write("secret/f.txt", "seen");
-    let mut proxy = rig.start();
     let peek = json!({"where": hidden(&rig.text("secret/f.txt"))});
+    let mut proxy = rig.start();
+    proxy.call("peeker__peek", &peek).bad();
+    proxy.finish();
+    rig.trust("peeker");
+    let mut proxy = rig.start();
     assert_eq!(proxy.call("peeker__peek", &peek).good(), "seen");
     proxy.finish();
     assert_eq!(rig.opened_record()["unconfined"], json!(["peeker"]));
-    assert_eq!(rig.records("intent")[0]["confined"], "none");
+    assert_eq!(rig.records("intent").pop().unwrap()["confined"], "none");
     let stderr = proxy.all_stderr();
     assert!(stderr.contains("server `peeker` is not confined, as its entry says"), "{stderr}");
 }

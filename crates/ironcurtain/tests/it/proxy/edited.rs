@@ -19,7 +19,11 @@ fn edit(rig: &Rig) {
     let strange = rig.place.dir("strange");
     stranger["args"][3] = json!(strange);
     stranger["sandbox"]["filesystem"]["allowWrite"] = json!([strange]);
+    let mut naked = stranger.clone();
+    naked["args"][3] = json!(rig.place.dir("naked"));
+    naked["sandbox"] = json!(false);
     servers["stranger"] = stranger;
+    servers["naked"] = naked;
     servers.as_object_mut().unwrap().remove("rec");
     rig.place.write("servers.json", servers.to_string());
     let rules = json!({"rules": [{"name": "all", "if": {}, "then": "allow", "reason": "edited"}]});
@@ -51,7 +55,7 @@ fn files_that_are_edited_while_a_proxy_runs_change_nothing_for_it() {
     provoke(&mut proxy, "crash").bad();
     until("it is started again", || provoke(&mut proxy, "y").result()["isError"] != json!(true));
     assert!(n_starts < rig.n_starts("bad"));
-    for name in ["elsewhere", "strange"] {
+    for name in ["elsewhere", "strange", "naked"] {
         assert_eq!(rig.n_starts(name), 0, "{name}");
     }
     check_serves(&mut proxy, "the edit");
@@ -83,15 +87,12 @@ fn what_was_edited_is_withheld_from_the_next_session_until_a_person_agreed() {
         "structural-unknown-tool"
     );
     assert!(rig.calls("strange").is_empty());
+    // It was started in its cage, and is recorded; what would have no cage was not.
+    assert_eq!((rig.n_starts("strange"), rig.n_starts("naked")), (1, 0));
     proxy.finish();
     // Shown and agreed to, it is served.
-    let file = rig.place.path("servers.json");
-    let trust = ["servers", "trust", "bad", "--yes", "--servers", file.to_str().unwrap()];
-    assert_ne!(rig.place.run(trust).code, 0, "nobody agreed");
-    assert_eq!(rig.place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
-    let trusted = rig.place.run(trust);
-    assert_eq!(trusted.code, 0, "{trusted:?}");
-    assert!(trusted.stdout.contains("elsewhere"), "{trusted:?}");
+    let shown = rig.trust("bad");
+    assert!(shown.contains("elsewhere"), "{shown}");
     let mut proxy = start();
     assert_eq!(provoke(&mut proxy, "x").good(), "fine");
     proxy.finish();

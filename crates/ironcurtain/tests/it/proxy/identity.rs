@@ -152,7 +152,16 @@ fn a_server_whose_command_changed_is_not_started() {
         ("args", json!(arguments)),
         ("command", json!(copy)),
         ("env", json!({"TEST_PLACE": "x", "LD_PRELOAD": "/tmp/evil.so"})),
+        ("env", json!({"TEST_PLACE": "y"})),
         ("cwd", json!("/")),
+        ("sandbox", json!(false)),
+        ("sandbox", json!({"filesystem": {"allowWrite": [rig.place.path("")]}})),
+        ("sandbox", json!({"network": {"allowedDomains": ["evil.example"]}})),
+        ("allowedDomains", json!(["evil.example"])),
+        ("contained", json!(true)),
+        ("unixSockets", json!(true)),
+        ("allowSampling", json!(true)),
+        ("allowElicitation", json!(true)),
     ] {
         rig.servers.insert("bad".to_owned(), entry.clone());
         rig.servers["bad"][key] = value;
@@ -168,6 +177,30 @@ fn a_server_whose_command_changed_is_not_started() {
     rig.servers.insert("bad".to_owned(), entry);
     let mut proxy = rig.start();
     assert_eq!(provoke(&mut proxy, "second").good(), "fine", "as it was");
+    proxy.finish();
+}
+
+/// Whoever can write the servers file cannot have a program of theirs run without a cage by that alone.
+#[test]
+fn a_server_that_nobody_knows_and_nothing_holds_is_not_started() {
+    let mut rig = rig().hostile("bad", &["plain"]);
+    rig.servers["bad"]["sandbox"] = json!(false);
+    let mut proxy = rig.start();
+    assert!(!listed(&mut proxy).iter().any(|it| it.starts_with("bad__")));
+    let text = provoke(&mut proxy, "x").bad();
+    assert!(text.contains("nobody has trusted it yet"), "{text}");
+    assert!(text.contains("ironcurtain servers trust bad"), "{text}");
+    rig.check_unharmed(&mut proxy, "a stranger without a cage");
+    proxy.finish();
+    let file = rig.place.path("servers.json").display().to_string();
+    let test = rig.place.run(["servers", "test", "bad", "--servers", &file]);
+    assert!(test.code == 1 && test.stdout.contains("it is withheld"), "{test:?}");
+    assert_eq!(rig.n_starts("bad"), 0, "it was started");
+
+    let shown = rig.trust("bad");
+    assert!(shown.contains("sandbox: false"), "{shown}");
+    let mut proxy = rig.start();
+    assert_eq!(provoke(&mut proxy, "x").good(), "fine", "a person has looked at it");
     proxy.finish();
 }
 

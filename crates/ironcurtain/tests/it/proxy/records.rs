@@ -10,7 +10,7 @@ use super::{Rig, audit_log, provoke, rig};
 /// Every call that a backend received was in the log at that moment, says the backend itself.
 #[test]
 fn a_call_is_recorded_before_the_backend_has_it() {
-    let rig = rig();
+    let rig = rig().with_sight_of_the_log();
     let mut proxy = rig.start();
     let ids: Vec<String> =
         (0..200).map(|n| proxy.ask_call("rec__echo", &json!({"value": n}))).collect();

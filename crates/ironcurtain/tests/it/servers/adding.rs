@@ -5,10 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ic_testkit::proxy::records;
 use ic_testkit::{Output, Place, Proxy};
 use serde_json::{Value, json};
 
-use super::script;
+use super::{RUNGS, script};
 use crate::clients::Packages;
 use crate::place;
 use crate::proxy::{python, until};
@@ -233,10 +234,12 @@ fn an_installation_that_is_replaced_is_another_identity() {
     proxy.finish();
 }
 
-/// From a fresh home to the first approved call of a public server: add, start, approve.
+/// From a fresh home to the first approved calls of a public server, in its cage: add, start, approve.
+///
+/// All calls are made by each of two sessions, one after the other.
 #[track_caller]
-fn check_public(name: &str, words: &[&str], call: (&str, &Value), expected: &str) {
-    let Some(packages) = Packages::find() else { return };
+fn check_public(name: &str, words: &[&str], calls: &[(&str, Value, &str)]) -> Option<Place> {
+    let packages = Packages::find()?;
     let modules = packages.0.join("node_modules");
     let python = std::fs::read_dir(packages.0.join("python/lib")).unwrap().next().unwrap();
     let site = python.unwrap().path().join("site-packages");
@@ -250,42 +253,80 @@ fn check_public(name: &str, words: &[&str], call: (&str, &Value), expected: &str
     scripted(&place);
     let added = registry.run(&place, &[&["add", name], words].concat());
     assert_eq!(added.code, 0, "{name}: {added:?}");
+    assert!(added.stdout.contains("runs confined: "), "{name}: {added:?}");
     let (sandbox, repository) = (place.dir("sandbox"), place.dir("sandbox/repository"));
     let git = Command::new("git").arg("-C").arg(&repository).args(["init", "--quiet"]).status();
     assert!(git.unwrap().success());
-    let mut proxy = Proxy::start(&place, &["--wait", "--sandbox", sandbox.to_str().unwrap()]);
-    proxy.initialize();
-    let (tool, arguments) = call;
-    let id = proxy.ask_call(&format!("{name}__{tool}"), arguments);
-    approve_next(&place);
-    let answer = proxy.answer(&id).good();
-    assert!(answer.contains(expected), "{name}: {answer}");
-    proxy.finish();
+    place.write("sandbox/repository/new.txt", "new\n");
+    for _ in 0..2 {
+        let mut proxy = Proxy::start(&place, &["--wait", "--sandbox", sandbox.to_str().unwrap()]);
+        proxy.initialize();
+        for (tool, arguments, expected) in calls {
+            let id = proxy.ask_call(&format!("{name}__{tool}"), arguments);
+            approve_next(&place);
+            let answer = proxy.answer(&id).good();
+            assert!(answer.contains(expected), "{name}: {tool}: {answer}");
+        }
+        proxy.finish();
+    }
+    let is_served = |it: &Value| it["kind"] == "intent" && it["verdict"] == "allow";
+    let served = records(&place).into_iter().filter(is_served);
+    let held: Vec<Value> = served.map(|it| it["confined"].clone()).collect();
+    let is_caged = |it: &Value| RUNGS.iter().any(|rung| it == rung);
+    assert!(!held.is_empty() && held.iter().all(is_caged), "{name}: {held:?}");
+    Some(place)
 }
 
 #[test]
 fn the_public_filesystem_server_is_added_and_called_in_three_commands() {
     let words = ["--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "${SANDBOX}"];
-    let call = ("list_directory", &json!({"path": "."}));
-    check_public("files", &words, call, "[DIR] repository");
+    let calls = [
+        ("list_directory", json!({"path": "."}), "[DIR] repository"),
+        ("write_file", json!({"path": "written.txt", "content": "by it"}), "Successfully wrote"),
+        ("read_text_file", json!({"path": "written.txt"}), "by it"),
+    ];
+    let Some(place) = check_public("files", &words, &calls) else { return };
+    let written = std::fs::read_to_string(place.path("sandbox/written.txt")).unwrap();
+    assert_eq!(written, "by it");
 }
 
 #[test]
 fn the_public_memory_server_is_added_and_called_in_three_commands() {
-    let words = ["--", "npx", "-y", "@modelcontextprotocol/server-memory"];
-    check_public("memory", &words, ("read_graph", &json!({})), "entities");
+    let file = "MEMORY_FILE_PATH=${DATA}/memory.jsonl";
+    let words = ["--env", file, "--", "npx", "-y", "@modelcontextprotocol/server-memory"];
+    let ada = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["x"]}]});
+    let calls = [("create_entities", ada, ""), ("read_graph", json!({}), "Ada")];
+    let Some(place) = check_public("memory", &words, &calls) else { return };
+    // What it keeps is its own, outlives its sessions, and is not thrown away with it.
+    let kept = place.path("home/.ironcurtain/servers/memory/data/memory.jsonl");
+    let text = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(text.matches("Ada").count(), 1, "the second session knew it: {text}");
+    let removed = place.run(["servers", "remove", "memory"]);
+    assert!(removed.stdout.contains("what it kept stays in"), "{removed:?}");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), text);
+    let beside = std::fs::read_dir(place.path("home/.ironcurtain/servers/memory")).unwrap();
+    assert_eq!(beside.count(), 1, "only that is left");
 }
 
 #[test]
 fn the_public_everything_server_is_added_and_called_in_three_commands() {
     let words = ["--", "npx", "-y", "@modelcontextprotocol/server-everything"];
-    check_public("everything", &words, ("echo", &json!({"message": "hi"})), "Echo: hi");
+    check_public("everything", &words, &[("echo", json!({"message": "hi"}), "Echo: hi")]);
 }
 
 #[test]
 fn the_public_git_server_is_added_and_called_in_three_commands() {
-    let call = ("git_status", &json!({"repo_path": "repository"}));
-    check_public("repository", &["--", "uvx", "mcp-server-git"], call, "No commits");
+    let at = |more: Value| {
+        let mut arguments = json!({"repo_path": "repository"});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    let calls = [
+        ("git_status", at(json!({})), "branch"),
+        ("git_add", at(json!({"files": ["repository/new.txt"]})), "staged"),
+        ("git_diff_staged", at(json!({})), ""),
+    ];
+    check_public("repository", &["--contained", "--", "uvx", "mcp-server-git"], &calls);
 }
 
 #[test]
@@ -296,7 +337,7 @@ fn the_public_fetch_server_is_added_and_called_in_three_commands() {
     // In a cage every name leads to the host's own door, which is a private address.
     let server = ["--", "uvx", "mcp-server-fetch", "--allow-private-ips", "--ignore-robots-txt"];
     let words = [&["--allow-domain", &host][..], &server].concat();
-    check_public("web", &words, ("fetch", &url), "a page on loopback");
+    check_public("web", &words, &[("fetch", url, "a page on loopback")]);
 }
 
 /// A page on loopback.

@@ -43,7 +43,11 @@ enum Kind {
 /// Returns how the way of being started differs, each line with a mark.
 pub(super) fn of_start(pin: Option<&Pin>, identity: &Identity) -> Vec<String> {
     let old = pin.map(|pin| start_text(&pin.start)).unwrap_or_default();
-    difference(&old, &start_text(identity.as_object()))
+    let mut lines = difference(&old, &start_text(identity.as_object()));
+    // Of what may be secret it is said that it differs, and not how.
+    let broken = pin.map(|pin| pin.seal.broken(identity)).unwrap_or_default();
+    lines.extend(broken.iter().map(|it| format!("      ~ {}: another value", visible(it))));
+    lines
 }
 
 impl Changes {
@@ -133,17 +137,35 @@ fn of_tool(old: &Object, new: &Object) -> Vec<String> {
 fn start_text(start: &Object) -> String {
     let mut text = String::new();
     for (key, value) in start.iter() {
-        let words: Vec<&Json> = match value {
-            Json::Array(words) => words.iter().collect(),
-            other => vec![other],
-        };
-        for word in words {
-            let word = word.as_str().map_or_else(|| word.to_string(), str::to_owned);
-            // Writing to a string cannot fail.
-            writeln!(text, "{}: {}", visible(key), visible(&word)).ok();
-        }
+        write_words(&visible(key), value, &mut text);
     }
     text
+}
+
+fn write_words(key: &str, value: &Json, out: &mut String) {
+    match value {
+        Json::Array(words) if !words.is_empty() => {
+            for word in words {
+                write_words(key, word, out);
+            }
+        }
+        Json::Object(object) if !object.is_empty() => {
+            let mut entries: Vec<(&str, &Json)> = object.iter().collect();
+            entries.sort_by_key(|(name, _)| *name);
+            for (name, value) in entries {
+                write_words(&format!("{key}.{}", visible(name)), value, out);
+            }
+        }
+        Json::String(word) => write_word(key, word, out),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => {
+            write_word(key, &value.to_string(), out);
+        }
+    }
+}
+
+fn write_word(key: &str, word: &str, out: &mut String) {
+    // Writing to a string cannot fail.
+    writeln!(out, "{key}: {}", visible(word)).ok();
 }
 
 /// Writes a value so that it can be read: text as it is, everything else as indented JSON.

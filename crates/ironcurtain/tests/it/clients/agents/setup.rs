@@ -19,8 +19,9 @@ pub(super) enum Agent {
     OpenCode,
 }
 
-/// What an agent starts as its MCP server.
+/// What an agent is given: what it starts as its MCP server, and who is the model behind it.
 pub(super) struct Server<'a> {
+    pub(super) provider: String,
     pub(super) program: &'a str,
     pub(super) arguments: &'a [String],
     pub(super) home: PathBuf,
@@ -66,89 +67,82 @@ impl Agent {
         }
     }
 
-    /// Returns with which words it tells the model that it gave up a call.
-    pub(super) fn words_of_giving_up(self) -> &'static str {
-        "timed out"
-    }
-
     /// Writes what the agent reads, and says how it is started for one message.
-    pub(super) fn set_up(
-        self,
-        command: &mut Command,
-        home: &Path,
-        provider: &str,
-        server: &Server<'_>,
-    ) {
-        let Server { program, arguments, .. } = server;
-        let write = |name: &str, text: &str| {
-            let path = home.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, text).unwrap();
-            path
-        };
+    pub(super) fn set_up(self, command: &mut Command, home: &Path, server: &Server<'_>) {
         match self {
-            Self::ClaudeCode => {
-                let mut servers: Value =
-                    serde_json::from_str(&block("Claude Code", "json")).unwrap();
-                servers["mcpServers"]["ironcurtain"] = json!({
-                    "command": program, "args": arguments, "env": server.environment()});
-                let servers = write("servers.json", &servers.to_string());
-                let line = block("Claude Code", "console");
-                let file = servers.to_str().unwrap();
-                let line = put(&line, "~/.ironcurtain/claude.json", file);
-                let line = put(&line, "=600000 ", &format!("={} ", server.call_ms_max()));
-                let (variables, options) =
-                    line.trim_start_matches("$ ").split_once(" claude ").unwrap();
-                command
-                    .envs(variables.split(' ').map(|it| it.split_once('=').unwrap()))
-                    .args(options.split_whitespace())
-                    .args(["-p", "--", "Go ahead."])
-                    .env("ANTHROPIC_BASE_URL", provider)
-                    .env("ANTHROPIC_API_KEY", KEY)
-                    .env("MCP_TIMEOUT", "300000")
-                    .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
-            }
-            Self::Codex => {
-                let told = block("Codex", "toml");
-                let told = put(&told, "\"ironcurtain\"", &json!(program).to_string());
-                let told = put(&told, "[\"proxy\"]", &json!(arguments).to_string());
-                let seconds = format!("= {}\n", server.call_max.as_secs());
-                let told = put(&told, "= 600\n", &seconds);
-                let person = json!(server.home);
-                let provider = json!(format!("{provider}/v1"));
-                let text = format!(
-                    "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n{told}\
-                     startup_timeout_sec = 300\nenv = {{HOME = {person}, PATH = \"/usr/bin:/bin\"}}\n\
-                     [analytics]\nenabled = false\n\
-                     [model_providers.scripted]\nname = \"scripted\"\nbase_url = {provider}\n\
-                     env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n\
-                     supports_websockets = false\n"
-                );
-                write(".codex/config.toml", &text);
-                command
-                    .args(["exec", "--skip-git-repo-check", "Go ahead."])
-                    .env("OPENAI_API_KEY", KEY)
-                    .stdin(Stdio::null());
-            }
-            Self::OpenCode => {
-                let mut config: Value = serde_json::from_str(&block("OpenCode", "json")).unwrap();
-                let entry = &mut config["mcp"]["ironcurtain"];
-                assert_eq!(entry["timeout"], 600_000);
-                let words: Vec<&str> =
-                    std::iter::once(*program).chain(arguments.iter().map(String::as_str)).collect();
-                entry["command"] = json!(words);
-                entry["environment"] = server.environment();
-                entry["timeout"] = json!(server.call_ms_max());
-                config["model"] = json!("anthropic/claude-sonnet-4-6");
-                config["autoupdate"] = json!(false);
-                config["provider"] = json!({"anthropic": {"options": {
-                    "baseURL": format!("{provider}/v1"), "apiKey": KEY}}});
-                let config = write("opencode.json", &config.to_string());
-                command
-                    .args(["run", "--pure"])
-                    .env("OPENCODE_CONFIG", config)
-                    .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
-            }
+            Self::ClaudeCode => claude_code(command, home, server),
+            Self::Codex => codex(command, home, server),
+            Self::OpenCode => opencode(command, home, server),
         }
     }
+}
+
+fn claude_code(command: &mut Command, home: &Path, server: &Server<'_>) {
+    let Server { program, arguments, .. } = server;
+    let mut servers: Value = serde_json::from_str(&block("Claude Code", "json")).unwrap();
+    servers["mcpServers"]["ironcurtain"] =
+        json!({"command": program, "args": arguments, "env": server.environment()});
+    let servers = write(home, "servers.json", &servers.to_string());
+    let line = block("Claude Code", "console");
+    let line = put(&line, "~/.ironcurtain/claude.json", servers.to_str().unwrap());
+    let line = put(&line, "=600000 ", &format!("={} ", server.call_ms_max()));
+    let (variables, options) = line.trim_start_matches("$ ").split_once(" claude ").unwrap();
+    command
+        .envs(variables.split(' ').map(|it| it.split_once('=').unwrap()))
+        .args(options.split_whitespace())
+        .args(["-p", "--", "Go ahead."])
+        .env("ANTHROPIC_BASE_URL", &server.provider)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("MCP_TIMEOUT", "300000")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+}
+
+fn codex(command: &mut Command, home: &Path, server: &Server<'_>) {
+    let Server { program, arguments, .. } = server;
+    let told = block("Codex", "toml");
+    let told = put(&told, "\"ironcurtain\"", &json!(program).to_string());
+    let told = put(&told, "[\"proxy\"]", &json!(arguments).to_string());
+    let told = put(&told, "= 600\n", &format!("= {}\n", server.call_max.as_secs()));
+    let person = json!(server.home);
+    let provider = json!(format!("{}/v1", server.provider));
+    let text = format!(
+        "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n{told}\
+         startup_timeout_sec = 300\nenv = {{HOME = {person}, PATH = \"/usr/bin:/bin\"}}\n\
+         [analytics]\nenabled = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nbase_url = {provider}\n\
+         env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nsupports_websockets = false\n"
+    );
+    write(home, ".codex/config.toml", &text);
+    command
+        .args(["exec", "--skip-git-repo-check", "Go ahead."])
+        .env("OPENAI_API_KEY", KEY)
+        .stdin(Stdio::null());
+}
+
+fn opencode(command: &mut Command, home: &Path, server: &Server<'_>) {
+    let Server { program, arguments, .. } = server;
+    let mut config: Value = serde_json::from_str(&block("OpenCode", "json")).unwrap();
+    let entry = &mut config["mcp"]["ironcurtain"];
+    assert_eq!(entry["timeout"], 600_000);
+    let words: Vec<&str> =
+        std::iter::once(*program).chain(arguments.iter().map(String::as_str)).collect();
+    entry["command"] = json!(words);
+    entry["environment"] = server.environment();
+    entry["timeout"] = json!(server.call_ms_max());
+    config["model"] = json!("anthropic/claude-sonnet-4-6");
+    config["autoupdate"] = json!(false);
+    config["provider"] = json!({"anthropic": {"options": {
+        "baseURL": format!("{}/v1", server.provider), "apiKey": KEY}}});
+    let config = write(home, "opencode.json", &config.to_string());
+    command
+        .args(["run", "--pure"])
+        .env("OPENCODE_CONFIG", config)
+        .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+}
+
+fn write(home: &Path, name: &str, text: &str) -> PathBuf {
+    let path = home.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
 }

@@ -93,8 +93,9 @@ impl Stage {
             .stderr(Stdio::from(output("stderr")));
         let words = self.heard().command(way);
         let (program, arguments) = words.split_first().unwrap();
-        let server = Server { program, arguments, home: self.place.path("home"), call_max };
-        self.agent.set_up(&mut command, &home, &provider.url(), &server);
+        let (person, provider) = (self.place.path("home"), provider.url());
+        let server = Server { provider, program, arguments, home: person, call_max };
+        self.agent.set_up(&mut command, &home, &server);
         Running { stage: self, child: command.spawn().unwrap() }
     }
 
