@@ -5,6 +5,7 @@
 //! Never part of the product: other crates use it as a dev-dependency only.
 
 pub mod caller;
+pub mod client;
 pub mod far;
 pub mod git_host;
 pub mod memory_disk;
@@ -16,6 +17,7 @@ pub mod shared;
 pub mod web;
 
 pub use caller::Caller;
+pub use client::Client;
 pub use far::{Far, FarRequest, FarSays};
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
