@@ -38,7 +38,7 @@ pub mod petition;
 pub mod pins;
 pub mod probe;
 mod questions;
-pub mod reach;
+mod reach;
 pub mod refusal;
 mod result;
 mod server;

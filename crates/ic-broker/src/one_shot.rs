@@ -9,7 +9,10 @@
 //!
 //! To make, replace or remove an entry its directory has to be written, with all that is in it; so the
 //! server writes nothing, and we carry out what it asks for beneath the directories of the same view.
-//! Nothing is opened or started here.
+//! Our git server changes repositories by itself: what it is shown is in `one_shot/git.rs`. Nothing is
+//! opened or started here.
+
+mod git;
 
 use ic_confine::{Access, CageSpec, Network, Rung};
 use ic_egress::Allowed;
@@ -20,7 +23,7 @@ use ic_types::CanonicalPath;
 
 use crate::cage::{self, is_showable, kind, protecting};
 use crate::launch::Lent;
-use crate::reach::{Origin, Talk};
+use crate::reach::Origin;
 pub use crate::sight::Judged;
 use crate::sight::is_text;
 
@@ -31,19 +34,19 @@ const PATHS_MAX: usize = 256;
 #[derive(Clone, Debug)]
 pub struct OneShot {
     /// Its view, and the one in which its deed is carried out.
-    pub view: View,
+    pub(crate) view: View,
     /// What its cage shows, to be read.
-    pub read: Vec<CanonicalPath>,
+    read: Vec<CanonicalPath>,
     /// What its cage shows, to be written.
-    pub written: Vec<CanonicalPath>,
+    written: Vec<CanonicalPath>,
     /// Whether it needs a place for files of a moment.
-    pub has_scratch: bool,
+    has_scratch: bool,
     /// What it reaches of other machines, if anything.
-    pub reach: Option<Allowed>,
+    pub(crate) reach: Option<Allowed>,
     /// Where its one page is, if it is our fetch server.
-    pub origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
     /// Whether programs in it talk to each other by Unix sockets, as ssh does to its agent.
-    pub unix_sockets: bool,
+    unix_sockets: bool,
 }
 
 /// A call that cannot be served by itself.
@@ -108,128 +111,28 @@ impl OneShot {
                 false => it.rights,
             },
         });
-        let view = View {
-            directories,
-            leave_out: bounds.protected.iter().filter(|path| is_text(path)).cloned().collect(),
-            only: Some(only.collect()),
-            // SECURITY: what was judged had no links in it; one that is there now was put there since.
-            links: Links::Refuse,
-        };
-        Ok(Self {
+        let view = view_of_call(directories, only.collect(), &bounds.protected);
+        Ok(Self { read: deduped(&read), ..Self::showing_nothing(view) })
+    }
+
+    /// Works out what our fetch server needs: nothing of this machine, and one other.
+    pub(crate) fn plan_fetch(reach: Allowed, origin: Origin) -> Self {
+        let view = view_of_call(Vec::new(), Vec::new(), &[]);
+        Self { reach: Some(reach), origin: Some(origin), ..Self::showing_nothing(view) }
+    }
+
+    fn showing_nothing(view: View) -> Self {
+        Self {
             view,
-            read: deduped(&read),
+            read: Vec::new(),
             written: Vec::new(),
             has_scratch: false,
             reach: None,
             origin: None,
             unix_sockets: false,
-        })
+        }
     }
 
-    /// Works out what our git server needs to serve a call about `judged`: the directories themselves.
-    ///
-    /// Git changes what is in a repository by itself, and so is shown it to be written; a file that was
-    /// judged besides lies in one of the directories, or the server refuses it.
-    pub fn plan_git(
-        judged: &[Judged],
-        bounds: &Bounds,
-        disk: &dyn Disk,
-    ) -> Result<Self, OneShotFault> {
-        let (mut directories, mut read, mut written) = (Vec::new(), Vec::new(), Vec::new());
-        for it in judged {
-            match kind(&it.path, disk) {
-                Some(Kind::Directory) if !is_showable(&it.path) => {
-                    return Err(OneShotFault::Root(it.path.clone()));
-                }
-                Some(Kind::Directory) => {}
-                Some(Kind::Link) => return Err(OneShotFault::Changed(it.path.clone())),
-                Some(Kind::File | Kind::Other) | None => continue,
-            }
-            // SECURITY: what is judged is not protected; that may have changed since.
-            if protecting(&it.path, bounds).is_some() {
-                return Err(OneShotFault::Protected(it.path.clone()));
-            }
-            match it.access() {
-                Access::Read => read.push(it.path.clone()),
-                Access::Write => written.push(it.path.clone()),
-            }
-            directories.push(ViewDirectory { path: it.path.clone(), rights: it.rights });
-        }
-        if PATHS_MAX < directories.len() {
-            return Err(OneShotFault::TooMany);
-        }
-        // By this the server knows that its view is the judgement of one call.
-        let only = directories
-            .iter()
-            .map(|it| ViewPath { path: it.path.clone(), rights: it.rights })
-            .collect();
-        let view = View {
-            directories,
-            leave_out: bounds.protected.iter().filter(|path| is_text(path)).cloned().collect(),
-            only: Some(only),
-            links: Links::Refuse,
-        };
-        let (reach, origin) = (None, None);
-        Ok(Self { view, read, written, has_scratch: true, reach, origin, unix_sockets: false })
-    }
-
-    /// Works out what our fetch server needs: nothing of this machine, and one other.
-    pub(crate) fn plan_fetch(reach: Allowed, origin: Origin) -> Self {
-        let view = View {
-            directories: Vec::new(),
-            leave_out: Vec::new(),
-            only: Some(Vec::new()),
-            links: Links::Refuse,
-        };
-        let (read, written) = (Vec::new(), Vec::new());
-        let (reach, origin) = (Some(reach), Some(origin));
-        Self { view, read, written, has_scratch: false, reach, origin, unix_sockets: false }
-    }
-
-    /// Works out what our git server needs to serve a call that reaches another machine.
-    pub(crate) fn plan_far(
-        judged: &[Judged],
-        bounds: &Bounds,
-        disk: &dyn Disk,
-        (reach, talk): (Allowed, Talk),
-    ) -> Result<Self, OneShotFault> {
-        let plan = Self::plan_making(judged, bounds, disk)?;
-        Ok(Self { reach: Some(reach), unix_sockets: talk == Talk::Ssh, ..plan })
-    }
-
-    /// Works out what our git server needs to serve a call that may make a directory: a clone, or a
-    /// further working tree.
-    ///
-    /// A directory that is to be made is held by the nearest one above, of which nothing else is
-    /// reached by the server. What is read or deleted is there already, or is not shown.
-    pub(crate) fn plan_making(
-        judged: &[Judged],
-        bounds: &Bounds,
-        disk: &dyn Disk,
-    ) -> Result<Self, OneShotFault> {
-        let mut plan = Self::plan_git(judged, bounds, disk)?;
-        // SECURITY: all of the directory above can then be written in the cage; so only for what is made.
-        let made = judged.iter().filter(|it| it.rights == Rights::WRITE);
-        for it in made.filter(|it| kind(&it.path, disk).is_none()) {
-            let above = for_changing(&it.path, bounds, disk)?;
-            plan.written.push(above.clone());
-            plan.view.directories.push(ViewDirectory { path: above, rights: it.rights });
-            // SECURITY: the directory above is held for this one entry.
-            let only = ViewPath { path: it.path.clone(), rights: Rights::READ.and(it.rights) };
-            plan.view.only.get_or_insert_default().push(only);
-        }
-        // To read what was cloned, and to make a repository in an empty directory.
-        for directory in &mut plan.view.directories {
-            directory.rights = directory.rights.and(Rights::READ);
-        }
-        for it in plan.view.only.iter_mut().flatten() {
-            it.rights = it.rights.and(Rights::READ);
-        }
-        Ok(plan)
-    }
-}
-
-impl OneShot {
     /// Returns its cage.
     pub fn cage(&self, lent: &Lent, bounds: &Bounds, rung: Rung, disk: &dyn Disk) -> CageSpec {
         let mut cage = cage::empty(lent);
@@ -253,6 +156,21 @@ impl OneShot {
         }
         cage.unix_sockets = self.unix_sockets;
         cage
+    }
+}
+
+/// Returns the view of one call: `directories`, and in them what may be done with each path of `only`.
+fn view_of_call(
+    directories: Vec<ViewDirectory>,
+    only: Vec<ViewPath>,
+    leave_out: &[CanonicalPath],
+) -> View {
+    View {
+        directories,
+        leave_out: leave_out.iter().filter(|path| is_text(path)).cloned().collect(),
+        only: Some(only),
+        // SECURITY: what was judged had no links in it; one that is there now was put there since.
+        links: Links::Refuse,
     }
 }
 
@@ -322,11 +240,11 @@ mod tests {
 
     const MOVED: Rights = Rights::READ.and(Rights::DELETE);
 
-    fn path(text: &str) -> CanonicalPath {
+    pub(super) fn path(text: &str) -> CanonicalPath {
         CanonicalPath::new(text).unwrap()
     }
 
-    fn bounds() -> Bounds {
+    pub(super) fn bounds() -> Bounds {
         Bounds {
             sandbox: Some(Sandbox { path: path("/h/.ic/s/box"), kind: SandboxKind::Session }),
             protected: vec![path("/h/.ic"), path("/h/.ssh")],
@@ -335,7 +253,7 @@ mod tests {
         }
     }
 
-    fn disk() -> MemoryDisk {
+    pub(super) fn disk() -> MemoryDisk {
         MemoryDisk::new()
             .dir("/h/docs/sub")
             .file("/h/docs/a.txt", "a")
@@ -346,10 +264,12 @@ mod tests {
             .dir("/h/.ssh")
     }
 
-    fn plan(tool: &str, judged: &[(&str, Rights)]) -> Result<OneShot, String> {
-        let judged: Vec<Judged> =
-            judged.iter().map(|(it, rights)| Judged { path: path(it), rights: *rights }).collect();
-        OneShot::plan(tool, &judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
+    pub(super) fn judged(paths: &[(&str, Rights)]) -> Vec<Judged> {
+        paths.iter().map(|(it, rights)| Judged { path: path(it), rights: *rights }).collect()
+    }
+
+    fn plan(tool: &str, paths: &[(&str, Rights)]) -> Result<OneShot, String> {
+        OneShot::plan(tool, &judged(paths), &bounds(), &disk()).map_err(|fault| fault.to_string())
     }
 
     /// Plans a call, and checks which directories are held and what is shown, to be read.
@@ -440,58 +360,6 @@ mod tests {
         check_refused(&[("/h/docs/link", Rights::READ)], "changed since it was judged");
         check_refused(&[("/h/docs/link/x", Rights::WRITE)], "changed since it was judged");
         check_refused(&[("/h/docs/a.txt/x", Rights::WRITE)], "is no directory");
-    }
-
-    #[test]
-    fn git_is_shown_the_judged_directories_and_no_more() {
-        let plan = |judged: &[(&str, Rights)]| {
-            let judged: Vec<Judged> = judged
-                .iter()
-                .map(|(it, rights)| Judged { path: path(it), rights: *rights })
-                .collect();
-            OneShot::plan_git(&judged, &bounds(), &disk()).map_err(|fault| fault.to_string())
-        };
-        let changed = Rights::READ.and(Rights::WRITE);
-        let shot = plan(&[("/h/docs", changed), ("/h/docs/a.txt", Rights::READ)]).unwrap();
-        assert_eq!((shot.written.as_slice(), shot.read.len()), (&[path("/h/docs")][..], 0));
-        let directories: Vec<_> =
-            shot.view.directories.iter().map(|it| (it.path.clone(), it.rights)).collect();
-        assert_eq!(directories, [(path("/h/docs"), changed)]);
-        assert_eq!(shot.view.leave_out, bounds().protected);
-        assert!(shot.has_scratch && shot.view.links == Links::Refuse);
-        let shot = plan(&[("/h/docs", Rights::READ)]).unwrap();
-        assert_eq!((shot.read.as_slice(), shot.written.len()), (&[path("/h/docs")][..], 0));
-        // A file beside the repository is not shown, and neither is what is not there.
-        let shot = plan(&[("/h/docs/a.txt", Rights::READ), ("/h/gone", changed)]).unwrap();
-        assert!(shot.view.directories.is_empty() && shot.read.is_empty());
-        for (it, part) in [
-            ("/", "the root of this machine"),
-            ("/h/docs/link", "changed since it was judged"),
-            ("/h/.ssh", "protected"),
-        ] {
-            let fault = plan(&[(it, changed)]).expect_err(it);
-            assert!(fault.contains(part), "{it}: {fault}");
-        }
-    }
-
-    #[test]
-    fn the_directory_above_is_shown_for_what_is_made_and_for_nothing_else() {
-        let written = |judged: &[(&str, Rights)]| -> Vec<String> {
-            let judged: Vec<Judged> = judged
-                .iter()
-                .map(|(it, rights)| Judged { path: path(it), rights: *rights })
-                .collect();
-            let plan = OneShot::plan_making(&judged, &bounds(), &disk()).unwrap();
-            let only = plan.view.only.unwrap();
-            assert!(!only.iter().any(|it| it.path == path("/h")), "{judged:?}");
-            plan.written.iter().map(ToString::to_string).collect()
-        };
-        let changed = Rights::READ.and(Rights::WRITE);
-        assert_eq!(written(&[("/h/docs", changed), ("/h/new", Rights::WRITE)]), ["/h/docs", "/h"]);
-        let removed = Rights::READ.and(Rights::DELETE);
-        for rights in [Rights::READ, Rights::DELETE, removed, changed, Rights::ALL] {
-            assert_eq!(written(&[("/h/gone", rights)]), [""; 0], "{rights}");
-        }
     }
 
     #[test]

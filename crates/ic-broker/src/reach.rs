@@ -84,7 +84,7 @@ fn is_named(
 
 /// The one place that a page is fetched from, for a server that makes its connections itself.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// Where it is.
     pub(crate) destination: Destination,
     /// Whether a person named it, so that its addresses need not be public.
