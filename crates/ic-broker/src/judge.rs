@@ -4,9 +4,9 @@
 
 use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
 use ic_resolve::{RealDisk, Resolver, petition};
+use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
-use crate::launch::View;
 use crate::method;
 use crate::sight;
 

@@ -1,30 +1,34 @@
 //! What is written out for a server before it is started: program, arguments, environment, place.
 //!
 //! A server gets what its entry says and a few fixed variables, and nothing of our own environment.
-//! Words stay words: no shell sees them. Nothing is started here.
+//! Words stay words: no shell sees them. Nothing is started here. What the words of an entry may stand for is
+//! in `launch/lent.rs`, servers on other machines are in `launch/remote.rs`.
+
+mod lent;
+mod remote;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT};
-use ic_egress::{Allowed, Target, TooManyDoors};
-use ic_policy::{Destination, DomainSet, Scheme};
+use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
+use ic_egress::{Allowed, TooManyDoors};
+use ic_policy::{Destination, Scheme};
 use ic_resolve::RealDisk;
-use ic_servers::fetch::tls::Trust;
-use ic_servers::filesystem::Hands;
-pub use ic_servers::filesystem::View;
-use ic_types::{AbsolutePath, CanonicalPath, Host, Secret, ServerName};
+use ic_servers::filesystem::{Hands, View};
+use ic_types::{CanonicalPath, ServerName};
 
 use crate::cage;
 use crate::judge::Judge;
 use crate::one_shot::OneShot;
 use crate::reach::Origin;
-use crate::server::remote::RemoteSpec;
-use crate::server::remote::headers::{self, Headers};
-use crate::servers_file::{BuiltinServer, CommandLine, PathKey, RemoteServer, ServerConfig, Start};
+use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
 use crate::sight::{self, Sight};
+
+pub(crate) use lent::keeps_data;
+pub use lent::{DATA, Lent, variables_asked_for};
+pub use remote::secrets_of;
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -60,28 +64,6 @@ pub(crate) struct Launch {
     pub(crate) sight: Sight,
     /// What it may reach of other machines, if its cage has doors.
     pub(crate) allowed: Option<Allowed>,
-}
-
-/// What a server keeps lies in this directory, beside its installation.
-pub const DATA: &str = "data";
-
-/// What a session lends to its servers.
-#[derive(Clone, Debug)]
-pub struct Lent {
-    /// The directory in which the agent is free.
-    pub sandbox: AbsolutePath,
-    /// The same, if it is the user's own.
-    pub workspace: Option<AbsolutePath>,
-    /// The user's home directory.
-    pub home: AbsolutePath,
-    /// A directory of this server alone, for what it would put in a home or in `/tmp`.
-    pub private: PathBuf,
-    /// Where it is installed, if it was installed by us.
-    pub installed: PathBuf,
-    /// What the `${ENV:NAME}` of the servers file stand for.
-    pub variables: Vec<(String, String)>,
-    /// The file with the certificates that are trusted besides the system's.
-    pub certificates: Option<AbsolutePath>,
 }
 
 /// A server that cannot be written out.
@@ -154,48 +136,6 @@ impl Recipe {
         self.write_out().map(|launch| launch.spec)
     }
 
-    /// Writes out how a server on another machine is connected to.
-    ///
-    /// SECURITY: its host is judged as a call's would be. That it stands in `url` makes it reachable if
-    /// it is public; what is not public has to stand in `allowedDomains` too, with its port.
-    pub(crate) fn remote(&self) -> Result<RemoteSpec, LaunchFault> {
-        let Start::Url(RemoteServer { url, headers }) = &self.config.start else {
-            return Err(LaunchFault::Address("it runs on this machine".to_owned()));
-        };
-        let address = |reason: &str| LaunchFault::Address(reason.to_owned());
-        let host: Host = url
-            .host_str()
-            .and_then(|it| it.trim_matches(['[', ']']).parse().ok())
-            .ok_or_else(|| address("it has no host"))?;
-        let port = url.port_or_known_default().unwrap_or(Scheme::Https.port());
-        let target = Target::new(host, port).ok_or_else(|| address("nobody is at that port"))?;
-        let destination = Destination {
-            scheme: Some(Scheme::Https),
-            host: target.host().clone(),
-            port: Some(port),
-            repository: None,
-        };
-        let named = self.config.allowed_domains.first().cloned();
-        let nobody = || DomainSet::new(Vec::new());
-        let named = named.filter(|_| !self.config.is_cut_off()).unwrap_or_else(nobody);
-        let allowed = Allowed::judged(&[destination], named, nobody());
-        let filled = headers
-            .iter()
-            .map(|(name, text)| self.lent.fill("headers", text).map(|value| (name.clone(), value)));
-        let headers = Headers::new(filled.collect::<Result<_, _>>()?);
-        let trust = match &self.lent.certificates {
-            Some(file) => Trust::File(file.as_path().to_owned()),
-            None => Trust::System,
-        };
-        Ok(RemoteSpec {
-            url: url.clone(),
-            target,
-            allowed: allowed.map_err(LaunchFault::Hosts)?,
-            headers: headers.map_err(|fault| LaunchFault::Header(fault.to_string()))?,
-            trust,
-        })
-    }
-
     /// Returns whether a link that the agent puts in place in time could lead the server elsewhere.
     ///
     /// Our own opens everything beneath a handle; another one that sees what the agent can write and
@@ -218,33 +158,23 @@ impl Recipe {
         match &self.config.start {
             Start::Builtin(builtin @ (BuiltinServer::Filesystem | BuiltinServer::Git)) => {
                 let mut view = self.judge.view(&self.name);
-                let hold = match self.confinement() {
-                    Confinement::None => Hold::Free,
-                    Confinement::Cage(rung) => {
-                        // In a cage the root is another one; what it cannot show is served one by one.
-                        let all = view.directories.iter().map(|it| it.path.clone());
-                        let (all, protected) = (all.collect::<Vec<_>>(), &view.leave_out);
-                        view.directories.retain(|it| {
-                            cage::is_showable(&it.path)
-                                && cage::torn(&it.path, &all, protected, &RealDisk).is_none()
-                        });
-                        Hold::Caged(rung, cage::of_view(&view, &self.lent, rung, &RealDisk))
-                    }
-                };
+                let hold = self.hold(|rung| {
+                    // In a cage the root is another one; what it cannot show is served one by one.
+                    let all = view.directories.iter().map(|it| it.path.clone());
+                    let (all, protected) = (all.collect::<Vec<_>>(), &view.leave_out);
+                    view.directories.retain(|it| {
+                        cage::is_showable(&it.path)
+                            && cage::torn(&it.path, &all, protected, &RealDisk).is_none()
+                    });
+                    cage::of_view(&view, &self.lent, rung, &RealDisk)
+                });
                 let sight = Sight::of_view(&view, &RealDisk);
                 let spec = self.ours(*builtin, &view, Hands::Own, hold)?;
                 Ok(Launch { spec, sight, allowed: None })
             }
             // It only says what it can do: each call is served by one that reaches what was judged.
             Start::Builtin(BuiltinServer::Fetch) => {
-                let hold = match self.confinement() {
-                    Confinement::None => Hold::Free,
-                    Confinement::Cage(rung) => {
-                        let mut cage = cage::empty(&self.lent);
-                        cage.scratch = None;
-                        Hold::Caged(rung, cage)
-                    }
-                };
+                let hold = self.hold(|_| CageSpec { scratch: None, ..cage::empty(&self.lent) });
                 let sight = Sight::of_view(&sight::view(&[], &[]), &RealDisk);
                 let spec = self.fetch(nowhere(), hold);
                 Ok(Launch { spec, sight, allowed: None })
@@ -268,13 +198,7 @@ impl Recipe {
 
     /// Writes out how one of our servers is started for one call.
     pub(crate) fn one_shot(&self, one_shot: &OneShot) -> Result<ChildSpec, LaunchFault> {
-        let hold = match self.confinement() {
-            Confinement::None => Hold::Free,
-            Confinement::Cage(rung) => {
-                let cage = one_shot.cage(&self.lent, &self.judge.bounds, rung, &RealDisk);
-                Hold::Caged(rung, cage)
-            }
-        };
+        let hold = self.hold(|rung| one_shot.cage(&self.lent, &self.judge.bounds, rung, &RealDisk));
         match self.config.start {
             // What git changes, it changes itself: its cage shows the judged directories to be written.
             Start::Builtin(builtin @ BuiltinServer::Git) => {
@@ -287,6 +211,14 @@ impl Recipe {
             Start::Builtin(BuiltinServer::Filesystem) | Start::Command(_) | Start::Url(_) => {
                 self.ours(BuiltinServer::Filesystem, &one_shot.view, Hands::Asking, hold)
             }
+        }
+    }
+
+    /// Returns what holds one of our servers; its cage is worked out only if there is one.
+    fn hold(&self, cage: impl FnOnce(Rung) -> CageSpec) -> Hold {
+        match self.confinement() {
+            Confinement::None => Hold::Free,
+            Confinement::Cage(rung) => Hold::Caged(rung, cage(rung)),
         }
     }
 
@@ -397,151 +329,10 @@ fn fixed(lent: &Lent, hold: &Hold) -> Vec<(OsString, OsString)> {
     variables.into_iter().map(|(name, value)| (OsString::from(name), value)).collect()
 }
 
-// === impl Lent ===
-
-impl Lent {
-    /// Returns the directory in which the server keeps what is to outlive a session.
-    pub(crate) fn data(&self) -> PathBuf {
-        self.installed.join(DATA)
-    }
-
-    /// Fills in each `${...}` of `text`.
-    pub(crate) fn fill(&self, place: &'static str, text: &str) -> Result<String, LaunchFault> {
-        let mut filled = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            let fault = |name: &str, reason| {
-                let name = name.chars().take(64).collect();
-                LaunchFault::Template { place, name, reason }
-            };
-            let (name, after) = after.split_once('}').ok_or_else(|| fault(after, "has no end"))?;
-            filled.push_str(before);
-            filled.push_str(&self.meaning(name).map_err(|reason| fault(name, reason))?);
-            rest = after;
-        }
-        filled.push_str(rest);
-        Ok(filled)
-    }
-
-    fn meaning(&self, name: &str) -> Result<String, &'static str> {
-        let path = |path: &AbsolutePath| {
-            path.as_path().to_str().map(str::to_owned).ok_or("is a path that is no text")
-        };
-        match name {
-            "SANDBOX" => path(&self.sandbox),
-            "WORKSPACE" => match &self.workspace {
-                Some(workspace) => path(workspace),
-                None => Err("means the workspace, and this session has none"),
-            },
-            "HOME" => path(&self.home),
-            "DATA" => {
-                let data = self.data();
-                data.to_str().map(str::to_owned).ok_or("is a path that is no text")
-            }
-            _ => match name.strip_prefix("ENV:") {
-                Some(variable) => self
-                    .variables
-                    .iter()
-                    .find(|(known, _)| known == variable)
-                    .map(|(_, value)| value.clone())
-                    .ok_or("is not set in our environment, or is a key that we took out of it"),
-                None => Err("is not known; there are SANDBOX, WORKSPACE, HOME, DATA and ENV:NAME"),
-            },
-        }
-    }
-}
-
-/// Returns the texts of an entry in which `${...}` stand for something.
-fn templates(config: &ServerConfig) -> Vec<&String> {
-    let mut texts: Vec<&String> = match &config.start {
-        Start::Builtin(_) => return Vec::new(),
-        Start::Command(line) => {
-            let texts = line.arguments.iter().chain(line.environment.values());
-            texts.chain(&line.directory).collect()
-        }
-        Start::Url(remote) => remote.headers.values().collect(),
-    };
-    texts.extend(config.cage.paths.iter().map(|path| &path.text));
-    texts
-}
-
-/// Returns whether an entry names the directory in which its server keeps what is to outlive a session.
-pub(crate) fn keeps_data(config: &ServerConfig) -> bool {
-    templates(config).iter().any(|text| text.contains("${DATA}"))
-}
-
-/// Returns the names of the variables that the texts of a server's entry ask for.
-pub fn variables_asked_for(config: &ServerConfig) -> Vec<String> {
-    templates(config)
-        .into_iter()
-        .flat_map(|text| text.split("${ENV:").skip(1))
-        .filter_map(|after| after.split_once('}').map(|(name, _)| name.to_owned()))
-        .collect()
-}
-
-/// Returns what must be masked of the headers that a server on another machine is sent; `variables` are
-/// what `${ENV:NAME}` stand for.
-pub fn secrets_of(
-    config: &ServerConfig,
-    variables: &[(String, String)],
-) -> Vec<Arc<Secret<String>>> {
-    let Start::Url(remote) = &config.start else { return Vec::new() };
-    let filled = |text: &str| {
-        variables.iter().fold(text.to_owned(), |text, (name, value)| {
-            text.replace(&format!("${{ENV:{name}}}"), value)
-        })
-    };
-    let of = |(name, text): (&String, &String)| headers::secrets(name, text, &filled(text));
-    remote.headers.iter().flat_map(of).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::lent::tests::lent;
     use super::*;
-    use ic_confine::Rung;
-
-    fn lent() -> Lent {
-        let path = |text: &str| AbsolutePath::new(text).unwrap();
-        Lent {
-            sandbox: path("/s a"),
-            workspace: None,
-            home: path("/home/ada"),
-            private: PathBuf::from("/private"),
-            installed: PathBuf::from("/installed"),
-            variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
-            certificates: None,
-        }
-    }
-
-    #[test]
-    fn placeholders_are_filled_in_once_and_unknown_ones_are_mistakes() {
-        for (text, expected) in [
-            ("plain", Ok("plain")),
-            ("$HOME $$ {HOME}", Ok("$HOME $$ {HOME}")),
-            ("--dir=${SANDBOX}/x", Ok("--dir=/s a/x")),
-            ("${HOME}${HOME}", Ok("/home/ada/home/ada")),
-            // What is filled in is a word of its own: nothing in it is filled in again.
-            ("${ENV:TOKEN}", Ok("t ${HOME} $(x)")),
-            (
-                "${ENV:OTHER}",
-                Err("`args`: `${ENV:OTHER}` is not set in our environment, or is a key that we \
-                     took out of it"),
-            ),
-            (
-                "${sandbox}",
-                Err("`args`: `${sandbox}` is not known; there are SANDBOX, WORKSPACE, HOME, DATA and \
-                     ENV:NAME"),
-            ),
-            ("${HOME", Err("`args`: `${HOME}` has no end")),
-            (
-                "${WORKSPACE}",
-                Err("`args`: `${WORKSPACE}` means the workspace, and this session has none"),
-            ),
-        ] {
-            let filled = lent().fill("args", text).map_err(|fault| fault.to_string());
-            assert_eq!(filled.as_deref().map_err(String::as_str), expected, "{text}");
-        }
-    }
 
     #[test]
     fn a_server_gets_what_is_written_for_it_and_what_is_fixed() {
