@@ -1,0 +1,176 @@
+//! One question to a person: raised, waited for, and recorded with what became of it.
+//!
+//! Whether it is worth asking is known before, and what its answer means for the call after: both are said
+//! in `people.rs`.
+
+use std::sync::Arc;
+
+use ic_audit::{Entry, Kind};
+use ic_escalation::{Answered, Outcome, Question, Waiting};
+use ic_policy::{Decision, Effect, Escalation, Ticket};
+use tokio::time::Instant;
+
+use super::{event, progress};
+use crate::broker::{Broker, Ending, EscalationNews, Flight, Going, Origin, Reply};
+use crate::refusal::Refusal;
+use crate::servers_file::BuiltinServer;
+use crate::{breaker, chain, locked};
+
+/// Nobody wants the answer any more.
+enum Gone {
+    /// The client took the call back.
+    Cancelled,
+    /// The client has gone.
+    Left,
+}
+
+impl Broker {
+    /// Raises the question, and waits for its answer.
+    pub(super) async fn wait(
+        &self,
+        escalation: &Escalation,
+        ticket: &Ticket,
+        going: &mut Going,
+    ) -> Result<Answered, Reply> {
+        let question = Question::of(escalation, ticket, self.clock.now());
+        let question = match going.found.server.is_filesystem() {
+            true => question.of_builtin(BuiltinServer::Filesystem.as_str()),
+            false => question,
+        };
+        let question = match (going.origin, &going.flight.ear) {
+            (Origin::Server, Some(ear)) => question.for_client(&ear.name()),
+            _ => question,
+        };
+        let mut raised = event("raised", ticket);
+        raised.insert("digest", question.digest().to_string());
+        raised.insert("expiresAt", ticket.deadline.to_string());
+        let asked = Entry { verdict: Some(Effect::Escalate), ..Entry::new(Kind::Escalation) };
+        // SECURITY: recorded before anybody can answer it.
+        self.record_of(raised, asked, going)?;
+        let waiting = self.people.desk.raise(question).map_err(|error| {
+            let why = format!("nobody could be asked: {}", chain(&error));
+            self.witness.escalation(EscalationNews::Unattended);
+            self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
+        })?;
+        let id = &ticket.escalation;
+        let (server, tool) = going.found.names();
+        let until = ticket.deadline;
+        self.witness.escalation(EscalationNews::Raised { id, server, tool, until });
+        // Calls behind it need not wait for a person.
+        going.flight.turn = None;
+        let since = Instant::now();
+        let outcome = {
+            let _asks = Asks::begin(&going.flight);
+            progress::reported(outcome(waiting, going), going, ticket).await
+        };
+        self.witness.escalation(EscalationNews::Ended(id, ending(&outcome)));
+        let duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..Entry::new(Kind::Escalation) };
+        self.answered_with(outcome, escalation, (ticket, entry), going)
+    }
+
+    /// Records what became of a question.
+    fn answered_with(
+        &self,
+        outcome: Result<Outcome, Gone>,
+        escalation: &Escalation,
+        (ticket, entry): (&Ticket, Entry),
+        going: &Going,
+    ) -> Result<Answered, Reply> {
+        let rule = escalation.rule();
+        let (name, why, refusal) = match outcome {
+            Ok(Outcome::Answered(answered)) => {
+                let (verdict, decision) = match answered.answer.decision {
+                    Decision::Approved => (Effect::Allow, "approved"),
+                    Decision::Denied => (Effect::Deny, "denied"),
+                };
+                let mut event = event("answered", ticket);
+                event.insert("decision", decision);
+                let decided_by = Some(answered.answer.decided_by);
+                let entry = Entry { verdict: Some(verdict), decided_by, ..entry };
+                self.record_of(event, entry, going)?;
+                return Ok(*answered);
+            }
+            Ok(Outcome::Malformed(fault)) => {
+                let why = format!("what was written as an answer is none: {}", chain(&fault));
+                ("malformed", why.clone(), Some(Refusal::escalation_denied(rule, why)))
+            }
+            Ok(Outcome::Expired) => {
+                let why = format!("nobody answered within {} s", self.people.timeout.as_secs());
+                ("expired", why.clone(), Some(Refusal::escalation_expired(rule, why)))
+            }
+            Ok(Outcome::Closed) => {
+                let why = "the desk was closed before anybody answered";
+                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
+            }
+            Err(Gone::Cancelled) => {
+                let why = match going.origin {
+                    Origin::Agent => "cancelled by the client",
+                    Origin::Server => "taken back by the server, or its call is over",
+                };
+                ("withdrawn", why.to_owned(), None)
+            }
+            Err(Gone::Left) => {
+                let why = "the client went away before anybody answered";
+                ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
+            }
+        };
+        let (verdict, reason) = (Some(Effect::Deny), Some(Arc::from(why)));
+        let entry = Entry { verdict, reason, ..entry };
+        let recorded = self.record_of(event(name, ticket), entry, going);
+        let Some(refusal) = refusal else {
+            // Whoever asks and takes back without end would bury the questions that matter.
+            let now = self.clock.now();
+            locked(&self.breaker).remember(going.repetition, breaker::Came::Denial, now);
+            return Err(Reply::Nothing);
+        };
+        recorded?;
+        Err(self.denied(Ok(0), refusal, going.repetition))
+    }
+}
+
+/// Tells whoever wants to know that a person is being asked, until it is dropped.
+struct Asks<'a>(&'a Flight);
+
+impl<'a> Asks<'a> {
+    fn begin(flight: &'a Flight) -> Self {
+        let asks = Self(flight);
+        asks.tell(true);
+        asks
+    }
+
+    fn tell(&self, is_asked: bool) {
+        if let Some(asks) = &self.0.asks {
+            asks.send_replace(is_asked);
+        }
+    }
+}
+
+impl Drop for Asks<'_> {
+    fn drop(&mut self) {
+        self.tell(false);
+    }
+}
+
+fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
+    match outcome {
+        Ok(Outcome::Answered(answered)) => match answered.answer.decision {
+            Decision::Approved => Ending::Approved,
+            Decision::Denied => Ending::Denied,
+        },
+        Ok(Outcome::Malformed(_)) => Ending::Denied,
+        Ok(Outcome::Expired) => Ending::Expired,
+        Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left) => Ending::Withdrawn,
+    }
+}
+
+/// Waits for the answer as long as somebody wants it; after that the question is withdrawn.
+async fn outcome(waiting: Waiting, going: &Going) -> Result<Outcome, Gone> {
+    tokio::select! {
+        // What was taken back is not done, even if the answer is there.
+        biased;
+        () = going.flight.cancel.cancelled() => Err(Gone::Cancelled),
+        () = going.flight.left.cancelled() => Err(Gone::Left),
+        outcome = waiting.outcome() => Ok(outcome),
+    }
+}
