@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A call that was under way when a server died is not sent again: it may have acted. What a server
-//! may be asked is not decided here.
+//! may be asked is not decided here. How it comes to run is in `server/start.rs`.
 
 mod connection;
 mod deeds;
@@ -14,10 +14,12 @@ mod errand;
 pub(crate) mod handshake;
 mod inbox;
 mod known;
+mod live;
 mod petitions;
 pub(crate) mod process;
 pub(crate) mod remote;
 pub(crate) mod running;
+mod start;
 mod table;
 mod turn;
 
@@ -25,8 +27,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::AuditLog;
-use ic_confine::{Confinement, DoorsToCome, Launcher};
-use ic_egress::{Allowed, Egress};
+use ic_confine::Launcher;
+use ic_egress::Egress;
 use ic_home::Clock;
 use ic_types::{Json, ServerName};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -38,6 +40,7 @@ pub(crate) use connection::{Asking, Connection, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub(crate) use inbox::{News, answered_id};
+pub(crate) use live::Live;
 pub(crate) use petitions::{REFUSED, Raised, Way};
 use running::Running;
 pub(crate) use table::{Offer, ToolTable};
@@ -45,12 +48,10 @@ pub(crate) use turn::Turn;
 use turn::Turns;
 
 use crate::aids::Lender;
-use crate::launch::{Launch, Recipe};
+use crate::launch::Recipe;
 use crate::locked;
-use crate::pins::{Identity, Pins, PinsFile};
+use crate::pins::{Identity, PinsFile};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
-use crate::sight::Sight;
-use crate::tool::{Tool, UnusableTool};
 
 /// How long a server may take to start and to list its tools.
 pub(crate) const START_MAX: Duration = Duration::from_mins(1);
@@ -135,30 +136,6 @@ struct Down {
     why: Arc<str>,
     failures: u32,
     retry_at: Instant,
-}
-
-/// A server that runs.
-#[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) introduction: Introduction,
-    pub(crate) confinement: Confinement,
-    /// What it reaches.
-    pub(crate) sight: Sight,
-    tools: Mutex<Arc<ToolTable>>,
-    listing: Mutex<Listing>,
-    since: Instant,
-    /// Cancelled when nothing is left of the process, and the server counts as down.
-    gone: CancellationToken,
-}
-
-/// Whether the tools of a running server are being listed again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Listing {
-    Rests,
-    Runs,
-    /// They changed once more meanwhile.
-    RunsTwice,
 }
 
 /// A server that cannot be used now.
@@ -298,16 +275,14 @@ impl Server {
         let (tools, unusable) =
             handshake::list_tools(&live.connection, &self.yard.stop, START_MAX).await?;
         let table = self.table(tools, unusable).map_err(HandshakeError::Unanswered)?;
-        *locked(&live.tools) = Arc::new(table);
+        live.change_tools(|_| table);
         Ok(())
     }
 
     /// Compares the tools of a running server with what is trusted by now.
     pub(crate) fn compare_again(&self, live: &Live) {
         let Ok(pins) = self.yard.pins.read() else { return };
-        let mut tools = locked(&live.tools);
-        let compared = tools.compared(&self.name, &pins, self.is_ours);
-        *tools = Arc::new(compared);
+        live.change_tools(|tools| tools.compared(&self.name, &pins, self.is_ours));
     }
 
     fn begin(self: &Arc<Self>, phase: &mut Phase) -> watch::Receiver<Option<Started>> {
@@ -336,131 +311,6 @@ impl Server {
         starting
     }
 
-    /// Starts the server, meets it and lists its tools; says why if that cannot be.
-    async fn start(self: &Arc<Self>) -> Result<(Arc<Live>, Running), Trouble> {
-        if self.yard.stop.is_cancelled() {
-            return Err(Trouble::ours("the session ends".to_owned()));
-        }
-        self.refuse_if_withheld().map_err(Trouble::ours)?;
-        let begun = match &self.recipe.config.start {
-            Start::Url(_) => self.connect(),
-            Start::Builtin(_) | Start::Command(_) => self.launch(),
-        };
-        let (running, connection, sight) = begun.map_err(Trouble::ours)?;
-        let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
-            Ok((introduction, tools, unusable)) => {
-                let table = self.table(tools, unusable).map_err(Trouble::ours);
-                table.map(|table| (introduction, table))
-            }
-            Err(error) => Err(Trouble { why: error.in_our_words(), in_full: error.to_string() }),
-        };
-        let (introduction, table) = match met {
-            Ok(met) => met,
-            Err(Trouble { why, in_full }) => {
-                connection.end(&why);
-                return Err(Trouble::ended(&why, &in_full, &running.stop().await));
-            }
-        };
-        let live = Arc::new(Live {
-            connection,
-            introduction,
-            confinement: running.confinement(),
-            sight,
-            tools: Mutex::new(Arc::new(table)),
-            listing: Mutex::new(Listing::Rests),
-            since: Instant::now(),
-            gone: CancellationToken::new(),
-        });
-        Ok((live, running))
-    }
-
-    /// Starts the process of a server that runs here.
-    fn launch(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
-        let written = self.recipe.write_out().map_err(|fault| fault.to_string())?;
-        let Launch { spec, sight, allowed } = written;
-        let server = Arc::clone(self);
-        let started = process::start(&self.host(), &spec, move |news| server.news(news));
-        let process::Started { running, connection, doors } = started?;
-        if let (Some(doors), Some(allowed)) = (doors, allowed) {
-            self.serve_doors(doors, allowed, connection.over().clone());
-        }
-        Ok((Running::Process(Box::new(running)), connection, sight))
-    }
-
-    /// Makes the way to a server that runs elsewhere.
-    fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
-        let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
-        let Yard { egress, roots, tasks, .. } = &*self.yard;
-        let (asks, petitions) = (self.recipe.config.asks, Some(self.petitions.clone()));
-        let host = remote::Host { name: &self.name, egress, roots, asks, petitions, tasks };
-        let server = Arc::clone(self);
-        let (remote, connection) = remote::start(&host, spec, move |news| server.news(news))?;
-        // It sees nothing of this machine; what a call names, it knows better than we do.
-        Ok((Running::Remote(remote), connection, Sight::Everything))
-    }
-
-    /// Serves the doors of the server's cage, once they are there, until the server is over.
-    fn serve_doors(
-        self: &Arc<Self>,
-        doors: DoorsToCome,
-        allowed: Allowed,
-        over: CancellationToken,
-    ) {
-        let server = Arc::clone(self);
-        self.yard.tasks.spawn(async move {
-            // An error is the end of the cage, and of the server with it.
-            let Some(Ok(doors)) = over.run_until_cancelled(doors.come()).await else { return };
-            let ic_confine::Doors { dns_udp, dns_tcp, proxy, ports } = doors;
-            let doors = ic_egress::Doors { dns_udp, dns_tcp, proxy, ports };
-            let served = server.yard.egress.serve(server.name.clone(), allowed, doors, over);
-            if let Err(error) = served {
-                let why = format!("nothing can leave its cage: {error}");
-                server.news(ServerNews::Wrote(why));
-            }
-        });
-    }
-
-    fn host(&self) -> process::Host<'_> {
-        let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        process::Host {
-            name: &self.name,
-            launcher,
-            roots,
-            asks: self.recipe.config.asks,
-            petitions: Some(self.petitions.clone()),
-            tasks,
-            deeds: None,
-            aids: None,
-        }
-    }
-
-    /// SECURITY: a server that is started in another way than it was trusted to is not started, and
-    /// neither is one that nobody knows and nothing would hold.
-    fn refuse_if_withheld(&self) -> Result<(), String> {
-        if self.is_ours {
-            return Ok(());
-        }
-        let pins = self.yard.pins.read().map_err(|error| crate::chain(&error))?;
-        pins.why_not_started(&self.name, &self.identity).map_or(Ok(()), Err)
-    }
-
-    /// Compares what the server lists with what is trusted; the first list is recorded.
-    fn table(&self, tools: Vec<Tool>, unusable: Vec<UnusableTool>) -> Result<ToolTable, String> {
-        let mut pins = Pins::default();
-        if !self.is_ours {
-            // A tool with text that nobody sees is not trusted by itself.
-            let plain = tools.iter().filter(|tool| tool.hidden_text().is_none());
-            let now = self.yard.clock.now();
-            let trusted = self.yard.pins.trust_first(&self.name, &self.identity, plain, now);
-            let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
-            pins = known;
-            if is_first {
-                self.news(ServerNews::Recorded(tools.len()));
-            }
-        }
-        Ok(ToolTable::new(tools, unusable).compared(&self.name, &pins, self.is_ours))
-    }
-
     /// Waits until the server is over, and says so.
     async fn watch(self: Arc<Self>, live: Arc<Live>, running: Running, failures: u32) {
         tokio::select! {
@@ -470,7 +320,7 @@ impl Server {
         live.connection.end("the session ends");
         let why = live.connection.why_over_text();
         let trouble = Trouble::ended(&why, &why, &running.stop().await);
-        let has_recovered = HEALTHY_AFTER <= Instant::now() - live.since;
+        let has_recovered = HEALTHY_AFTER <= live.since.elapsed();
         self.down(&trouble, if has_recovered { 0 } else { failures });
         live.gone.cancel();
     }
@@ -502,29 +352,6 @@ impl Server {
             | ServerNews::Said(_) => &self.yard.news,
         };
         queue.try_send((self.name.clone(), news)).ok();
-    }
-}
-
-impl Live {
-    /// Returns the tools as they are known now.
-    pub(crate) fn tools(&self) -> Arc<ToolTable> {
-        Arc::clone(&locked(&self.tools))
-    }
-
-    /// Returns whether the tools are to be listed again now; if that is under way, it is done twice.
-    pub(crate) fn begin_listing(&self) -> bool {
-        let mut listing = locked(&self.listing);
-        let is_resting = *listing == Listing::Rests;
-        *listing = if is_resting { Listing::Runs } else { Listing::RunsTwice };
-        is_resting
-    }
-
-    /// Returns whether the tools are to be listed once more.
-    pub(crate) fn end_listing(&self) -> bool {
-        let mut listing = locked(&self.listing);
-        let is_twice = *listing == Listing::RunsTwice;
-        *listing = if is_twice { Listing::Runs } else { Listing::Rests };
-        is_twice
     }
 }
 
