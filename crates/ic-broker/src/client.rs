@@ -1,20 +1,22 @@
 //! A client: lines come in, each is answered, and what is not on a closed list goes nowhere.
 //!
 //! ```text
-//! reader ──▶ Lines ──▶ Message ──▶ Desk of methods ──▶ a task per call ──▶ outbox ──▶ writer
+//! reader ──▶ Lines ──▶ Message ──▶ Method ──▶ a task per call ──▶ outbox ──▶ writer
 //! ```
 //!
-//! Calls run side by side. An id is given back exactly as it came. The session behind it is opened by
-//! the first request that needs one, because some clients start a server only to ask who it is.
+//! What takes its time runs side by side with the rest, in `client/calls.rs`. An id is given back exactly
+//! as it came. The session behind it is opened by the first request that needs one, because some clients
+//! start a server only to ask who it is.
 
+mod calls;
 mod ear;
 mod era;
+mod flights;
 mod listener;
-mod methods;
 mod outbox;
 mod writer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,21 +30,18 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::broker::{Broker, Flight, ListKind, Reply};
+use crate::broker::{Broker, ListKind};
 use crate::locked;
 use crate::method::CallMethod;
-use crate::server::{Progress, answered_id};
+use crate::server::answered_id;
 
 pub(crate) use ear::Ear;
 use era::Era;
+use flights::Flights;
 use listener::{Level, Listener};
 pub(crate) use outbox::Outbox;
 pub use outbox::Slow;
 
-/// How many calls of one client run at once.
-const FLIGHTS_MAX: usize = 256;
-/// How many calls of one client are dealt with at once, those included whose answer nobody reads.
-const CALLS_MAX: usize = 2 * FLIGHTS_MAX;
 /// How long the last answers may take once somebody asked us to stop.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// How long calls that run may take to end once the client has said all it had to say.
@@ -181,10 +180,6 @@ struct Client<O: Open> {
     left: CancellationToken,
 }
 
-/// The calls that run, by the client's ids.
-#[derive(Clone, Debug, Default)]
-struct Flights(Arc<Mutex<HashMap<Id, CancellationToken>>>);
-
 /// What a method is to us.
 enum Method {
     Initialize,
@@ -302,7 +297,7 @@ impl<O: Open> Client<O> {
             Method::ListTools => self.list_tools(id, &params).await,
             Method::CallTool => self.call_tool(id, params).await,
             Method::SetLevel => self.set_level(&id, &params).await,
-            Method::List(kind) => self.list(kind, id, &params).await,
+            Method::List(kind) => self.list_of(kind, id, &params).await,
             Method::Call(method) => self.call_method(method, id, params).await,
             Method::Other => {
                 let reason = format!("the method `{}` is not offered", shortened(&method));
@@ -333,64 +328,6 @@ impl<O: Open> Client<O> {
         }
         let offers = |method| broker.offers(method);
         self.answer(id, &era::initialized(version, offers)).await;
-        Ok(())
-    }
-
-    async fn list_tools(&mut self, id: Id, params: &Object) -> Result<(), O::Error> {
-        if params.get("cursor").is_some() {
-            // There is one page, so no cursor of ours can be known.
-            let reason = "there is no such page";
-            return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/list", reason).await;
-        }
-        let broker = self.session(None).await?;
-        let (outbox, era) = (self.outbox.clone(), self.era);
-        let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/list").await };
-        let (flights, end_all) = (self.flights.clone(), self.end_all.clone());
-        self.calls.spawn(async move {
-            let listed = cancel.run_until_cancelled(broker.list_tools()).await;
-            flights.land(&id);
-            if let Some(tools) = listed {
-                let mut result = Object::new();
-                result.insert("tools", tools);
-                era.complete_list(&mut result);
-                let line = result_line(Some(&id), |out| Json::write_object(out, &result));
-                // What servers say of their tools is text of strangers, like any result.
-                let line = broker.redactor().mask_own_keys(line);
-                deliver(&outbox, line, &end_all).await;
-            }
-        });
-        Ok(())
-    }
-
-    async fn call_tool(&mut self, id: Id, params: Object) -> Result<(), O::Error> {
-        let broker = self.session(None).await?;
-        let (asked, token) = match era::asked(params) {
-            Ok(asked) => asked,
-            Err(reason) => {
-                return self.refuse(Some(&id), code::INVALID_PARAMS, "tools/call", &reason).await;
-            }
-        };
-        let Some(cancel) = self.fly(&id) else { return self.too_many(&id, "tools/call").await };
-        let progress = token.map(|token| {
-            let (outbox, redactor) = (self.outbox.clone(), broker.redactor());
-            Progress { token, outbox, redactor }
-        });
-        let (left, turn) = (self.left.clone(), broker.turn(&asked.name));
-        let flight = Flight::new(cancel, left, progress, turn).of_client(Arc::clone(&self.ear));
-        let (outbox, flights, era) = (self.outbox.clone(), self.flights.clone(), self.era);
-        let end_all = self.end_all.clone();
-        self.calls.spawn(async move {
-            let reply = broker.call(asked, flight).await;
-            flights.land(&id);
-            let line = match reply {
-                Reply::Result(text) | Reply::Refused(_, text) => {
-                    result_line(Some(&id), |out| era.complete(out, &text))
-                }
-                Reply::Error(error) => error_line(Some(&id), &error),
-                Reply::Nothing => return,
-            };
-            deliver(&outbox, line, &end_all).await;
-        });
         Ok(())
     }
 
@@ -465,19 +402,6 @@ impl<O: Open> Client<O> {
         Ok(())
     }
 
-    async fn too_many(&mut self, id: &Id, what: &str) -> Result<(), O::Error> {
-        let reason = format!("more than {FLIGHTS_MAX} requests run at once");
-        self.refuse(Some(id), code::INVALID_REQUEST, what, &reason).await
-    }
-
-    fn fly(&self, id: &Id) -> Option<CancellationToken> {
-        match self.calls.len() < CALLS_MAX {
-            true => self.flights.take_off(id.clone(), &self.end_all),
-            // A client that does not read what it is answered is answered no more.
-            false => None,
-        }
-    }
-
     async fn answer(&self, id: &Id, result: &Object) {
         self.send(result_line(Some(id), |out| self.era.complete_object(out, result))).await;
     }
@@ -487,51 +411,6 @@ impl<O: Open> Client<O> {
     }
 }
 
-/// Sends an answer; if the client does not read, until everything ends.
-async fn deliver(outbox: &Outbox, line: String, end_all: &CancellationToken) {
-    // At the end there may be room for it all the same, and then it is sent at once.
-    tokio::select! {
-        biased;
-        () = outbox.send(line) => {}
-        () = end_all.cancelled() => {}
-    }
-}
-
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
-}
-
-// === impl Flights ===
-
-impl Flights {
-    fn has(&self, id: &Id) -> bool {
-        locked(&self.0).contains_key(id)
-    }
-
-    /// Notes that a request runs; `None` if there are too many.
-    fn take_off(&self, id: Id, end_all: &CancellationToken) -> Option<CancellationToken> {
-        let mut flights = locked(&self.0);
-        if FLIGHTS_MAX <= flights.len() {
-            return None;
-        }
-        let cancel = end_all.child_token();
-        flights.insert(id, cancel.clone());
-        Some(cancel)
-    }
-
-    fn land(&self, id: &Id) {
-        locked(&self.0).remove(id);
-    }
-
-    fn cancel(&self, id: &Id) {
-        if let Some(cancel) = locked(&self.0).get(id) {
-            cancel.cancel();
-        }
-    }
-
-    fn cancel_all(&self) {
-        for cancel in locked(&self.0).values() {
-            cancel.cancel();
-        }
-    }
 }
