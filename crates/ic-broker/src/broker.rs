@@ -6,6 +6,9 @@
 //! [`client`]: crate::client
 
 mod catalog;
+mod flight;
+mod forward;
+mod found;
 mod hops;
 mod news;
 mod outcome;
@@ -21,44 +24,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Recorded, Redactor};
-use ic_confine::Confinement;
+use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
 use ic_home::Clock;
-use ic_mcp::{Outcome, RpcError, code};
-use ic_policy::{Effect, Permit, Rule, Verdict};
-use ic_types::{Digest, Json, Object, ServerName, Timestamp, ToolCall, ToolName};
+use ic_mcp::{RpcError, code};
+use ic_policy::{Effect, Rule, Verdict};
+use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
-use crate::client::Ear;
 use crate::judge::Judge;
-use crate::method::CallMethod;
 use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{
-    Asking, Connection, Live, Offer, Progress, Server, Turn, Unanswered, Unavailable,
-};
+use crate::server::{Server, Turn};
 use crate::{chain, locked};
 
 use catalog::Catalog;
 pub use catalog::OfferedTool;
-use hops::Trail;
+pub use flight::Flight;
+use flight::{Going, Origin};
+use found::Found;
 pub use news::Announcement;
-use outcome::masked;
-use people::stale;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 pub use reply::Reply;
-use service::NoService;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
 pub(crate) use setup::{file_uri, roots_result};
 use shelf::Known;
 pub(crate) use shelf::ListKind;
-
-/// The longest that a call may take.
-const CALL_MAX: Duration = Duration::from_mins(15);
 
 /// The trusted kernel of one session.
 pub struct Broker {
@@ -93,33 +86,6 @@ pub struct Asked {
     pub arguments: Object,
     /// What else the protocol lets travel with a call, to be passed on.
     pub meta: Object,
-}
-
-/// What a call is bound to while it runs.
-#[derive(Debug)]
-pub struct Flight {
-    /// Ends the call; nobody wants its answer any more.
-    pub cancel: CancellationToken,
-    /// Cancelled when the client has gone; what runs may end, and nobody is asked any more.
-    pub(crate) left: CancellationToken,
-    /// Where progress goes, if anybody wants it.
-    pub(crate) progress: Option<Progress>,
-    /// The client whose call it is, if it can be asked anything.
-    ear: Option<Arc<Ear>>,
-    /// The call's place in the order of calls.
-    pub(crate) turn: Option<Turn>,
-    /// Says whether a person is being asked about the call, if anybody wants to know.
-    pub(crate) asks: Option<watch::Sender<bool>>,
-    /// Whether a person typed this very call; spent with the first question that it answers.
-    is_typed: bool,
-}
-
-/// A tool that was found, with the server that has it.
-struct Found {
-    server: Arc<Server>,
-    /// The server that offered it, unless its tools are known before it runs.
-    live: Option<Arc<Live>>,
-    offer: Offer,
 }
 
 impl Broker {
@@ -211,119 +177,6 @@ impl Broker {
         let call = ToolCall { server: server.name.clone(), tool: tool.name.clone(), arguments };
         let repetition = repetition(&call);
         Ok((self.judge.judge(call), repetition))
-    }
-
-    /// Finds the tool that was offered under `name`, and starts a server that has to be asked for it.
-    async fn find(&self, name: &str) -> Result<Found, Refusal> {
-        let unknown = |reason: String| {
-            Refusal::structural(RefusalKind::Denied, "structural-unknown-tool", reason)
-        };
-        let shown = || name.chars().take(128).collect::<String>();
-        let Some(server) = self.server_of(name) else {
-            return Err(unknown(format!("there is no tool `{}`", shown())));
-        };
-        let unavailable = |unavailable: Unavailable| {
-            let rule = "server-unavailable";
-            Refusal::structural(RefusalKind::Denied, rule, unavailable.to_string())
-        };
-        if let Some((_, method)) = CallMethod::of_name(name) {
-            let live = server.live().await.map_err(unavailable)?;
-            return method_of(&server, live, method).ok_or_else(|| {
-                unknown(format!("the server `{}` has no `{}`", server.name, method.as_str()))
-            });
-        }
-        let mut live = server.met().await.map_err(unavailable)?;
-        let Some((owner, tool)) = self.tool_of(name).await else {
-            return Err(unknown(format!("there is no tool `{}`", shown())));
-        };
-        // Two servers can fit one name, and then the catalog knows whose it is.
-        if owner.name != server.name {
-            live = owner.met().await.map_err(unavailable)?;
-        }
-        let server = owner;
-        let offered = || {
-            let table = live.as_ref().map_or_else(|| server.tools(), |live| Some(live.tools()));
-            table.and_then(|table| table.get(&tool).cloned())
-        };
-        let mut offer = offered();
-        if let (Some(Offer { withheld: Some(_), .. }), Some(live)) = (&offer, &live) {
-            // Somebody may have trusted it since we looked.
-            server.compare_again(live);
-            offer = offered();
-        }
-        match offer {
-            Some(offer) => Ok(Found { server, live, offer }),
-            None => Err(unknown(format!("the server `{}` has no tool `{tool}`", server.name))),
-        }
-    }
-
-    /// Records and forwards a call that may be forwarded.
-    async fn forward(&self, permit: Permit, going: Going) -> Reply {
-        let Going { name, found, meta, repetition, flight, request_id, until, n_hops, .. } = going;
-        let (server, request_id) = (Arc::clone(&found.server), &request_id);
-        let live = found.live.clone();
-        let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
-        if let Some(count) = refused {
-            return self.not_forwarded(permit, &repeated(count), request_id);
-        }
-        let service = self.service(&permit, (&server, live), &flight.cancel);
-        let service = match self.in_time(until, service).await {
-            Some(Ok(service)) if !self.is_over(until) => service,
-            // SECURITY: what was approved is not done at a time for which nobody approved it.
-            Some(Ok(service)) => {
-                service.end();
-                return self.not_forwarded(permit, &stale(), request_id);
-            }
-            None => return self.not_forwarded(permit, &stale(), request_id),
-            Some(Err(NoService::Refused(refusal))) => {
-                return self.not_forwarded(permit, &refusal, request_id);
-            }
-            Some(Err(NoService::Cancelled)) => {
-                let reason = "cancelled by the client before it was forwarded";
-                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
-                self.not_forwarded(permit, &refusal, request_id);
-                return Reply::Nothing;
-            }
-        };
-        let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
-        let confinement = service.confinement();
-        let confined = confinement.to_string();
-        let recorded = match self.log.record(permit, request_id.clone(), &confined) {
-            Ok(recorded) => recorded,
-            Err(error) => return self.unrecorded(&error),
-        };
-        service.warrant(&recorded);
-        let started = Instant::now();
-        let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
-        let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
-        // SECURITY: consumes the proof; a second try would be a second call.
-        let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
-        let outcome = match service.mask() {
-            Some(mask) => masked(outcome, &mask),
-            None => outcome,
-        };
-        service.end();
-        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
-        let entry = Entry { duration_ms, ..entry };
-        if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
-            return self.follow(hop, entry, repetition, (found, flight)).await;
-        }
-        let caged = match confinement {
-            Confinement::Cage(_) if !server.is_ours() => Some(&server.name),
-            Confinement::Cage(_) | Confinement::None => None,
-        };
-        self.finish(outcome, entry, repetition, caged)
-    }
-
-    /// Records and answers a call that may be made, and is not.
-    fn not_forwarded(&self, permit: Permit, refusal: &Refusal, request_id: &str) -> Reply {
-        let (server, tool) = (permit.call().server().clone(), permit.call().tool().clone());
-        let arguments = permit.call().asked().arguments.clone();
-        // The permit goes no further: it is dropped here, unrecorded.
-        drop(permit);
-        let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
-        self.answered(self.log.note(entry), refusal)
     }
 
     /// Answers a call that the policy did not allow.
@@ -445,134 +298,6 @@ impl Broker {
             None => Ok(()),
         }
     }
-}
-
-impl Flight {
-    pub(crate) fn new(
-        cancel: CancellationToken,
-        left: CancellationToken,
-        progress: Option<Progress>,
-        turn: Option<Turn>,
-    ) -> Self {
-        Self { cancel, left, progress, ear: None, turn, asks: None, is_typed: false }
-    }
-
-    /// Says whose call it is: whom its server may ask for something while it runs.
-    #[must_use]
-    pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
-        Self { ear: Some(ear), ..self }
-    }
-
-    /// Says that a person typed this very call, and so has answered what the policy would ask them.
-    ///
-    /// SECURITY: only for a call whose every argument is a person's or ours; never for an agent's.
-    #[must_use]
-    pub fn typed_by_a_person(self) -> Self {
-        Self { is_typed: true, ..self }
-    }
-}
-
-/// What a call that may be forwarded, or may come to be, takes along.
-struct Going {
-    /// The name that the client called.
-    name: String,
-    found: Found,
-    meta: Object,
-    /// What makes two calls the same call.
-    repetition: Digest,
-    flight: Flight,
-    request_id: String,
-    /// When it is too late to forward it, if somebody approved it.
-    until: Option<Timestamp>,
-    /// How many redirects led to it.
-    n_hops: usize,
-    origin: Origin,
-}
-
-/// Who wants a call to be made.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Origin {
-    /// A client's agent.
-    Agent,
-    /// The server itself.
-    Server,
-}
-
-impl Going {
-    fn new(
-        asked: Asked,
-        found: Found,
-        flight: Flight,
-        (repetition, id, n_hops): (Digest, &str, usize),
-    ) -> Self {
-        let Asked { name, meta, .. } = asked;
-        let request_id = id.to_owned();
-        let (until, origin) = (None, Origin::Agent);
-        Self { name, found, meta, repetition, flight, request_id, until, n_hops, origin }
-    }
-}
-
-impl Found {
-    fn names(&self) -> (&ServerName, &ToolName) {
-        (&self.server.name, &self.offer.tool.name)
-    }
-}
-
-/// Returns a method of a server's, to be judged as a tool of its name.
-fn method_of(server: &Arc<Server>, live: Arc<Live>, method: CallMethod) -> Option<Found> {
-    live.introduction.capabilities.get(method.capability())?;
-    // SECURITY: a server of which nothing is trusted has no other way to speak either.
-    let tools = live.tools();
-    let trusted = tools.iter().any(|offer| offer.withheld.is_none());
-    let withheld = match trusted || tools.iter().next().is_none() {
-        true => None,
-        false => Some("none of the server's tools is trusted".to_owned()),
-    };
-    let offer = Offer { tool: method.tool()?, withheld };
-    Some(Found { server: Arc::clone(server), live: Some(live), offer })
-}
-
-/// Sends a recorded call to its server; returns what came of it, and the record of that so far.
-async fn send(
-    connection: &Connection,
-    recorded: Recorded,
-    meta: Object,
-    asking: Asking<'_>,
-) -> (Result<Outcome, Unanswered>, Entry) {
-    let call = recorded.permit().call();
-    let entry = Entry {
-        request_id: Some(recorded.request_id().to_owned()),
-        server: Some(call.server().clone()),
-        tool: Some(call.tool().clone()),
-        ..Entry::new(Kind::Outcome)
-    };
-    let method = CallMethod::of(call.tool().as_str());
-    let written = |out: &mut String, mut envelope: Object| {
-        if let Some(method) = method {
-            let mut params = method.params(call.sent());
-            for (key, value) in meta.into_entries() {
-                envelope.insert(key, value);
-            }
-            if !envelope.is_empty() {
-                params.insert("_meta", envelope);
-            }
-            return Json::write_object(out, &params);
-        }
-        out.push_str("{\"name\":");
-        Json::write_text(out, call.tool().as_str());
-        out.push_str(",\"arguments\":");
-        Json::write_object(out, call.sent());
-        for (key, value) in meta.into_entries() {
-            envelope.insert(key, value);
-        }
-        if !envelope.is_empty() {
-            out.push_str(",\"_meta\":");
-            Json::write_object(out, &envelope);
-        }
-        out.push('}');
-    };
-    let asked = method.map_or("tools/call", CallMethod::as_str);
-    (connection.ask(asked, written, asking).await, entry)
 }
 
 /// Returns what makes two calls the same call.

@@ -1,0 +1,97 @@
+//! A call under way: what it is bound to, and what it takes along on its way to a server.
+//!
+//! What becomes of it is not known here.
+
+use std::sync::Arc;
+
+use ic_types::{Digest, Object, Timestamp};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Asked, Found};
+use crate::client::Ear;
+use crate::server::{Progress, Turn};
+
+/// What a call is bound to while it runs.
+#[derive(Debug)]
+pub struct Flight {
+    /// Ends the call; nobody wants its answer any more.
+    pub(super) cancel: CancellationToken,
+    /// Cancelled when the client has gone; what runs may end, and nobody is asked any more.
+    pub(super) left: CancellationToken,
+    /// Where progress goes, if anybody wants it.
+    pub(super) progress: Option<Progress>,
+    /// The client whose call it is, if it can be asked anything.
+    pub(super) ear: Option<Arc<Ear>>,
+    /// The call's place in the order of calls.
+    pub(super) turn: Option<Turn>,
+    /// Says whether a person is being asked about the call, if anybody wants to know.
+    pub(super) asks: Option<watch::Sender<bool>>,
+    /// Whether a person typed this very call; spent with the first question that it answers.
+    pub(super) is_typed: bool,
+}
+
+/// What a call that may be forwarded, or may come to be, takes along.
+pub(super) struct Going {
+    /// The name that the client called.
+    pub(super) name: String,
+    pub(super) found: Found,
+    pub(super) meta: Object,
+    /// What makes two calls the same call.
+    pub(super) repetition: Digest,
+    pub(super) flight: Flight,
+    pub(super) request_id: String,
+    /// When it is too late to forward it, if somebody approved it.
+    pub(super) until: Option<Timestamp>,
+    /// How many redirects led to it.
+    pub(super) n_hops: usize,
+    pub(super) origin: Origin,
+}
+
+/// Who wants a call to be made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Origin {
+    /// A client's agent.
+    Agent,
+    /// The server itself.
+    Server,
+}
+
+impl Flight {
+    pub(crate) fn new(
+        cancel: CancellationToken,
+        left: CancellationToken,
+        progress: Option<Progress>,
+        turn: Option<Turn>,
+    ) -> Self {
+        Self { cancel, left, progress, ear: None, turn, asks: None, is_typed: false }
+    }
+
+    /// Says whose call it is: whom its server may ask for something while it runs.
+    #[must_use]
+    pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
+        Self { ear: Some(ear), ..self }
+    }
+
+    /// Says that a person typed this very call, and so has answered what the policy would ask them.
+    ///
+    /// SECURITY: only for a call whose every argument is a person's or ours; never for an agent's.
+    #[must_use]
+    pub fn typed_by_a_person(self) -> Self {
+        Self { is_typed: true, ..self }
+    }
+}
+
+impl Going {
+    pub(super) fn new(
+        asked: Asked,
+        found: Found,
+        flight: Flight,
+        (repetition, id, n_hops): (Digest, &str, usize),
+    ) -> Self {
+        let Asked { name, meta, .. } = asked;
+        let request_id = id.to_owned();
+        let (until, origin) = (None, Origin::Agent);
+        Self { name, found, meta, repetition, flight, request_id, until, n_hops, origin }
+    }
+}

@@ -1,0 +1,142 @@
+//! A call that may be made: recorded, sent to its server once, and handed on with what came of it.
+//!
+//! What may be made was decided before; how a result is held to limits, and recorded, is in `outcome.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ic_audit::{Entry, Kind, Recorded};
+use ic_confine::Confinement;
+use ic_mcp::Outcome;
+use ic_policy::Permit;
+use ic_types::{Json, Object};
+use tokio::time::Instant;
+
+use super::hops::Trail;
+use super::outcome::masked;
+use super::people::stale;
+use super::service::NoService;
+use super::{Broker, Going, Reply, refused_entry, repeated};
+use crate::locked;
+use crate::method::CallMethod;
+use crate::refusal::{Refusal, RefusalKind};
+use crate::server::{Asking, Connection, Unanswered};
+
+/// The longest that a call may take.
+const CALL_MAX: Duration = Duration::from_mins(15);
+
+impl Broker {
+    /// Records and forwards a call that may be forwarded.
+    pub(super) async fn forward(&self, permit: Permit, going: Going) -> Reply {
+        let Going { name, found, meta, repetition, flight, request_id, until, n_hops, .. } = going;
+        let (server, request_id) = (Arc::clone(&found.server), &request_id);
+        let live = found.live.clone();
+        let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
+        if let Some(count) = refused {
+            return self.not_forwarded(permit, &repeated(count), request_id);
+        }
+        let service = self.service(&permit, (&server, live), &flight.cancel);
+        let service = match self.in_time(until, service).await {
+            Some(Ok(service)) if !self.is_over(until) => service,
+            // SECURITY: what was approved is not done at a time for which nobody approved it.
+            Some(Ok(service)) => {
+                service.end();
+                return self.not_forwarded(permit, &stale(), request_id);
+            }
+            None => return self.not_forwarded(permit, &stale(), request_id),
+            Some(Err(NoService::Refused(refusal))) => {
+                return self.not_forwarded(permit, &refusal, request_id);
+            }
+            Some(Err(NoService::Cancelled)) => {
+                let reason = "cancelled by the client before it was forwarded";
+                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
+                self.not_forwarded(permit, &refusal, request_id);
+                return Reply::Nothing;
+            }
+        };
+        let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
+        let confinement = service.confinement();
+        let confined = confinement.to_string();
+        let recorded = match self.log.record(permit, request_id.clone(), &confined) {
+            Ok(recorded) => recorded,
+            Err(error) => return self.unrecorded(&error),
+        };
+        service.warrant(&recorded);
+        let started = Instant::now();
+        let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
+        let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
+        // SECURITY: consumes the proof; a second try would be a second call.
+        let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+        let outcome = match service.mask() {
+            Some(mask) => masked(outcome, &mask),
+            None => outcome,
+        };
+        service.end();
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..entry };
+        if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
+            return self.follow(hop, entry, repetition, (found, flight)).await;
+        }
+        let caged = match confinement {
+            Confinement::Cage(_) if !server.is_ours() => Some(&server.name),
+            Confinement::Cage(_) | Confinement::None => None,
+        };
+        self.finish(outcome, entry, repetition, caged)
+    }
+
+    /// Records and answers a call that may be made, and is not.
+    pub(super) fn not_forwarded(
+        &self,
+        permit: Permit,
+        refusal: &Refusal,
+        request_id: &str,
+    ) -> Reply {
+        let (server, tool) = (permit.call().server().clone(), permit.call().tool().clone());
+        let arguments = permit.call().asked().arguments.clone();
+        // The permit goes no further: it is dropped here, unrecorded.
+        drop(permit);
+        let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
+        self.answered(self.log.note(entry), refusal)
+    }
+}
+
+/// Sends a recorded call to its server; returns what came of it, and the record of that so far.
+async fn send(
+    connection: &Connection,
+    recorded: Recorded,
+    meta: Object,
+    asking: Asking<'_>,
+) -> (Result<Outcome, Unanswered>, Entry) {
+    let call = recorded.permit().call();
+    let entry = Entry {
+        request_id: Some(recorded.request_id().to_owned()),
+        server: Some(call.server().clone()),
+        tool: Some(call.tool().clone()),
+        ..Entry::new(Kind::Outcome)
+    };
+    let method = CallMethod::of(call.tool().as_str());
+    let written = |out: &mut String, mut envelope: Object| {
+        for (key, value) in meta.into_entries() {
+            envelope.insert(key, value);
+        }
+        if let Some(method) = method {
+            let mut params = method.params(call.sent());
+            if !envelope.is_empty() {
+                params.insert("_meta", envelope);
+            }
+            return Json::write_object(out, &params);
+        }
+        out.push_str("{\"name\":");
+        Json::write_text(out, call.tool().as_str());
+        out.push_str(",\"arguments\":");
+        Json::write_object(out, call.sent());
+        if !envelope.is_empty() {
+            out.push_str(",\"_meta\":");
+            Json::write_object(out, &envelope);
+        }
+        out.push('}');
+    };
+    let asked = method.map_or("tools/call", CallMethod::as_str);
+    (connection.ask(asked, written, asking).await, entry)
+}
