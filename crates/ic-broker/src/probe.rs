@@ -15,6 +15,7 @@ use crate::broker::roots_result;
 use crate::launch::{LaunchFault, Recipe};
 use crate::server::handshake::meet_and_list;
 use crate::server::running::Running;
+use crate::server::side::Side;
 use crate::server::{Connection, Introduction, START_MAX, process, remote};
 use crate::servers_file::Start;
 use crate::tool::{Tool, UnusableTool};
@@ -68,33 +69,23 @@ impl Ledger for Unrecorded {
 pub async fn probe(recipe: &Recipe, launcher: &Launcher) -> Result<Probed, ProbeError> {
     let tasks = TaskTracker::new();
     let roots = roots_result(std::iter::once(recipe.lent.sandbox.as_path()));
-    if let Start::Url(_) = recipe.config.start {
-        let spec = recipe.remote()?;
-        let egress =
-            Egress::new(Arc::new(SystemResolver::new()), Arc::new(Unrecorded), tasks.clone());
-        let host = remote::Host {
-            name: &recipe.name,
-            egress: &egress,
-            roots: &roots,
-            asks: recipe.config.asks,
-            petitions: None,
-            tasks: &tasks,
-        };
-        let (remote, connection) =
-            remote::start(&host, spec, |_| {}).map_err(ProbeError::Server)?;
-        return look(&connection, Running::Remote(remote)).await;
-    }
-    let spec = recipe.child()?;
-    let host = process::Host {
+    let side = Side {
         name: &recipe.name,
-        launcher,
         roots: &roots,
         asks: recipe.config.asks,
         petitions: None,
         tasks: &tasks,
-        deeds: None,
-        aids: None,
     };
+    if let Start::Url(_) = recipe.config.start {
+        let spec = recipe.remote()?;
+        let egress =
+            Egress::new(Arc::new(SystemResolver::new()), Arc::new(Unrecorded), tasks.clone());
+        let (remote, connection) =
+            remote::start(&side, &egress, spec, |_| {}).map_err(ProbeError::Server)?;
+        return look(&connection, Running::Remote(remote)).await;
+    }
+    let spec = recipe.child()?;
+    let host = process::Host { side, launcher, deeds: None, aids: None };
     let process::Started { running, connection, doors } =
         process::start(&host, &spec, |_| {}).map_err(ProbeError::Server)?;
     if let Some(doors) = doors {

@@ -19,6 +19,7 @@ mod petitions;
 pub(crate) mod process;
 pub(crate) mod remote;
 pub(crate) mod running;
+pub(crate) mod side;
 mod start;
 mod table;
 mod turn;

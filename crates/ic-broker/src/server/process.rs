@@ -12,19 +12,16 @@ use ic_confine::{
     Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, EXIT_EXCESS, EXIT_SHIFTED, Launcher,
 };
 use ic_mcp::{Line, Lines};
-use ic_types::{Json, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio_util::task::TaskTracker;
 
 use super::ServerNews;
 use super::connection::Connection;
 use super::deeds::Deeds;
-use super::inbox::{Inbox, LINE_BYTES_MAX, Misbehaved, News};
-use super::petitions::{Petitions, Way};
+use super::inbox::{Inbox, LINE_BYTES_MAX, Misbehaved};
+use super::side::{Ends, Side};
 use crate::aids::Aids;
 use crate::locked;
-use crate::petition::Asks;
 
 /// How many of a server's last words are kept.
 const WORDS_MAX: usize = 5;
@@ -34,26 +31,13 @@ const WORD_BYTES_MAX: usize = 512;
 const TOGETHER_MAX: usize = 64;
 /// How long a server that does not listen any more may still answer.
 const DEAF_MAX: Duration = Duration::from_secs(1);
-/// How many news of one server wait to be heard: more than it may send in a second.
-pub(super) const NEWS_MAX: usize = 2048;
-/// How many messages for the log wait; what comes on top is dropped.
-pub(super) const LOGS_MAX: usize = 64;
-
 /// What a process is started with, besides what is written out for it.
 #[derive(Debug)]
 pub(crate) struct Host<'a> {
-    /// The server.
-    pub(crate) name: &'a ServerName,
+    /// Our side of the talk with it.
+    pub(crate) side: Side<'a>,
     /// What starts it.
     pub(crate) launcher: &'a Launcher,
-    /// The answer to its `roots/list`.
-    pub(crate) roots: &'a Json,
-    /// What it may ask of clients.
-    pub(crate) asks: Asks,
-    /// Where what it asks of them goes, if there may be any.
-    pub(crate) petitions: Option<Way>,
-    /// Where the tasks that carry its messages run.
-    pub(crate) tasks: &'a TaskTracker,
     /// What it may have carried out, if it runs for one call.
     pub(crate) deeds: Option<Arc<Deeds>>,
     /// What is lent to it, if it reaches another machine for one call.
@@ -109,19 +93,13 @@ pub(crate) fn start(
         None => crate::chain(&error),
     })?;
     let Child { stdin, stdout, stderr, process, doors } = child;
-    let (connection, outgoing) = Connection::new(host.name.clone(), host.asks);
-    let (news, heard) = mpsc::channel(NEWS_MAX);
-    let (logs, logged) = mpsc::channel(LOGS_MAX);
-    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
-        .with_deeds(host.deeds.clone())
-        .with_aids(host.aids.clone())
-        .with_petitions(host.petitions.clone().map(|way| Petitions::new(host.name.clone(), way)));
+    let Ends { connection, outgoing, inbox } = host.side.open(tell.clone());
+    let inbox = inbox.with_deeds(host.deeds.clone()).with_aids(host.aids.clone());
     let words = Arc::new(Mutex::new(VecDeque::new()));
-    host.tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
-    host.tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));
-    host.tasks.spawn(pass_on(heard, tell.clone()));
-    host.tasks.spawn(pass_on(logged, tell.clone()));
-    let hearing = host.tasks.spawn(hear(stderr, Arc::clone(&words), tell));
+    let tasks = host.side.tasks;
+    tasks.spawn(send(stdin, outgoing, Arc::clone(&connection)));
+    tasks.spawn(receive(stdout, inbox, Arc::clone(&connection)));
+    let hearing = tasks.spawn(hear(stderr, Arc::clone(&words), tell));
     Ok(Started { running: Running { process, words, hearing }, connection, doors })
 }
 
@@ -190,16 +168,6 @@ async fn receive(
         why = receiving => why,
     };
     connection.end(&why);
-}
-
-/// Passes on what the server said of its own accord.
-pub(super) async fn pass_on(mut heard: mpsc::Receiver<News>, tell: impl Fn(ServerNews)) {
-    while let Some(news) = heard.recv().await {
-        tell(match news {
-            News::ToolsChanged => ServerNews::ToolsChanged,
-            other => ServerNews::Said(other),
-        });
-    }
 }
 
 /// Reads what the server writes to its standard error, to the end.

@@ -25,7 +25,6 @@ use hyper::{Method, StatusCode};
 use ic_egress::{Allowed, Egress, Target};
 use ic_mcp::ProtocolVersion;
 use ic_servers::fetch::tls::{self, Trust};
-use ic_types::{Json, ServerName};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,10 +33,8 @@ use url::Url;
 use super::ServerNews;
 use super::connection::Connection;
 use super::inbox::{Exchange, Inbox, LINE_BYTES_MAX};
-use super::petitions::{Petitions, Way};
-use super::process::{LOGS_MAX, NEWS_MAX, pass_on};
+use super::side::{Ends, Side};
 use crate::locked;
-use crate::petition::Asks;
 use events::Events;
 use headers::Headers;
 use http::{Answer, Ask, Http, NoAnswer};
@@ -74,22 +71,6 @@ pub(crate) struct RemoteSpec {
     pub(crate) trust: Trust,
 }
 
-/// What a server is connected to with, besides what is written out for it.
-#[derive(Debug)]
-pub(crate) struct Host<'a> {
-    pub(crate) name: &'a ServerName,
-    /// What makes the connections.
-    pub(crate) egress: &'a Egress,
-    /// The answer to its `roots/list`.
-    pub(crate) roots: &'a Json,
-    /// What it may ask of clients.
-    pub(crate) asks: Asks,
-    /// Where what it asks of them goes, if there may be any.
-    pub(crate) petitions: Option<Way>,
-    /// Where the tasks that carry its messages run.
-    pub(crate) tasks: &'a TaskTracker,
-}
-
 /// A server that is talked to.
 #[derive(Debug)]
 pub(crate) struct Remote {
@@ -113,19 +94,16 @@ enum Streamed {
 
 /// Makes all that carries messages from and to the server; nothing is sent yet.
 pub(crate) fn start(
-    host: &Host<'_>,
+    side: &Side<'_>,
+    egress: &Egress,
     spec: RemoteSpec,
     tell: impl Fn(ServerNews) + Clone + Send + 'static,
 ) -> Result<(Arc<Remote>, Arc<Connection>), String> {
     let RemoteSpec { url, target, allowed, headers, trust } = spec;
     let tls = tls::config(&trust)?;
-    let (server, egress) = (host.name.clone(), host.egress.clone());
+    let (server, egress) = (side.name.clone(), egress.clone());
     let http = Http { server, url, target, allowed, headers, egress, tls };
-    let (connection, outgoing) = Connection::new(host.name.clone(), host.asks);
-    let (news, heard) = mpsc::channel(NEWS_MAX);
-    let (logs, logged) = mpsc::channel(LOGS_MAX);
-    let inbox = Inbox::new(Arc::clone(&connection), host.roots.clone(), news, logs)
-        .with_petitions(host.petitions.clone().map(|way| Petitions::new(host.name.clone(), way)));
+    let Ends { connection, outgoing, inbox } = side.open(tell);
     let remote = Arc::new(Remote {
         http,
         connection: Arc::clone(&connection),
@@ -133,12 +111,9 @@ pub(crate) fn start(
         session: Mutex::default(),
         under_way: Mutex::default(),
         exchanges: Semaphore::new(EXCHANGES_MAX),
-        tasks: host.tasks.clone(),
+        tasks: side.tasks.clone(),
     });
-    host.tasks.spawn(send(Arc::clone(&remote), outgoing));
-    // These end with the inbox, and so with the last exchange.
-    host.tasks.spawn(pass_on(heard, tell.clone()));
-    host.tasks.spawn(pass_on(logged, tell));
+    side.tasks.spawn(send(Arc::clone(&remote), outgoing));
     Ok((remote, connection))
 }
 

@@ -9,6 +9,7 @@ use ic_egress::Allowed;
 use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
+use super::side::Side;
 use super::{
     Connection, Live, START_MAX, Server, ServerNews, ToolTable, Trouble, Yard, handshake, process,
     remote,
@@ -66,11 +67,9 @@ impl Server {
     /// Makes the way to a server that runs elsewhere.
     fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
-        let Yard { egress, roots, tasks, .. } = &*self.yard;
-        let (asks, petitions) = (self.recipe.config.asks, Some(self.petitions.clone()));
-        let host = remote::Host { name: &self.name, egress, roots, asks, petitions, tasks };
-        let server = Arc::clone(self);
-        let (remote, connection) = remote::start(&host, spec, move |news| server.news(news))?;
+        let (server, egress) = (Arc::clone(self), &self.yard.egress);
+        let tell = move |news| server.news(news);
+        let (remote, connection) = remote::start(&self.side(), egress, spec, tell)?;
         // It sees nothing of this machine; what a call names, it knows better than we do.
         Ok((Running::Remote(remote), connection, Sight::Everything))
     }
@@ -97,17 +96,13 @@ impl Server {
     }
 
     pub(super) fn host(&self) -> process::Host<'_> {
-        let Yard { launcher, roots, tasks, .. } = &*self.yard;
-        process::Host {
-            name: &self.name,
-            launcher,
-            roots,
-            asks: self.recipe.config.asks,
-            petitions: Some(self.petitions.clone()),
-            tasks,
-            deeds: None,
-            aids: None,
-        }
+        process::Host { side: self.side(), launcher: &self.yard.launcher, deeds: None, aids: None }
+    }
+
+    fn side(&self) -> Side<'_> {
+        let Yard { roots, tasks, .. } = &*self.yard;
+        let (asks, petitions) = (self.recipe.config.asks, Some(self.petitions.clone()));
+        Side { name: &self.name, roots, asks, petitions, tasks }
     }
 
     /// SECURITY: a server that is started in another way than it was trusted to is not started, and
