@@ -144,8 +144,10 @@ pub(super) mod tests {
             ),
             (
                 "${sandbox}",
-                Err("`args`: `${sandbox}` is not known; there are SANDBOX, WORKSPACE, HOME, DATA and \
-                     ENV:NAME"),
+                Err(
+                    "`args`: `${sandbox}` is not known; there are SANDBOX, WORKSPACE, HOME, DATA and \
+                     ENV:NAME",
+                ),
             ),
             ("${HOME", Err("`args`: `${HOME}` has no end")),
             (
