@@ -1,7 +1,8 @@
 //! `ironcurtain doctor`: really tries what everything else rests on, and says what to do where it fails.
 //!
 //! Nothing of the user's is changed: whatever is tried is tried in a directory that is made for the
-//! moment. Servers that are not ours are looked for, and not started.
+//! moment. Servers that are not ours are started if somebody trusted them, in their cages, and no tool of
+//! theirs is called.
 
 mod cages;
 mod children;
@@ -11,6 +12,7 @@ mod models;
 mod record;
 mod scripts;
 mod settings;
+mod whole;
 
 use ic_home::{Environment, Home};
 use serde::Serialize;
@@ -25,8 +27,10 @@ use crate::trial::Trial;
 ///
 /// Writes and removes a file in the home, loads configuration, policy and servers, runs the policy's
 /// scenarios, checks the last audit log, writes one, cages a child that tries to get out, starts and
-/// ends others and our own servers, runs a script, looks at what the system can do, and asks each
-/// provider that there is a key for which models it has, which costs nothing. Nothing of yours is changed, and no server but our own is started.
+/// ends others, our own servers and those that are trusted, runs a script, lets a client make calls
+/// through a proxy, looks at what the system can do, and asks each provider that there is a key for which
+/// models it has, which costs nothing. Nothing of yours is changed, and no server on another machine is
+/// connected to.
 /// Exits with 0 if nothing failed and with 1 if something did.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
@@ -109,6 +113,7 @@ fn examine(environment: &Environment, screen: &mut Screen) -> Result<Vec<Check>,
     let holding = cages::check(&patient, &mut checks);
     children::check(&patient, &settings, holding.as_ref(), &mut checks, screen);
     scripts::check(&patient, holding.as_ref(), &mut checks);
+    whole::check(&patient, holding.as_ref(), &mut checks);
     kernel::check(&patient, &mut checks);
     models::check(&patient, &mut checks);
     Ok(checks)

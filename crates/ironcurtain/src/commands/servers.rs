@@ -6,7 +6,7 @@ mod drafts;
 mod entries;
 mod import;
 mod install;
-mod list;
+pub(super) mod list;
 mod remove;
 mod review;
 mod test;

@@ -115,11 +115,13 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       git server          started in [N] ms, and lists 28 tools
     ok       fetch server        started in [N] ms, and lists 1 tool
     ok       code sandbox        ran a script, which found no way out
+    ok       whole call          a client of a proxy wrote a file and fetched a page of this machine, and the log says so and is intact
+    ok       socket              made one, and connected to it as ourselves
     ok       openat2             opened a file beneath a directory, and was refused one above it
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
 
-    19 checks: 0 failed, 0 with a warning
+    21 checks: 0 failed, 0 with a warning
     ");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(picture(&place.path("home")), []);
@@ -327,7 +329,7 @@ fn a_log_that_was_changed_or_lost_its_key_is_found() {
 }
 
 #[test]
-fn configured_servers_are_looked_for_and_not_started() {
+fn configured_servers_that_nobody_trusts_are_looked_for_and_not_started() {
     let place = place();
     let mark = place.path("started");
     place.write(

@@ -344,6 +344,34 @@ fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
     assert!(output.status.success() && stdout.starts_with("plain: works:"), "{stdout}");
 }
 
+/// What is said of `plain` by somebody who starts what is trusted and nothing else.
+#[test]
+fn the_doctor_starts_what_is_trusted() {
+    let rig = Rig::new().scripted();
+    let of_plain = |code: i32| {
+        let output = rig.place.run(["doctor", "--json"]);
+        assert_eq!(output.code, code, "{output:?}");
+        let checks: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
+        let check = checks.into_iter().find(|it| it["check"] == "server plain").unwrap();
+        let text = |key: &str| check[key].as_str().unwrap().to_owned();
+        (text("status"), text("detail"))
+    };
+    let (status, detail) = of_plain(0);
+    assert!(status == "ok" && detail.contains("was never started"), "{status}: {detail}");
+    assert!(!rig.was_started("plain"));
+    assert_eq!(rig.run(&["trust", "plain", "--yes"]).code, 0);
+    let (status, detail) = of_plain(0);
+    assert!(status == "ok" && detail.contains("lists 2 tools, as trusted"), "{status}: {detail}");
+
+    rig.says("plain", &json!({"tools": [echo("Gives back, and more."), sum()]}));
+    let (status, detail) = of_plain(0);
+    assert!(status == "warning" && detail.contains("of which 1 withheld"), "{status}: {detail}");
+    rig.says("plain", &json!({"stderr": "last words", "exit": 3}));
+    let (status, detail) = of_plain(1);
+    assert!(status == "failed" && detail.contains("last words"), "{status}: {detail}");
+    assert_eq!(rig.left_behind(), [] as [String; 0]);
+}
+
 #[test]
 fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
     let rig = Rig::new();

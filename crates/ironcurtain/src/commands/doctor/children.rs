@@ -9,6 +9,7 @@ use ic_broker::Judge;
 use ic_broker::launch::{LaunchFault, Recipe};
 use ic_broker::pins::{Identity, Pins, Standing};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_broker::tool::Tool;
 use ic_confine::{Child, ChildSpec, Hold, find_program};
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -17,6 +18,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 
 use super::settings::Settings;
 use super::{Check, Patient};
+use crate::commands::servers::list;
 use crate::error::{Failure, chain};
 use crate::holding::Holding;
 use crate::screen::Screen;
@@ -26,7 +28,7 @@ const LAUNCHER: &str = "launcher";
 /// Our own servers, by their names.
 const OWN: [&str; 3] = ["filesystem", "git", "fetch"];
 /// Where the programs are that are tried here.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long something that ends at once may take.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// How much of what a child says is read.
@@ -74,7 +76,7 @@ pub(super) fn check(
                 checks.push(Check::info(label(name), how));
             }
             Start::Command(_) => {
-                checks.push(ward.server((name, config), settings.pins.as_ref()));
+                checks.push(ward.server((name, config), settings.pins.as_ref(), screen));
             }
         }
     }
@@ -172,17 +174,21 @@ impl Ward<'_> {
         match self.trial.probe(&recipe, screen) {
             Ok(probed) if !probed.tools.is_empty() => {
                 let n_tools = probed.tools.len();
-                let tools = if n_tools == 1 { "tool" } else { "tools" };
                 let ms = probed.start_ms;
-                Check::ok(label, format!("started in {ms} ms, and lists {n_tools} {tools}"))
+                Check::ok(label, format!("started in {ms} ms, and lists {}", list::tools(n_tools)))
             }
             Ok(_) => Check::failed(label, "it lists no tools", remedy),
             Err(error) => Check::failed(label, error.to_string(), remedy),
         }
     }
 
-    /// Looks for a server that is not ours, without starting it.
-    fn server(&self, server: (&ServerName, &ServerConfig), pins: Option<&Pins>) -> Check {
+    /// Looks for a server that is not ours, and starts it if somebody trusted it as it is.
+    fn server(
+        &self,
+        server: (&ServerName, &ServerConfig),
+        pins: Option<&Pins>,
+        screen: &mut Screen,
+    ) -> Check {
         let (name, config) = server;
         let program = match self.found(server) {
             Ok(program) => program,
@@ -192,15 +198,37 @@ impl Ward<'_> {
             return Check::not_tried(label(name), "nobody can tell what was trusted");
         };
         let identity = Identity::of(config);
+        let look = format!("look at it with `ironcurtain servers trust {name}`");
         if let Some(why) = pins.why_not_started(name, &identity) {
-            let remedy = format!("look at it with `ironcurtain servers trust {name}`");
-            return Check::warning(label(name), why, remedy);
+            return Check::warning(label(name), why, look);
         }
-        let detail = match pins.of_start(name, &identity) {
-            Standing::New => "is there; it was never started, and its first start is recorded",
-            Standing::Trusted | Standing::Changed => "is there, started as it was trusted to be",
-        };
-        Check::ok(label(name), format!("`{program}` {detail}"))
+        if pins.of_start(name, &identity) == Standing::New {
+            let detail = "is there; it was never started, and its first start is recorded";
+            return Check::ok(label(name), format!("`{program}` {detail}"));
+        }
+        let probed =
+            self.recipe(server).map_err(|failure| failure.to_string()).and_then(|recipe| {
+                self.trial.probe(&recipe, screen).map_err(|error| error.to_string())
+            });
+        match probed {
+            Ok(probed) => {
+                let is_withheld = |tool: &&Tool| pins.why_withheld(name, tool).is_some();
+                let (ms, n_tools) = (probed.start_ms, probed.tools.len());
+                let started = format!("started in {ms} ms, and lists {}", list::tools(n_tools));
+                match probed.tools.iter().filter(is_withheld).count() {
+                    0 => Check::ok(label(name), format!("{started}, as trusted")),
+                    n => {
+                        let detail =
+                            format!("{started}, of which {n} withheld: described otherwise");
+                        Check::warning(label(name), detail, look)
+                    }
+                }
+            }
+            Err(why) => {
+                let remedy = format!("`ironcurtain servers test {name}` tries it alone");
+                Check::failed(label(name), why, remedy)
+            }
+        }
     }
 
     /// Returns the program of a server; or what is wrong, and what to do about it.

@@ -289,7 +289,7 @@ impl Trust {
 }
 
 /// Counts tools in words.
-pub(super) fn tools(n: usize) -> String {
+pub(in crate::commands) fn tools(n: usize) -> String {
     match n {
         1 => "1 tool".to_owned(),
         n => format!("{n} tools"),
