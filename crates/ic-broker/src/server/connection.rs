@@ -321,7 +321,7 @@ impl Connection {
             client.calls.push(over.clone());
         }
         match may_be_old && table.has_given_up_another(&client.ear) {
-            true => Err(NoClient::Several),
+            true => Err(NoClient::GivenUp),
             false => Ok(client),
         }
     }
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(client(Exchange::Any), Ok(1), "it is her own");
         give_up(3, &bob);
         for exchange in [Exchange::Any, Exchange::None] {
-            assert_eq!(client(exchange), Err(NoClient::Several));
+            assert_eq!(client(exchange), Err(NoClient::GivenUp));
         }
         assert_eq!(client(Exchange::Of(1)), Ok(1));
         // Once it is answered, the server is done with it.
@@ -413,6 +413,8 @@ mod tests {
         for number in 10..2_000 {
             give_up(number, &ada);
         }
-        assert_eq!(client(Exchange::Any), Err(NoClient::Several));
+        assert_eq!(client(Exchange::Any), Err(NoClient::GivenUp));
+        let _of_bob = waits(5, &bob);
+        assert_eq!(client(Exchange::Any), Err(NoClient::Several), "that is plainer");
     }
 }

@@ -199,11 +199,16 @@ pub(super) enum NoClient {
     #[error("no client waits for a call of this server, so nobody can be asked")]
     None,
     /// Calls of several clients run.
-    #[error(
-        "calls of several clients run at this server, or were taken back and never answered, so it is \
-         not known whom it asks"
-    )]
+    #[error("calls of several clients run at this server, so it is not known whom it asks")]
     Several,
+    /// Another client gave up a call that the server has not answered.
+    #[error(
+        "another client took back a call of this server, or waited for it too long, and the server has \
+         not answered that call; it may still work on it, so it is not known whom it asks. It can ask \
+         again once it has answered, or was started anew with the proxy; clients that start a proxy \
+         each, without a shared socket, do not get in each other's way"
+    )]
+    GivenUp,
     /// The client has not said that it can be asked.
     #[error("the client whose call this is has not said that it supports `{0}`")]
     Deaf(&'static str),
