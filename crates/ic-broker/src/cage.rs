@@ -95,6 +95,8 @@ pub(crate) fn of_entry(
     cage.hidden = hidden(&seen, &never, disk);
     let absent = never.into_iter().filter(|path| kind(path, disk).is_none()).collect();
     cage.links = plan.links;
+    // What they run, and how they find it, is their own business.
+    cage.follows_links = true;
     cage.seen = seen;
     cage.network = match allowed {
         Some(allowed) => Network::Doors {
@@ -161,12 +163,14 @@ fn forgeable<'a, 's>(
     })
 }
 
-/// Returns a cage that shows nothing.
+/// Returns a cage that shows nothing, and in which no link leads anywhere: servers of ours get paths
+/// that were resolved, and what is a link by now was put there since.
 pub(crate) fn empty(lent: &Lent) -> CageSpec {
     CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
         links: Vec::new(),
+        follows_links: false,
         home: lent.home.as_path().to_owned(),
         scratch: Some(lent.private.clone()),
         network: Network::None,

@@ -21,6 +21,12 @@ pub struct CageSpec {
     pub hidden: Vec<PathBuf>,
     /// Further names for what is seen, since a person may have written a path with links in it.
     pub links: Vec<Link>,
+    /// Whether symbolic links that lie in what is seen are followed.
+    ///
+    /// If not, they can be read, made and removed, and lead nowhere. SECURITY: namespaces hold this on
+    /// Linux 5.14 and later, but for what holds or lies in what every cage shows; elsewhere links are
+    /// followed, as far as the cage shows where they lead.
+    pub follows_links: bool,
     /// Where its home is: an empty directory, whatever the host has there.
     pub home: PathBuf,
     /// An empty directory of this child alone, on the host. It is the child's home and its place for

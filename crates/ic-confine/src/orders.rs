@@ -255,6 +255,7 @@ mod tests {
             seen: Vec::new(),
             hidden: Vec::new(),
             links: Vec::new(),
+            follows_links: false,
             home: "/home".into(),
             scratch: Some("/scratch".into()),
             network: Network::None,

@@ -12,6 +12,7 @@ const READ: &str = "read";
 const WRITE: &str = "write";
 const HIDE: &str = "hide";
 const LINK: &str = "link";
+const FOLLOW: &str = "follow";
 const HOME: &str = "home";
 const SCRATCH: &str = "scratch";
 const DOORS: &str = "doors";
@@ -45,6 +46,9 @@ impl CageSpec {
         for Link { at, to } in &self.links {
             say(LINK, &[at.as_os_str(), to.as_os_str()]);
         }
+        if self.follows_links {
+            say(FOLLOW, &[]);
+        }
         if let Network::Doors { ports, addresses } = &self.network {
             say(DOORS, &[]);
             for port in ports {
@@ -67,7 +71,7 @@ impl CageSpec {
     pub(crate) fn read(words: &mut impl Iterator<Item = OsString>) -> Option<Self> {
         let (mut home, mut scratch, mut limits) = (None, None, None);
         let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut network, mut unix_sockets) = (Network::None, false);
+        let (mut network, mut unix_sockets, mut follows_links) = (Network::None, false, false);
         loop {
             let name = words.next()?;
             let mut path = || words.next().map(PathBuf::from);
@@ -76,6 +80,7 @@ impl CageSpec {
                 WRITE => seen.push(Seen { path: path()?, access: Access::Write }),
                 HIDE => hidden.push(path()?),
                 LINK => links.push(Link { at: path()?, to: path()? }),
+                FOLLOW => follows_links = true,
                 HOME => home = Some(path()?),
                 SCRATCH => scratch = Some(path()?),
                 DOORS => network = Network::Doors { ports: Vec::new(), addresses: Vec::new() },
@@ -94,7 +99,17 @@ impl CageSpec {
             }
         }
         let (home, limits) = (home?, limits?);
-        Some(Self { seen, hidden, links, home, scratch, network, unix_sockets, limits })
+        Some(Self {
+            seen,
+            hidden,
+            links,
+            follows_links,
+            home,
+            scratch,
+            network,
+            unix_sockets,
+            limits,
+        })
     }
 }
 
@@ -136,6 +151,7 @@ mod tests {
             seen: vec![seen("/opt/a b", Access::Read), seen("/data/end", Access::Write)],
             hidden: vec!["/data/end/.env".into()],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
+            follows_links: true,
             home: "/home/ada".into(),
             scratch: Some("/s".into()),
             network: Network::Doors {
@@ -160,7 +176,7 @@ mod tests {
     fn a_cage_is_read_as_it_was_written() {
         check(&spec());
         check(&CageSpec { network: Network::None, unix_sockets: false, ..spec() });
-        check(&CageSpec { scratch: None, ..spec() });
+        check(&CageSpec { scratch: None, follows_links: false, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
     }
 

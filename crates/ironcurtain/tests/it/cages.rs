@@ -146,6 +146,7 @@ impl Ground {
             seen: Vec::new(),
             hidden: Vec::new(),
             links: Vec::new(),
+            follows_links: true,
             home: self.path("home"),
             scratch: Some(self.path("scratch")),
             network: Network::None,

@@ -148,13 +148,18 @@ fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
     }
     let mut seen: Vec<_> = spec.seen.iter().collect();
     seen.sort_by_key(|seen| seen.path.components().count());
+    let follows_links = spec.follows_links || !can_cut_links();
     for seen in seen {
+        let links = match follows_links || system::is_touched(&seen.path) {
+            true => MountAttrFlags::empty(),
+            false => MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW,
+        };
         let attributes = match seen.access {
             Access::Read => read_only,
             // SECURITY: what can be written is not run.
             Access::Write => HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         };
-        trees.push(Tree::open(&seen.path, attributes)?);
+        trees.push(Tree::open(&seen.path, attributes | links)?);
     }
     Ok(trees)
 }
@@ -205,6 +210,11 @@ fn limit_tasks(proc: &OwnedFd, limits: &Limits) -> Result<(), Errno> {
 /// guard counts.
 fn has_own_pid_max() -> bool {
     is_at_least(rustix::system::uname().release().to_bytes(), (6, 14))
+}
+
+/// Returns whether links of a mount can be kept from leading anywhere.
+fn can_cut_links() -> bool {
+    is_at_least(rustix::system::uname().release().to_bytes(), (5, 14))
 }
 
 /// Returns whether `release`, such as `6.12.3-amd64`, is `least` or later.

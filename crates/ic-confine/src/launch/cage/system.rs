@@ -3,11 +3,18 @@
 //! Lists of names, and the text of the few files that are made for a cage; how they get there is the
 //! business of the rung. Nothing here is the user's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns whether every cage shows what is at `path`, as far as it is there.
 pub(crate) fn is_shown(path: &Path) -> bool {
     DIRECTORIES.into_iter().chain(OPTIONAL_DIRECTORIES).any(|directory| path.starts_with(directory))
+}
+
+/// Returns whether `path` holds, or lies in, something that every cage shows; programs follow links there.
+pub(super) fn is_touched(path: &Path) -> bool {
+    let directories = DIRECTORIES.into_iter().chain(OPTIONAL_DIRECTORIES).map(PathBuf::from);
+    let etc = ETC.into_iter().map(|name| Path::new("/etc").join(name));
+    directories.chain(etc).any(|shown| path.starts_with(&shown) || shown.starts_with(path))
 }
 
 /// Directories that programs and libraries are in, where they are.
@@ -86,5 +93,20 @@ pub(super) fn made_etc(name: &str, home: &Path) -> String {
         // The doors of the cage answer there, if it has any.
         "resolv.conf" => "nameserver 127.0.0.1\noptions timeout:3 attempts:2\n".to_owned(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_programs_are_links_are_followed() {
+        for path in ["/usr", "/usr/share/x", "/lib", "/nix", "/etc/ssl", "/etc/ssl/certs/ca"] {
+            assert!(is_touched(Path::new(path)), "{path}");
+        }
+        for path in ["/home/ada", "/home/ada/usr", "/usrs", "/srv", "/etc/ssl/private"] {
+            assert!(!is_touched(Path::new(path)), "{path}");
+        }
     }
 }

@@ -224,3 +224,29 @@ fn a_rung_that_cannot_keep_a_promise_does_not_make_it() {
         },
     );
 }
+
+/// Whoever else writes there can put one in between looking and using.
+#[test]
+fn links_in_what_is_seen_lead_nowhere_where_they_are_not_followed() {
+    on_every_ground(|ground| async move {
+        let seen = ground.path("seen/write");
+        std::fs::write(seen.join("text"), "hello\n").unwrap();
+        let script = "cd PLACE/seen/write; ln -s text l; ln -s . d; ln -s made n; cat l; cat d/text; \
+             echo x > n; test -e made && echo made; readlink l; ln -s $PWD/text $HOME/h; cat $HOME/h; \
+             rm l d n";
+        for (follows_links, expected) in
+            [(true, "hello\nhello\nmade\ntext\nhello\n"), (false, "text\nhello\n")]
+        {
+            let mut cage = ground.cage();
+            cage.seen = vec![ground.seen("seen/write", Access::Write)];
+            cage.follows_links = follows_links;
+            let (said, complained, code) = ground.sh(cage, script).await;
+            // The other rungs have no way to hold it.
+            if follows_links || ground.rung == ic_confine::Rung::Namespaces {
+                assert_eq!(said, expected, "{}: {complained}", ground.rung);
+            }
+            assert_eq!(code, Some(0), "{}: {complained}", ground.rung);
+            std::fs::remove_file(seen.join("made")).ok();
+        }
+    });
+}

@@ -1,6 +1,8 @@
 //! Links that lead git astray, through the proxy: in a workspace, and where a tree is made beside others' files.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ic_testkit::Proxy;
 use ic_testkit::git_host::git as real_git;
@@ -39,6 +41,74 @@ fn a_link_in_a_workspace_does_not_become_the_config() {
         good(&mut proxy, &top, "git_commit", commit, "fsmonitor");
         proxy.finish();
         assert_eq!(std::fs::read(repo.join(".git/config")).unwrap(), config, "{rung}");
+    }
+}
+
+/// Swaps `file` for a link to `target` and back, until it is dropped.
+struct Swapping<'a>(&'a AtomicBool);
+
+impl<'a> Swapping<'a> {
+    fn begin<'s>(
+        scope: &'s std::thread::Scope<'s, '_>,
+        is_over: &'a AtomicBool,
+        [file, next, target]: [&'s Path; 3],
+    ) -> Self
+    where
+        'a: 's,
+    {
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                symlink(target, next).unwrap();
+                std::fs::rename(next, file).unwrap();
+                std::fs::write(next, "x\n").unwrap();
+                std::fs::rename(next, file).unwrap();
+            }
+        });
+        Self(is_over)
+    }
+}
+
+impl Drop for Swapping<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Where mounts can be told that links lead nowhere, git follows none that comes after the check, not
+/// even within the tree.
+#[test]
+fn a_link_that_is_swapped_in_while_git_runs_leads_nowhere() {
+    for (rung, place, _kept) in places_on_every_rung() {
+        if rung != "namespaces" {
+            continue;
+        }
+        let policy = write_strict_policy(&place);
+        let workspace = place.dir("work");
+        let repo = workspace.join("repo");
+        make(&repo);
+        let [message, next, victim] =
+            [".git/COMMIT_EDITMSG", "next", ".envrc"].map(|name| repo.join(name));
+        std::fs::write(&victim, "# mine\n").unwrap();
+        let [workspace, top] = [&workspace, &repo].map(|path| path.to_str().unwrap().to_owned());
+        let mut proxy = Proxy::start(&place, &["--policy", &policy, "--workspace", &workspace]);
+        proxy.initialize();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _swapping = Swapping::begin(scope, &is_over, [&message, &next, &victim]);
+            let mut was_there = false;
+            for number in 0..1000 {
+                let commit = json!({"message": format!("caught {number}"), "allowEmpty": true});
+                let told = git(&mut proxy, &top, "git_commit", commit).text();
+                was_there = told.contains("Too many levels of symbolic links");
+                let left = std::fs::read_to_string(&victim).unwrap();
+                assert_eq!(left, "# mine\n", "git wrote through a link: {told}");
+                if was_there {
+                    break;
+                }
+            }
+            assert!(was_there, "git never came upon the link");
+        });
+        proxy.finish();
     }
 }
 
