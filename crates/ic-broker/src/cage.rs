@@ -198,6 +198,19 @@ pub(crate) fn torn<'a>(
     protected.iter().find(is_torn)
 }
 
+/// Refuses a cage that would have to show something in what it hides.
+pub(crate) fn check_whole(cage: &CageSpec) -> Result<(), LaunchFault> {
+    for hidden in &cage.hidden {
+        let within = cage.seen.iter().find(|it| it.path != *hidden && it.path.starts_with(hidden));
+        let above = cage.seen.iter().find(|it| hidden.starts_with(&it.path));
+        if let (Some(within), Some(above)) = (within, above) {
+            let (above, shown) = (above.path.clone(), within.path.clone());
+            return Err(LaunchFault::Torn { above, hidden: hidden.clone(), shown });
+        }
+    }
+    Ok(())
+}
+
 /// Returns whether a cage can show `path`.
 ///
 /// SECURITY: a cage is made of named parts; with the root in it, it would show everything else too.

@@ -103,6 +103,20 @@ pub enum LaunchFault {
         /// What the server may write.
         above: PathBuf,
     },
+    /// What a call is about lies in what its cage hides.
+    #[error(
+        "this call needs `{}` and `{}` in one cage, but `{}` lies between the two and is hidden in every \
+         cage: choose a place in the session's sandbox, or in a directory of its own in `{}` that is \
+         there already", above.display(), shown.display(), hidden.display(), above.display()
+    )]
+    Torn {
+        /// What would have to be shown as a whole.
+        above: PathBuf,
+        /// What is hidden in it.
+        hidden: PathBuf,
+        /// What would have to be shown in that.
+        shown: PathBuf,
+    },
     /// The entry names more ports or addresses than a cage can have.
     #[error("`allowedDomains`: {0}")]
     Hosts(TooManyDoors),
@@ -199,6 +213,9 @@ impl Recipe {
     /// Writes out how one of our servers is started for one call.
     pub(crate) fn one_shot(&self, one_shot: &OneShot) -> Result<ChildSpec, LaunchFault> {
         let hold = self.hold(|rung| one_shot.cage(&self.lent, &self.judge.bounds, rung, &RealDisk));
+        if let Hold::Caged(_, cage) = &hold {
+            cage::check_whole(cage)?;
+        }
         match self.config.start {
             // What git changes, it changes itself: its cage shows the judged directories to be written.
             Start::Builtin(builtin @ BuiltinServer::Git) => {

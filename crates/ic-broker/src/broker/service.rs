@@ -139,6 +139,9 @@ async fn errand(
     match server.start_once(one_shot, cancel).await {
         Ok(errand) => Ok(Service::Errand(Box::new(errand))),
         Err(NoErrand::Cancelled) => Err(NoService::Cancelled),
+        Err(NoErrand::Unshowable(why)) => {
+            Err(NoService::Refused(Refusal::structural(RefusalKind::Confinement, RULE, why)))
+        }
         Err(NoErrand::Failed(why)) => {
             let reason =
                 format!("the server `{}` cannot be started for this call: {why}", server.name);

@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::deeds::Deeds;
 use super::{START_MAX, Server, Yard, handshake, process};
 use crate::aids::Aids;
+use crate::launch::LaunchFault;
 use crate::one_shot::OneShot;
 
 /// A server that runs for one call.
@@ -35,6 +36,8 @@ pub(crate) struct Errand {
 pub(crate) enum NoErrand {
     /// Nobody wants it any more.
     Cancelled,
+    /// No cage can show what the call is about.
+    Unshowable(String),
     /// It does not start.
     Failed(String),
 }
@@ -53,7 +56,10 @@ impl Server {
             Some(Ok(slot)) => slot,
         };
         let failed = |why: String| NoErrand::Failed(why);
-        let spec = self.recipe.one_shot(one_shot).map_err(|fault| failed(fault.to_string()))?;
+        let spec = self.recipe.one_shot(one_shot).map_err(|fault| match fault {
+            LaunchFault::Torn { .. } => NoErrand::Unshowable(fault.to_string()),
+            fault => failed(fault.to_string()),
+        })?;
         let tasks = self.yard.tasks.clone();
         let view = one_shot.view.clone();
         let deeds = Arc::new(Deeds::new(view, self.recipe.confinement(), tasks.clone()));

@@ -324,3 +324,38 @@ fn under_the_policy_for_coding_trees_are_local() {
     proxy.finish();
     assert!(workspace.join("trees/two/.git").is_file());
 }
+
+/// The home directory cannot be in one cage with the sandbox, since our own home lies between them.
+#[test]
+fn a_tree_directly_in_the_home_directory_is_refused_with_what_helps() {
+    for (rung, place, _kept) in places_on_every_rung() {
+        let policy = write_policy(&place);
+        let mut proxy = Proxy::start(&place, &["--policy", &policy]);
+        proxy.initialize();
+        proxy.call("filesystem__create_directory", &json!({"path": "repo"})).good();
+        good(&mut proxy, "repo", "git_init", json!({}), "empty repository");
+        let commit = json!({"message": "first", "allowEmpty": true});
+        good(&mut proxy, "repo", "git_commit", commit, "first");
+        let add = |at: &str| json!({"mode": "add", "worktreePath": at, "branch": "b"});
+        if rung != "landlock" {
+            let told = git(&mut proxy, "repo", "git_worktree", add("~/x")).bad();
+            let home = place.path("home");
+            let ours = home.join(".ironcurtain");
+            for part in [
+                "CONFINEMENT: ",
+                &format!("needs `{}` and `{}/sessions/", home.display(), ours.display()),
+                &format!("`{}` lies between", ours.display()),
+                "choose a place in the session's sandbox",
+            ] {
+                assert!(told.contains(part), "{rung}: {told}");
+            }
+            assert!(!told.contains("os error"), "{rung}: {told}");
+            assert!(!home.join("x").exists(), "{rung}");
+        }
+        // As it was told.
+        std::fs::create_dir(place.path("home/trees")).unwrap();
+        good(&mut proxy, "repo", "git_worktree", add("~/trees/x"), "on the new branch `b`");
+        proxy.finish();
+        assert!(place.path("home/trees/x/.git").is_file(), "{rung}");
+    }
+}
