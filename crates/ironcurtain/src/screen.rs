@@ -3,6 +3,7 @@
 //! Text from outside (paths, arguments, reasons, file contents) passes [`visible`](fn@visible) on its way to a
 //! person, so that it can neither drive the terminal nor hide what it says.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal as _, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -44,6 +45,13 @@ impl Screen {
         writeln!(self.out, "{line}").map_err(Failure::output)
     }
 
+    /// Writes JSON, which is data and is looked at too: what is not seen in it is written as an escape.
+    ///
+    /// All that `--json` prints goes through here.
+    pub(crate) fn json(&mut self, json: &str) -> Result<(), Failure> {
+        self.line(&escaped(json))
+    }
+
     /// Writes lines that a person decides by; on a terminal none is left to the terminal to break.
     pub(crate) fn lines(&mut self, lines: &[String]) -> Result<(), Failure> {
         for line in fold(lines, columns(std::io::stdout())) {
@@ -54,12 +62,13 @@ impl Screen {
 
     /// Prints text of a stranger at once: as it is into a pipe, and harmless on a terminal.
     pub(crate) fn strangers_text(&mut self, text: &str) -> Result<(), Failure> {
-        let shown = match std::io::stdout().is_terminal() {
-            true => on_terminal(text),
-            false => text.to_owned(),
-        };
-        self.out.write_all(shown.as_bytes()).map_err(Failure::output)?;
+        self.out.write_all(of_stranger(text).as_bytes()).map_err(Failure::output)?;
         self.out.flush().map_err(Failure::output)
+    }
+
+    /// Writes one line of a stranger's data: as it is into a pipe, and harmless on a terminal.
+    pub(crate) fn strangers_line(&mut self, line: &str) -> Result<(), Failure> {
+        self.line(&of_stranger(line))
     }
 
     /// Tells the person what is going on.
@@ -183,6 +192,35 @@ pub(crate) fn fold(lines: &[String], columns: Option<usize>) -> Vec<String> {
     folded
 }
 
+/// Returns text of a stranger as it is for a pipe, and harmless for a terminal.
+fn of_stranger(text: &str) -> Cow<'_, str> {
+    match std::io::stdout().is_terminal() {
+        true => Cow::Owned(on_terminal(text)),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Escapes what is not seen in JSON; it means the same, and does nothing at a terminal.
+fn escaped(json: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n');
+    if json.bytes().all(is_plain) {
+        return Cow::Borrowed(json);
+    }
+    let (mut line, mut units) = (String::with_capacity(json.len()), [0; 2]);
+    for c in json.chars() {
+        // INVARIANT: outside of its texts JSON has nothing but plain characters and ends of lines, and
+        // inside of them an escape means the same.
+        if u8::try_from(c).is_ok_and(is_plain)
+            || !visible(c.encode_utf8(&mut [0; 4])).starts_with('\\')
+        {
+            line.push(c);
+        } else {
+            line.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    Cow::Owned(line)
+}
+
 /// Makes text of several lines harmless for a terminal; its lines and columns stay, since nothing of
 /// ours stands beside it.
 fn on_terminal(text: &str) -> String {
@@ -211,6 +249,20 @@ mod tests {
             ("a\u{202e}b c", "a\\u{202e}b c"),
         ] {
             assert_eq!(on_terminal(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_means_what_it_meant_and_hides_nothing() {
+        for (json, expected) in [
+            ("[\"plain \\\\ \\n\",\n1]", "[\"plain \\\\ \\n\",\n1]"),
+            ("\"ünï 日本 e\u{301}\"", "\"ünï 日本 e\u{301}\""),
+            ("\"a\u{202e}b\u{9b}2J\u{7f}\"", "\"a\\u202eb\\u009b2J\\u007f\""),
+            ("\"\u{e0041}\u{a0}\"", "\"\\udb40\\udc41\\u00a0\""),
+        ] {
+            assert_eq!(escaped(json), expected);
+            let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+            assert_eq!(read(&escaped(json)), read(json));
         }
     }
 

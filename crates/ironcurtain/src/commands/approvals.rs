@@ -17,7 +17,7 @@ use std::str::FromStr;
 use ic_escalation::display::{self, View};
 use ic_escalation::{Board, Pending, Registry, SessionEntry, Waiters};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
-use ic_types::{EscalationId, Json, Timestamp, visible};
+use ic_types::{EscalationId, Timestamp};
 
 use crate::commands::Exit;
 use crate::error::{Failure, chain};
@@ -154,22 +154,6 @@ pub(crate) fn lines(pending: &Pending, view: View, at: At, now: Timestamp) -> Ve
         lines.push(format!("  shortened: `{command}` shows all of it"));
     }
     lines
-}
-
-/// Prints JSON so that it can be looked at too: what is not seen is written as an escape.
-pub(super) fn json_line(json: &Json) -> String {
-    let mut line = String::new();
-    let mut units = [0; 2];
-    for c in json.to_string().chars() {
-        // INVARIANT: outside of its texts JSON has nothing but plain characters, and inside of them
-        // an escape means the same.
-        if visible(c.encode_utf8(&mut [0; 4])).starts_with('\\') && c != '\\' {
-            line.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            line.push(c);
-        }
-    }
-    line
 }
 
 /// Finds whoever is to answer `what`; where scripts may answer, nobody is asked.

@@ -95,7 +95,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let checks = examine(environment, screen)?;
     if args.json {
-        screen.line(&serde_json::to_string(&checks).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&checks).unwrap_or_default())?;
     } else {
         print(&checks, screen)?;
     }

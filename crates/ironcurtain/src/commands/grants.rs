@@ -9,7 +9,7 @@ use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_types::{Json, Object, SessionId, SessionName, Timestamp};
 
 use crate::commands::Exit;
-use crate::commands::approvals::{json_line, person, unusable};
+use crate::commands::approvals::{person, unusable};
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
 use crate::person::Answer;
@@ -71,7 +71,7 @@ fn list(args: &ListArgs, environment: &Environment, screen: &mut Screen) -> Resu
     found.retain(|it| it.is_in_force(now));
     if args.json {
         let rows = found.iter().map(Found::to_json).collect();
-        screen.line(&json_line(&Json::Array(rows)))?;
+        screen.json(&Json::Array(rows).to_string())?;
         return Ok(Exit::Success);
     }
     if found.is_empty() {

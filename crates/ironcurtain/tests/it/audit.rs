@@ -14,6 +14,7 @@ use ic_types::{Json, Object};
 use insta::assert_snapshot;
 use serde_json::Value;
 
+use crate::approvals::world::Rig;
 use crate::place;
 
 pub(crate) const SESSION: &str = "2026-11-15-10-00-00-000-abcd";
@@ -110,20 +111,29 @@ fn records_are_shown_and_filtered() {
 
 #[test]
 fn what_an_agent_wrote_is_shown_escaped_and_is_no_formula() {
-    let place = place();
-    write(&place, SESSION);
-    for words in
-        [&["audit", "show"][..], &["audit", "tail"], &["audit", "export", "--format", "csv"]]
-    {
+    let rig = Rig::new();
+    let place = &rig.place;
+    write(place, SESSION);
+    for words in [
+        &["audit", "show"][..],
+        &["audit", "show", "--json"],
+        &["audit", "tail"],
+        &["audit", "tail", "--json"],
+    ] {
         let output = place.run(words);
-        assert!(!output.stdout.contains('\u{1b}'), "{words:?}");
+        assert!(!output.stdout.contains(['\u{1b}', '\u{202e}']), "{words:?}");
+    }
+    for format in ["csv", "jsonl"] {
+        let seen = rig.at_terminal(&["audit", "export", "--format", format]).end().stdout;
+        assert!(seen.contains("HYPERLINK"), "{format}: {seen}");
+        assert!(!seen.contains(['\u{1b}', '\u{202e}']), "{format}: {seen}");
     }
     let csv = place.run(["audit", "export", "--format", "csv"]).stdout;
     assert!(csv.starts_with("seq,timestamp,sessionId,kind"), "{csv}");
     assert!(csv.contains("\"{\"\"path\"\":"), "{csv}");
     let jsonl = place.run(["audit", "export"]).stdout;
-    let log = fs::read_to_string(directory(&place, SESSION).join("audit.jsonl")).unwrap();
-    assert_eq!(jsonl, log);
+    let log = fs::read_to_string(directory(place, SESSION).join("audit.jsonl")).unwrap();
+    assert_eq!(jsonl, log, "into a file it is what it was");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ic_escalation::display::{self, View};
 use ic_home::Environment;
 use ic_types::{Json, Object, Timestamp};
 
-use super::{NOTHING, Sight, json_line};
+use super::{NOTHING, Sight};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -34,7 +34,7 @@ pub(crate) fn run(
     let pending = &sight.waiters.pending;
     if args.json {
         let rows = pending.iter().map(Pending::to_json).collect();
-        screen.line(&json_line(&Json::Array(rows)))?;
+        screen.json(&Json::Array(rows).to_string())?;
         return Ok(Exit::Success);
     }
     if pending.is_empty() {

@@ -6,7 +6,7 @@ use ic_home::Environment;
 use ic_types::{Json, Object};
 
 use super::change::{self, Change};
-use super::{At, Sight, Target, json_line, lines};
+use super::{At, Sight, Target, lines};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -39,7 +39,7 @@ pub(crate) fn run(
     let sight = Sight::take(&home(environment)?, screen)?;
     let pending = sight.find(&args.target)?;
     if args.json {
-        screen.line(&json_line(&to_json(pending)))?;
+        screen.json(&to_json(pending).to_string())?;
         return Ok(Exit::Success);
     }
     let view = if args.full { View::Full } else { View::Short };

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::desk::{Desk, Next};
 use self::ears::{Ears, Heard};
-use super::{At, json_line, lines, unusable};
+use super::{At, lines, unusable};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
@@ -223,7 +223,7 @@ impl Watcher {
                         event.insert(key, value);
                     }
                 }
-                screen.line(&json_line(&Json::Object(event)))?;
+                screen.json(&Json::Object(event).to_string())?;
             }
         }
         self.shown.insert(id.clone(), pending);
@@ -247,7 +247,7 @@ impl Watcher {
                 event.insert("session", pending.session().as_str());
                 event.insert("ending", word);
                 event.insert("decidedBy", by.map_or(Json::Null, |by| Json::from(by.to_string())));
-                screen.line(&json_line(&Json::Object(event)))
+                screen.json(&Json::Object(event).to_string())
             }
         }
     }

@@ -68,8 +68,8 @@ pub(crate) fn run(
             continue;
         }
         match args.format {
-            Format::Jsonl => screen.line(&record.line)?,
-            Format::Csv => screen.line(&csv_row(&record))?,
+            Format::Jsonl => screen.strangers_line(&record.line)?,
+            Format::Csv => screen.strangers_line(&csv_row(&record))?,
         }
     }
     Ok(Exit::Success)

@@ -99,7 +99,7 @@ fn print(
     }
     let mut before = "[";
     for record in records {
-        screen.line(&format!("{before}{}", record?.line))?;
+        screen.json(&format!("{before}{}", record?.line))?;
         before = ",";
     }
     screen.line(if before == "[" { "[]" } else { "]" })

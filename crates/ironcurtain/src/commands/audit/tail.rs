@@ -71,5 +71,5 @@ fn show_new(
 }
 
 fn print(record: &ic_audit::read::Record, json: bool, screen: &mut Screen) -> Result<(), Failure> {
-    if json { screen.line(&record.line) } else { screen.line(&row(record)) }
+    if json { screen.json(&record.line) } else { screen.line(&row(record)) }
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(
         })
         .collect::<Vec<_>>();
     if args.json {
-        screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     } else {
         for Outcome { session, records, detail, .. } in &outcomes {
             screen.line(&format!(

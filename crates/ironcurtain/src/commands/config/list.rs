@@ -28,7 +28,7 @@ pub(crate) fn run(
     let config = load(environment)?;
     if args.json {
         let rows = config.settings().iter().map(|it| row(it).into()).collect();
-        screen.line(&Json::Array(rows).to_string())?;
+        screen.json(&Json::Array(rows).to_string())?;
         return Ok(Exit::Success);
     }
     let width = config.settings().iter().map(|it| it.name.chars().count()).max().unwrap_or(0);

@@ -95,7 +95,7 @@ fn check_one(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     if json {
-        screen.line(&judgement.to_json())?;
+        screen.json(&judgement.to_json())?;
     } else {
         screen.line(&format!("{}: {}", visible(name), judgement.decision))?;
         screen.line(&format!("  rule: {}", visible(&judgement.rule)))?;
@@ -133,7 +133,7 @@ fn check_batch(
                 Judgement::denied(INVALID_REQUEST, reason)
             }
         };
-        screen.line(&judgement.to_json())?;
+        screen.json(&judgement.to_json())?;
         if flushing == Flushing::Each {
             screen.out().flush().map_err(Failure::output)?;
         }

@@ -84,7 +84,7 @@ pub(crate) fn run(
     let (call, findings) = loaded.judge.explain(call);
     let explanation = Explanation::of(&loaded, &call, &findings);
     if args.json {
-        screen.line(&serde_json::to_string(&explanation).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&explanation).unwrap_or_default())?;
     } else {
         let name = format!("{}.{}", call.server(), call.tool());
         print(&explanation, &name, &call, screen)?;

@@ -83,7 +83,7 @@ pub(crate) fn run(
     }
     let shown = Shown::of(&loaded);
     if args.json {
-        screen.line(&serde_json::to_string(&shown).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
     } else {
         print(&shown, args.tools, screen)?;
     }

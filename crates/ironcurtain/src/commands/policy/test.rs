@@ -52,7 +52,7 @@ pub(crate) fn run(
         )));
     };
     if args.json {
-        screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     } else {
         report(&outcomes, &loaded, screen)?;
     }

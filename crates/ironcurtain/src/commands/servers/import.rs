@@ -178,7 +178,7 @@ fn chosen(names: &[String], found: Vec<Found>) -> Result<Vec<Found>, Failure> {
 
 fn show(rows: &[Row], json: bool, screen: &mut Screen) -> Result<(), Failure> {
     if json {
-        return screen.line(&serde_json::to_string(rows).unwrap_or_default());
+        return screen.json(&serde_json::to_string(rows).unwrap_or_default());
     }
     if rows.is_empty() {
         return screen.line("no client has a server that could be imported");

@@ -100,7 +100,7 @@ pub(crate) fn run(
     }
     if args.json {
         let rows = rows.iter().map(|row| Json::Object(row.to_object())).collect();
-        screen.line(&Json::Array(rows).to_string())?;
+        screen.json(&Json::Array(rows).to_string())?;
     } else {
         print(&rows, screen)?;
         if !rows.is_empty() {

@@ -146,7 +146,7 @@ pub(crate) fn run(
         outcomes.push(outcome);
     }
     if args.json {
-        screen.line(&serde_json::to_string(&outcomes).unwrap_or_default())?;
+        screen.json(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     }
     let has_failed = outcomes.iter().any(|outcome| outcome.result == Ended::Failed);
     Ok(if has_failed { Exit::Failed } else { Exit::Success })

@@ -49,7 +49,10 @@ pub(crate) fn run(
         });
         if args.json { as_json(&rows) } else { as_table(&rows) }
     })?;
-    screen.out().write_all(text.as_bytes()).map_err(Failure::output)?;
+    match args.json {
+        true => screen.json(&text)?,
+        false => screen.out().write_all(text.as_bytes()).map_err(Failure::output)?,
+    }
     for session in unreadable {
         screen.warning(&format!("the session {} is left out: {}", session.id, session.reason));
     }
@@ -64,7 +67,7 @@ fn as_json(rows: &[&(&Entry<'_>, Row<'_>)]) -> String {
         out.push_str(if at == 0 { "" } else { ",\n" });
         out.push_str(entry.text);
     }
-    out.push_str("]\n");
+    out.push(']');
     out
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(
     let metadata = sessions.find(&args.session)?;
     let stored = Stored::read(&Places::of(&home, &metadata.id))?;
     if args.json {
-        screen.line(&export::json(&stored))?;
+        screen.json(&export::json(&stored))?;
         return Ok(Exit::Success);
     }
     let is_running = sessions.is_running(&metadata.id)?;

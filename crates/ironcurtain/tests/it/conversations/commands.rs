@@ -58,10 +58,23 @@ fn text_of_strangers_drives_no_terminal() {
     let shelf = Shelf::new();
     let task = "write \"\u{1b}[2J\u{202e}\" to f.txt then read f.txt";
     shelf.ok(&["start", "--name", "one", "--description", "\u{1b}]0;x\u{7}", task]);
-    for words in [&["sessions", "list"][..], &["sessions", "show", "one"]] {
+    for words in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "--json"],
+        &["sessions", "show", "one"],
+        &["sessions", "show", "one", "--json"],
+        &["audit", "show", "--json"],
+        &["audit", "tail", "--json"],
+    ] {
         let shown = shelf.ok(words);
         assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{shown:?}");
     }
+    // It means what it meant.
+    let listed =
+        serde_json::from_str::<serde_json::Value>(&shelf.ok(&["sessions", "list", "--json"]));
+    assert_eq!(listed.unwrap()[0]["description"], "\u{1b}]0;x\u{7}");
+    let shown = shelf.ok(&["sessions", "show", "one", "--json"]);
+    assert!(shown.contains("\\u202e"), "{shown}");
     let resumed = shelf.run(&["start", "--continue", "list the files"]);
     assert!(!resumed.stderr.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{resumed:?}");
 }

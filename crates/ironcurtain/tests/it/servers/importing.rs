@@ -85,6 +85,19 @@ fn servers_of_other_clients_are_shown_without_their_secrets() {
     assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists(), "nothing was added");
 }
 
+/// A person looks at it too.
+#[test]
+fn what_others_wrote_is_escaped_in_json() {
+    let place = place();
+    let name = "a\u{202e}b\u{9b}2J\u{200b}";
+    let servers = json!({"mcpServers": {name: {"command": "x", "args": []}}});
+    place.write("home/.cursor/mcp.json", servers.to_string());
+    let shown = place.run(["servers", "import", "--json"]);
+    assert!(!shown.stdout.contains(['\u{202e}', '\u{9b}', '\u{200b}']), "{shown:?}");
+    assert!(shown.stdout.contains("a\\u202eb\\u009b2J\\u200b"), "{shown:?}");
+    assert_eq!(serde_json::from_str::<Value>(&shown.stdout).unwrap()[0]["name"], name);
+}
+
 /// Where secrets stand in other people's files, and nobody says that they are.
 #[test]
 fn secrets_in_unlikely_places_are_neither_printed_nor_copied() {
