@@ -34,6 +34,8 @@ pub struct Web {
 pub enum Says {
     /// These bytes, and then the connection ends.
     Bytes(Vec<u8>),
+    /// A page that says how many requests came, this one included.
+    Count,
     /// These bytes, and then these others without end.
     Endless(Vec<u8>, Vec<u8>),
     /// These bytes one by one, a while apart, and then nothing more; the connection stays open.
@@ -207,17 +209,26 @@ fn serve(mut stream: impl Read + Write, script: &HashMap<&str, Says>, asked: &Mu
     if stream.read_exact(&mut vec![0; length.unwrap_or(0)]).is_err() {
         return;
     }
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(head);
+    let n_asked = {
+        let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(head);
+        asked.len()
+    };
     let not_found =
         Says::Bytes(b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone".to_vec());
     // Tests vary what comes after a question mark.
     let known = path.split('?').next().unwrap_or_default();
-    say(&mut stream, script.get(known).unwrap_or(&not_found));
+    match script.get(known).unwrap_or(&not_found) {
+        Says::Count => say(&mut stream, &Says::page("text/plain", n_asked.to_string())),
+        says => say(&mut stream, says),
+    }
 }
 
 fn say(stream: &mut (impl Read + Write), says: &Says) {
     match says {
         Says::Bytes(bytes) => drop(stream.write_all(bytes)),
+        // It is made a page of before.
+        Says::Count => {}
         Says::Endless(first, then) => {
             let mut said = stream.write_all(first);
             while said.is_ok() {

@@ -137,21 +137,29 @@ impl Broker {
         let Hop { asked, location, refusal, n_hops } = hop;
         let id = self.request_id();
         let reason = format!("redirected to `{location}`, which is the request {id}");
-        let came = Came::Result(Digest::of(location.as_bytes()));
-        locked(&self.breaker).remember(repetition, came, self.clock.now());
         if let Err(error) = self.log.note(Entry { reason: Some(Arc::from(reason)), ..entry }) {
             return self.unrecorded(&error);
         }
-        if let Some(refusal) = refusal {
-            return self.refuse(&asked, &refusal, Some(found.names()), &id);
+        let reply = match refusal {
+            Some(refusal) => self.refuse(&asked, &refusal, Some(found.names()), &id),
+            // It is our own tool, which is neither withheld nor gone meanwhile.
+            None => Box::pin(self.serve(asked, found, flight, (&id, n_hops))).await,
+        };
+        // The whole way is what the call came to: a page that changes behind a redirect is progress.
+        if let Some(came) = came_of(&reply) {
+            locked(&self.breaker).remember(repetition, came, self.clock.now());
         }
-        // It may have been withheld, or be gone, since the call before.
-        let finding = flight.cancel.clone();
-        match finding.run_until_cancelled(self.find(&asked.name)).await {
-            None => Reply::Nothing,
-            Some(Err(refusal)) => self.refuse(&asked, &refusal, Some(found.names()), &id),
-            Some(Ok(found)) => Box::pin(self.serve(asked, found, flight, (&id, n_hops))).await,
-        }
+        reply
+    }
+}
+
+/// Returns what a call came to, if it came to something that another one could come to as well.
+fn came_of(reply: &Reply) -> Option<Came> {
+    match reply {
+        Reply::Result(text) => Some(Came::Result(Digest::of(text.as_bytes()))),
+        Reply::Refused(..) => Some(Came::Denial),
+        Reply::Error(error) => Some(Came::Result(Digest::of(error.message.as_bytes()))),
+        Reply::Nothing => None,
     }
 }
 

@@ -117,6 +117,43 @@ fn a_circle_of_redirects_ends() {
     assert_eq!((&last["verdict"], &last["rule"]), (&json!("deny"), &json!("structural-redirect")));
 }
 
+/// An agent that goes in circles is stopped before it asks the first host once more, whether the page
+/// behind the redirect is the same each time or is not to be had.
+#[test]
+fn the_same_page_behind_a_redirect_is_stopped_as_any_other() {
+    for (to, n_times) in [("/end", 20), ("http://evil.example/", 5)] {
+        let web = Web::start(move |_| {
+            vec![("/start", Says::redirect(to)), ("/end", Says::page("text/plain", "same"))]
+        });
+        let rig = Rig::naming(&[&web]);
+        let mut proxy = rig.start(&[]);
+        for _ in 0..n_times {
+            let came = fetch(&mut proxy, &web.url("/start")).unwrap_or_else(|refused| refused);
+            assert!(!came.contains("CIRCUIT BREAKER"), "{to}: {came}");
+        }
+        let asked = web.paths().len();
+        for _ in 0..3 {
+            let refused = fetch(&mut proxy, &web.url("/start")).unwrap_err();
+            assert!(refused.starts_with("CIRCUIT BREAKER: "), "{to}: {refused}");
+        }
+        assert_eq!(web.paths().len(), asked, "{to}: nobody is asked any more");
+        proxy.finish();
+    }
+}
+
+/// The redirect is always the same one; what it leads to is not.
+#[test]
+fn a_page_that_changes_behind_a_redirect_is_not_stopped() {
+    let web = Web::start(|_| vec![("/start", Says::redirect("/end")), ("/end", Says::Count)]);
+    let rig = Rig::naming(&[&web]);
+    let mut proxy = rig.start(&[]);
+    for number in 1..=25 {
+        let page = fetch(&mut proxy, &web.url("/start")).unwrap();
+        assert!(page.ends_with(&format!("\n\n{}", 2 * number)), "{page}");
+    }
+    proxy.finish();
+}
+
 /// The first host was allowed by the policy; the second needs a person, who is asked about it alone.
 #[test]
 fn a_hop_that_needs_a_person_asks_one() {
