@@ -62,8 +62,12 @@ const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
 /// The variables of git's that say where the user's own configuration is.
 const GIT_KEPT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
 
+/// The variables of other clients that say where their configuration is.
+const CLIENTS: [&str; 4] =
+    ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
+
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 19] = [
+pub const VARIABLES: [Variable; 23] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
@@ -88,6 +92,10 @@ pub const VARIABLES: [Variable; 19] = [
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
+    stays(CLIENTS[0], "where Claude Desktop, VS Code, Goose and OpenCode keep their configuration"),
+    stays(CLIENTS[1], "where Claude Code keeps its configuration"),
+    stays(CLIENTS[2], "where Codex keeps its configuration"),
+    stays(CLIENTS[3], "a file with more configuration of OpenCode"),
     stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
 ];
 
@@ -240,6 +248,12 @@ impl Environment {
             },
         };
         AbsolutePath::new(&path).map_err(|reason| EnvironmentError::Argument { path, reason })
+    }
+
+    /// Returns the path in the variable `name`, which says where a client keeps its configuration.
+    pub fn client_path(&self, name: &str) -> Option<PathBuf> {
+        let name = CLIENTS.iter().find(|it| **it == name)?;
+        self.absolute(Path::new(self.text(name)?)).ok().map(|path| path.as_path().to_owned())
     }
 
     /// Returns those of the variables `names` that are set and are text: what a servers file asks for.

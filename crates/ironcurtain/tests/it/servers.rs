@@ -5,7 +5,9 @@
 
 mod adding;
 mod attacks;
+mod choosing;
 mod importing;
+mod real_clients;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;

@@ -87,7 +87,7 @@ pub(crate) struct AddArgs {
 }
 
 /// A server on another machine.
-#[derive(Debug)]
+#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Far {
     /// Where it is.
     pub(super) url: String,
@@ -102,6 +102,8 @@ pub(super) struct Plan {
     pub(super) name: ServerName,
     /// The command that starts it; empty if it is far.
     pub(super) command: Vec<String>,
+    /// Where it runs, if not in a directory of its own.
+    pub(super) directory: Option<String>,
     /// Where it is, if it is on another machine.
     pub(super) far: Option<Far>,
     /// What is written for it in its environment.
@@ -135,6 +137,7 @@ pub(crate) fn run(
     let plan = Plan {
         name,
         command: args.command,
+        directory: None,
         far: args.url.map(|url| Far { url, headers }),
         env,
         allow_domain: args.allow_domain,
@@ -360,6 +363,9 @@ impl Plan {
         }
         if !env.is_empty() {
             entry.insert("env", env);
+        }
+        if let Some(directory) = &self.directory {
+            entry.insert("cwd", directory.as_str());
         }
         let allow_read: Vec<String> =
             installed.allow_read.into_iter().chain(self.allow_read.iter().cloned()).collect();

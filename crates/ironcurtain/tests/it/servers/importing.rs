@@ -9,7 +9,7 @@ const SECRETS: [&str; 4] =
     ["hunter2-in-a-variable", "hunter2-in-an-argument", "hunter2-in-goose", "hunter2-in-a-header"];
 
 /// A server in a word: it lives in the argument of an interpreter.
-const INLINE: &str = "import sys, json\n\
+pub(super) const INLINE: &str = "import sys, json\n\
     for line in sys.stdin:\n\
     \x20m = json.loads(line)\n\
     \x20if 'id' not in m: continue\n\

@@ -3,31 +3,32 @@
 //! Which of them can be reached is found out when one is added; what can be seen without that, another
 //! transport or a secret in the address, is said here.
 
-use ic_audit::Redactor;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::clients::{Shape, pairs, text};
+use super::clients::Shape;
+use super::entry::{pairs, text};
 use super::headers::KeptHeaders;
-use super::secrets::is_secret_address;
+use super::references::{Context, Gathered, Place, Why};
+use super::secrets::{is_secret_text, is_variable};
 use crate::commands::servers::add::Far;
 
 /// Reads a server by address; `None` if the entry names no address.
 pub(super) fn read(
-    name: &str,
+    context: &Context<'_>,
     shape: Shape,
     entry: &Map<String, Value>,
-) -> Option<Result<(Far, Vec<String>), String>> {
+) -> Option<Result<(Far, Gathered), String>> {
     let url = ["url", "uri", "serverUrl"].into_iter().find_map(|key| text(entry, key))?;
-    Some(read_at(name, shape, entry, url))
+    Some(read_at(context, shape, entry, url))
 }
 
 fn read_at(
-    name: &str,
+    context: &Context<'_>,
     shape: Shape,
     entry: &Map<String, Value>,
     url: &str,
-) -> Result<(Far, Vec<String>), String> {
+) -> Result<(Far, Gathered), String> {
     match text(entry, "type") {
         None
         | Some("http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote") => {}
@@ -38,23 +39,38 @@ fn read_at(
         }
         Some(_) => return Err("it speaks a transport that is not spoken here".to_owned()),
     }
-    check_address(url)?;
+    let (url, mut gathered) =
+        context.translate(Place::Address, url, &[]).map_err(|_| SECRET_ADDRESS.to_owned())?;
+    check_address(&url)?;
     let written = match shape {
-        Shape::Codex => entry.get("http_headers"),
-        Shape::Usual | Shape::Goose | Shape::OpenCode => entry.get("headers"),
+        Shape::Codex => "http_headers",
+        Shape::Usual | Shape::Goose | Shape::OpenCode => "headers",
     };
-    let mut kept = KeptHeaders::of(name, pairs(written));
+    let mut kept = KeptHeaders::of(context, pairs(entry, written)?)?;
     if let Shape::Codex = shape {
-        for (header, variable) in pairs(entry.get("env_http_headers")) {
-            kept.refer(header, "", variable);
-        }
-        if let Some(variable) = text(entry, "bearer_token_env_var") {
-            kept.refer("Authorization".to_owned(), "Bearer ", variable.to_owned());
+        let mut named = pairs(entry, "env_http_headers")?;
+        let n_plain = named.len();
+        named.extend(
+            text(entry, "bearer_token_env_var")
+                .map(|it| ("Authorization".to_owned(), it.to_owned())),
+        );
+        for (at, (header, variable)) in named.into_iter().enumerate() {
+            // SECURITY: what is no name could be anything, and would be printed as one.
+            if !is_variable(&variable) {
+                return Err("a variable of it has a name that is none".to_owned());
+            }
+            let (variable, key) = context.variable(&variable);
+            let scheme = if at < n_plain { "" } else { "Bearer " };
+            kept.refer(header, scheme, variable, key.map_or(Why::Named, Why::Key));
         }
     }
-    let KeptHeaders { headers, secrets } = kept;
-    Ok((Far { url: url.to_owned(), headers }, secrets))
+    gathered.extend(kept.gathered);
+    Ok((Far { url, headers: kept.headers }, gathered))
 }
+
+const SECRET_ADDRESS: &str = "its address holds a secret, or what may be one, or refers to one, and an address \
+     stands in the entry as it is; if the server takes the secret in a header, add it with `servers add NAME \
+     --url URL --header 'NAME: ${ENV:…}'`, and if there is none in it, with `servers add NAME --url URL`";
 
 /// Refuses an address that would have to be copied with a secret in it; it is not repeated.
 fn check_address(text: &str) -> Result<(), String> {
@@ -63,17 +79,10 @@ fn check_address(text: &str) -> Result<(), String> {
         return Err("only `https://` servers are used".to_owned());
     }
     let has_user = !url.username().is_empty() || url.password().is_some();
-    let is_secret = is_secret_address(text) || Redactor::new([]).text(text) != text;
-    if has_user || is_secret || text.contains("${") {
-        return Err(
-            "its address holds a secret, or what may be one, or refers to one, and an address stands in \
-             the entry as it is; if the server takes the secret in a header, add it with `servers add NAME \
-             --url URL --header 'NAME: ${ENV:…}'`, and if there is none in it, with `servers add NAME --url \
-             URL`"
-                .to_owned(),
-        );
+    match has_user || is_secret_text(text) {
+        true => Err(SECRET_ADDRESS.to_owned()),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -86,7 +95,6 @@ mod tests {
             "https://me:hunter2@a.example/mcp",
             "https://a.example/mcp?api_key=hunter2",
             "https://a.example/mcp?x=1&accessToken=hunter2",
-            "https://a.example/${TOKEN}/mcp",
             "https://a.example/s/hunter2hunter2hunter2/mcp",
             "https://a.example/mcp?q=hunter2hunter2hunter2",
             "https://a.example/mcp#hunter2hunter2hunter2",

@@ -1,67 +1,61 @@
 //! The headers that other clients send to a server on another machine, without the secrets in them.
 //!
-//! A variable stands for each value that is secret, or may be. What other clients write for a variable of
-//! theirs is read as one; what they would ask a person for has to be set in one.
+//! A variable stands for each value that is secret, or may be.
 
-use ic_audit::Redactor;
-
-use super::secrets::{constant, is_secret_name, is_variable};
+use super::references::{Context, Gathered, Place, Why, is_only_references};
+use super::secrets::{is_secret_name, is_secret_text, split_scheme};
 
 /// The longest value that is taken for harmless: keys and tokens are longer.
 const HARMLESS_CHARS_MAX: usize = 16;
-/// How a value can begin that is followed by a secret.
-const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Token ", "ApiKey "];
 
 /// Headers as an entry has them, and the variables that stand for secrets in them.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct KeptHeaders {
     pub(super) headers: Vec<(String, String)>,
-    pub(super) secrets: Vec<String>,
+    pub(super) gathered: Gathered,
 }
 
 impl KeptHeaders {
-    /// Takes the secrets out of what the server `name` is sent.
-    pub(super) fn of(name: &str, headers: Vec<(String, String)>) -> Self {
-        let redactor = Redactor::new([]);
+    /// Takes the secrets out of what a server is sent, and writes its references as ours.
+    pub(super) fn of(
+        context: &Context<'_>,
+        headers: Vec<(String, String)>,
+    ) -> Result<Self, String> {
         let mut kept = Self::default();
         for (header, value) in headers {
-            let scheme = SCHEMES.into_iter().find(|scheme| {
-                value.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
-            });
-            let secret = value.get(scheme.map_or(0, str::len)..).unwrap_or_default().trim();
-            let is_harmless = scheme.is_none()
+            let (text, gathered) = context.translate(Place::Header, &value, &[])?;
+            let (scheme, inner) = split_scheme(&text);
+            let is_harmless = scheme.is_empty()
                 && !is_secret_name(&header)
-                && !value.contains(['$', '{'])
-                && value.chars().count() < HARMLESS_CHARS_MAX
-                && redactor.text(&value) == value;
-            if is_harmless {
-                kept.headers.push((header, value));
-                continue;
+                && !text.contains('$')
+                && text.chars().count() < HARMLESS_CHARS_MAX
+                && !is_secret_text(&text);
+            if is_only_references(inner) {
+                kept.gathered.extend(gathered);
+                kept.headers.push((header, format!("{scheme}{inner}")));
+            } else if is_harmless {
+                kept.gathered.extend(gathered);
+                kept.headers.push((header, text));
+            } else {
+                let variable = context.own(&header);
+                kept.refer(header, scheme, variable, Why::Secret);
             }
-            let own = || format!("{}_{}", constant(name), constant(&header));
-            let variable = referred(secret).map_or_else(own, str::to_owned);
-            kept.refer(header, scheme.unwrap_or_default(), variable);
         }
-        kept
+        Ok(kept)
     }
 
     /// Adds a header whose value is in a variable.
-    pub(super) fn refer(&mut self, header: String, scheme: &str, variable: String) {
+    pub(super) fn refer(&mut self, header: String, scheme: &str, variable: String, why: Why) {
         self.headers.push((header, format!("{scheme}${{ENV:{variable}}}")));
-        self.secrets.push(variable);
+        self.gathered.want(variable, why);
     }
-}
-
-/// Returns the variable that a value is nothing but a reference to.
-fn referred(value: &str) -> Option<&str> {
-    let inside = value.strip_prefix("${").or_else(|| value.strip_prefix('{'))?.strip_suffix('}')?;
-    let name = inside.strip_prefix("env:").unwrap_or(inside);
-    is_variable(name).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::servers::import::references::Style;
+    use crate::commands::servers::import::references::tests::context;
 
     #[test]
     fn secrets_of_headers_become_references() {
@@ -75,16 +69,19 @@ mod tests {
             ("Authorization", "Bearer ${GITHUB_TOKEN}", "Bearer ${ENV:GITHUB_TOKEN}"),
             ("Authorization", "Bearer ${env:GITHUB_TOKEN}", "Bearer ${ENV:GITHUB_TOKEN}"),
             ("X-Key", "{env:A_KEY}", "${ENV:A_KEY}"),
+            ("X-Key", "{file:~/key}", "${ENV:FAR_KEY}"),
+            ("X-Path", "${env:REGION}/x", "${ENV:FAR_X_PATH}"),
             ("X-Region", "${env:REGION}", "${ENV:REGION}"),
-            ("Authorization", "Bearer ${input:token}", "Bearer ${ENV:FAR_AUTHORIZATION}"),
+            ("Authorization", "Bearer ${input:token}", "Bearer ${ENV:FAR_TOKEN}"),
             ("Authorization", "Bearer ${A:-hunter2}", "Bearer ${ENV:FAR_AUTHORIZATION}"),
         ] {
-            let kept = KeptHeaders::of("far", vec![(header.to_owned(), value.to_owned())]);
+            let written = vec![(header.to_owned(), value.to_owned())];
+            let kept = KeptHeaders::of(&context("far", Style::OpenCode), written).unwrap();
             assert_eq!(kept.headers, [(header.to_owned(), expected.to_owned())], "{value}");
-            assert_eq!(kept.secrets.len(), 1, "{value}");
+            assert_eq!(kept.gathered.variables.len(), 1, "{value}");
         }
         let plain = vec![("X-Region".to_owned(), "eu".to_owned())];
-        let kept = KeptHeaders::of("far", plain.clone());
-        assert_eq!((kept.headers, kept.secrets), (plain, Vec::new()));
+        let kept = KeptHeaders::of(&context("far", Style::Plain), plain.clone()).unwrap();
+        assert_eq!((kept.headers, kept.gathered), (plain, Gathered::default()));
     }
 }

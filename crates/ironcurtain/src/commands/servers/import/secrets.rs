@@ -6,6 +6,8 @@
 use ic_audit::Redactor;
 use url::Url;
 
+use super::references::{Context, Gathered, Place, Why, is_only_references};
+
 /// Words in names of variables, options and headers that hold secrets.
 const NAMES: [&str; 17] = [
     "key",
@@ -31,61 +33,101 @@ const NAMES: [&str; 17] = [
 /// in it.
 const PART_CHARS_MIN: usize = 16;
 
+/// How a value can begin that is followed by a secret.
+const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Token ", "ApiKey "];
+
 /// What is left, and which variables stand for what was taken out.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) command: Vec<String>,
     pub(super) env: Vec<(String, String)>,
-    pub(super) secrets: Vec<String>,
+    pub(super) gathered: Gathered,
 }
 
-/// Takes the secrets out of how the server `name` is started.
-pub(super) fn keep_out(name: &str, words: Vec<String>, env: Vec<(String, String)>) -> Kept {
-    let redactor = Redactor::new([]);
+/// Takes the secrets out of how a server is started, and writes its references as ours.
+pub(super) fn keep_out(
+    context: &Context<'_>,
+    words: &[String],
+    env: Vec<(String, String)>,
+) -> Result<Kept, String> {
     let mut kept = Kept::default();
-    let mut after_option = false;
-    for (at, word) in words.into_iter().enumerate() {
-        let is_shaped = redactor.text(&word) != word
-            || has_user_information(&word)
-            || is_secret_address(&word)
-            || word.split_once('=').is_some_and(|(_, value)| is_secret_address(value));
-        let option = match word.split_once('=') {
-            Some((option, _)) if option.starts_with('-') => Some(option),
-            _ => None,
-        };
-        // What stays of a word that is, or holds, a secret.
-        let stays = match (naming(&word), option) {
-            (Some(naming), _) => Some(naming.to_owned()),
-            (None, Some(option)) if is_shaped => Some(format!("{option}=")),
-            (None, None) if is_shaped || after_option => Some(String::new()),
-            (None, _) => None,
-        };
-        after_option = option.is_none() && word.starts_with('-') && is_secret_name(&word);
-        match stays {
-            Some(stays) => {
-                let variable = format!("{}_ARG_{at}", constant(name));
-                kept.command.push(format!("{stays}${{ENV:{variable}}}"));
-                kept.secrets.push(variable);
-            }
-            None => kept.command.push(word),
-        }
+    // SECURITY: what is no name could be anything, and would be printed as one.
+    if env.iter().any(|(name, _)| !is_variable(name)) {
+        return Err("a variable of it has a name that is none".to_owned());
     }
     for (variable, value) in env {
-        let is_reference = value.starts_with("${") && value.ends_with('}');
-        let is_secret = is_secret_name(&variable)
-            || redactor.text(&value) != value
-            || has_user_information(&value)
-            || is_secret_address(&value);
-        // Other clients' references mean nothing here, and would be passed on as they are written.
-        match is_secret || is_reference {
-            true => {
-                kept.env.push((variable.clone(), format!("${{ENV:{variable}}}")));
-                kept.secrets.push(variable);
-            }
-            false => kept.env.push((variable, value)),
+        let (text, gathered) = context.translate(Place::Variable, &value, &[])?;
+        let is_secret = is_secret_name(&variable) || is_secret_text(&text);
+        let (_, inner) = split_scheme(&text);
+        if is_secret && !is_only_references(inner) && !text.is_empty() {
+            kept.refer(context, &variable);
+        } else {
+            kept.gathered.extend(gathered);
+            kept.env.push((variable, text));
         }
     }
-    kept
+    let mut after_option = false;
+    for (at, word) in words.iter().enumerate() {
+        let place = if at == 0 { Place::Command } else { Place::Argument };
+        let (word, gathered) = context.translate(place, word, &kept.env)?;
+        let stays = staying(&word, after_option);
+        after_option = !word.contains('=') && word.starts_with('-') && is_secret_name(&word);
+        match stays {
+            Some(_) if at == 0 => return Err("its command holds what may be a secret".to_owned()),
+            Some(stays) => {
+                let variable = context.own(&format!("ARG_{at}"));
+                kept.command.push(format!("{stays}${{ENV:{variable}}}"));
+                kept.gathered.want(variable, Why::Secret);
+            }
+            None => {
+                kept.gathered.extend(gathered);
+                kept.command.push(word);
+            }
+        }
+    }
+    Ok(kept)
+}
+
+impl Kept {
+    /// Lets the server have the variable `name` from our own environment.
+    pub(super) fn refer(&mut self, context: &Context<'_>, name: &str) {
+        let (variable, key) = context.variable(name);
+        self.env.push((name.to_owned(), format!("${{ENV:{variable}}}")));
+        self.gathered.want(variable, key.map_or(Why::Secret, Why::Key));
+    }
+}
+
+/// Returns what stays of a word that is, or holds, a secret; `None` if none is in it.
+fn staying(word: &str, after_option: bool) -> Option<String> {
+    let is_shaped = is_secret_text(word)
+        || word.split_once('=').is_some_and(|(_, value)| is_secret_address(value));
+    let option = match word.split_once('=') {
+        Some((option, _)) if option.starts_with('-') => Some(option),
+        _ => None,
+    };
+    let stays = match (naming(word), option) {
+        (Some(naming), _) => naming.to_owned(),
+        (None, Some(option)) if is_shaped => format!("{option}="),
+        (None, None) if is_shaped || after_option => String::new(),
+        (None, _) => return None,
+    };
+    let rest = word.get(stays.len()..).unwrap_or_default();
+    let (_, inner) = split_scheme(rest.trim_start());
+    (!is_only_references(inner)).then_some(stays)
+}
+
+/// Splits what says how a secret is sent from the secret.
+pub(super) fn split_scheme(value: &str) -> (&'static str, &str) {
+    let scheme = SCHEMES
+        .into_iter()
+        .find(|scheme| value.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme)));
+    let scheme = scheme.unwrap_or_default();
+    (scheme, value.get(scheme.len()..).unwrap_or_default().trim())
+}
+
+/// Returns whether a text looks like a secret, or like an address that holds one.
+pub(super) fn is_secret_text(text: &str) -> bool {
+    Redactor::new([]).text(text) != text || has_user_information(text) || is_secret_address(text)
 }
 
 /// Returns whether a name says that a secret follows.
@@ -145,13 +187,16 @@ pub(super) fn constant(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::servers::import::references::Style;
+    use crate::commands::servers::import::references::tests::context;
 
     fn kept(words: &[&str], env: &[(&str, &str)]) -> (String, Vec<String>) {
-        let words = words.iter().map(|&it| it.to_owned()).collect();
+        let words: Vec<String> = words.iter().map(|&it| it.to_owned()).collect();
         let env = env.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-        let kept = keep_out("my-server", words, env);
+        let kept = keep_out(&context("my-server", Style::Plain), &words, env).unwrap();
         let env: Vec<String> = kept.env.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        (format!("{} | {}", kept.command.join(" "), env.join(" ")), kept.secrets)
+        let variables = kept.gathered.variables.into_iter().map(|it| it.name).collect();
+        (format!("{} | {}", kept.command.join(" "), env.join(" ")), variables)
     }
 
     #[test]
@@ -164,7 +209,7 @@ mod tests {
         assert_eq!(
             line,
             "npx x --api-key ${ENV:MY_SERVER_ARG_3} --x=${ENV:MY_SERVER_ARG_4} ${ENV:MY_SERVER_ARG_5} | \
-             GITHUB_TOKEN=${ENV:GITHUB_TOKEN} OTHER=${ENV:OTHER} LEVEL=3 R=${ENV:R}"
+             GITHUB_TOKEN=${ENV:GITHUB_TOKEN} OTHER=${ENV:OTHER} LEVEL=3 R=${ENV:MY_SERVER_X}"
         );
         assert_eq!(secrets.len(), 6, "{secrets:?}");
         assert!(!line.contains("hunter2") && !line.contains("ghp_"));
@@ -189,6 +234,52 @@ mod tests {
         }
         let (line, secrets) = kept(&["x"], &[("URL", "https://a.example/hunter2hunter2hunter2")]);
         assert_eq!((line.as_str(), secrets.len()), ("x | URL=${ENV:URL}", 1));
+    }
+
+    /// A reference keeps its own name, whatever it is given to.
+    #[test]
+    fn references_are_no_secrets() {
+        for (word, expected) in [
+            ("--api-key=${env:OTHER}", "--api-key=${ENV:OTHER}"),
+            ("Authorization: Bearer ${OTHER}", "Authorization: Bearer ${ENV:OTHER}"),
+            ("--env=A_TOKEN=${OTHER}", "--env=A_TOKEN=${ENV:OTHER}"),
+            ("--api-key=${OTHER}hunter2", "--api-key=${ENV:MY_SERVER_ARG_1}"),
+            ("https://ada:${OTHER}@a.example/", "${ENV:MY_SERVER_ARG_1}"),
+        ] {
+            let (line, variables) = kept(&["npx", word], &[]);
+            assert_eq!(line, format!("npx {expected} | "), "{word}");
+            assert_eq!(variables.len(), 1, "{word}");
+        }
+        let (line, variables) = kept(
+            &[
+                "x",
+                "--token",
+                "${env:A}",
+                "--header",
+                "Authorization:${AUTH}",
+                "--level",
+                "${LEVEL}",
+            ],
+            &[
+                ("A_TOKEN", "${env:OTHER}"),
+                ("AUTH", "Bearer ${env:OTHER}"),
+                ("LEVEL", "3"),
+                ("B_KEY", ""),
+            ],
+        );
+        assert_eq!(
+            line,
+            "x --token ${ENV:A} --header Authorization:Bearer ${ENV:OTHER} --level 3 | \
+             A_TOKEN=${ENV:OTHER} AUTH=Bearer ${ENV:OTHER} LEVEL=3 B_KEY="
+        );
+        assert_eq!(variables, ["OTHER", "A"]);
+        let (line, variables) = kept(&["x"], &[("OPENAI_API_KEY", "hunter2")]);
+        assert_eq!(line, "x | OPENAI_API_KEY=${ENV:MY_SERVER_OPENAI_API_KEY}");
+        assert_eq!(
+            variables,
+            ["MY_SERVER_OPENAI_API_KEY"],
+            "a provider's key is given to no server"
+        );
     }
 
     #[test]
