@@ -49,7 +49,7 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let rows: Vec<Row> = found.iter().map(|it| row(it, is_known(&it.name))).collect();
     if json {
-        return screen.line(&serde_json::to_string(&rows).unwrap_or_default());
+        return screen.json(&serde_json::to_string(&rows).unwrap_or_default());
     }
     if rows.is_empty() {
         return screen.line("no client has a server that could be imported");
