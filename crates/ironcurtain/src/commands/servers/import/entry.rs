@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::clients::{Client, Shape};
 use super::far;
 use super::left_out::{self, Kind};
-use super::places::Origin;
+use super::places::{Origin, Reach};
 use super::references::{Context, Gathered, Machine, Place, Wanted};
 use super::secrets::{self, is_secret_text, is_variable};
 use crate::commands::servers::add::Far;
@@ -54,7 +54,9 @@ pub(super) fn read(
     if let (Shape::Goose, Some("builtin" | "platform")) = (client.shape, text(entry, "type")) {
         return None;
     }
-    let context = Context { server: name, client: client.name, style: client.style, machine };
+    let is_strangers = origin.reach == Reach::Project;
+    let context =
+        Context { server: name, client: client.name, style: client.style, machine, is_strangers };
     let words = words(client.shape, entry);
     if words.as_ref().is_ok_and(|words| is_proxy(words)) {
         return None;

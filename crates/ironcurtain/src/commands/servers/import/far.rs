@@ -59,9 +59,8 @@ fn read_at(
             if !is_variable(&variable) {
                 return Err("a variable of it has a name that is none".to_owned());
             }
-            let (variable, key) = context.variable(&variable);
             let scheme = if at < n_plain { "" } else { "Bearer " };
-            kept.refer(header, scheme, variable, key.map_or(Why::Named, Why::Key));
+            kept.refer(header, scheme, context.variable(&variable, Why::Named));
         }
     }
     gathered.extend(kept.gathered);

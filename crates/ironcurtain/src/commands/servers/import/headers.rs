@@ -2,7 +2,7 @@
 //!
 //! A variable stands for each value that is secret, or may be.
 
-use super::references::{Context, Gathered, Place, Why, is_only_references};
+use super::references::{Context, Gathered, Place, Wanted, Why, is_only_references};
 use super::secrets::{is_secret_name, is_secret_text, split_scheme};
 
 /// The longest value that is taken for harmless: keys and tokens are longer.
@@ -38,16 +38,16 @@ impl KeptHeaders {
                 kept.headers.push((header, text));
             } else {
                 let variable = context.own(&header);
-                kept.refer(header, scheme, variable, Why::Secret);
+                kept.refer(header, scheme, Wanted { name: variable, why: Why::Secret });
             }
         }
         Ok(kept)
     }
 
     /// Adds a header whose value is in a variable.
-    pub(super) fn refer(&mut self, header: String, scheme: &str, variable: String, why: Why) {
-        self.headers.push((header, format!("{scheme}${{ENV:{variable}}}")));
-        self.gathered.want(variable, why);
+    pub(super) fn refer(&mut self, header: String, scheme: &str, wanted: Wanted) {
+        self.headers.push((header, format!("{scheme}${{ENV:{}}}", wanted.name)));
+        self.gathered.want(wanted);
     }
 }
 

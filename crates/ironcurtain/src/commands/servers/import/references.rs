@@ -57,6 +57,8 @@ pub(super) struct Context<'a> {
     pub(super) client: &'static str,
     pub(super) style: Style,
     pub(super) machine: Machine<'a>,
+    /// Whether a stranger may have written its entry, as those of a project are.
+    pub(super) is_strangers: bool,
 }
 
 /// A variable that has to be set before the server can be started.
@@ -79,6 +81,8 @@ pub(super) enum Why {
     Named,
     /// The client refers to a variable that holds a provider's key, which no server is given.
     Key(&'static str),
+    /// A stranger's entry refers to a variable of the user's.
+    Strangers(String),
 }
 
 /// What an entry needs, and what is to be said of it.
@@ -103,9 +107,9 @@ enum Reference<'a> {
 
 impl Gathered {
     /// Adds a variable that has to be set, once.
-    pub(super) fn want(&mut self, name: String, why: Why) {
-        if !self.variables.iter().any(|it| it.name == name) {
-            self.variables.push(Wanted { name, why });
+    pub(super) fn want(&mut self, wanted: Wanted) {
+        if !self.variables.iter().any(|it| it.name == wanted.name) {
+            self.variables.push(wanted);
         }
     }
 
@@ -119,8 +123,8 @@ impl Gathered {
 
     /// Adds all of `other`.
     pub(super) fn extend(&mut self, other: Self) {
-        for Wanted { name, why } in other.variables {
-            self.want(name, why);
+        for wanted in other.variables {
+            self.want(wanted);
         }
         for note in other.notes {
             self.note(note);
@@ -150,14 +154,21 @@ impl Context<'_> {
         Ok((written, gathered))
     }
 
-    /// Returns the variable that stands for what the server has in its own variable `name`.
+    /// Returns the variable of ours that stands for the one that the entry calls `name`.
     ///
     /// A provider's key is taken out of our environment, so another one has to stand for it.
-    pub(super) fn variable(&self, name: &str) -> (String, Option<&'static str>) {
+    ///
+    /// SECURITY: a stranger's entry could name any secret that is in the environment, and have it sent
+    /// to an address of its own; so it gets none but those that were set for it.
+    pub(super) fn variable(&self, name: &str, why: Why) -> Wanted {
         let key = VARIABLES.iter().find(|it| it.stay == Stay::Removed && it.name == name);
-        match key {
-            Some(key) => (self.own(name), Some(key.name)),
-            None => (name.to_owned(), None),
+        match (key, why) {
+            (Some(key), _) => Wanted { name: self.own(name), why: Why::Key(key.name) },
+            (None, Why::Named) if self.is_strangers => {
+                Wanted { name: self.own(name), why: Why::Strangers(name.to_owned()) }
+            }
+            (None, why) if self.is_strangers => Wanted { name: self.own(name), why },
+            (None, why) => Wanted { name: name.to_owned(), why },
         }
     }
 
@@ -265,30 +276,33 @@ impl Context<'_> {
                 if default.is_some_and(|it| it.contains("${")) {
                     return Err(self.unknown(""));
                 }
+                let wanted = self.variable(name, Why::Named);
                 let is_open = |it: &&str| {
-                    !(self.machine.is_set)(name) && !is_secret_name(name) && !is_secret_text(it)
+                    !(self.machine.is_set)(&wanted.name)
+                        && !is_secret_name(name)
+                        && !is_secret_text(it)
                 };
                 if let Some(default) = default.filter(is_open) {
                     gathered.note(format!("`{name}` is not set here, so its default is written"));
                     return Ok(default.to_owned());
                 }
-                let (variable, key) = self.variable(name);
-                let text = self.only_if(!is_written_out, place, format!("${{ENV:{variable}}}"))?;
-                gathered.want(variable, key.map_or(Why::Named, Why::Key));
+                let text =
+                    self.only_if(!is_written_out, place, format!("${{ENV:{}}}", wanted.name))?;
+                gathered.want(wanted);
                 Ok(text)
             }
             Reference::Asked(id) => {
                 let variable = self.own(id);
                 let can_stand = !is_written_out && place != Place::Directory;
                 let text = self.only_if(can_stand, place, format!("${{ENV:{variable}}}"))?;
-                gathered.want(variable, Why::Asked(id.to_owned()));
+                gathered.want(Wanted { name: variable, why: Why::Asked(id.to_owned()) });
                 Ok(text)
             }
             Reference::File(path) => {
                 let variable = self.own(path.rsplit('/').next().unwrap_or_default());
                 let can_stand = !is_written_out && place != Place::Directory;
                 let text = self.only_if(can_stand, place, format!("${{ENV:{variable}}}"))?;
-                gathered.want(variable, Why::File);
+                gathered.want(Wanted { name: variable, why: Why::File });
                 Ok(text)
             }
             Reference::Folder => {
@@ -346,7 +360,7 @@ pub(super) mod tests {
     /// A machine on which only `IS_SET` is set.
     pub(in super::super) fn context(server: &str, style: Style) -> Context<'_> {
         let machine = Machine { home: Some("/home/ada"), is_set: &|name| name == "IS_SET" };
-        Context { server, client: "a client", style, machine }
+        Context { server, client: "a client", style, machine, is_strangers: false }
     }
 
     #[track_caller]
@@ -416,6 +430,27 @@ pub(super) mod tests {
         ] {
             check(style, place, text, Err(part));
         }
+    }
+
+    /// What is in the environment is the user's, and a project does not choose from it.
+    #[test]
+    fn a_strangers_entry_gets_no_variable_by_its_own_name() {
+        let strangers = Context { is_strangers: true, ..context("far-away", Style::OpenCode) };
+        for (text, expected) in [
+            ("${A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("${env:A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("{env:A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("${IS_SET:-3}", "3"),
+            ("${A_TOKEN:-3}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("${HOME}", "${HOME}"),
+        ] {
+            for place in [Place::Argument, Place::Variable, Place::Header] {
+                let (written, _) = strangers.translate(place, text, &[]).unwrap();
+                assert_eq!(written, expected, "{text}");
+            }
+        }
+        let kept = strangers.variable("A_TOKEN", Why::Secret);
+        assert_eq!((kept.name.as_str(), kept.why), ("FAR_AWAY_A_TOKEN", Why::Secret));
     }
 
     #[test]

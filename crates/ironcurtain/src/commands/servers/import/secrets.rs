@@ -6,7 +6,7 @@
 use ic_audit::Redactor;
 use url::Url;
 
-use super::references::{Context, Gathered, Place, Why, is_only_references};
+use super::references::{Context, Gathered, Place, Wanted, Why, is_only_references};
 
 /// Words in names of variables, options and headers that hold secrets.
 const NAMES: [&str; 17] = [
@@ -77,7 +77,7 @@ pub(super) fn keep_out(
             Some(stays) => {
                 let variable = context.own(&format!("ARG_{at}"));
                 kept.command.push(format!("{stays}${{ENV:{variable}}}"));
-                kept.gathered.want(variable, Why::Secret);
+                kept.gathered.want(Wanted { name: variable, why: Why::Secret });
             }
             None => {
                 kept.gathered.extend(gathered);
@@ -91,9 +91,9 @@ pub(super) fn keep_out(
 impl Kept {
     /// Lets the server have the variable `name` from our own environment.
     pub(super) fn refer(&mut self, context: &Context<'_>, name: &str) {
-        let (variable, key) = context.variable(name);
-        self.env.push((name.to_owned(), format!("${{ENV:{variable}}}")));
-        self.gathered.want(variable, key.map_or(Why::Secret, Why::Key));
+        let wanted = context.variable(name, Why::Secret);
+        self.env.push((name.to_owned(), format!("${{ENV:{}}}", wanted.name)));
+        self.gathered.want(wanted);
     }
 }
 

@@ -156,6 +156,10 @@ pub(super) fn told(found: &Found) -> Vec<String> {
             Why::File => format!("stands for the content of a file that {client} reads"),
             Why::Named => format!("is referred to, as {client} does"),
             Why::Key(key) => format!("stands for {key}, which is kept from servers"),
+            Why::Strangers(of) => format!(
+                "stands for {}, which the project's file asks for, and which it does not get by itself",
+                visible(of)
+            ),
         };
         format!(
             "{name}: set {} in the environment that `ironcurtain` is started with; it {why}",
