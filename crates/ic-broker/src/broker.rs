@@ -10,6 +10,7 @@ mod flight;
 mod forward;
 mod found;
 mod hops;
+mod lists;
 mod news;
 mod outcome;
 mod people;
@@ -35,6 +36,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
 use crate::judge::Judge;
+use crate::levels::Levels;
 use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Server, Turn};
@@ -50,8 +52,8 @@ pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 pub use reply::Reply;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
 pub(crate) use setup::{file_uri, roots_result};
-use shelf::Known;
 pub(crate) use shelf::ListKind;
+use shelf::Shelf;
 
 /// The trusted kernel of one session.
 pub struct Broker {
@@ -63,12 +65,14 @@ pub struct Broker {
     catalog: RwLock<Arc<Catalog>>,
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
-    /// Whose the resources are that servers listed.
-    shelf: Mutex<Known>,
+    /// What servers have besides tools, and whose it is.
+    shelf: Shelf,
     breaker: Mutex<Breaker>,
     questions: Mutex<Questions>,
     people: People,
     announcements: broadcast::Sender<Announcement>,
+    /// How much of what servers log clients want to hear.
+    levels: Arc<Levels>,
     witness: Arc<dyn Witness>,
     requests: AtomicU64,
     /// Keeps the ids of this run apart from those of earlier runs of the session.
@@ -244,6 +248,11 @@ impl Broker {
         self.announcements.subscribe()
     }
 
+    /// Returns what clients want to hear of servers.
+    pub(crate) fn levels(&self) -> &Arc<Levels> {
+        &self.levels
+    }
+
     /// Returns what hides our keys.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.redactor)
@@ -287,9 +296,9 @@ impl Broker {
         self.tasks.close();
         self.tasks.wait().await;
         let log = Arc::into_inner(self).and_then(|broker| {
-            let Self { log, servers, .. } = broker;
+            let Self { log, servers, shelf, .. } = broker;
             // With the servers goes what recorded the connections that left their cages.
-            drop(servers);
+            drop((servers, shelf));
             Arc::into_inner(log)
         });
         match log {

@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::broker::{Broker, ListKind};
+use crate::levels::{Level, Wish};
 use crate::locked;
 use crate::method::CallMethod;
 use crate::server::answered_id;
@@ -38,7 +39,7 @@ use crate::server::answered_id;
 pub(crate) use ear::Ear;
 use era::Era;
 use flights::Flights;
-use listener::{Level, Listener};
+use listener::Listener;
 pub(crate) use outbox::Outbox;
 pub use outbox::Slow;
 
@@ -117,6 +118,7 @@ pub async fn serve_one<O: Open>(
         flights: flights.clone(),
         calls: calls.clone(),
         log_level: Arc::new(Mutex::new(Level::default())),
+        wish: None,
         subscribed: Arc::default(),
         is_enveloped: Arc::new(AtomicBool::new(false)),
         end_all: end_all.clone(),
@@ -171,6 +173,8 @@ struct Client<O: Open> {
     flights: Flights,
     calls: TaskTracker,
     log_level: Arc<Mutex<Level>>,
+    /// What servers are told of it.
+    wish: Option<Wish>,
     /// The resources of which the client wants to hear.
     subscribed: Arc<Mutex<HashSet<String>>>,
     /// Whether each request has an envelope, for those who cannot see `era`.
@@ -326,6 +330,7 @@ impl<O: Open> Client<O> {
             self.send(error_line(Some(id), &failure)).await;
             return Ok(());
         }
+        self.wish = Some(broker.levels().join());
         let offers = |method| broker.offers(method);
         self.answer(id, &era::initialized(version, offers)).await;
         Ok(())
@@ -337,6 +342,9 @@ impl<O: Open> Client<O> {
             return self.refuse(Some(id), code::INVALID_PARAMS, "logging/setLevel", reason).await;
         };
         *locked(&self.log_level) = level;
+        if let Some(wish) = &self.wish {
+            wish.set(level);
+        }
         self.answer(id, &Object::new()).await;
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
 //! [`one_shot`] (what one that is started for one call sees), `reach` and `aids` (what it reaches, and what is
 //! lent to it), [`petition`] (what servers ask of clients), `violation` and `ledger` (what cages refuse, and what leaves them), [`socket`] (where several
-//! clients come in), [`mod@probe`] (a look at one outside a session), [`judge`].
+//! clients come in), `levels` (how much of logs they want to hear), [`mod@probe`] (a look at one outside a session), [`judge`].
 //!
 //! # Invariants
 //!
@@ -32,6 +32,7 @@ pub mod client;
 pub mod judge;
 pub mod launch;
 mod ledger;
+mod levels;
 pub mod method;
 pub mod one_shot;
 pub mod petition;

@@ -50,6 +50,7 @@ use turn::Turns;
 
 use crate::aids::Lender;
 use crate::launch::Recipe;
+use crate::levels::Levels;
 use crate::locked;
 use crate::pins::{Identity, PinsFile};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
@@ -98,6 +99,8 @@ pub(crate) struct Yard {
     pub(crate) words: mpsc::Sender<(ServerName, ServerNews)>,
     /// Where what servers ask of clients goes.
     pub(crate) petitions: mpsc::Sender<Raised>,
+    /// How much of what servers log clients want to hear.
+    pub(crate) levels: Arc<Levels>,
     pub(crate) tasks: TaskTracker,
     /// The places of servers that are started for one call.
     pub(crate) errands: Arc<Semaphore>,

@@ -76,6 +76,9 @@ async fn list_again(broker: Arc<Broker>, name: ServerName) {
 
 impl Broker {
     async fn hear(&self, server: &ServerName, news: ServerNews) {
+        if let ServerNews::Said(News::ListChanged(method)) = &news {
+            self.shelf.changed(server, method);
+        }
         match news {
             ServerNews::Up(live) => {
                 let mut event = event("server-up", server);

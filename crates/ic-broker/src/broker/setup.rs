@@ -19,12 +19,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::catalog::Catalog;
+use super::lists::House;
+use super::shelf::Shelf;
 use super::{Broker, People, news, petitions};
 use crate::aids::{Keyring, Lender};
 use crate::breaker::Breaker;
 use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
+use crate::levels::Levels;
 use crate::pins::PinsFile;
 use crate::questions::Questions;
 use crate::server::{Server, Yard};
@@ -133,6 +136,7 @@ impl Setup {
         let roots = roots(&judge, &self.servers);
         let log = Arc::new(self.log);
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
+        let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
@@ -144,6 +148,7 @@ impl Setup {
             news,
             words,
             petitions: petitioning,
+            levels: Arc::clone(&levels),
             tasks: tasks.clone(),
             errands: Arc::new(Semaphore::new(ERRANDS_MAX)),
             stop: stop.clone(),
@@ -166,19 +171,26 @@ impl Setup {
             servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
+        let house = House {
+            announcements: announcements.clone(),
+            witness: Arc::clone(&self.witness),
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        };
         let broker = Arc::new(Broker {
             judge,
             log,
             clock: self.clock,
             redactor: self.redactor,
+            shelf: Shelf::new(&servers, &house),
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
-            shelf: Mutex::default(),
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
             people: self.people,
             announcements,
+            levels,
             witness: self.witness,
             requests: AtomicU64::new(1),
             run: self.run,

@@ -3,24 +3,22 @@
 //! Only of servers whose annotations name the method that such a list is for. What is listed is text of
 //! strangers; nothing is called here.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_mcp::meta;
 use ic_types::{Json, Object, ServerName};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::Broker;
+use super::lists::{Entries, House, LIST_MAX, Lists};
 use crate::locked;
 use crate::method::CallMethod;
-use crate::server::{Asking, Live, Server};
+use crate::server::Server;
 
-/// How long one server may take to list what it has.
-const LIST_MAX: Duration = Duration::from_secs(10);
-/// How many entries one server may list, in how many pages, and in how many bytes.
-const ENTRIES_MAX: usize = 1000;
-const PAGES_MAX: usize = 100;
-const BYTES_MAX: usize = 1 << 20;
+/// How long others are waited for once somebody has what is asked for: they may have it too.
+const GRACE: Duration = Duration::from_secs(2);
 /// How many URIs are remembered.
 const KNOWN_MAX: usize = 16 << 10;
 
@@ -33,9 +31,17 @@ pub(crate) enum ListKind {
 }
 
 /// Whose the URIs are that were listed; `None` if several servers list one.
-pub(super) type Known = HashMap<String, Option<ServerName>>;
+type Known = HashMap<String, Option<ServerName>>;
+
+/// What is known of what servers have.
+pub(super) struct Shelf {
+    known: Mutex<Known>,
+    lists: BTreeMap<ServerName, Arc<Lists>>,
+}
 
 impl ListKind {
+    const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
+
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Resources => "resources/list",
@@ -53,7 +59,7 @@ impl ListKind {
         }
     }
 
-    fn serves(self) -> CallMethod {
+    pub(super) fn serves(self) -> CallMethod {
         match self {
             Self::Resources | Self::Templates => CallMethod::ReadResource,
             Self::Prompts => CallMethod::GetPrompt,
@@ -61,91 +67,55 @@ impl ListKind {
     }
 
     /// Returns the member of an entry that says which it is.
-    fn key(self) -> &'static str {
+    pub(super) fn key(self) -> &'static str {
         match self {
             Self::Resources => "uri",
             Self::Templates => "uriTemplate",
             Self::Prompts => "name",
         }
     }
+
+    /// Returns the notification that says that such a list changed.
+    pub(super) fn changed(self) -> &'static str {
+        match self {
+            Self::Resources | Self::Templates => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+        }
+    }
+
+    /// Returns what a person calls the entries.
+    pub(super) fn things(self) -> &'static str {
+        match self {
+            Self::Resources => "resources",
+            Self::Templates => "templates of resources",
+            Self::Prompts => "prompts",
+        }
+    }
 }
 
-impl Broker {
-    /// Returns whether any server may be asked for `method`.
-    pub(crate) fn offers(&self, method: CallMethod) -> bool {
-        self.servers.keys().any(|server| method.is_known(&self.judge, server))
+impl Shelf {
+    pub(super) fn new(servers: &BTreeMap<ServerName, Arc<Server>>, house: &House) -> Self {
+        let lists = servers
+            .iter()
+            .map(|(name, server)| (name.clone(), Lists::new(Arc::clone(server), house.clone())));
+        Self { known: Mutex::default(), lists: lists.collect() }
     }
 
-    /// Lists what all servers have of a kind.
-    pub(crate) async fn list_of(&self, kind: ListKind) -> Vec<Json> {
-        let mut listed = Vec::new();
-        for (server, entry) in self.entries(kind).await {
-            let name = entry.get("name").and_then(Json::as_str).unwrap_or_default();
-            let name = format!("{server}__{name}");
-            let mut offered = entry;
-            offered.insert("name", name);
-            listed.push(Json::Object(offered));
-        }
-        listed
-    }
-
-    /// Finds the one server whose resource a URI is.
-    pub(crate) async fn owner_of(&self, uri: &str, method: CallMethod) -> Option<ServerName> {
-        let mut named = self.servers.keys().filter(|server| method.is_known(&self.judge, server));
-        if let (Some(only), None) = (named.next(), named.next()) {
-            return Some(only.clone());
-        }
-        let known = |broker: &Self| locked(&broker.shelf).get(uri).cloned();
-        if let Some(owner) = known(self) {
-            return owner;
-        }
-        self.entries(ListKind::Resources).await;
-        if let Some(owner) = known(self) {
-            return owner;
-        }
-        // SECURITY: where two would fit, neither is taken: a server could pass for another.
-        let templates = self.entries(ListKind::Templates).await;
-        let fits = |entry: &Object| {
-            let template = entry.get("uriTemplate").and_then(Json::as_str).unwrap_or_default();
-            let literal = template.split('{').next().unwrap_or_default();
-            template == uri || (!literal.is_empty() && uri.starts_with(literal))
-        };
-        let mut owners: Vec<&ServerName> =
-            templates.iter().filter(|(_, entry)| fits(entry)).map(|(server, _)| server).collect();
-        owners.dedup();
-        match owners.as_slice() {
-            [owner] => Some((*owner).clone()),
-            _ => None,
+    /// Notes that a server said by this notification that a list changed.
+    pub(super) fn changed(&self, server: &ServerName, notification: &str) {
+        let Some(lists) = self.lists.get(server) else { return };
+        for kind in ListKind::ALL.into_iter().filter(|kind| kind.changed() == notification) {
+            lists.forget(kind);
         }
     }
 
-    /// Returns the server that a name with a prefix belongs to, and the name without it.
-    pub(crate) fn unprefixed(&self, name: &str) -> Option<(ServerName, String)> {
-        self.servers.keys().find_map(|server| {
-            let rest = name.strip_prefix(server.as_str())?.strip_prefix("__")?;
-            Some((server.clone(), rest.to_owned()))
-        })
-    }
-
-    /// Asks the servers for their entries; whoever cannot be asked has none.
-    async fn entries(&self, kind: ListKind) -> Vec<(ServerName, Object)> {
-        let mut all = Vec::new();
-        for (name, server) in &self.servers {
-            if !kind.serves().is_known(&self.judge, name) {
-                continue;
-            }
-            let listing = tokio::time::timeout(LIST_MAX, self.entries_of(server, kind));
-            let entries = listing.await.ok().flatten().unwrap_or_default();
-            if kind == ListKind::Resources {
-                self.remember(name, &entries);
-            }
-            all.extend(entries.into_iter().map(|entry| (name.clone(), entry)));
-        }
-        all
+    /// Returns whose a URI is that was listed.
+    fn known(&self, uri: &str) -> Option<Option<ServerName>> {
+        locked(&self.known).get(uri).cloned()
     }
 
     fn remember(&self, server: &ServerName, entries: &[Object]) {
-        let mut known = locked(&self.shelf);
+        let mut known = locked(&self.known);
         for uri in entries.iter().filter_map(|entry| entry.get("uri").and_then(Json::as_str)) {
             let has_room = known.len() < KNOWN_MAX;
             match known.get_mut(uri) {
@@ -158,68 +128,144 @@ impl Broker {
             }
         }
     }
+}
 
-    async fn entries_of(&self, server: &Arc<Server>, kind: ListKind) -> Option<Vec<Object>> {
-        let live = server.live().await.ok()?;
-        // SECURITY: a server of which nothing is trusted has no other way to speak either.
-        let tools = live.tools();
-        let is_withheld = tools.iter().all(|offer| offer.withheld.is_some());
-        if (is_withheld && tools.iter().next().is_some())
-            || live.introduction.capabilities.get(kind.serves().capability()).is_none()
-        {
-            return None;
+impl Broker {
+    /// Returns whether any server may be asked for `method`.
+    pub(crate) fn offers(&self, method: CallMethod) -> bool {
+        self.servers.keys().any(|server| method.is_known(&self.judge, server))
+    }
+
+    /// Lists what all servers have of a kind; whoever cannot be asked has nothing.
+    pub(crate) async fn list_of(&self, kind: ListKind) -> Vec<Json> {
+        let until = Instant::now() + LIST_MAX;
+        // All are asked before any is waited for.
+        let asked: Vec<_> =
+            self.lists(kind).map(|(server, lists)| (server, lists, lists.ask(kind))).collect();
+        let mut listed = Vec::new();
+        for (server, lists, asked) in asked {
+            let entries = lists.wait(kind, asked, until).await;
+            if kind == ListKind::Resources {
+                self.shelf.remember(server, &entries);
+            }
+            for entry in entries.iter() {
+                let name = entry.get("name").and_then(Json::as_str).unwrap_or_default();
+                let mut offered = entry.clone();
+                offered.insert("name", format!("{server}__{name}"));
+                listed.push(Json::Object(offered));
+            }
         }
-        let mut entries = Vec::new();
-        let (mut cursor, mut n_bytes): (Option<Json>, usize) = (None, 0);
-        for _ in 0..PAGES_MAX {
-            let page = page(&live, kind, cursor.take(), &self.stop).await?;
-            for (key, value) in page.into_entries() {
-                match (key.as_str(), value) {
-                    (key, Json::Array(listed)) if key == kind.member() => {
-                        for entry in listed {
-                            n_bytes += entry.to_string().len();
-                            match entry {
-                                Json::Object(entry) if entry.get(kind.key()).is_some() => {
-                                    entries.push(entry);
-                                }
-                                _ => {}
-                            }
-                        }
+        listed
+    }
+
+    /// Finds the one server whose resource a URI is.
+    pub(crate) async fn owner_of(&self, uri: &str, method: CallMethod) -> Option<ServerName> {
+        let mut named = self.servers.keys().filter(|server| method.is_known(&self.judge, server));
+        if let (Some(only), None) = (named.next(), named.next()) {
+            return Some(only.clone());
+        }
+        if let Some(owner) = self.shelf.known(uri) {
+            return owner;
+        }
+        match self.owner_by_known_templates(uri) {
+            Some(owner) => Some(owner),
+            None => self.owner_by_asking(uri).await,
+        }
+    }
+
+    /// Finds the owner of a URI that no server lists, if all have listed what they have.
+    fn owner_by_known_templates(&self, uri: &str) -> Option<ServerName> {
+        let mut owners = BTreeSet::new();
+        for (server, lists) in self.lists(ListKind::Templates) {
+            let has_said_all =
+                lists.is_silent(ListKind::Resources) || lists.last(ListKind::Resources).is_some();
+            match lists.last(ListKind::Templates) {
+                Some(templates) if has_said_all => {
+                    if has_fitting(&templates, uri) {
+                        owners.insert(server);
                     }
-                    ("nextCursor", next @ Json::String(_)) => cursor = Some(next),
-                    _ => {}
                 }
-            }
-            if ENTRIES_MAX < entries.len() || BYTES_MAX < n_bytes {
-                return None;
-            }
-            if cursor.is_none() {
-                return Some(entries);
+                None if has_said_all && lists.is_silent(ListKind::Templates) => {}
+                Some(_) | None => return None,
             }
         }
-        None
+        sole(owners).cloned()
+    }
+
+    /// Asks all servers side by side for what they have.
+    ///
+    /// One that hangs holds up nobody else's resource for longer than the [`GRACE`], and that once.
+    async fn owner_by_asking(&self, uri: &str) -> Option<ServerName> {
+        let until = Instant::now() + LIST_MAX;
+        let (mut asking, mut all_asked) = (JoinSet::new(), Vec::new());
+        for (server, lists) in self.lists(ListKind::Resources) {
+            for kind in [ListKind::Resources, ListKind::Templates] {
+                let asked = lists.ask(kind);
+                all_asked.push((lists, kind, asked.clone()));
+                let (server, lists) = (server.clone(), Arc::clone(lists));
+                asking.spawn(async move { (server, kind, lists.wait(kind, asked, until).await) });
+            }
+        }
+        let mut owners = BTreeSet::new();
+        let mut until = None;
+        loop {
+            let next = match until {
+                None => asking.join_next().await,
+                Some(until) => timeout_at(until, asking.join_next()).await.unwrap_or(None),
+            };
+            match next {
+                Some(Ok((server, ListKind::Resources, entries))) => {
+                    self.shelf.remember(&server, &entries);
+                }
+                Some(Ok((server, _, templates))) => {
+                    if has_fitting(&templates, uri) {
+                        owners.insert(server);
+                    }
+                }
+                Some(Err(_)) => {}
+                None => break,
+            }
+            if until.is_none() && (self.shelf.known(uri).is_some() || !owners.is_empty()) {
+                until = Some(Instant::now() + GRACE);
+            }
+        }
+        for (lists, kind, asked) in all_asked {
+            lists.wait_no_more(kind, asked);
+        }
+        match self.shelf.known(uri) {
+            Some(owner) => owner,
+            // SECURITY: where two would fit, neither is taken: a server could pass for another.
+            None => sole(owners),
+        }
+    }
+
+    /// Returns the server that a name with a prefix belongs to, and the name without it.
+    pub(crate) fn unprefixed(&self, name: &str) -> Option<(ServerName, String)> {
+        self.servers.keys().find_map(|server| {
+            let rest = name.strip_prefix(server.as_str())?.strip_prefix("__")?;
+            Some((server.clone(), rest.to_owned()))
+        })
+    }
+
+    /// Returns the lists of the servers that may be asked for one of a kind, in order.
+    fn lists(&self, kind: ListKind) -> impl Iterator<Item = (&ServerName, &Arc<Lists>)> {
+        let lists = self.shelf.lists.iter();
+        lists.filter(move |(server, _)| kind.serves().is_known(&self.judge, server))
     }
 }
 
-async fn page(
-    live: &Live,
-    kind: ListKind,
-    cursor: Option<Json>,
-    stop: &tokio_util::sync::CancellationToken,
-) -> Option<Object> {
-    let asking = Asking { progress: None, caller: None, cancel: stop, limit: LIST_MAX };
-    let written = |out: &mut String, envelope: Object| {
-        let mut params = Object::new();
-        if let Some(cursor) = cursor {
-            params.insert("cursor", cursor);
-        }
-        if !envelope.is_empty() {
-            params.insert(meta::META, envelope);
-        }
-        Json::write_object(out, &params);
-    };
-    match live.connection.ask(kind.method(), written, asking).await {
-        Ok(Ok(Json::Object(page))) => Some(page),
-        Ok(_) | Err(_) => None,
+fn has_fitting(templates: &Entries, uri: &str) -> bool {
+    templates.iter().any(|entry| {
+        let template = entry.get("uriTemplate").and_then(Json::as_str).unwrap_or_default();
+        let literal = template.split('{').next().unwrap_or_default();
+        template == uri || (!literal.is_empty() && uri.starts_with(literal))
+    })
+}
+
+fn sole<T>(owners: BTreeSet<T>) -> Option<T> {
+    let mut owners = owners.into_iter();
+    match (owners.next(), owners.next()) {
+        (owner, None) => owner,
+        (_, Some(_)) => None,
     }
 }

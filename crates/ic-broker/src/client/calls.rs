@@ -4,6 +4,7 @@
 //! then they are calls like those of a tool, and answered with an error where a tool would be answered with
 //! a result that says so. Whether a call may be made is not decided here.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ic_mcp::{Id, RpcError, code, result_line};
@@ -18,6 +19,8 @@ use crate::server::Progress;
 
 /// How many resources a client may follow.
 const SUBSCRIBED_MAX: usize = 256;
+/// The code of the answer to a client that follows that many.
+const FOLLOWS_TOO_MUCH: i64 = -32_000;
 
 impl<O: Open> Client<O> {
     /// Lists tools.
@@ -110,11 +113,16 @@ impl<O: Open> Client<O> {
         };
         // What a URI names is ours to say.
         arguments.remove("scheme");
+        let uri = arguments.get("uri").and_then(Json::as_str).map(str::to_owned);
+        if let (CallMethod::Subscribe, Some(uri)) = (method, &uri)
+            && !has_room(&locked(&self.subscribed), uri)
+        {
+            return self.refuse(Some(&id), FOLLOWS_TOO_MUCH, name, &follows_too_much()).await;
+        }
         let Some(airborne) = self.take_off(&id) else { return self.too_many(&id, name).await };
         let (progress, left) = (self.progress(token, &broker), self.left.clone());
         let (ear, subscribed) = (Arc::clone(&self.ear), Arc::clone(&self.subscribed));
         self.calls.spawn(async move {
-            let uri = arguments.get("uri").and_then(Json::as_str).map(str::to_owned);
             let cancel = airborne.cancel.clone();
             let meant = cancel.run_until_cancelled(meant(&broker, method, &mut arguments)).await;
             let reply = match meant {
@@ -131,14 +139,13 @@ impl<O: Open> Client<O> {
                     broker.call(Asked { name: offered, arguments, meta }, flight).await
                 }
             };
-            let reply = reply.into_error();
+            let mut reply = reply.into_error();
             if let (Reply::Result(_) | Reply::Refused(..), CallMethod::Subscribe, Some(uri)) =
                 (&reply, method, uri)
+                && !follow(&mut locked(&subscribed), uri)
             {
-                let mut subscribed = locked(&subscribed);
-                if subscribed.len() < SUBSCRIBED_MAX {
-                    subscribed.insert(uri);
-                }
+                // Others came in between.
+                reply = Reply::Error(RpcError::new(FOLLOWS_TOO_MUCH, follows_too_much()));
             }
             airborne.land(reply).await;
         });
@@ -154,6 +161,23 @@ impl<O: Open> Client<O> {
         let reason = format!("more than {FLIGHTS_MAX} requests run at once");
         self.refuse(Some(id), code::INVALID_REQUEST, what, &reason).await
     }
+}
+
+fn has_room(subscribed: &HashSet<String>, uri: &str) -> bool {
+    subscribed.len() < SUBSCRIBED_MAX || subscribed.contains(uri)
+}
+
+/// Notes that the client follows a resource; `false` if it follows too many.
+fn follow(subscribed: &mut HashSet<String>, uri: String) -> bool {
+    let has_room = has_room(subscribed, &uri);
+    if has_room {
+        subscribed.insert(uri);
+    }
+    has_room
+}
+
+fn follows_too_much() -> String {
+    format!("a client can follow {SUBSCRIBED_MAX} resources, and no more")
 }
 
 /// Finds the server that is meant, and takes its prefix out of the arguments.

@@ -12,21 +12,8 @@ use tokio::sync::broadcast;
 
 use super::Outbox;
 use crate::broker::Announcement;
+use crate::levels::Level;
 use crate::locked;
-
-/// The least severe message that the client wants to hear of, as a place in [`LEVELS`].
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Level(usize);
-
-/// Warnings and worse, until the client says otherwise: what servers say is text of strangers.
-impl Default for Level {
-    fn default() -> Self {
-        Self(3)
-    }
-}
-
-const LEVELS: [&str; 8] =
-    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// One client that listens.
 pub(super) struct Listener {
@@ -37,13 +24,6 @@ pub(super) struct Listener {
     pub(super) subscribed: Arc<Mutex<HashSet<String>>>,
     /// A client of the newest revision is told nothing that it did not ask for.
     pub(super) is_enveloped: Arc<AtomicBool>,
-}
-
-impl Level {
-    /// Returns the level that the protocol calls `name`.
-    pub(super) fn of(name: &str) -> Option<Self> {
-        LEVELS.iter().position(|level| *level == name).map(Self)
-    }
 }
 
 impl Listener {

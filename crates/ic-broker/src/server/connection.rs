@@ -12,13 +12,15 @@ use ic_audit::Redactor;
 use ic_mcp::{
     Id, Message, Outcome, ProtocolVersion, Response, meta, notification_line, request_line,
 };
-use ic_types::{Object, ServerName};
+use ic_types::{Json, Object, ServerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::inbox::Exchange;
 use super::petitions::{Client, NoClient};
 use crate::client::{Ear, Outbox};
+use crate::levels::Wanted;
 use crate::locked;
 use crate::petition::Asks;
 
@@ -39,6 +41,8 @@ pub(crate) struct Connection {
     outbox: mpsc::Sender<String>,
     table: Mutex<Table>,
     next_id: AtomicU64,
+    /// How much of the server's log anybody wants to hear.
+    log: Mutex<Wanted>,
     over: CancellationToken,
 }
 
@@ -132,6 +136,7 @@ impl Connection {
             outbox,
             table: Mutex::new(Table::default()),
             next_id: AtomicU64::new(1),
+            log: Mutex::default(),
             over: CancellationToken::new(),
         };
         (Arc::new(connection), outgoing)
@@ -251,6 +256,41 @@ impl Connection {
         self.outbox.try_send(notification_line(method, params)).ok();
     }
 
+    /// Tells the server how much of its log anybody wants: now, or with each request where there is no
+    /// other way.
+    pub(crate) fn want_log(self: &Arc<Self>, wanted: Wanted, tasks: &TaskTracker) {
+        let before = std::mem::replace(&mut *locked(&self.log), wanted);
+        let has_envelopes = ProtocolVersion::NEWEST_INITIALIZED < self.version();
+        if has_envelopes || before.set == wanted.set {
+            return;
+        }
+        match self.outbox.try_reserve() {
+            Ok(place) => self.send_level(place),
+            // It takes its time to read; what is wanted by then is what it hears.
+            Err(_) => {
+                let connection = Arc::clone(self);
+                tasks.spawn(async move {
+                    let over = connection.over.clone();
+                    let place = over.run_until_cancelled(connection.outbox.reserve()).await;
+                    if let Some(Ok(place)) = place {
+                        connection.send_level(place);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whether the server heeds it is the server's affair, so nobody waits for the answer.
+    fn send_level(&self, place: mpsc::Permit<'_, String>) {
+        let Some(level) = locked(&self.log).set else { return };
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut params = Object::new();
+        params.insert("level", level.as_str());
+        locked(&self.table).expect_for_nobody(number);
+        let written = |out: &mut String| Json::write_object(out, &params);
+        place.send(request_line(&Id::number(number), "logging/setLevel", written));
+    }
+
     /// Ends the connection: nobody waits any longer, and nothing more is sent.
     pub(crate) fn end(&self, why: &str) {
         let mut table = locked(&self.table);
@@ -275,6 +315,9 @@ impl Connection {
             envelope.insert(meta::PROTOCOL_VERSION, version.as_str());
             envelope.insert(meta::CLIENT_INFO, super::handshake::client_info());
             envelope.insert(meta::CLIENT_CAPABILITIES, Object::new());
+            if let Some(level) = locked(&self.log).each {
+                envelope.insert(meta::LOG_LEVEL, level.as_str());
+            }
         }
         envelope
     }
@@ -341,13 +384,22 @@ impl Table {
     /// Notes that nobody waits any more for an answer; returns who did.
     fn give_up(&mut self, number: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(&number)?;
+        let caller = waiting.caller.as_ref().map(|caller| Arc::downgrade(&caller.ear));
+        self.keep(GivenUp { number, caller });
+        Some(waiting)
+    }
+
+    /// Notes that there will be an answer for which nobody waits.
+    fn expect_for_nobody(&mut self, number: u64) {
+        self.keep(GivenUp { number, caller: None });
+    }
+
+    fn keep(&mut self, given_up: GivenUp) {
         if GIVEN_UP_MAX <= self.given_up.len() {
             let forgotten = self.given_up.pop_front();
             self.has_forgotten |= forgotten.is_some_and(|it| it.caller.is_some());
         }
-        let caller = waiting.caller.as_ref().map(|caller| Arc::downgrade(&caller.ear));
-        self.given_up.push_back(GivenUp { number, caller });
-        Some(waiting)
+        self.given_up.push_back(given_up);
     }
 
     /// Returns whether the server may still work on what another client than this one has given up.
@@ -407,7 +459,7 @@ mod tests {
         }
         assert_eq!(client(Exchange::Of(1)), Ok(1));
         // Once it is answered, the server is done with it.
-        assert!(connection.answered(3, Ok(ic_types::Json::Null)));
+        assert!(connection.answered(3, Ok(Json::Null)));
         assert_eq!(client(Exchange::Any), Ok(1));
         give_up(4, &bob);
         for number in 10..2_000 {

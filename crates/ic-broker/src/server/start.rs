@@ -46,6 +46,9 @@ impl Server {
                 return Err(Trouble::ended(&why, &in_full, &running.stop().await));
             }
         };
+        if introduction.capabilities.get("logging").is_some() {
+            self.yard.levels.meet(&connection);
+        }
         let confinement = running.confinement();
         let live = Live::new(connection, introduction, confinement, sight, table);
         Ok((Arc::new(live), running))

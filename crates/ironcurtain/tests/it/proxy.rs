@@ -13,6 +13,8 @@ mod hostile_server;
 mod identity;
 mod in_flight;
 mod lifecycle;
+mod lists;
+mod logging;
 mod malformed;
 mod records;
 mod revisions;
@@ -52,8 +54,9 @@ const TOOLS: [(&str, &[(&str, &str)]); 18] = [
 ];
 
 /// All that a server is ever sent, besides answers.
-const SENT: [&str; 5] = [
+const SENT: [&str; 6] = [
     "initialize",
+    "logging/setLevel",
     "notifications/initialized",
     "notifications/cancelled",
     "tools/list",
@@ -282,6 +285,22 @@ pub(crate) fn until(what: &str, mut has_happened: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "in vain: {what}");
         std::thread::park_timeout(Duration::from_millis(5));
     }
+}
+
+/// Returns how long something takes.
+fn took(it: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    it();
+    began.elapsed()
+}
+
+/// Checks that the same work took about as long as before.
+///
+/// Whoever waits for somebody else takes a hundred times as long; another load of the machine does not.
+#[track_caller]
+fn check_not_slower(before: Duration, meanwhile: Duration) {
+    let most = before * 20 + Duration::from_secs(2);
+    assert!(meanwhile < most, "{before:?} before, then {meanwhile:?}");
 }
 
 /// Returns an interpreter that servers can be started with; they have no `PATH` of the user's.

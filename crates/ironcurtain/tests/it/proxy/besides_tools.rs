@@ -13,18 +13,18 @@ use crate::clients::Packages;
 use crate::place;
 
 /// A place with servers that have more than tools, and a policy that knows it.
-struct Rig {
+pub(super) struct Rig {
     place: Place,
     servers: Map<String, Value>,
 }
 
 impl Rig {
-    /// A rig with a server `a`, which lists these URIs.
-    fn new(uris: &[&str]) -> Self {
+    /// A rig with a server `a`, which lists these URIs; see `shelf.py` for what else may stand there.
+    pub(super) fn new(uris: &[&str]) -> Self {
         Self { place: place(), servers: Map::new() }.server("a", uris)
     }
 
-    fn server(mut self, name: &str, uris: &[&str]) -> Self {
+    pub(super) fn server(mut self, name: &str, uris: &[&str]) -> Self {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
         let directory = self.place.dir(name);
         let mut arguments = vec!["-S".to_owned(), "-B".to_owned()];
@@ -40,14 +40,15 @@ impl Rig {
     }
 
     /// Starts a proxy with a policy whose annotations name these methods, and begins the conversation.
-    fn start(&self, methods: &[&str]) -> Proxy {
+    pub(super) fn start(&self, methods: &[&str]) -> Proxy {
         let mut proxy = self.start_silent(methods);
         proxy.initialize();
         proxy
     }
 
-    fn start_silent(&self, methods: &[&str]) -> Proxy {
-        let mut tools = vec![json!({"toolName": "touch", "args": {}})];
+    pub(super) fn start_silent(&self, methods: &[&str]) -> Proxy {
+        let tool = |name: &str| json!({"toolName": name, "args": {}});
+        let mut tools = vec![tool("touch"), tool("grow")];
         tools.extend(methods.iter().map(|&method| {
             let arguments: &[&str] = match method {
                 "resources/read" | "resources/subscribe" => &["uri"],
@@ -79,11 +80,16 @@ impl Rig {
     }
 
     /// Returns the parameters of each request of `method` that the server `name` received.
-    fn received(&self, name: &str, method: &str) -> Vec<Value> {
+    pub(super) fn received(&self, name: &str, method: &str) -> Vec<Value> {
         let path = self.place.path(name).join("received");
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let messages = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         messages.filter(|it| it["method"] == method).map(|mut it| it["params"].take()).collect()
+    }
+
+    /// Lets a server answer a method that it holds.
+    pub(super) fn release(&self, name: &str, method: &str) {
+        std::fs::write(self.place.path(name).join("release"), format!("{method}\n")).unwrap();
     }
 
     fn file(&self, name: &str) -> String {
@@ -94,7 +100,7 @@ impl Rig {
 const READING: [&str; 1] = ["resources/read"];
 const METHOD_NOT_FOUND: i64 = -32_601;
 
-fn read(proxy: &mut Proxy, uri: &str) -> Message {
+pub(super) fn read(proxy: &mut Proxy, uri: &str) -> Message {
     proxy.request("resources/read", &json!({"uri": uri}))
 }
 

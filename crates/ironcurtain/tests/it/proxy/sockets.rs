@@ -9,7 +9,7 @@ use ic_testkit::{Caller, Place, Proxy};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{Rig, python, rig, until};
+use super::{Rig, check_not_slower, python, rig, took, until};
 use crate::place;
 
 /// A proxy on a socket.
@@ -87,6 +87,14 @@ fn clients_share_a_session_and_keep_their_ids_eras_progress_and_cancellations() 
 fn sixty_four_clients_have_sixteen_calls_in_flight_each() {
     let served = Served::by(plain().server("other", "recorder.py", &[]));
     let mut clients: Vec<Caller> = (0..64).map(|n| served.client(&format!("client {n}"))).collect();
+    let echo = |clients: &mut [Caller], word: &str| {
+        for (n, client) in clients.iter_mut().enumerate() {
+            let value = json!({"value": format!("{word} {n}")});
+            assert_eq!(client.call("other__echo", &value).good(), value.to_string());
+        }
+    };
+    echo(&mut clients, "first");
+    let before = took(|| echo(&mut clients, "before"));
     let mut asked: Vec<Vec<(String, String)>> = Vec::new();
     for (n, client) in clients.iter_mut().enumerate() {
         let names = (0..16).map(|call| format!("quiet-{n}-{call}"));
@@ -95,10 +103,8 @@ fn sixty_four_clients_have_sixteen_calls_in_flight_each() {
     }
     served.rig.wait_for_calls("rec", 64 * 16);
     // A server that answers nothing yet slows down nobody who asks another one.
-    for (n, client) in clients.iter_mut().enumerate() {
-        let echoed = client.call("other__echo", &json!({"value": n}));
-        assert_eq!(echoed.good(), json!({"value": n}).to_string());
-    }
+    let meanwhile = took(|| echo(&mut clients, "meanwhile"));
+    check_not_slower(before, meanwhile);
     // Last things first.
     let names: Vec<&str> = asked.iter().flatten().rev().map(|(_, name)| name.as_str()).collect();
     served.rig.release("rec", &names);
