@@ -48,6 +48,9 @@ impl Tool {
             Ok(tool) => tool,
             Err(error) => return unusable(name, error.to_string()),
         };
+        if needs_tasks(&listed) {
+            return unusable(name, "it needs tasks, which are not offered".to_owned());
+        }
         let schema = match listed.get("inputSchema") {
             Some(schema) => Schema::compile(schema),
             None => return unusable(name, "it has no input schema".to_owned()),
@@ -90,6 +93,12 @@ impl Tool {
         }
         offered
     }
+}
+
+/// Returns whether a tool runs as a task and in no other way.
+fn needs_tasks(listed: &Object) -> bool {
+    let Some(Json::Object(execution)) = listed.get("execution") else { return false };
+    execution.get("taskSupport").and_then(Json::as_str) == Some("required")
 }
 
 /// Makes an output schema that our refusals fit too.
@@ -231,10 +240,23 @@ mod tests {
             (r#"{"name":"","inputSchema":{}}"#, "it is empty"),
             (r#"{"name":"a"}"#, "it has no input schema"),
             (r#"{"name":"a","inputSchema":7}"#, "its input schema: "),
+            (
+                r#"{"name":"a","inputSchema":{},"execution":{"taskSupport":"required"}}"#,
+                "it needs tasks, which are not offered",
+            ),
             (r#"{"name":"a","inputSchema":{"$ref":"http://x/y"}}"#, "its input schema: "),
         ] {
             let error = tool(line).err().unwrap_or_default();
             assert!(error.contains(reason), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_may_run_as_a_task_is_one() {
+        for support in ["optional", "forbidden", "new"] {
+            let execution = format!(r#"{{"taskSupport":"{support}"}}"#);
+            let line = format!(r#"{{"name":"a","inputSchema":{{}},"execution":{execution}}}"#);
+            assert_eq!(tool(&line).unwrap().offered("s__a").get("execution"), None, "{support}");
         }
     }
 

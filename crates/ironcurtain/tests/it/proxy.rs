@@ -6,6 +6,7 @@
 mod besides_tools;
 mod breaker;
 mod edited;
+mod everything;
 mod fidelity;
 mod hostile_client;
 mod hostile_results;

@@ -103,7 +103,7 @@ fn a_tool_that_was_not_there_is_withheld() {
 
 #[test]
 fn a_tool_that_changes_while_it_is_used_is_withheld() {
-    for what in ["change-description", "change-schema"] {
+    for what in ["change-description", "change-schema", "change-annotations"] {
         let rig = rig().hostile("bad", &["plain"]);
         let mut proxy = rig.start();
         assert_eq!(listed(&mut proxy).len(), 12);
