@@ -237,6 +237,13 @@ impl Remote {
             }
         }
         let hint = match status {
+            StatusCode::UNAUTHORIZED
+                if answer.headers.contains_key(header::WWW_AUTHENTICATE)
+                    && !self.http.headers.has(&header::AUTHORIZATION) =>
+            {
+                "; it wants a login by OAuth, which is not offered here. If it takes a token or a key as \
+                 well, name it in `headers` of its entry: `Authorization: Bearer ${ENV:NAME}`"
+            }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 "; look at `headers` in its entry, and at the variables that they name"
             }

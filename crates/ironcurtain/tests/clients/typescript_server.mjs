@@ -12,8 +12,35 @@ const [{ Server }, { StreamableHTTPServerTransport }, types] = await Promise.all
   ["server/index.js", "server/streamableHttp.js", "types.js"].map(load),
 );
 const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
-const tools = ["echo", "steps", "wait", "sample", "elicit"].map((name) => ({ name, inputSchema: schema }));
+const names = ["echo", "steps", "wait", "sample", "elicit", "cut", "murmur", "hush"];
+const tools = names.map((name) => ({ name, inputSchema: schema }));
 const transports = new Map();
+
+// What was said on each stream, so that whoever was cut off can hear the rest of it.
+class EventStore {
+  events = [];
+
+  async storeEvent(stream, message) {
+    this.events.push({ stream, message });
+    return `event-${this.events.length}`;
+  }
+
+  async replayEventsAfter(last, { send }) {
+    const heard = Number(last.replace("event-", ""));
+    const { stream } = this.events[heard - 1];
+    for (const [at, event] of this.events.entries()) {
+      // What opens a stream holds no message.
+      if (heard <= at && event.stream === stream && event.message.jsonrpc !== undefined) {
+        await send(`event-${at + 1}`, event.message);
+      }
+    }
+    return stream;
+  }
+
+  async getStreamIdForEventId(id) {
+    return this.events[Number(id.replace("event-", "")) - 1]?.stream;
+  }
+}
 
 function load(path) {
   const sdk = join(process.env.PACKAGES, "node_modules/@modelcontextprotocol/sdk/dist/esm");
@@ -21,7 +48,7 @@ function load(path) {
 }
 
 function makeServer() {
-  const server = new Server({ name: "official", version: "1" }, { capabilities: { tools: {} } });
+  const server = new Server({ name: "official", version: "1" }, { capabilities: { tools: {}, logging: {} } });
   server.setRequestHandler(types.ListToolsRequestSchema, () => ({ tools }));
   server.setRequestHandler(types.CallToolRequestSchema, async ({ params }, extra) => {
     const say = (text) => ({ content: [{ type: "text", text }] });
@@ -33,6 +60,21 @@ function makeServer() {
       const progress = { progressToken, progress: 1, total: 2 };
       await extra.sendNotification({ method: "notifications/progress", params: progress });
       return say(`stepped ${params.arguments.text}`);
+    }
+    if (params.name === "cut") {
+      // The answer is given after the stream has ended.
+      console.log("cut");
+      extra.closeSSEStream();
+      return say(`heard after all: ${params.arguments.text}`);
+    }
+    if (params.name === "murmur" || params.name === "hush") {
+      // Said on the stream that belongs to no request; hushed, while there is none.
+      if (params.name === "hush") {
+        extra.closeStandaloneSSEStream();
+      }
+      const message = { level: "error", data: params.arguments.text };
+      await server.notification({ method: "notifications/message", params: message });
+      return say("said");
     }
     if (params.name === "sample") {
       const content = { type: "text", text: params.arguments.text };
@@ -62,6 +104,8 @@ async function transportFor(request) {
   }
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: () => randomUUID(),
+    eventStore: new EventStore(),
+    retryInterval: 100,
     onsessioninitialized: (id) => transports.set(id, transport),
     onsessionclosed: () => console.log("session ended"),
   });
@@ -72,6 +116,9 @@ async function transportFor(request) {
 const [cert, key] = process.argv.slice(2).map((path) => readFileSync(path));
 const server = createServer({ cert, key }, async (request, response) => {
   const transport = await transportFor(request);
+  if (request.method === "GET") {
+    console.log(`listens after ${request.headers["last-event-id"] ?? "nothing"}`);
+  }
   await transport.handleRequest(request, response);
 });
 server.listen(0, "127.0.0.1", () => console.log(server.address().port));

@@ -50,6 +50,11 @@ pub(crate) fn name_fault(name: &str) -> Option<String> {
 }
 
 impl Headers {
+    /// Returns whether the entry gives this header.
+    pub(super) fn has(&self, name: &HeaderName) -> bool {
+        self.0.iter().any(|(it, _)| it == name)
+    }
+
     /// Takes the headers, filled in; no fault repeats a value.
     pub(crate) fn new(filled: BTreeMap<String, String>) -> Result<Self, HeaderFault> {
         let header = |(name, value): (String, String)| {

@@ -125,3 +125,28 @@ fn an_entry_that_leads_elsewhere_is_a_mistake() {
     }
     assert_eq!(rig.far.asked().len(), 0);
 }
+
+/// Most servers that people log in to want OAuth; whoever adds one hears what can be done instead.
+#[test]
+fn a_server_that_wants_a_login_says_so_when_it_is_added() {
+    let far = Far::start(|_| {
+        let asks = "WWW-Authenticate: Bearer resource_metadata=\"https://evil.example/obey\"\r\n";
+        FarSays::with(401, asks, b"obey")
+    });
+    let rig = Rig::of(far, &["work"]);
+    let (url, domain) = (rig.far.url(), format!("localhost:{}", rig.far.port()));
+    let add = |more: &[&str]| {
+        let words = ["servers", "add", "far2", "--url", &url, "--allow-domain", &domain];
+        let refused = rig.place.run([&words, more].concat());
+        assert_ne!(refused.code, 0, "{refused:?}");
+        assert!(!refused.stderr.contains("obey"), "{refused:?}");
+        refused.stderr
+    };
+    let told = add(&[]);
+    let folded = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(folded.contains("it wants a login by OAuth, which is not offered here"), "{told}");
+    assert!(folded.contains("`Authorization: Bearer ${ENV:NAME}`"), "{told}");
+    // Whoever gave a token hears that it was not taken.
+    let told = add(&["--header", "Authorization: Bearer ${ENV:FAR_TOKEN}"]);
+    assert!(told.contains("HTTP 401; look at `headers`"), "{told}");
+}

@@ -61,7 +61,8 @@ impl Official {
         }
         place.write("servers.json", json!({"far": entry}).to_string());
         let tool = |name: &str| json!({"toolName": name, "args": {"text": ["none"]}});
-        let tools = ["echo", "steps", "wait", "sample", "elicit"].map(tool);
+        let tools =
+            ["echo", "steps", "wait", "sample", "elicit", "cut", "murmur", "hush"].map(tool);
         place.write(
             "policy/tool-annotations.json",
             json!({"servers": {"far": {"tools": tools}}}).to_string(),
@@ -97,8 +98,10 @@ fn the_server_of_the_typescript_sdk_is_talked_to() {
     assert_eq!(proxy.answer(&id).good(), "stepped x");
 
     let id = proxy.ask_call("far__wait", &json!({"text": "long"}));
-    let said =
-        |lines: &mut dyn Iterator<Item = std::io::Result<String>>| lines.next().unwrap().unwrap();
+    // That somebody listens may be said at any time.
+    let said = |lines: &mut Lines<BufReader<ChildStdout>>| {
+        lines.map(Result::unwrap).find(|it| !it.starts_with("listens")).unwrap()
+    };
     assert_eq!(said(lines), "waits");
     let number: u64 = id.parse().unwrap();
     proxy.notify("notifications/cancelled", &json!({"requestId": number}));
@@ -107,4 +110,37 @@ fn the_server_of_the_typescript_sdk_is_talked_to() {
     assert_eq!(said(lines), "session ended");
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+/// Streams of both kinds that end in the middle go on where they were, with the event ids of a real server.
+#[test]
+fn streams_of_the_typescript_sdk_are_resumed_where_they_ended() {
+    let Some(packages) = Packages::find() else { return };
+    let mut official = Official::start(&packages);
+    let words = official.configure(&json!({}));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (place, lines) = (&official.place, &mut official.lines);
+    let mut proxy = Proxy::start(place, &words);
+    proxy.initialize();
+    let mut said = || lines.next().unwrap().unwrap();
+
+    // What belongs to no request.
+    assert_eq!(proxy.call("far__echo", &json!({"text": "x"})).good(), "x");
+    assert_eq!(said(), "listens after nothing");
+    proxy.call("far__murmur", &json!({"text": "first words"})).good();
+    proxy.notification("notifications/message", "first words");
+    proxy.call("far__hush", &json!({"text": "last words"})).good();
+    proxy.notification("notifications/message", "last words");
+    let listens = said();
+    assert!(listens.starts_with("listens after event-"), "{listens}");
+
+    // The answer to a request.
+    let answer = proxy.call("far__cut", &json!({"text": "grüße"}));
+    assert_eq!(answer.good(), "heard after all: grüße");
+    proxy.finish();
+    let rest: Vec<String> =
+        lines.map(Result::unwrap).take_while(|it| it != "session ended").collect();
+    assert_eq!(rest.iter().filter(|it| *it == "cut").count(), 1, "nothing is sent twice: {rest:?}");
+    let resumed = rest.iter().filter(|it| it.starts_with("listens after event-")).count();
+    assert_eq!(resumed, 1, "{rest:?}");
 }
