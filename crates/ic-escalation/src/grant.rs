@@ -116,7 +116,8 @@ impl Grant {
 
     /// Returns whether the grant is still to be used.
     pub(crate) fn is_in_force(&self, now: Timestamp) -> bool {
-        now < self.expires_at && self.left != Some(0)
+        // SECURITY: a clock that was set back would make an hour a matter of days.
+        self.created_at <= now && now < self.expires_at && self.left != Some(0)
     }
 
     /// Returns whether calls are counted.

@@ -399,6 +399,18 @@ async fn a_count_holds_for_many_at_once() {
     });
 }
 
+/// Nobody knows how much of its time has passed.
+#[tokio::test(start_paused = true)]
+async fn a_grant_ends_when_the_clock_is_set_back() {
+    let ask = write(file("/d/a"));
+    let (_root, grants) = open();
+    grants.add(granted(&ask, Chosen::Widest, None).await, later(1)).unwrap();
+    assert!(is_answered(&grants, &ask, later(2)));
+    let before = Timestamp::from_unix_ms(START.unix_ms() - 1000);
+    assert!(!is_answered(&grants, &ask, before));
+    assert!(!is_answered(&grants, &ask, later(2)), "it does not come back");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_is_revoked_is_gone_at_once() {
     let ask = write(file("/d/a"));
