@@ -86,6 +86,14 @@ pub(crate) fn build_binary() -> anyhow::Result<PathBuf> {
     Ok(target.join("release/ironcurtain"))
 }
 
+/// Builds the program as it is built for tests, and returns where it is.
+pub(crate) fn build_debug_binary() -> anyhow::Result<PathBuf> {
+    let status =
+        Command::new("cargo").args(["build", "--locked", "-q", "-p", "ironcurtain"]).status()?;
+    ensure!(status.success(), "the binary does not build");
+    Ok(std::env::current_exe()?.with_file_name("ironcurtain"))
+}
+
 /// The times of one thing that was done many times.
 #[derive(Debug, Default)]
 struct Samples(Vec<Duration>);

@@ -30,7 +30,7 @@ impl Ground {
     }
 
     /// Replaces the policy by one that allows these roles in the sandbox, and nothing else.
-    pub fn allow(&self, roles: &[&str]) -> std::io::Result<()> {
+    fn allow(&self, roles: &[&str]) -> std::io::Result<()> {
         let rule = json!({
             "name": "allow-in-the-sandbox", "then": "allow", "reason": "the sandbox is free",
             "if": {"paths": {"roles": roles, "within": self.path("sandbox")}},

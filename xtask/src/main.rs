@@ -20,11 +20,10 @@ enum Task {
     #[command(subcommand)]
     Bench(Bench),
     /// Live through days of a proxy in minutes, with all that may happen to it; nothing may be lost
-    Soak {
-        /// How many calls
-        #[arg(long, default_value_t = 1_500_000)]
-        calls: u64,
-    },
+    ///
+    /// Half of the calls are made in one process. Prints a row for each day, and fails at the first
+    /// thing that is not as it should be. docs/benchmarks.md says what is looked at.
+    Soak(soak::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -41,7 +40,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match Task::parse() {
         Task::Tidy => run_tidy(&mut out),
         Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
-        Task::Soak { calls } => soak::run(calls, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }

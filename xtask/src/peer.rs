@@ -15,6 +15,9 @@ use anyhow::{Context as _, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// How long an answer on a socket may take.
+const ANSWER_MAX: Duration = Duration::from_mins(2);
+
 /// A server of our own, and the connection to it.
 #[derive(Debug)]
 pub struct Peer {
@@ -113,9 +116,10 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Connection {
-    /// Connects to a socket and introduces itself.
+    /// Connects to a socket and introduces itself; there, an answer that does not come is an error.
     pub fn connect(socket: &Path) -> anyhow::Result<Self> {
         let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(ANSWER_MAX))?;
         Self::over(Box::new(stream.try_clone()?), Box::new(stream))
     }
 
@@ -198,6 +202,11 @@ impl Connection {
         }
     }
 
+    /// Returns the id of the next request.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
     /// Makes a request, and returns its id.
     pub fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<u64> {
         let id = self.next_id;
@@ -221,6 +230,11 @@ pub fn memory_kib(pid: u32, what: &str) -> anyhow::Result<u64> {
     let line = status.lines().find(|line| line.starts_with(what)).context("a line of status")?;
     let kib = line.split_whitespace().nth(1).context("a figure")?;
     Ok(kib.parse()?)
+}
+
+/// Counts the threads of the process `pid`.
+pub fn threads(pid: u32) -> anyhow::Result<usize> {
+    Ok(std::fs::read_dir(format!("/proc/{pid}/task"))?.count())
 }
 
 /// Counts the open descriptors of the process `pid`.

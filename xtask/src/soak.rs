@@ -1,98 +1,121 @@
 //! `cargo xtask soak`: days in the life of a proxy, compressed into minutes.
 //!
 //! Each day is a session with many clients who come and go, some of them without a word, and one kind
-//! of mischief. Whatever happens, every call that was answered is in the log with its outcome, nothing
-//! that the policy refuses is answered well, the log verifies, and neither memory nor descriptors grow.
+//! of mischief; half of all calls are made on the first day, by one process. Whatever happens, every call
+//! that was answered is in the log as it was answered, nothing that the policy refuses is answered well,
+//! the log verifies, and neither memory nor descriptors nor threads grow.
+//!
+//! ```text
+//! run ─▶ plan of days ─▶ live ─▶ shift: clients (calls) ∥ mischief (house, clock) ─▶ rest (life) ─▶ ...
+//!                          └──▶ in the evening: what the clients were told beside the log (ledger)
+//! ```
 
+mod calls;
 mod client;
+mod clock;
+mod day;
 mod house;
 mod ledger;
+mod life;
+mod mischief;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{bail, ensure};
 use serde_json::{Value, json};
 
-use self::client::{Calls, Visits, visit};
-use self::house::House;
-use self::ledger::Ledger;
-use crate::bench::{build_binary, per_second, run_optimised};
+use self::day::{Done, Plan};
+use self::mischief::{MISCHIEFS, Mischief};
+use crate::bench::{build_binary, build_debug_binary, run_optimised};
 use crate::ground::{Ground, reading};
-use crate::peer::{Connection, Refused};
 
-/// How many calls a day has.
+/// How many calls a day has at most, unless it is the longest.
 const DAY: u64 = 250_000;
-/// How many clients are there at a time.
-const N_CLIENTS: u64 = 4;
-/// How often a day's mischief is done.
-const N_MISCHIEFS: u64 = 8;
-/// How much room the home has on the day on which its disk fills.
-const SMALL_DISK: &str = "size=24m";
-const LARGE_DISK: &str = "remount,size=4g";
+/// With fewer calls, a shift has too few for all kinds of clients and calls.
+const CALLS_MIN: u64 = 10_000;
 /// Says to this program that it has mounts of its own.
 const OWN_MOUNTS: &str = "IRONCURTAIN_SOAK_OWN_MOUNTS";
 
-/// What a day has in store.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Mischief {
-    /// Nothing but clients who come and go.
-    None,
-    /// The servers are killed in the middle of their calls.
-    ServersCrash,
-    /// The proxy is killed likewise, and started again in the same session.
-    ProxyKilled,
-    /// The policy is replaced; it counts from the next start on.
-    PolicyReplaced,
-    /// The clock jumps forwards and backwards by days.
-    ClockJumps,
-    /// The log fills its disk, which ends the day early; then there is room again.
-    DiskFills,
+/// How to soak.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// How many calls; half of them are made by one process, whose log takes about 1.3 kB for each
+    #[arg(long, default_value_t = 1_500_000)]
+    calls: u64,
+    /// Use programs that are built without optimisation: to try the soak itself, fast
+    #[arg(long)]
+    unoptimised: bool,
+    /// Go without the days that cannot be lived here, which is an error otherwise
+    #[arg(long)]
+    allow_missing_days: bool,
 }
 
-const MISCHIEFS: [Mischief; 6] = [
-    Mischief::None,
-    Mischief::ServersCrash,
-    Mischief::ProxyKilled,
-    Mischief::PolicyReplaced,
-    Mischief::ClockJumps,
-    Mischief::DiskFills,
-];
-
-/// Lives through as many days as `n_calls` take.
-pub fn run(n_calls: u64, out: &mut dyn Write) -> anyhow::Result<()> {
-    if cfg!(debug_assertions) {
+/// Lives through as many days as the calls take.
+pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) && !options.unoptimised {
         return run_optimised();
     }
-    if std::env::var_os(OWN_MOUNTS).is_none() && rustix::process::geteuid().is_root() {
+    let has_own_mounts = std::env::var_os(OWN_MOUNTS).is_some();
+    if !has_own_mounts && can_have_own_mounts() {
         return run_with_own_mounts();
     }
-    let soak = Soak { binary: build_binary()?, ground: ground()?, next: AtomicU64::new(1) };
-    writeln!(
-        out,
-        "| day | calls | clients | calls/s | served | refused | unanswered | records | RSS | descriptors |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-    )?;
-    let (start, mut n_done, mut n_records) = (Instant::now(), 0, 0);
-    for (number, mischief) in (1..).zip(MISCHIEFS.into_iter().cycle()) {
-        if n_calls <= n_done {
-            break;
-        }
-        if let Some(why) = mischief.is_impossible() {
-            writeln!(out, "| {number}, no {mischief:?}: {why} |")?;
-            continue;
-        }
-        let day = soak.live(number, mischief, DAY.min(n_calls - n_done))?;
+    let n_calls = options.calls;
+    ensure!(CALLS_MIN <= n_calls, "{n_calls} calls prove nothing; {CALLS_MIN} are the least");
+    let mischiefs = mischiefs(has_own_mounts, options.allow_missing_days, out)?;
+    let binary = if options.unoptimised { build_debug_binary()? } else { build_binary()? };
+    let soak = Soak { binary, ground: ground()?, next: AtomicU64::new(1) };
+    writeln!(out, "{}", day::HEAD)?;
+    let (start, mut n_done, mut n_records, mut done) = (Instant::now(), 0, 0, Done::default());
+    for plan in plans(n_calls, &mischiefs) {
+        let day = soak.live(plan)?;
         writeln!(out, "{day}")?;
         out.flush()?;
-        n_done += day.n_calls;
+        n_done += day.n_calls();
         n_records += day.n_records;
+        done.add(day.done);
     }
-    writeln!(out, "\n{n_done} calls and {n_records} records in {} s.", start.elapsed().as_secs())?;
+    let took = start.elapsed().as_secs();
+    writeln!(out, "\n{n_done} calls and {n_records} records in {took} s.\n{done}")?;
+    for mischief in MISCHIEFS.iter().filter(|it| !mischiefs.contains(it)) {
+        writeln!(out, "WARNING: there was no day of {mischief:?}.")?;
+    }
     Ok(())
+}
+
+/// Returns the mischief that can be done here; if not all can, that must be right with whoever asked.
+fn mischiefs(
+    has_own_mounts: bool,
+    may_miss: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<Vec<Mischief>> {
+    let mut possible = Vec::new();
+    for mischief in MISCHIEFS {
+        match mischief.is_impossible(has_own_mounts) {
+            None => possible.push(mischief),
+            Some(why) if may_miss => writeln!(out, "WARNING: no day of {mischief:?}: {why}.")?,
+            Some(why) => bail!(
+                "no day of {mischief:?} can be lived here: {why}; `--allow-missing-days` goes without"
+            ),
+        }
+    }
+    Ok(possible)
+}
+
+/// Half of the calls on the longest day, the others on days of mischief, each kind at least once.
+fn plans(n_calls: u64, mischiefs: &[Mischief]) -> Vec<Plan> {
+    let n_long = n_calls.div_ceil(2);
+    let n_rest = n_calls - n_long;
+    let n_days = n_rest.div_ceil(DAY).max(mischiefs.len() as u64);
+    let mut plans = vec![Plan { number: 1, mischief: Mischief::None, n_calls: n_long }];
+    for (day, mischief) in (0..n_days).zip(mischiefs.iter().cycle()) {
+        let n_calls = n_rest * (day + 1) / n_days - n_rest * day / n_days;
+        plans.push(Plan { number: plans.len() + 1, mischief: *mischief, n_calls });
+    }
+    plans
 }
 
 /// Everything that lasts longer than a day.
@@ -104,156 +127,24 @@ struct Soak {
     next: AtomicU64,
 }
 
-/// What there is to say of a day.
-#[derive(Debug)]
-struct Day {
-    number: usize,
-    mischief: Mischief,
-    n_calls: u64,
-    took: Duration,
-    visits: Visits,
-    n_records: u64,
-    memory_kib: u64,
-    n_descriptors: usize,
-}
-
-impl Soak {
-    /// Lives through one day, and looks at everything in the evening.
-    fn live(&self, number: usize, mischief: Mischief, n_calls: u64) -> anyhow::Result<Day> {
-        let (start, first) = (Instant::now(), self.next.load(Ordering::SeqCst));
-        if mischief == Mischief::DiskFills {
-            mount(&["-t", "tmpfs", "-o", SMALL_DISK, "none"], &self.ground.path("home"))?;
-        }
-        // What the built-in server does in the sandbox needs no rule; the other one's reads do.
-        let may_read = mischief != Mischief::PolicyReplaced;
-        self.ground.allow(if may_read { &["read-path", "write-path"] } else { &["write-path"] })?;
-        let has_clock = mischief == Mischief::ClockJumps;
-        let mut house = House::open(&self.ground, &self.binary, number, has_clock)?;
-        let calls = Calls::new(&self.next, n_calls, may_read, &self.ground);
-        let visits = self
-            .spend(&mut house, mischief, &calls)
-            .with_context(|| format!("day {number}, {mischief:?}; the proxy: {}", house.said()))?;
-        let (memory_kib, n_descriptors) = house.check_size()?;
-        house.close()?;
-        let ledger = Ledger::read(&house.log()?, first)?;
-        ledger.check(&visits.served).with_context(|| format!("day {number}, {mischief:?}"))?;
-        house.verify_and_forget()?;
-        if mischief == Mischief::DiskFills {
-            let status = Command::new("umount").arg(self.ground.path("home")).status()?;
-            ensure!(status.success(), "the small disk cannot be taken away");
-        }
-        let (n_calls, n_records, took) = (calls.n_taken(), ledger.n_records, start.elapsed());
-        Ok(Day { number, mischief, n_calls, took, visits, n_records, memory_kib, n_descriptors })
-    }
-
-    /// Lets clients come and go, and does the day's mischief to them.
-    fn spend(
-        &self,
-        house: &mut House<'_>,
-        mischief: Mischief,
-        calls: &Calls<'_>,
-    ) -> anyhow::Result<Visits> {
-        let socket = house.socket();
-        let visits = std::thread::scope(|scope| {
-            let client = |seed| {
-                let socket = &socket;
-                move || visit(socket, calls, seed, mischief)
-            };
-            let clients: Vec<_> = (0..N_CLIENTS).map(|seed| scope.spawn(client(seed))).collect();
-            let disturbed = self.disturb(house, mischief, calls);
-            // Nobody is to wait for a proxy that does not come back.
-            if disturbed.is_err() {
-                calls.stop();
-            }
-            let mut visits = Visits::default();
-            for client in clients {
-                visits.add(client.join().map_err(|_| anyhow::anyhow!("a client panicked"))??);
-            }
-            disturbed.map(|()| visits)
-        })?;
-        if mischief == Mischief::DiskFills {
-            self.make_room(house)?;
-        }
-        Ok(visits)
-    }
-
-    /// Does the day's mischief, some times over the day.
-    fn disturb(
-        &self,
-        house: &mut House<'_>,
-        mischief: Mischief,
-        calls: &Calls<'_>,
-    ) -> anyhow::Result<()> {
-        let mut n_killed = 0;
-        for part in 1..=N_MISCHIEFS {
-            calls.wait_for(part, N_MISCHIEFS + 1);
-            match mischief {
-                Mischief::None | Mischief::DiskFills => {}
-                Mischief::ServersCrash => n_killed += house.kill_servers()?,
-                Mischief::ProxyKilled => house.kill_and_open_again()?,
-                // What lies there now counts for the next session, and for none that runs.
-                Mischief::PolicyReplaced => self.ground.allow(&["read-path"])?,
-                Mischief::ClockJumps => {
-                    house.set_clock(if part % 2 == 0 { "-40d" } else { "+3d" })?;
-                }
-            }
-            if part == 2 {
-                house.settle()?;
-            }
-        }
-        let is_idle = mischief == Mischief::ServersCrash && n_killed == 0;
-        ensure!(!is_idle, "no server was there to be killed");
-        Ok(())
-    }
-
-    /// On a full disk nothing is served; with room again, a new start of the session serves.
-    fn make_room(&self, house: &mut House<'_>) -> anyhow::Result<()> {
-        let path = self.ground.path("sandbox/file.txt");
-        let call = json!({"name": "s__read", "arguments": {"path": path, "count": 0}});
-        let is_served = |house: &House<'_>| match Connection::connect(&house.socket()) {
-            Err(error) if error.is::<Refused>() => Ok(false),
-            connected => connected?.is_served(&call),
-        };
-        ensure!(!is_served(house)?, "the disk is full, and a call was served");
-        mount(&["-o", LARGE_DISK], &self.ground.path("home"))?;
-        house.kill_and_open_again()?;
-        ensure!(is_served(house)?, "there is room again, and a call was refused");
-        Ok(())
+impl Done {
+    fn add(&mut self, other: Self) {
+        self.crashes += other.crashes;
+        self.kills += other.kills;
+        self.policies += other.policies;
+        self.jumps += other.jumps;
+        self.fills += other.fills;
     }
 }
 
-impl Mischief {
-    /// Says why it cannot be done here.
-    fn is_impossible(self) -> Option<&'static str> {
-        match self {
-            Self::DiskFills if std::env::var_os(OWN_MOUNTS).is_none() => {
-                Some("only root may mount a small disk")
-            }
-            Self::ClockJumps if house::clock_library().is_none() => {
-                Some("there is no libfaketime; the package faketime has it")
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether calls may fail that would be served on a better day.
-    fn fails_calls(self) -> bool {
-        matches!(self, Self::ServersCrash | Self::ProxyKilled | Self::DiskFills)
-    }
-}
-
-impl std::fmt::Display for Day {
+impl std::fmt::Display for Done {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { number, mischief, n_calls, n_records, memory_kib, n_descriptors, .. } = self;
-        let Visits { served, n_refused, n_paid } = &self.visits;
-        let n_served = served.len() as u64;
-        // Their client, or their proxy, went away before the answer came.
-        let n_lost = n_calls - n_served - n_refused;
-        let per_second = per_second(*n_calls, self.took);
+        let Self { crashes, kills, policies, jumps, fills } = self;
         write!(
             f,
-            "| {number}, {mischief:?} | {n_calls} | {n_paid} | {per_second:.0} | {n_served} \
-             | {n_refused} | {n_lost} | {n_records} | {memory_kib} KiB | {n_descriptors} |"
+            "Servers were killed and came back: {crashes} times; the proxy was killed and came back: \
+             {kills}; the policy was replaced by another one: {policies}; the clock jumped there and \
+             back: {jumps}; the disk was full: {fills}."
         )
     }
 }
@@ -269,24 +160,66 @@ fn ground() -> anyhow::Result<Ground> {
             file("write_file", json!({"path": ["write-path"], "content": ["none"]})),
         ]},
     }});
+    let ground = Ground::new(&json!({}), &annotations)?;
+    let asked = ground.path("asked");
+    // What a person is asked about has to be in its view, or the call is refused.
     let servers = json!({
-        "s": {"command": this, "args": ["echo-server"]},
+        "s": {"command": this, "args": ["echo-server"],
+            "sandbox": {"filesystem": {"allowRead": [asked]}}},
         "filesystem": {"builtin": "filesystem"},
     });
-    Ground::new(&servers, &annotations)
+    std::fs::write(ground.path("servers.json"), servers.to_string())?;
+    std::fs::create_dir(&asked)?;
+    for name in ["file.txt", "other.txt"] {
+        std::fs::write(asked.join(name), "a small file\n")?;
+    }
+    Ok(ground)
 }
 
-fn mount(words: &[&str], at: &Path) -> anyhow::Result<()> {
-    let status = Command::new("mount").args(words).arg(at).status()?;
-    ensure!(status.success(), "`mount {}` failed", words.join(" "));
-    Ok(())
+/// Returns the command that starts another one where its mounts are nobody else's.
+fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "--"]);
+    command
+}
+
+/// Root may, unless it is one of a container.
+fn can_have_own_mounts() -> bool {
+    let tried = unshare().arg("true").stderr(std::process::Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 /// Starts this program again where its mounts are nobody else's.
 fn run_with_own_mounts() -> anyhow::Result<()> {
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "--"]).arg(std::env::current_exe()?);
-    let status = command.args(std::env::args_os().skip(1)).env(OWN_MOUNTS, "").status()?;
+    let mut command = unshare();
+    command.arg(std::env::current_exe()?).args(std::env::args_os().skip(1));
+    let status = command.env(OWN_MOUNTS, "").status()?;
     ensure!(status.success(), "the days did not go well");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_calls_are_made_on_one_day_and_every_mischief_is_done() {
+        for (n_calls, n_days) in [(10_000, 6), (20_001, 6), (1_500_000, 6), (10_000_000, 21)] {
+            let plans = plans(n_calls, &MISCHIEFS);
+            assert_eq!(plans.len(), n_days);
+            assert_eq!(plans.iter().map(|it| it.n_calls).sum::<u64>(), n_calls);
+            assert!(n_calls <= 2 * plans[0].n_calls && plans[0].mischief == Mischief::None);
+            let is_planned = |mischief| plans.iter().any(|it| it.mischief == mischief);
+            assert!(MISCHIEFS.into_iter().all(is_planned));
+        }
+    }
+
+    #[test]
+    fn a_day_that_cannot_be_lived_is_an_error_unless_that_is_allowed() {
+        let mut said = Vec::new();
+        assert!(mischiefs(false, false, &mut said).is_err());
+        let possible = mischiefs(false, true, &mut said).unwrap();
+        assert!(!possible.contains(&Mischief::DiskFills));
+        assert!(String::from_utf8(said).unwrap().contains("WARNING: no day of DiskFills"));
+    }
 }

@@ -4,161 +4,164 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Mischief;
-use crate::ground::Ground;
+use super::calls::{Calls, Server, Wanted};
 use crate::peer::{Answer, Connection, Refused};
 
 /// How many calls a client has in flight.
-const FLYING: usize = 16;
-/// How many calls the longest visit has.
-const VISIT_MAX: u64 = 3000;
+pub(super) const FLYING: u64 = 16;
 /// After this a proxy does not come back.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// What a refusal says if the log cannot be written.
+const UNWRITABLE: &str = "no call is forwarded";
 
-/// The calls of a day, each with a number of its own.
-#[derive(Debug)]
-pub(super) struct Calls<'a> {
-    next: &'a AtomicU64,
-    first: u64,
-    end: u64,
-    stranger_may_read: bool,
-    file: String,
-    scratch: String,
-    is_stopped: AtomicBool,
+/// How a client behaves; the clients of a shift begin with one of these each, and take turns.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Manners {
+    /// Waits for every answer.
+    Polite,
+    /// Leaves while calls are in flight.
+    Rude,
+    /// Asks which tools there are, before anything else.
+    Curious,
+    /// Comes once without a word, before the visit.
+    Shy,
 }
 
-/// What is to become of a call on a good day.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Wanted {
-    Served,
-    Refused,
+const MANNERS: [Manners; 4] = [Manners::Polite, Manners::Rude, Manners::Curious, Manners::Shy];
+/// How many clients are there at a time; one of each kind.
+pub(super) const N_CLIENTS: u64 = MANNERS.len() as u64;
+
+/// What may happen to the calls of a shift.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// Whether the rules let the stranger read.
+    pub(super) may_read: bool,
+    /// Whose calls may fail.
+    pub(super) failing: Option<Server>,
+    /// Whether the proxy may go away, and come back.
+    pub(super) goes_away: bool,
+    /// Whether the log may become unwritable, which ends the shift.
+    pub(super) fills: bool,
 }
 
 /// What clients were told.
 #[derive(Debug, Default)]
 pub(super) struct Visits {
     pub(super) n_paid: u64,
+    pub(super) n_rude: u64,
     /// The calls that were answered well.
     pub(super) served: Vec<u64>,
-    pub(super) n_refused: u64,
-}
-
-impl<'a> Calls<'a> {
-    pub(super) fn new(
-        next: &'a AtomicU64,
-        n_calls: u64,
-        stranger_may_read: bool,
-        ground: &Ground,
-    ) -> Self {
-        let first = next.load(Ordering::SeqCst);
-        let path = |name: &str| ground.path(name).display().to_string();
-        let (file, scratch) = (path("sandbox/file.txt"), path("sandbox/scratch.txt"));
-        let is_stopped = AtomicBool::new(false);
-        Self { next, first, end: first + n_calls, stranger_may_read, file, scratch, is_stopped }
-    }
-
-    /// Returns how many were handed out.
-    pub(super) fn n_taken(&self) -> u64 {
-        self.next.load(Ordering::SeqCst) - self.first
-    }
-
-    /// Hands out no more.
-    pub(super) fn stop(&self) {
-        self.is_stopped.store(true, Ordering::SeqCst);
-    }
-
-    /// Waits until `part` of `n_parts` were handed out.
-    pub(super) fn wait_for(&self, part: u64, n_parts: u64) {
-        let n_awaited = (self.end - self.first) * part / n_parts;
-        while self.n_taken() < n_awaited && !self.is_stopped.load(Ordering::SeqCst) {
-            sleep(Duration::from_millis(2));
-        }
-    }
-
-    fn take(&self, n_calls: u64) -> Option<Range<u64>> {
-        if self.is_stopped.load(Ordering::SeqCst) {
-            return None;
-        }
-        let until = |next: u64| (next < self.end).then(|| self.end.min(next + n_calls));
-        let start = self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, until).ok()?;
-        Some(start..self.end.min(start + n_calls))
-    }
-
-    fn call(&self, number: u64) -> (Value, Wanted) {
-        let Self { file, scratch, .. } = self;
-        let (name, arguments, wanted) = match number % 20 {
-            0 => {
-                let arguments = json!({"path": scratch, "content": number.to_string()});
-                ("filesystem__write_file", arguments, Wanted::Served)
-            }
-            1..=5 => {
-                ("filesystem__read_file", json!({"path": file, "head": number}), Wanted::Served)
-            }
-            6 => {
-                let arguments = json!({"path": "/etc/shadow", "count": number});
-                ("s__read", arguments, Wanted::Refused)
-            }
-            7 => ("s__nothing", json!({"path": file, "count": number}), Wanted::Refused),
-            8 => ("s__read", json!({"count": number}), Wanted::Refused),
-            _ => {
-                let wanted = if self.stranger_may_read { Wanted::Served } else { Wanted::Refused };
-                ("s__read", json!({"path": file, "count": number}), wanted)
-            }
-        };
-        (json!({"name": name, "arguments": arguments}), wanted)
-    }
+    /// Those that were refused, as they had to be.
+    pub(super) denied: Vec<u64>,
+    /// Those that were refused because a server was not there.
+    pub(super) failed: Vec<u64>,
+    /// How many were refused because the log could not be written.
+    pub(super) n_unwritable: u64,
+    /// How many were in flight when their client left.
+    pub(super) n_left: u64,
+    /// How many were in flight when the proxy went away.
+    pub(super) n_cut: u64,
+    /// How many were not sent, since nobody was let in any more.
+    pub(super) n_unsent: u64,
 }
 
 impl Visits {
     pub(super) fn add(&mut self, other: Self) {
-        let Self { n_paid, served, n_refused } = other;
-        self.n_paid += n_paid;
+        let Self { served, denied, failed, .. } = other;
         self.served.extend(served);
-        self.n_refused += n_refused;
+        self.denied.extend(denied);
+        self.failed.extend(failed);
+        self.n_paid += other.n_paid;
+        self.n_rude += other.n_rude;
+        self.n_unwritable += other.n_unwritable;
+        self.n_left += other.n_left;
+        self.n_cut += other.n_cut;
+        self.n_unsent += other.n_unsent;
+    }
+
+    /// Returns how many calls were made.
+    pub(super) fn n_sent(&self) -> u64 {
+        let n_told = self.served.len() + self.denied.len() + self.failed.len();
+        n_told as u64 + self.n_unwritable + self.n_left + self.n_cut
     }
 }
 
-/// Visits again and again, until there are no more calls, or nobody is let in any more on a day on which
-/// that is right. On some days calls may fail and the proxy may go away; a call that is not to be served
-/// must never be.
-pub(super) fn visit(
-    socket: &Path,
-    calls: &Calls<'_>,
-    seed: u64,
-    mischief: Mischief,
-) -> anyhow::Result<Visits> {
-    let (mut visits, mut die) = (Visits::default(), Die(seed + 1));
-    let is_lenient = mischief.fails_calls();
-    while let Some(numbers) = calls.take(1 + die.throw(VISIT_MAX)) {
-        visits.n_paid += 1;
-        let is_polite = die.throw(4) != 0;
-        let client = match connect(socket) {
-            Ok(client) => client,
-            Err(error) => {
-                calls.stop();
-                let is_right = mischief == Mischief::DiskFills && error.is::<Refused>();
-                return if is_right { Ok(visits) } else { Err(error) };
-            }
-        };
-        let mut visit = Visit { client, calls, told: &mut visits, is_lenient };
-        match visit.pay(numbers, is_polite) {
-            Ok(()) => {}
-            Err(Trouble::Gone(_)) if is_lenient => {}
-            Err(Trouble::Gone(error) | Trouble::Wrong(error)) => {
-                calls.stop();
-                return Err(error);
+/// The client number `seat` of a shift.
+#[derive(Debug)]
+pub(super) struct Client<'a> {
+    pub(super) socket: &'a Path,
+    pub(super) calls: &'a Calls<'a>,
+    pub(super) terms: Terms,
+    pub(super) seat: u64,
+}
+
+impl Client<'_> {
+    /// Visits again and again, at first with the calls `numbers`, until there are no more.
+    pub(super) fn visit(&self, numbers: Option<Range<u64>>) -> anyhow::Result<Visits> {
+        let visits = self.visit_until_done(numbers);
+        // Nobody is to wait for the others' sake.
+        if visits.is_err() {
+            self.calls.stop();
+        }
+        visits
+    }
+
+    fn visit_until_done(&self, mut numbers: Option<Range<u64>>) -> anyhow::Result<Visits> {
+        let mut visits = Visits::default();
+        let mut die = Die(numbers.as_ref().map_or(self.seat, |it| it.start));
+        let mut manners = MANNERS.into_iter().cycle().skip(usize::try_from(self.seat)?);
+        while let Some(taken) = numbers {
+            let manners = manners.next().context("they take turns for ever")?;
+            visits.n_paid += 1;
+            visits.n_rude += u64::from(manners == Manners::Rude);
+            self.visit_once(taken, manners, &mut visits)?;
+            // Half of the visits are short ones.
+            let longest = if die.throw(2) == 0 { FLYING } else { u64::MAX };
+            numbers = self.calls.take(1 + die.throw(longest.min(self.calls.visit_max())));
+        }
+        Ok(visits)
+    }
+
+    /// Pays a visit, which goes on if the proxy went away and came back.
+    fn visit_once(
+        &self,
+        mut numbers: Range<u64>,
+        manners: Manners,
+        told: &mut Visits,
+    ) -> anyhow::Result<()> {
+        if manners == Manners::Shy {
+            // It may be away just now.
+            drop(UnixStream::connect(self.socket));
+        }
+        while !numbers.is_empty() {
+            let client = match connect(self.socket) {
+                Err(error) if self.terms.fills && error.is::<Refused>() => {
+                    self.calls.stop();
+                    told.n_unsent += numbers.end - numbers.start;
+                    return Ok(());
+                }
+                connected => connected?,
+            };
+            let flying = HashMap::new();
+            let mut visit = Visit { client, by: self, told, flying };
+            match visit.pay(&mut numbers, manners) {
+                Ok(()) => {}
+                Err(Trouble::Gone(_)) if self.terms.goes_away => {
+                    visit.told.n_cut += visit.flying.len() as u64;
+                }
+                Err(Trouble::Gone(error) | Trouble::Wrong(error)) => return Err(error),
             }
         }
+        Ok(())
     }
-    Ok(visits)
 }
 
 /// Connects to a proxy that may be about to come back.
@@ -176,12 +179,13 @@ fn connect(socket: &Path) -> anyhow::Result<Connection> {
     }
 }
 
-/// One visit of a client.
+/// One visit of a client, or what is left of it.
 struct Visit<'a> {
     client: Connection,
-    calls: &'a Calls<'a>,
+    by: &'a Client<'a>,
     told: &'a mut Visits,
-    is_lenient: bool,
+    /// The calls whose answers are awaited, by the ids of their requests.
+    flying: HashMap<u64, u64>,
 }
 
 /// Why a visit ended early.
@@ -193,34 +197,54 @@ enum Trouble {
 }
 
 impl Visit<'_> {
-    /// Makes the calls; whoever is not polite leaves before the last answers.
-    fn pay(&mut self, numbers: Range<u64>, is_polite: bool) -> Result<(), Trouble> {
-        let mut flying = HashMap::with_capacity(FLYING);
-        for number in numbers {
-            if flying.len() == FLYING {
-                self.hear(&mut flying)?;
-            }
-            let (call, wanted) = self.calls.call(number);
-            let id = self.client.send("tools/call", &call).map_err(Trouble::Gone)?;
-            flying.insert(id, (number, wanted));
+    /// Makes the calls, and takes them out of `numbers`.
+    fn pay(&mut self, numbers: &mut Range<u64>, manners: Manners) -> Result<(), Trouble> {
+        if manners == Manners::Curious {
+            self.client.ask("tools/list", &json!({})).map_err(Trouble::Gone)?;
         }
-        while is_polite && !flying.is_empty() {
-            self.hear(&mut flying)?;
+        while !numbers.is_empty() {
+            if self.flying.len() as u64 == FLYING {
+                self.hear(numbers)?;
+                continue;
+            }
+            let Some(number) = numbers.next() else { break };
+            let id = self.client.next_id();
+            // Half of it may have gone out.
+            self.flying.insert(id, number);
+            let call = self.by.calls.call(number);
+            self.client.send("tools/call", &call).map_err(Trouble::Gone)?;
+        }
+        if manners == Manners::Rude {
+            self.told.n_left += self.flying.len() as u64;
+            return Ok(());
+        }
+        while !self.flying.is_empty() {
+            self.hear(numbers)?;
         }
         Ok(())
     }
 
-    /// Waits for an answer.
-    fn hear(&mut self, flying: &mut HashMap<u64, (u64, Wanted)>) -> Result<(), Trouble> {
+    /// Waits for an answer; if it says that the log is full, no more calls are made.
+    fn hear(&mut self, numbers: &mut Range<u64>) -> Result<(), Trouble> {
         let mut line = String::new();
         let Answer { id, is_good } = self.client.read_answer(&mut line).map_err(Trouble::Gone)?;
-        let asked = flying.remove(&id).with_context(|| format!("nobody asked: {line}"));
-        let (number, wanted) = asked.map_err(Trouble::Wrong)?;
-        match (is_good, wanted) {
+        let asked = self.flying.remove(&id).with_context(|| format!("nobody asked: {line}"));
+        let number = asked.map_err(Trouble::Wrong)?;
+        let Terms { may_read, failing, fills, .. } = self.by.terms;
+        match (is_good, Wanted::of(number, may_read)) {
             (true, Wanted::Served) => self.told.served.push(number),
-            (false, Wanted::Refused) => self.told.n_refused += 1,
-            (false, Wanted::Served) if self.is_lenient => self.told.n_refused += 1,
-            (true, Wanted::Refused) | (false, Wanted::Served) => {
+            (false, _) if fills && line.contains(UNWRITABLE) => {
+                self.by.calls.stop();
+                self.told.n_unwritable += 1;
+                self.told.n_unsent += numbers.end - numbers.start;
+                numbers.start = numbers.end;
+            }
+            (false, Wanted::Denied) => self.told.denied.push(number),
+            (false, Wanted::Served) if failing == Some(Server::of(number)) => {
+                self.told.failed.push(number);
+            }
+            (true, Wanted::Denied) | (false, Wanted::Served) => {
+                let wanted = Wanted::of(number, may_read);
                 return Err(Trouble::Wrong(anyhow!("call {number} was to be {wanted:?}: {line}")));
             }
         }

@@ -9,14 +9,19 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use ic_home::{Clock as _, SystemClock};
+use ic_types::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::calls::Server;
+use super::life::{Growth, Life, Size};
 use crate::ground::Ground;
-use crate::peer::{Connection, descriptors, memory_kib};
+use crate::peer::{Connection, descriptors, memory_kib, threads};
 
-/// How much memory may grow once a proxy has settled.
-const GROWTH_KIB_MAX: u64 = 4096;
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How often in a row a process has the same descriptors and threads, if nothing is under way any more.
+const N_SAME: usize = 10;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A proxy that runs.
 #[derive(Debug)]
@@ -25,9 +30,23 @@ pub(super) struct House<'a> {
     binary: &'a Path,
     session: String,
     has_clock: bool,
+    clock_days: i64,
     child: Child,
-    /// Its memory in KiB and its descriptors, early in its life.
-    settled: Option<(u64, usize)>,
+    life: Life,
+    /// At which rest of its life a process has settled.
+    settles_at: u64,
+    growth: Growth,
+    /// How the processes ended, one after the other.
+    pub(super) ends: Vec<End>,
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum End {
+    /// It was asked to, and had the time to finish.
+    Asked,
+    /// It was killed.
+    Killed,
 }
 
 impl<'a> House<'a> {
@@ -37,67 +56,95 @@ impl<'a> House<'a> {
         binary: &'a Path,
         day: usize,
         has_clock: bool,
+        settles_at: u64,
     ) -> anyhow::Result<Self> {
         let session = format!("day-{day}");
         let child = start(ground, binary, &session, has_clock)?;
-        let mut house = Self { ground, binary, session, has_clock, child, settled: None };
+        let (life, growth, ends) = (Life::default(), Growth::default(), Vec::new());
+        let clock_days = 0;
+        let mut house = Self {
+            ground,
+            binary,
+            session,
+            has_clock,
+            clock_days,
+            child,
+            life,
+            settles_at,
+            growth,
+            ends,
+        };
         house.wait_until_open()?;
         Ok(house)
+    }
+
+    pub(super) fn ground(&self) -> &'a Ground {
+        self.ground
     }
 
     pub(super) fn socket(&self) -> PathBuf {
         self.ground.path("proxy.sock")
     }
 
-    /// Returns what it said on standard error.
+    /// Returns the last of what it said on standard error.
     pub(super) fn said(&self) -> String {
-        fs::read_to_string(self.ground.path("stderr")).unwrap_or_default()
+        let said = fs::read_to_string(self.ground.path("stderr")).unwrap_or_default();
+        let lines: Vec<&str> = said.lines().collect();
+        lines.iter().skip(lines.len().saturating_sub(20)).flat_map(|it| [*it, "\n"]).collect()
     }
 
-    /// Remembers how large it is.
-    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
-        self.settled = Some(self.size()?);
+    /// Measures it when no client is there, after `n_calls` calls.
+    ///
+    /// Clients who are gone are noticed one after the other, and idle threads end after a while; so what
+    /// it had when it had settled is waited for, and an error if it does not come.
+    pub(super) fn rest(&mut self, n_calls: u64) -> anyhow::Result<Size> {
+        let (start, settled) = (Instant::now(), self.life.settled());
+        let (mut last, mut n_same) = (None, 0);
+        let size = loop {
+            let size = self.size()?;
+            let now = Some((size.n_descriptors, size.n_threads));
+            n_same = if now == last { n_same + 1 } else { 0 };
+            last = now;
+            let is_at_rest = settled.map_or(N_SAME <= n_same, |settled| {
+                size.n_descriptors <= settled.n_descriptors && size.n_threads <= settled.n_threads
+            });
+            if is_at_rest {
+                break size;
+            }
+            ensure!(start.elapsed() < PATIENCE, "it is not at rest: {settled:?}, then {size:?}");
+            sleep(Duration::from_millis(5));
+        };
+        self.life.rest(n_calls, size, self.settles_at);
+        Ok(size)
+    }
+
+    fn size(&self) -> anyhow::Result<Size> {
+        let pid = self.child.id();
+        let memory_kib = memory_kib(pid, "VmRSS")?;
+        Ok(Size { memory_kib, n_descriptors: descriptors(pid)?, n_threads: threads(pid)? })
+    }
+
+    /// Sets its clock so many days forwards or backwards from the right time.
+    pub(super) fn set_clock(&mut self, days: i64) -> anyhow::Result<()> {
+        // At once, so that no half of it is read.
+        fs::write(self.ground.path("clock.new"), format!("{days:+}d"))?;
+        fs::rename(self.ground.path("clock.new"), self.ground.path("clock"))?;
+        self.clock_days = days;
         Ok(())
     }
 
-    /// Checks that it has not grown since it had settled; returns memory and descriptors.
-    ///
-    /// Clients who are gone are noticed one after the other.
-    pub(super) fn check_size(&self) -> anyhow::Result<(u64, usize)> {
-        let start = Instant::now();
-        loop {
-            let (kib, n_open) = self.size()?;
-            let (kib_before, n_open_before) = self.settled.unwrap_or((kib, n_open));
-            ensure!(kib <= kib_before + GROWTH_KIB_MAX, "memory: {kib_before}, then {kib} KiB");
-            if n_open <= n_open_before {
-                return Ok((kib, n_open));
-            }
-            ensure!(start.elapsed() < PATIENCE, "descriptors: {n_open_before}, then {n_open}");
-            sleep(Duration::from_millis(5));
-        }
+    /// Returns the time as it sees it.
+    pub(super) fn now(&self) -> Timestamp {
+        let now_ms = SystemClock.now().unix_ms();
+        Timestamp::from_unix_ms(now_ms.saturating_add_signed(self.clock_days * DAY_MS))
     }
 
-    fn size(&self) -> anyhow::Result<(u64, usize)> {
-        Ok((memory_kib(self.child.id(), "VmRSS")?, descriptors(self.child.id())?))
-    }
-
-    /// Sets its clock forwards or backwards, such as `-40d`.
-    pub(super) fn set_clock(&self, by: &str) -> anyhow::Result<()> {
-        // At once, so that no half of it is read.
-        fs::write(self.ground.path("clock.new"), by)?;
-        Ok(fs::rename(self.ground.path("clock.new"), self.ground.path("clock"))?)
-    }
-
-    /// Kills the servers that it has started, and returns how many these were: one that crashes again
-    /// and again is not started at once.
-    pub(super) fn kill_servers(&self) -> anyhow::Result<usize> {
+    /// Kills the processes of a server, and returns how many these were.
+    pub(super) fn kill_server(&self, server: Server) -> anyhow::Result<usize> {
         let mut n_killed = 0;
         for pid in descendants(self.child.id())? {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            if words
-                .split(|it| *it == 0)
-                .any(|word| word == b"echo-server" || word == b"mcp-server")
-            {
+            if words.split(|it| *it == 0).any(|word| word == server.word()) {
                 // It may have ended with another one.
                 n_killed += usize::from(kill(pid, Signal::KILL).is_ok());
             }
@@ -105,12 +152,37 @@ impl<'a> House<'a> {
         Ok(n_killed)
     }
 
-    /// Kills it, and starts another one in the same session.
-    pub(super) fn kill_and_open_again(&mut self) -> anyhow::Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
+    /// Waits until a call to a server is served; a server that crashes again and again is not started
+    /// at once. `number` is the first of numbers that nobody else uses.
+    pub(super) fn wait_for(&self, server: Server, number: &mut u64) -> anyhow::Result<()> {
+        let start = Instant::now();
+        while !self.is_served(server, number)? {
+            ensure!(start.elapsed() < PATIENCE, "the {server:?} does not come back");
+            sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    /// Makes one call; nobody who is not let in is served.
+    pub(super) fn is_served(&self, server: Server, number: &mut u64) -> anyhow::Result<bool> {
+        *number += 1;
+        match Connection::connect(&self.socket()) {
+            Err(error) if error.is::<crate::peer::Refused>() => Ok(false),
+            connected => connected?.is_served(&server.probe(self.ground, *number)),
+        }
+    }
+
+    /// Ends it, and starts another one in the same session.
+    pub(super) fn open_again(&mut self, end: End) -> anyhow::Result<()> {
+        match end {
+            End::Asked => self.close()?,
+            End::Killed => {
+                self.look_back(end)?;
+                self.child.kill()?;
+                self.child.wait()?;
+            }
+        }
         self.child = start(self.ground, self.binary, &self.session, self.has_clock)?;
-        self.settled = None;
         self.wait_until_open()
     }
 
@@ -128,6 +200,7 @@ impl<'a> House<'a> {
 
     /// Asks it to end, and waits for that.
     pub(super) fn close(&mut self) -> anyhow::Result<()> {
+        self.look_back(End::Asked)?;
         kill(self.child.id(), Signal::TERM)?;
         let start = Instant::now();
         while self.child.try_wait()?.is_none() {
@@ -135,6 +208,29 @@ impl<'a> House<'a> {
             sleep(Duration::from_millis(5));
         }
         Ok(())
+    }
+
+    /// Looks back on the life of the process that ends now.
+    fn look_back(&mut self, end: End) -> anyhow::Result<()> {
+        let growth = std::mem::take(&mut self.life).check()?;
+        self.growth = self.growth.steeper(growth);
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// Returns how the process grew that grew most.
+    pub(super) fn growth(&self) -> Growth {
+        self.growth
+    }
+
+    /// Returns the hash of the policy that lies there now.
+    pub(super) fn policy_hash(&self) -> anyhow::Result<String> {
+        let policy = self.ground.path("policy");
+        let mut command = self.ground.command(self.binary);
+        let output = command.args(["policy", "show", "--json", "--policy"]).arg(policy).output()?;
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let hash = shown.get("policyHash").and_then(serde_json::Value::as_str);
+        Ok(hash.context("a policy has a hash")?.to_owned())
     }
 
     /// Returns where its log is.
@@ -183,12 +279,13 @@ pub(super) fn clock_library() -> Option<PathBuf> {
 
 fn start(ground: &Ground, binary: &Path, session: &str, has_clock: bool) -> anyhow::Result<Child> {
     let mut command: Command = ground.proxy(binary);
-    command.arg("--socket").arg(ground.path("proxy.sock")).args(["--session", session]);
+    command.arg("--socket").arg(ground.path("proxy.sock")).args(["--wait", "--session", session]);
     if has_clock {
         fs::write(ground.path("clock"), "+0d")?;
         command.env("LD_PRELOAD", clock_library().context("libfaketime")?);
         command.env("FAKETIME_TIMESTAMP_FILE", ground.path("clock"));
-        command.env("FAKETIME_CACHE_DURATION", "1").env("DONT_FAKE_MONOTONIC", "1");
+        // The time that passes is the kernel's own, which no jump changes.
+        command.env("FAKETIME_NO_CACHE", "1").env("DONT_FAKE_MONOTONIC", "1");
     }
     let stderr = fs::OpenOptions::new().create(true).append(true).open(ground.path("stderr"))?;
     Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn()?)
