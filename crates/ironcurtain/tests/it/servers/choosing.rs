@@ -172,6 +172,43 @@ fn files_are_looked_for_where_the_clients_look() {
     assert!(rows.iter().all(|row| row["ofProject"] == false), "{rows:?}");
 }
 
+/// The two that no test can run; their entries are as they write them.
+#[test]
+fn servers_of_goose_and_claude_desktop_are_added() {
+    let place = place();
+    let script = serde_json::to_string(INLINE).unwrap();
+    place.write(
+        "home/.config/goose/config.yaml",
+        format!(
+            "GOOSE_PROVIDER: anthropic\nextensions:\n  developer:\n    enabled: true\n    type: platform\n    \
+             name: developer\n    description: ''\n    bundled: true\n  mine:\n    enabled: true\n    \
+             type: stdio\n    name: Mine\n    description: ''\n    cmd: python3\n    args:\n    - -S\n    \
+             - -c\n    - {script}\n    - --port\n    - 8080\n    envs:\n      LEVEL: 3\n    env_keys:\n    \
+             - A_TOKEN\n    timeout: 300\n    bundled: null\n    available_tools: []\n"
+        ),
+    );
+    place.write(
+        "home/.config/Claude/claude_desktop_config.json",
+        json!({"mcpServers": {"desk": {"command": "python3", "args": ["-S", "-c", INLINE,
+            "Authorization:${AUTH}"], "env": {"AUTH": "Bearer hunter2"}}}})
+        .to_string(),
+    );
+    let imported = place
+        .command(["servers", "import", "mine", "desk"])
+        .envs([("A_TOKEN", "t"), ("AUTH", "a")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(imported.stdout).unwrap();
+    assert!(imported.status.success(), "{said} {:?}", String::from_utf8(imported.stderr));
+    assert!(said.contains("set A_TOKEN in") && said.contains("`timeout` not taken over"), "{said}");
+    let bytes = std::fs::read(place.path("home/.ironcurtain/mcp-servers.json")).unwrap();
+    let file: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(file["mine"]["args"].as_array().unwrap()[3..], ["--port", "8080"]);
+    assert_eq!(file["mine"]["env"], json!({"LEVEL": "3", "A_TOKEN": "${ENV:A_TOKEN}"}));
+    assert_eq!(file["desk"]["args"][3], "Authorization:${ENV:AUTH}");
+    assert_eq!(file["desk"]["env"], json!({"AUTH": "${ENV:AUTH}"}));
+}
+
 /// Whoever made the directory wrote these, and may be waiting for somebody to look.
 #[test]
 fn a_projects_files_drive_no_terminal_and_hold_nothing_up() {

@@ -9,7 +9,7 @@ use super::clients::{Client, Shape};
 use super::far;
 use super::left_out::{self, Kind};
 use super::places::{Origin, Reach};
-use super::references::{Context, Gathered, Machine, Place, Wanted};
+use super::references::{Context, Gathered, Machine, Place, Wanted, Why};
 use super::secrets::{self, is_secret_text, is_variable};
 use crate::commands::servers::add::Far;
 
@@ -100,15 +100,15 @@ fn near(
         Shape::OpenCode => "environment",
     };
     let mut kept = secrets::keep_out(context, words, pairs(entry, key)?)?;
-    // They name variables that the client gets elsewhere, and passes on.
-    let passed_on = match shape {
-        Shape::Codex => names(entry, "env_vars")?,
-        Shape::Goose => names(entry, "env_keys")?,
-        Shape::Usual | Shape::OpenCode => Vec::new(),
+    // They name variables that the client passes on, from its environment or from where it keeps secrets.
+    let (passed_on, why) = match shape {
+        Shape::Codex => (names(entry, "env_vars")?, Why::Named),
+        Shape::Goose => (names(entry, "env_keys")?, Why::Secret),
+        Shape::Usual | Shape::OpenCode => (Vec::new(), Why::Named),
     };
     for name in passed_on {
         if !kept.env.iter().any(|(known, _)| *known == name) {
-            kept.refer(context, &name);
+            kept.refer(context, &name, why.clone());
         }
     }
     let mut gathered = kept.gathered;

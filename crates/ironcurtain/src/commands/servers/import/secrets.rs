@@ -9,7 +9,7 @@ use url::Url;
 use super::references::{Context, Gathered, Place, Wanted, Why, is_only_references};
 
 /// Words in names of variables, options and headers that hold secrets.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "key",
     "apikey",
     "token",
@@ -18,6 +18,8 @@ const NAMES: [&str; 17] = [
     "passwd",
     "pwd",
     "pass",
+    "passphrase",
+    "pw",
     "auth",
     "authorization",
     "credential",
@@ -60,7 +62,7 @@ pub(super) fn keep_out(
         let is_secret = is_secret_name(&variable) || is_secret_text(&text);
         let (_, inner) = split_scheme(&text);
         if is_secret && !is_only_references(inner) && !text.is_empty() {
-            kept.refer(context, &variable);
+            kept.refer(context, &variable, Why::Secret);
         } else {
             kept.gathered.extend(gathered);
             kept.env.push((variable, text));
@@ -90,8 +92,8 @@ pub(super) fn keep_out(
 
 impl Kept {
     /// Lets the server have the variable `name` from our own environment.
-    pub(super) fn refer(&mut self, context: &Context<'_>, name: &str) {
-        let wanted = context.variable(name, Why::Secret);
+    pub(super) fn refer(&mut self, context: &Context<'_>, name: &str, why: Why) {
+        let wanted = context.variable(name, why);
         self.env.push((name.to_owned(), format!("${{ENV:{}}}", wanted.name)));
         self.gathered.want(wanted);
     }

@@ -73,6 +73,36 @@ fn every_client_is_read_in_its_own_way() {
     );
 }
 
+/// It fills in nothing: what looks like a reference is for the server, which finds it in its variables.
+#[test]
+fn claude_desktop_leaves_references_to_servers() {
+    let file = r#"{"globalShortcut":"","mcpServers":{
+        "files":{"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/ada/Desktop"]},
+        "remote":{"command":"npx","args":["mcp-remote","https://a.example/sse","--header",
+            "Authorization:${AUTH_HEADER}"],"env":{"AUTH_HEADER":"Bearer hunter2"}},
+        "github":{"command":"docker","args":["run","-i","--rm","-e","GITHUB_PERSONAL_ACCESS_TOKEN",
+            "ghcr.io/github/github-mcp-server"],"env":{"GITHUB_PERSONAL_ACCESS_TOKEN":"hunter2"}},
+        "mail":{"command":"uvx","args":["mail","--port",993],"env":{"OPENAI_API_KEY":"hunter2","TLS":true}}}}"#;
+    check(
+        "claude-desktop",
+        file,
+        &[
+            ("files", "npx -y @modelcontextprotocol/server-filesystem /home/ada/Desktop []"),
+            (
+                "remote",
+                "npx mcp-remote https://a.example/sse --header Authorization:${ENV:AUTH_HEADER} \
+                 [AUTH_HEADER=${ENV:AUTH_HEADER}]",
+            ),
+            (
+                "github",
+                "docker run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server \
+                 [GITHUB_PERSONAL_ACCESS_TOKEN=${ENV:GITHUB_PERSONAL_ACCESS_TOKEN}]",
+            ),
+            ("mail", "uvx mail --port 993 [OPENAI_API_KEY=${ENV:MAIL_OPENAI_API_KEY} TLS=true]"),
+        ],
+    );
+}
+
 #[test]
 fn claude_code_has_servers_for_all_directories_and_for_one() {
     let file = r#"{"numStartups":7,"mcpServers":{
