@@ -86,7 +86,7 @@ pub(crate) fn build_binary() -> anyhow::Result<PathBuf> {
     Ok(target.join("release/ironcurtain"))
 }
 
-/// Builds the program as it is built for tests, and returns where it is.
+/// Builds the program without optimisation, and returns where it is; for this program, built likewise.
 pub(crate) fn build_debug_binary() -> anyhow::Result<PathBuf> {
     let status =
         Command::new("cargo").args(["build", "--locked", "-q", "-p", "ironcurtain"]).status()?;

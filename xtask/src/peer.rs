@@ -194,7 +194,8 @@ impl Connection {
     pub fn read_answer(&mut self, line: &mut String) -> anyhow::Result<Answer> {
         loop {
             line.clear();
-            ensure!(self.from.read_line(line)? != 0, "the server ended");
+            let n_bytes = self.from.read_line(line).context("no answer comes")?;
+            ensure!(n_bytes != 0, "the server ended");
             let Envelope { id, result, error } = serde_json::from_str(line)?;
             let Some(id) = id else { continue };
             let is_good = error.is_none() && result.is_some_and(|result| !result.is_error);

@@ -1,4 +1,6 @@
 //! One day: shifts of clients with a rest after each, the day's mischief, and the accounts in the evening.
+//!
+//! How a call is judged right or wrong is not known here.
 
 use std::fs::{self, OpenOptions};
 use std::io::BufReader;
@@ -27,7 +29,7 @@ const LONG: u64 = 100_000;
 /// How much room the home has on the day on which its disk fills: less than half of what the log needs.
 const DISK_BASE: u64 = 512 << 10;
 const DISK_PER_CALL: u64 = 500;
-const DISK_MAX: u64 = 24 << 20;
+const DISK_MAX: u64 = 32 << 20;
 const LARGE_DISK: &str = "remount,size=4g";
 
 /// What a day is to be.

@@ -194,7 +194,8 @@ impl<'a> Ledger<'a> {
         for (n_unfinished, end) in self.n_unfinished.iter().zip(ends) {
             let n_allowed = match end {
                 End::Asked => 0,
-                End::Killed => N_CLIENTS * FLYING,
+                // What clients waited for, and what those had called who had just left.
+                End::Killed => 2 * N_CLIENTS * FLYING,
             };
             ensure!(
                 *n_unfinished <= n_allowed,

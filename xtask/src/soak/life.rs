@@ -5,7 +5,7 @@
 use anyhow::{Context as _, ensure};
 
 /// How much memory may seem to grow: pages that an allocator keeps or gives back, whatever was called.
-const NOISE: i128 = 3 << 20;
+const NOISE: i128 = 4 << 20;
 /// How much it may grow for each call; the smallest thing that can be left behind is larger.
 const PER_CALL: i128 = 1;
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_short_life_may_not_grow_by_megabytes_either() {
-        assert!(life(100, &[1, 18_000, 22_000]).is_err());
+        assert!(life(100, &[1, 18_000, 22_200]).is_err());
     }
 
     #[test]

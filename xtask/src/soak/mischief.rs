@@ -1,4 +1,4 @@
-//! The kinds of mischief, and on which shifts of a day each is done.
+//! The kinds of mischief, and on which shifts of a day each is done. Nothing is done here.
 
 use super::calls::Server;
 use super::house;
