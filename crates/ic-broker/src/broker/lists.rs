@@ -40,10 +40,21 @@ pub(super) struct Lists {
 /// What the lists of all servers share.
 #[derive(Clone)]
 pub(super) struct House {
-    pub(super) announcements: broadcast::Sender<Announcement>,
-    pub(super) witness: Arc<dyn Witness>,
-    pub(super) tasks: TaskTracker,
-    pub(super) stop: CancellationToken,
+    announcements: broadcast::Sender<Announcement>,
+    witness: Arc<dyn Witness>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl House {
+    pub(super) fn new(
+        announcements: &broadcast::Sender<Announcement>,
+        witness: &Arc<dyn Witness>,
+        (tasks, stop): (&TaskTracker, &CancellationToken),
+    ) -> Self {
+        let (announcements, witness) = (announcements.clone(), Arc::clone(witness));
+        Self { announcements, witness, tasks: tasks.clone(), stop: stop.clone() }
+    }
 }
 
 /// What is known of one list.

@@ -44,6 +44,9 @@ pub(super) async fn deal(
             next = words.recv() => next,
         };
         let (Some((server, news)), Some(broker)) = (next, broker.upgrade()) else { return };
+        if let ServerNews::Said(News::ListChanged(method)) = &news {
+            broker.shelf.changed(&server, method);
+        }
         match news {
             // A server that takes its time must not hold up the news of others.
             ServerNews::ToolsChanged => {
@@ -76,9 +79,6 @@ async fn list_again(broker: Arc<Broker>, name: ServerName) {
 
 impl Broker {
     async fn hear(&self, server: &ServerName, news: ServerNews) {
-        if let ServerNews::Said(News::ListChanged(method)) = &news {
-            self.shelf.changed(server, method);
-        }
         match news {
             ServerNews::Up(live) => {
                 let mut event = event("server-up", server);

@@ -171,12 +171,7 @@ impl Setup {
             servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
-        let house = House {
-            announcements: announcements.clone(),
-            witness: Arc::clone(&self.witness),
-            tasks: tasks.clone(),
-            stop: stop.clone(),
-        };
+        let house = House::new(&announcements, &self.witness, (&tasks, &stop));
         let broker = Arc::new(Broker {
             judge,
             log,

@@ -30,8 +30,16 @@ pub(crate) enum ListKind {
     Prompts,
 }
 
-/// Whose the URIs are that were listed; `None` if several servers list one.
-type Known = HashMap<String, Option<ServerName>>;
+/// Whose the URIs are that were listed.
+type Known = HashMap<String, Owner>;
+
+/// Whose something is.
+#[derive(Clone, Debug)]
+enum Owner {
+    One(ServerName),
+    /// Several servers say that they have it.
+    Several,
+}
 
 /// What is known of what servers have.
 pub(super) struct Shelf {
@@ -93,6 +101,16 @@ impl ListKind {
     }
 }
 
+impl Owner {
+    /// SECURITY: where there are two, neither is taken: a server could pass for another.
+    fn sole(self) -> Option<ServerName> {
+        match self {
+            Self::One(server) => Some(server),
+            Self::Several => None,
+        }
+    }
+}
+
 impl Shelf {
     pub(super) fn new(servers: &BTreeMap<ServerName, Arc<Server>>, house: &House) -> Self {
         let lists = servers
@@ -110,7 +128,7 @@ impl Shelf {
     }
 
     /// Returns whose a URI is that was listed.
-    fn known(&self, uri: &str) -> Option<Option<ServerName>> {
+    fn known(&self, uri: &str) -> Option<Owner> {
         locked(&self.known).get(uri).cloned()
     }
 
@@ -119,10 +137,10 @@ impl Shelf {
         for uri in entries.iter().filter_map(|entry| entry.get("uri").and_then(Json::as_str)) {
             let has_room = known.len() < KNOWN_MAX;
             match known.get_mut(uri) {
-                Some(owner) if owner.as_ref() == Some(server) => {}
-                Some(owner) => *owner = None,
+                Some(Owner::One(owner)) if owner == server => {}
+                Some(owner) => *owner = Owner::Several,
                 None if has_room => {
-                    known.insert(uri.to_owned(), Some(server.clone()));
+                    known.insert(uri.to_owned(), Owner::One(server.clone()));
                 }
                 None => {}
             }
@@ -165,7 +183,7 @@ impl Broker {
             return Some(only.clone());
         }
         if let Some(owner) = self.shelf.known(uri) {
-            return owner;
+            return owner.sole();
         }
         match self.owner_by_known_templates(uri) {
             Some(owner) => Some(owner),
@@ -233,7 +251,7 @@ impl Broker {
             lists.wait_no_more(kind, asked);
         }
         match self.shelf.known(uri) {
-            Some(owner) => owner,
+            Some(owner) => owner.sole(),
             // SECURITY: where two would fit, neither is taken: a server could pass for another.
             None => sole(owners),
         }

@@ -264,20 +264,18 @@ impl Connection {
         if has_envelopes || before.set == wanted.set {
             return;
         }
-        match self.outbox.try_reserve() {
-            Ok(place) => self.send_level(place),
-            // It takes its time to read; what is wanted by then is what it hears.
-            Err(_) => {
-                let connection = Arc::clone(self);
-                tasks.spawn(async move {
-                    let over = connection.over.clone();
-                    let place = over.run_until_cancelled(connection.outbox.reserve()).await;
-                    if let Some(Ok(place)) = place {
-                        connection.send_level(place);
-                    }
-                });
-            }
+        if let Ok(place) = self.outbox.try_reserve() {
+            return self.send_level(place);
         }
+        // It takes its time to read; what is wanted by then is what it hears.
+        let connection = Arc::clone(self);
+        tasks.spawn(async move {
+            let over = connection.over.clone();
+            let place = over.run_until_cancelled(connection.outbox.reserve()).await;
+            if let Some(Ok(place)) = place {
+                connection.send_level(place);
+            }
+        });
     }
 
     /// Whether the server heeds it is the server's affair, so nobody waits for the answer.

@@ -171,9 +171,9 @@ fn without_times(text: &str) -> String {
         out += before;
         out += BEFORE;
         let parts = time.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
-        let written = &time[..time.len() - parts.len()];
-        let is_time = written.split(':').map(str::len).collect::<Vec<_>>();
-        if let [1 | 2, 2, 2] = is_time.as_slice() {
+        let written = time.strip_suffix(parts).unwrap();
+        let lengths: Vec<usize> = written.split(':').map(str::len).collect();
+        if let [1 | 2, 2, 2] = lengths.as_slice() {
             out += "TIME";
             let half = parts.trim_start_matches([' ', '\u{202f}']);
             rest = half.strip_prefix("AM").or_else(|| half.strip_prefix("PM")).unwrap_or(parts);
@@ -245,6 +245,8 @@ fn the_everything_server_gives_the_same_answers_behind_the_proxy() {
     let stale: Vec<&String> = twice.told.difference(&twice.seen).collect();
     assert_eq!(stale, [] as [&String; 0], "docs/mcp.md names differences that there are not");
     twice.proxy.finish();
+    let told = twice.proxy.all_stderr();
+    assert!(told.contains("it needs tasks, which are not offered"), "{told}");
 }
 
 /// Compares the tools; returns those that both have.
@@ -386,10 +388,11 @@ fn compare_news(twice: &mut Twice) {
     twice.same(updated, &direct["params"], &behind["params"]);
     toggle(twice, "toggle-subscriber-updates");
     twice.ask("logging/setLevel", "logging/setLevel", &json!({"level": "debug"}));
-    (twice.direct.unread(), twice.proxy.unread());
+    twice.direct.unread();
+    twice.proxy.unread();
     toggle(twice, "toggle-simulated-logging");
-    let direct = twice.direct.hear("-level message").clone();
-    let behind = twice.proxy.notification("notifications/message", "level").json();
+    let direct = twice.direct.hear("-level message");
+    let behind = twice.proxy.notification("notifications/message", "-level message").json();
     toggle(twice, "toggle-simulated-logging");
     // Which message it is, the server draws by lot; each says of itself what it is.
     let checked = |message: &Value| {

@@ -284,6 +284,8 @@ fn answers_to_nothing_and_answers_twice_are_recorded_and_go_nowhere() {
         let line = json!({"jsonrpc": "2.0", "id": forged, "result": said("forged")});
         proxy.send_line(&line.to_string());
     }
+    // They were read, and not only sent, before.
+    proxy.request("ping", &json!({}));
     approve(&question);
     let request = asked(&mut proxy, "sampling/createMessage");
     for text in ["first", "second"] {
