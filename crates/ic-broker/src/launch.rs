@@ -150,6 +150,12 @@ impl Recipe {
         self.write_out().map(|launch| launch.spec)
     }
 
+    /// Returns whether a cage holds the server, or it does not run on this machine at all.
+    pub fn is_held(&self) -> bool {
+        matches!(self.config.start, Start::Url(_))
+            || matches!(self.confinement(), Confinement::Cage(_))
+    }
+
     /// Returns whether a link that the agent puts in place in time could lead the server elsewhere.
     ///
     /// Our own opens everything beneath a handle; another one that sees what the agent can write and

@@ -15,6 +15,7 @@ use ic_types::{Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
 
 pub use identity::{Identity, Seal};
 
+use crate::servers_file::BuiltinServer;
 use crate::tool::{self, Tool};
 
 /// The largest file that is read.
@@ -189,8 +190,15 @@ impl Pins {
         }
     }
 
-    /// Returns why a server that is not ours is not to be started, if it is not.
-    pub fn why_not_started(&self, server: &ServerName, identity: &Identity) -> Option<String> {
+    /// Returns why a server that is not ours is not to be started, if it is not; `is_held` says whether
+    /// a cage would hold it, or it runs elsewhere.
+    pub fn why_not_started(
+        &self,
+        server: &ServerName,
+        identity: &Identity,
+        is_held: bool,
+    ) -> Option<String> {
+        let look = format!("a person can look at it with `ironcurtain servers trust {server}`");
         match self.of_start(server, identity) {
             Standing::Changed => Some(format!(
                 "it is started in another way than it was when it was trusted, so it is withheld; a \
@@ -198,10 +206,16 @@ impl Pins {
             )),
             // SECURITY: in a cage it does no harm before a person has said what its tools mean;
             // without one, starting it is all the harm that there is.
-            Standing::New if identity.is_unconfined() => Some(format!(
-                "nobody has trusted it yet, and its entry says that nothing confines it, so it is \
-                 withheld; a person can look at it with `ironcurtain servers trust {server}`"
+            Standing::New if !is_held => Some(format!(
+                "nobody has trusted it yet, and nothing would confine it, so it is withheld; {look}"
             )),
+            // SECURITY: what the tools of ours mean is said already.
+            Standing::New if BuiltinServer::ALL.iter().any(|it| it.as_str() == server.as_str()) => {
+                Some(format!(
+                    "nobody has trusted it yet, and it has the name of a server of ours, so it is \
+                     withheld; {look}"
+                ))
+            }
             Standing::New | Standing::Trusted => None,
         }
     }

@@ -69,9 +69,9 @@ impl Identity {
         tool::hash(&self.start)
     }
 
-    /// Returns whether the entry says that nothing holds the server.
-    pub(super) fn is_unconfined(&self) -> bool {
-        matches!(self.start.get("sandbox"), Some(Json::Bool(false)))
+    /// Returns what was written for the server and may be secret, by key and name.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 

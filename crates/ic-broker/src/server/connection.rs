@@ -4,7 +4,7 @@
 //! started is not known here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     next_id: AtomicU64,
     /// How much of the server's log anybody wants to hear.
     log: Mutex<Wanted>,
+    /// Somebody waits until the server reads, to tell it that.
+    is_level_waiting: AtomicBool,
     over: CancellationToken,
 }
 
@@ -137,6 +139,7 @@ impl Connection {
             table: Mutex::new(Table::default()),
             next_id: AtomicU64::new(1),
             log: Mutex::default(),
+            is_level_waiting: AtomicBool::new(false),
             over: CancellationToken::new(),
         };
         (Arc::new(connection), outgoing)
@@ -267,11 +270,15 @@ impl Connection {
         if let Ok(place) = self.outbox.try_reserve() {
             return self.send_level(place);
         }
-        // It takes its time to read; what is wanted by then is what it hears.
+        // It takes its time to read; what is wanted by then is what it hears, and one waits for that.
+        if self.is_level_waiting.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let connection = Arc::clone(self);
         tasks.spawn(async move {
             let over = connection.over.clone();
             let place = over.run_until_cancelled(connection.outbox.reserve()).await;
+            connection.is_level_waiting.store(false, Ordering::Release);
             if let Some(Ok(place)) = place {
                 connection.send_level(place);
             }

@@ -115,7 +115,11 @@ impl Server {
             return Ok(());
         }
         let pins = self.yard.pins.read().map_err(|error| crate::chain(&error))?;
-        pins.why_not_started(&self.name, &self.identity).map_or(Ok(()), Err)
+        self.why_withheld(&pins).map_or(Ok(()), Err)
+    }
+
+    fn why_withheld(&self, pins: &Pins) -> Option<String> {
+        pins.why_not_started(&self.name, &self.identity, self.recipe.is_held())
     }
 
     /// Compares what the server lists with what is trusted; the first list is recorded.
@@ -132,6 +136,10 @@ impl Server {
             let trusted = self.yard.pins.trust_first(&self.name, &self.identity, plain, now);
             let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
             pins = known;
+            // Another session may have recorded another one first.
+            if let Some(why) = self.why_withheld(&pins) {
+                return Err(why);
+            }
             if is_first {
                 self.news(ServerNews::Recorded(tools.len()));
             }

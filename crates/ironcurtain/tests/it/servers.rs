@@ -392,6 +392,7 @@ fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
           + sandbox.filesystem.allowRead: [ROOT]/plain.py
           + sandbox.filesystem.allowRead: [ROOT]/plain.json
           + sandbox.filesystem.allowWrite: [ROOT]/marks
+          ~ env.TOKEN: (not shown)
     Start it in this way, to look at its tools? [y/N] y
     plain: it calls itself `plain` 1.0, and lists 2 tools
       new: echo

@@ -199,18 +199,18 @@ impl Ward<'_> {
         };
         let identity = Identity::of(config);
         let look = format!("look at it with `ironcurtain servers trust {name}`");
-        if let Some(why) = pins.why_not_started(name, &identity) {
+        let recipe = match self.recipe(server) {
+            Ok(recipe) => recipe,
+            Err(failure) => return Check::of_failure(label(name), &failure, &look),
+        };
+        if let Some(why) = pins.why_not_started(name, &identity, recipe.is_held()) {
             return Check::warning(label(name), why, look);
         }
         if pins.of_start(name, &identity) == Standing::New {
             let detail = "is there; it was never started, and its first start is recorded";
             return Check::ok(label(name), format!("`{program}` {detail}"));
         }
-        let probed =
-            self.recipe(server).map_err(|failure| failure.to_string()).and_then(|recipe| {
-                self.trial.probe(&recipe, screen).map_err(|error| error.to_string())
-            });
-        match probed {
+        match self.trial.probe(&recipe, screen) {
             Ok(probed) => {
                 let is_withheld = |tool: &&Tool| pins.why_withheld(name, tool).is_some();
                 let (ms, n_tools) = (probed.start_ms, probed.tools.len());
@@ -224,9 +224,9 @@ impl Ward<'_> {
                     }
                 }
             }
-            Err(why) => {
+            Err(error) => {
                 let remedy = format!("`ironcurtain servers test {name}` tries it alone");
-                Check::failed(label(name), why, remedy)
+                Check::failed(label(name), error.to_string(), remedy)
             }
         }
     }

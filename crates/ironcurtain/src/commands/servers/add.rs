@@ -193,7 +193,7 @@ impl Plan {
         }
         let trial = Trial::new_in(&home.root())?;
         // What an attempt that was cut off left behind is in nobody's way.
-        if install::uninstall(name.as_str(), home)?.is_some() && self.names("${DATA}") {
+        if install::uninstall(name.as_str(), home)?.is_some() {
             screen.notice(&format!("{name}: what a server of this name kept is there for it"));
         }
         let added = self.try_add(&trial, home, environment, screen);

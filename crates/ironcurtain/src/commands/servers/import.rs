@@ -16,7 +16,7 @@ mod headers;
 mod left_out;
 mod places;
 mod references;
-mod secrets;
+pub(super) mod secrets;
 mod shown;
 
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let chosen = match args.all {
-        true => choice::all(found, is_known),
+        true => choice::all(found, args.file.is_some(), is_known),
         false => Chosen { servers: choice::by_name(&args.names, found)?, refused: Vec::new() },
     };
     let mut has_failed = !chosen.refused.is_empty();
@@ -145,7 +145,11 @@ fn find(
         let origins = match &args.file {
             Some(file) => {
                 let file = environment.absolute(file)?.as_path().to_owned();
-                vec![Origin { client: client.name, file, reach: Reach::Own, project: None }]
+                // A project's file stays a project's, whoever names it.
+                let mut known = places::of(client, user.as_path(), environment).into_iter();
+                let known = known.find(|it| it.file == file).map(|it| it.reach);
+                let reach = known.unwrap_or(Reach::Own);
+                vec![Origin { client: client.name, file, reach, project: None }]
             }
             None => places::of(client, user.as_path(), environment),
         };

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ic_broker::launch::Recipe;
 use ic_broker::pins::{Identity, Pins, PinsFile};
 use ic_broker::probe::{ProbeError, Probed};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
@@ -124,7 +125,7 @@ pub(crate) fn run(
     let mut outcomes = Vec::new();
     for (name, config) in chosen {
         let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
-        let probed = match why_not_started(name, config, &pins) {
+        let probed = match why_not_started(&recipe, &pins) {
             Some(why) => Err(ProbeError::Server(why)),
             None => trial.probe(&recipe, screen),
         };
@@ -164,9 +165,11 @@ fn chosen<'a>(
 }
 
 /// SECURITY: what a session would not start is not started here either.
-fn why_not_started(name: &ServerName, config: &ServerConfig, pins: &Pins) -> Option<String> {
+fn why_not_started(recipe: &Recipe, pins: &Pins) -> Option<String> {
+    let Recipe { name, config, .. } = recipe;
     let is_ours = matches!(config.start, Start::Builtin(_));
-    if is_ours { None } else { pins.why_not_started(name, &Identity::of(config)) }
+    let identity = Identity::of(config);
+    if is_ours { None } else { pins.why_not_started(name, &identity, recipe.is_held()) }
 }
 
 fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {

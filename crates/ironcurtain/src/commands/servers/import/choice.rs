@@ -33,10 +33,11 @@ pub(super) fn by_name(names: &[String], mut found: Vec<Found>) -> Result<Vec<Fou
 
 /// Returns all that can be added and are in use.
 ///
-/// What a project brings along is not: nobody but its author has chosen it.
-pub(super) fn all(found: Vec<Found>, is_known: impl Fn(&str) -> bool) -> Chosen {
+/// What a project brings along is not, unless its file was named: nobody but its author has chosen it.
+pub(super) fn all(found: Vec<Found>, is_named: bool, is_known: impl Fn(&str) -> bool) -> Chosen {
     let is_meant = |it: &Found| {
-        it.line.is_ok() && !it.is_off && it.origin.reach == Reach::Own && !is_known(&it.name)
+        let is_chosen = is_named || it.origin.reach == Reach::Own;
+        it.line.is_ok() && !it.is_off && is_chosen && !is_known(&it.name)
     };
     let mut rest: Vec<Found> = found.into_iter().filter(is_meant).collect();
     let mut chosen = Chosen::default();
@@ -82,7 +83,12 @@ fn one(name: &str, mut of_name: Vec<Found>) -> Result<Found, Failure> {
 /// Returns the words that choose a server among others of its name.
 fn way(found: &Found) -> String {
     let origin = &found.origin;
-    let file = visible(&origin.file.display().to_string());
-    let project = origin.project.as_deref().map(|it| format!(" --project '{}'", visible(it)));
-    format!("`--client {} --file '{file}'{}`", origin.client, project.unwrap_or_default())
+    let file = quoted(&origin.file.display().to_string());
+    let project = origin.project.as_deref().map(|it| format!(" --project {}", quoted(it)));
+    format!("`--client {} --file {file}{}`", origin.client, project.unwrap_or_default())
+}
+
+/// Writes a word so that a shell takes it as it is.
+fn quoted(word: &str) -> String {
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
 }

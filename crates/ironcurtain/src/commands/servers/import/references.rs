@@ -143,15 +143,21 @@ impl Context<'_> {
         own: &[(String, String)],
     ) -> Result<(String, Gathered), String> {
         let (mut written, mut gathered) = (String::with_capacity(text.len()), Gathered::default());
-        let mut rest = text;
+        let (mut rest, mut n_meant) = (text, 0);
         while let Some((before, inside, after)) = self.next(place, rest)? {
             written.push_str(before);
             let reference = self.parse(inside).ok_or_else(|| self.unknown(inside))?;
-            written.push_str(&self.meaning(place, reference, own, &mut gathered)?);
+            let meaning = self.meaning(place, reference, own, &mut gathered)?;
+            n_meant += meaning.matches("${").count();
+            written.push_str(&meaning);
             rest = after;
         }
         written.push_str(rest);
-        Ok((written, gathered))
+        // SECURITY: what stands around a reference could make another one of it, of any variable.
+        match written.matches("${").count() == n_meant {
+            true => Ok((written, gathered)),
+            false => Err(self.unknown("")),
+        }
     }
 
     /// Returns the variable of ours that stands for the one that the entry calls `name`.
@@ -173,8 +179,11 @@ impl Context<'_> {
     }
 
     /// Returns the name of a variable that is this server's alone.
+    ///
+    /// SECURITY: a stranger chooses both parts, and would choose those of a variable that is there.
     pub(super) fn own(&self, what: &str) -> String {
-        format!("{}_{}", constant(self.server), constant(what))
+        let prefix = if self.is_strangers { "IMPORTED_" } else { "" };
+        format!("{prefix}{}_{}", constant(self.server), constant(what))
     }
 
     /// Finds the next reference: what stands before it, in it, and after it.
@@ -365,7 +374,8 @@ pub(super) mod tests {
 
     #[track_caller]
     fn check(style: Style, place: Place, text: &str, expected: Result<&str, &str>) {
-        let own = [("OWN".to_owned(), "Bearer ${ENV:TOKEN}".to_owned())];
+        let own = [("OWN", "Bearer ${ENV:TOKEN}"), ("HALF", "{ENV:OTHER")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let written = context("far-away", style).translate(place, text, &own).map(|(text, _)| text);
         match (written, expected) {
             (Ok(written), Ok(expected)) => assert_eq!(written, expected, "{text}"),
@@ -427,6 +437,10 @@ pub(super) mod tests {
             (Style::Plain, Argument, "${A:-${hunter2}}", "refers to"),
             (Style::Plain, Argument, "${A hunter2", "has no end"),
             (Style::Plain, Argument, "${}", "refers to"),
+            // Around a reference, the rest of another one.
+            (Style::Plain, Argument, "$${A:-}{ENV:OTHER}", "refers to"),
+            (Style::Plain, Header, "Bearer $${A:-{ENV:OTHER}}", "refers to"),
+            (Style::Plain, Argument, "$${HALF}}", "refers to"),
         ] {
             check(style, place, text, Err(part));
         }
@@ -437,11 +451,11 @@ pub(super) mod tests {
     fn a_strangers_entry_gets_no_variable_by_its_own_name() {
         let strangers = Context { is_strangers: true, ..context("far-away", Style::OpenCode) };
         for (text, expected) in [
-            ("${A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
-            ("${env:A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
-            ("{env:A_TOKEN}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("${A_TOKEN}", "${ENV:IMPORTED_FAR_AWAY_A_TOKEN}"),
+            ("${env:A_TOKEN}", "${ENV:IMPORTED_FAR_AWAY_A_TOKEN}"),
+            ("{env:A_TOKEN}", "${ENV:IMPORTED_FAR_AWAY_A_TOKEN}"),
             ("${IS_SET:-3}", "3"),
-            ("${A_TOKEN:-3}", "${ENV:FAR_AWAY_A_TOKEN}"),
+            ("${A_TOKEN:-3}", "${ENV:IMPORTED_FAR_AWAY_A_TOKEN}"),
             ("${HOME}", "${HOME}"),
         ] {
             for place in [Place::Argument, Place::Variable, Place::Header] {
@@ -450,7 +464,7 @@ pub(super) mod tests {
             }
         }
         let kept = strangers.variable("A_TOKEN", Why::Secret);
-        assert_eq!((kept.name.as_str(), kept.why), ("FAR_AWAY_A_TOKEN", Why::Secret));
+        assert_eq!((kept.name.as_str(), kept.why), ("IMPORTED_FAR_AWAY_A_TOKEN", Why::Secret));
     }
 
     #[test]

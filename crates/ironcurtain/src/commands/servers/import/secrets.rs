@@ -128,12 +128,12 @@ pub(super) fn split_scheme(value: &str) -> (&'static str, &str) {
 }
 
 /// Returns whether a text looks like a secret, or like an address that holds one.
-pub(super) fn is_secret_text(text: &str) -> bool {
+pub(in super::super) fn is_secret_text(text: &str) -> bool {
     Redactor::new([]).text(text) != text || has_user_information(text) || is_secret_address(text)
 }
 
 /// Returns whether a name says that a secret follows.
-pub(super) fn is_secret_name(name: &str) -> bool {
+pub(in super::super) fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| NAMES.contains(&word))

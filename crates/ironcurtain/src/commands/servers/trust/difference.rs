@@ -12,6 +12,7 @@ use ic_broker::tool::Tool;
 use ic_servers::filesystem::diff::unified;
 use ic_types::{Json, Object, ServerName};
 
+use crate::commands::servers::import::secrets::{is_secret_name, is_secret_text};
 use crate::screen::{visible, visible_line};
 
 /// How much of one text is shown.
@@ -44,10 +45,35 @@ enum Kind {
 pub(super) fn of_start(pin: Option<&Pin>, identity: &Identity) -> Vec<String> {
     let old = pin.map(|pin| start_text(&pin.start)).unwrap_or_default();
     let mut lines = difference(&old, &start_text(identity.as_object()));
-    // Of what may be secret it is said that it differs, and not how.
-    let broken = pin.map(|pin| pin.seal.broken(identity)).unwrap_or_default();
-    lines.extend(broken.iter().map(|it| format!("      ~ {}: another value", visible(it))));
+    // What is trusted with this is shown, unless it may be secret.
+    let broken = pin.map(|pin| pin.seal.broken(identity));
+    for (name, value) in identity.values() {
+        let is_other = broken.as_ref().is_none_or(|broken| broken.iter().any(|it| it == name));
+        if is_other {
+            fold(
+                '~',
+                &format!("{}: {}", visible(name), visible(&shown_value(name, value))),
+                &mut lines,
+            );
+        }
+    }
     lines
+}
+
+/// Returns a value as a person may see it; of one that may be secret, what it refers to.
+fn shown_value(name: &str, value: &str) -> String {
+    if !is_secret_name(name) && !is_secret_text(value) {
+        return value.to_owned();
+    }
+    let references: Vec<String> = value
+        .split("${")
+        .skip(1)
+        .filter_map(|after| after.split_once('}').map(|(inside, _)| format!("${{{inside}}}")))
+        .collect();
+    match references.is_empty() {
+        true => "(not shown)".to_owned(),
+        false => format!("(not shown, refers to {})", references.join(", ")),
+    }
 }
 
 impl Changes {
