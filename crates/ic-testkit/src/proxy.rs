@@ -242,11 +242,11 @@ pub fn audit_log(place: &Place) -> PathBuf {
     audit_logs(place).pop().expect("a session")
 }
 
-/// Returns the records of all sessions of `place`, oldest first.
+/// Returns the records of all sessions of `place`, oldest first; none of one that is just beginning.
 #[track_caller]
 pub fn records(place: &Place) -> Vec<Value> {
     let record = |line: &str| serde_json::from_str(line).expect("a record on each line");
-    let logs = audit_logs(place).into_iter();
+    let logs = audit_logs(place).into_iter().filter(|log| log.exists());
     let texts = logs.map(|log| std::fs::read_to_string(log).expect("a log in UTF-8"));
     texts.flat_map(|text| text.lines().map(record).collect::<Vec<Value>>()).collect()
 }

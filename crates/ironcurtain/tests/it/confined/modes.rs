@@ -78,6 +78,8 @@ fn servers_that_nothing_holds_are_shown_and_recorded() {
         let contained = json!({"contained": true});
         let rig = Rig::with_only("nothing").peeker(&contained).in_mode(mode);
         rig.place.write("outside/a.txt", "a");
+        rig.start().finish();
+        rig.trust("peeker");
         let mut proxy = rig.start();
         let path = json!({"path": rig.text("outside/a.txt")});
         // By a server that is started for it, which nothing holds but its own view.
@@ -101,6 +103,10 @@ fn only_a_caged_server_is_contained() {
         let nothing = json!({"name": "nothing", "if": {"server": ["peeker"]}, "then": "deny",
             "reason": "a test"});
         rig.rules.insert(0, nothing);
+        if mode == "off" {
+            rig.start().finish();
+            rig.trust("peeker");
+        }
         let mut proxy = rig.start();
         proxy.call("peeker__write", &json!({"path": "a.txt", "text": "a"}));
         proxy.finish();

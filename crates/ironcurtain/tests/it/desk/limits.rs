@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ic_confine::{Confinement, Launcher};
 use ic_home::{Clock, SystemClock};
 use ic_policy::Decision;
 use ic_types::Timestamp;
@@ -106,8 +107,14 @@ async fn an_approved_call_does_not_wait_for_its_turn_for_ever() {
     (spec.timeout, spec.grace) = (Duration::from_secs(2), Duration::ZERO);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers/recorder.py");
     let directory = tempfile::tempdir().unwrap();
+    let cage = json!({"filesystem": {
+        "allowRead": [script.parent()], "allowWrite": [directory.path()]}});
     spec.servers = json!({"rec": {"command": crate::proxy::python(), "serial": true,
-        "args": ["-S", "-B", script, directory.path(), ""]}});
+        "sandbox": cage, "args": ["-S", "-B", script, directory.path()]}});
+    // Without one, nobody would start what nobody trusts.
+    let place = tempfile::tempdir().unwrap();
+    let launcher = Launcher::at(env!("CARGO_BIN_EXE_ironcurtain"));
+    spec.confinement = Confinement::Cage(launcher.strongest(place.path()).await.expect("a cage"));
     let mut rig = Rig::of(spec).await;
     let asked = rig.link.call("rec__fail", &json!({})).await;
     rig.desk.raised.notified().await;

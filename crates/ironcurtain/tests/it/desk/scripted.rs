@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_confine::Confinement;
 use ic_escalation::{Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal};
 use ic_home::{Clock, SystemClock};
 use ic_policy::{Answer, DecidedBy, Decision};
@@ -26,6 +27,7 @@ pub(super) struct Spec {
     pub(super) timeout: Duration,
     pub(super) grace: Duration,
     pub(super) servers: Value,
+    pub(super) confinement: Confinement,
 }
 
 impl Spec {
@@ -38,6 +40,7 @@ impl Spec {
             timeout: Duration::from_mins(5),
             grace: ic_broker::FORWARD_GRACE,
             servers: json!({"filesystem": {"builtin": "filesystem"}}),
+            confinement: Confinement::None,
         }
     }
 }
@@ -114,9 +117,9 @@ impl Rig {
     }
 
     pub(super) async fn of(spec: Spec) -> Self {
-        let Spec { script, clock, timeout, grace, servers } = spec;
+        let Spec { script, clock, timeout, grace, servers, confinement } = spec;
         let desk = Arc::new(Scripted::new(script));
-        let parts = Parts { clock, timeout, grace, ..Parts::new(policy(), servers) };
+        let parts = Parts { clock, timeout, grace, confinement, ..Parts::new(policy(), servers) };
         let parts = Parts { desk: Arc::clone(&desk) as Arc<dyn Desk>, ..parts };
         Self { desk, link: Link::open(parts).await }
     }

@@ -257,17 +257,21 @@ fn a_projects_file_gets_no_variable_of_the_user_by_its_name() {
     let shown = place.run(["servers", "import", "--json"]);
     assert_eq!(shown.stdout.matches("ENV:MY_SECRET").count(), 0, "{}", shown.stdout);
     for name in ["NEAR", "FAR", "CODEX", "CODEX2"] {
-        let own = format!("${{ENV:{name}_MY_SECRET}}");
+        let own = format!("${{ENV:IMPORTED_{name}_MY_SECRET}}");
         assert!(shown.stdout.contains(&own), "{own} in {}", shown.stdout);
     }
     let words = ["servers", "import", "near"];
-    let refused = place.command(words).env("MY_SECRET", "hunter2").output().unwrap();
-    assert!(!refused.status.success(), "{refused:?}");
-    let given = place.command(words).env("NEAR_MY_SECRET", "x").output().unwrap();
+    // Nor one that its author could have meant by both names.
+    for name in ["MY_SECRET", "NEAR_MY_SECRET"] {
+        let refused = place.command(words).env(name, "hunter2").output().unwrap();
+        assert!(!refused.status.success(), "{refused:?}");
+    }
+    let given = place.command(words).env("IMPORTED_NEAR_MY_SECRET", "x").output().unwrap();
     assert!(given.status.success(), "{given:?}");
-    // Who names the file has looked at it.
+    // A project's file stays one, whoever names it.
     let named = ["servers", "import", "--json", "--client", "claude-code", "--file", ".mcp.json"];
-    assert!(place.run(named).stdout.contains("${ENV:MY_SECRET}"));
+    let named = place.run(named).stdout;
+    assert!(!named.contains("ENV:MY_SECRET") && named.contains("\"ofProject\":true"), "{named}");
 }
 
 /// The person is told which variable has to be set: the one that is set already.
