@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Ended, Open, serve};
-use ic_broker::pins::PinsFile;
+use ic_broker::pins::{Identity, PinsFile};
 use ic_broker::servers_file::ServersFile;
+use ic_broker::tool::Tool;
 use ic_broker::{Broker, Judge, Keyring, Patience, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Resolve, SystemResolver};
@@ -16,7 +17,7 @@ use ic_escalation::{Desk, DeskError, Grants, Question, Waiting};
 use ic_home::{Clock, Home, SystemClock};
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, PolicySources};
-use ic_types::{AbsolutePath, CanonicalPath, ServerName};
+use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ServerName};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
@@ -37,6 +38,8 @@ pub(crate) struct Parts {
     pub(crate) keyring: Keyring,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) witness: Arc<dyn Witness>,
+    /// Servers of other people's that somebody trusts, with the tools that they list.
+    pub(crate) trusted: Vec<(&'static str, Value)>,
 }
 
 /// A policy, as it stands in its files.
@@ -97,6 +100,7 @@ impl Parts {
             keyring: Keyring::default(),
             resolver: Arc::new(SystemResolver::new()),
             witness: Arc::new(Nobody),
+            trusted: Vec::new(),
         }
     }
 }
@@ -107,6 +111,20 @@ impl Policy {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../ic-policy/policies/tool-annotations.json");
         Self { rules, annotations: std::fs::read_to_string(file).unwrap() }
+    }
+}
+
+/// Records servers as somebody would who trusts them.
+fn trust(home: &Home, servers: &ServersFile, trusted: &[(&str, Value)]) {
+    let tool = |listed: &Value| {
+        let listed = Json::parse(listed.to_string().as_bytes(), JsonLimits::ARTIFACT).unwrap();
+        Tool::read(listed).unwrap()
+    };
+    for (name, tools) in trusted {
+        let (name, config) = servers.get(name).unwrap();
+        let tools: Vec<Tool> = tools.as_array().unwrap().iter().map(tool).collect();
+        let identity = Identity::of(config);
+        PinsFile::of(home).trust(name, &identity, &tools, SystemClock.now()).unwrap();
     }
 }
 
@@ -129,6 +147,9 @@ impl Link {
         };
         let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
         let servers = parts.servers.to_string();
+        let file = Source { file: "servers.json", bytes: servers.as_bytes() };
+        let servers = ServersFile::read(file).unwrap();
+        trust(&home, &servers, &parts.trusted);
         let people = People {
             session: SESSION.parse().unwrap(),
             desk: parts.desk,
@@ -139,8 +160,7 @@ impl Link {
         };
         let setup = Setup {
             judge: judge(&parts.policy, AbsolutePath::new(at("home")).unwrap()),
-            servers: ServersFile::read(Source { file: "servers.json", bytes: servers.as_bytes() })
-                .unwrap(),
+            servers,
             log: AuditLog::open(files, options, ic_types::Object::new()).unwrap(),
             redactor,
             clock: parts.clock,

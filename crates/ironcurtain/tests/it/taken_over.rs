@@ -72,7 +72,10 @@ impl World {
         let keyring = Keyring { agent: Some(self.at("agent")), ..Keyring::default() };
         let launcher = Launcher::at(self.at("script"));
         let witness = Arc::clone(&self.ears) as Arc<dyn Witness>;
-        Link::open(Parts { launcher, keyring, witness, ..Parts::new(policy, servers) }).await
+        let tools = json!([{"name": "do", "inputSchema": {"type": "object"}}]);
+        let trusted = vec![("theirs", tools)];
+        let parts = Parts::new(policy, servers);
+        Link::open(Parts { launcher, keyring, witness, trusted, ..parts }).await
     }
 
     /// Returns what a server was told, by what it had asked for.
