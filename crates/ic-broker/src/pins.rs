@@ -307,3 +307,33 @@ fn object(json: Json) -> Result<Object, &'static str> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::servers_file::ServersFile;
+    use ic_policy::artifact::Source;
+
+    #[test]
+    fn a_new_server_waits_for_a_person_where_starting_it_could_do_harm() {
+        for (name, is_held, expected) in [
+            ("theirs", true, None),
+            ("theirs", false, Some("nothing would confine it")),
+            ("filesystem", true, Some("the name of a server of ours")),
+            ("git", true, Some("the name of a server of ours")),
+            ("fetch", false, Some("nothing would confine it")),
+            ("filesystem2", true, None),
+        ] {
+            let text = format!(r#"{{"{name}": {{"command": "/bin/a"}}}}"#);
+            let source = Source { file: "servers.json", bytes: text.as_bytes() };
+            let servers = ServersFile::read(source).unwrap();
+            let (name, config) = servers.get(name).unwrap();
+            let why = Pins::default().why_not_started(name, &Identity::of(config), is_held);
+            match (why, expected) {
+                (None, None) => {}
+                (Some(why), Some(part)) => assert!(why.contains(part), "{name}: {why}"),
+                (why, expected) => panic!("{name}: {why:?}, not {expected:?}"),
+            }
+        }
+    }
+}
