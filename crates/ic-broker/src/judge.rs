@@ -3,7 +3,7 @@
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
 use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
-use ic_resolve::{RealDisk, Resolver, petition};
+use ic_resolve::{Orders, RealDisk, Resolver, petition};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
@@ -19,6 +19,8 @@ pub struct Judge {
     pub bounds: Bounds,
     /// The user's home directory.
     pub home: AbsolutePath,
+    /// What git configurations name to be run.
+    pub orders: Orders,
 }
 
 impl Judge {
@@ -53,6 +55,7 @@ impl Judge {
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
         let (call, sandbox) = (method::spread(call), self.bounds.sandbox.as_ref());
-        Resolver { disk: &RealDisk, home: &self.home, sandbox }.resolve(&self.policy, call)
+        let orders = Some(&self.orders);
+        Resolver { disk: &RealDisk, home: &self.home, sandbox, orders }.resolve(&self.policy, call)
     }
 }

@@ -39,6 +39,8 @@ pub struct ResolvedParts {
     pub unknown_arguments: Vec<String>,
     /// Paths that strings without a role would be, were they taken as paths.
     pub unannotated_paths: Vec<UnannotatedPath>,
+    /// What the host would run later, or be led by, if the call were made, as the disk shows it.
+    pub executed: Vec<Executed>,
 }
 
 /// What the policy knows of the tool.
@@ -135,6 +137,36 @@ pub struct InvalidValue {
     pub reason: String,
 }
 
+/// Something that the host would run later, or be led by, if the call were made.
+///
+/// What counts by its name alone is not among these: the decision knows those names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Executed {
+    /// The role in which the call changes it.
+    pub role: Role,
+    /// What is changed.
+    pub path: CanonicalPath,
+    /// Why the host would run or obey it.
+    pub why: Why,
+}
+
+/// Why the host would run something later, or be led by it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Why {
+    /// It lies in a directory that git takes for a repository, or would once the call is made.
+    Repository(CanonicalPath),
+    /// A git configuration names it, in this setting.
+    Configured(String),
+    /// A link among git's own files leads to it.
+    Linked(CanonicalPath),
+    /// A git configuration that might name it cannot be read.
+    Unreadable(CanonicalPath),
+    /// It is at the top of a repository, and servers that build what is pushed take it for orders.
+    Pipeline,
+    /// Git would change it, and it counts for one of the other reasons.
+    Brought,
+}
+
 /// A path that a string without a role would be.
 #[derive(Clone, Debug)]
 pub struct UnannotatedPath {
@@ -205,6 +237,10 @@ impl ResolvedCall {
             Json::Object(object)
         });
         behind.insert("unannotated", unannotated.collect::<Vec<_>>());
+        let executed = self.parts.executed.iter();
+        let executed =
+            executed.map(|it| Json::from(format!("{} {}: {}", it.role, it.path, it.why)));
+        behind.insert("executed", executed.collect::<Vec<_>>());
         Json::Object(behind)
     }
 
@@ -230,6 +266,24 @@ impl FileKind {
             Self::File => "file",
             Self::Directory => "directory",
             Self::Other => "other",
+        }
+    }
+}
+
+// === impl Why ===
+
+/// Prints the reason so that it can follow the path and a colon.
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Repository(at) => write!(f, "git takes `{at}` for a repository"),
+            Self::Configured(key) => write!(f, "the git setting `{}` names it", key.escape_debug()),
+            Self::Linked(link) => write!(f, "git's own `{link}` leads to it"),
+            Self::Unreadable(at) => {
+                write!(f, "the git configuration `{at}` cannot be read, and may name it")
+            }
+            Self::Pipeline => f.write_str("CI runs it once it is pushed"),
+            Self::Brought => f.write_str("git would change it here"),
         }
     }
 }

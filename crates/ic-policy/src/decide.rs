@@ -53,6 +53,9 @@ pub fn decisive(findings: &[Finding]) -> Option<&Finding> {
 
 const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
 
+/// How many files that the host executes are named; one is enough to ask.
+const EXECUTED_MAX: usize = 64;
+
 /// A call and all that surrounds it.
 struct Asked<'a> {
     policy: &'a Policy,
@@ -133,17 +136,7 @@ impl Asked<'_> {
                 });
             }
         }
-        for (role, value) in self.values().filter(|(role, _)| role.changes_path()) {
-            let is_listed =
-                |path: &PathValue| names_of(path).any(|name| self.bounds.host_executes(name));
-            if value.path().is_some_and(is_listed) {
-                let detail = format!("`{value}` is run later by programs of this machine");
-                findings.push(Finding {
-                    role: Some(role),
-                    ..Finding::structural(Structural::HostExecutes, detail)
-                });
-            }
-        }
+        self.check_executed(findings);
         for unannotated in &self.call.parts().unannotated_paths {
             if names_of(&unannotated.path).any(|name| self.bounds.protects(name).is_some()) {
                 let (argument, path) =
@@ -151,6 +144,30 @@ impl Asked<'_> {
                 let detail = format!("the argument `{argument}` names the protected path `{path}`");
                 findings.push(Finding::structural(Structural::UnannotatedPath, detail));
             }
+        }
+    }
+
+    /// What the host executes as the disk shows it, then by its name; the first few are named.
+    fn check_executed(&self, findings: &mut Vec<Finding>) {
+        let by_name = self.values().filter_map(|(role, value)| {
+            let path = value.path().filter(|_| role.changes_path())?;
+            let name = names_of(path).find(|name| self.bounds.host_executes(name))?;
+            let detail = match *name == path.path {
+                true => format!("`{name}`: programs of this machine run it or take orders from it"),
+                false => format!(
+                    "`{value}` changes `{name}`, which programs of this machine run or take orders \
+                     from"
+                ),
+            };
+            Some((role, detail))
+        });
+        let by_disk = self.call.parts().executed.iter();
+        let by_disk = by_disk.map(|it| (it.role, format!("`{}`: {}", it.path, it.why)));
+        for (role, detail) in by_disk.chain(by_name).take(EXECUTED_MAX) {
+            findings.push(Finding {
+                role: Some(role),
+                ..Finding::structural(Structural::HostExecutes, detail)
+            });
         }
     }
 

@@ -1,106 +1,203 @@
 //! Names of files that the host runs later, or takes orders from: hooks, editor tasks, CI, profiles.
 //!
 //! Writing one is not denied, since people ask agents to do just that; but a person decides.
-//! Whether a file exists, or is a link, is found out by `ic-resolve`.
+//! Names alone are looked at here. What the disk adds (the shape of a repository, names in a git
+//! configuration, where a repository's top is, links) is found out by `ic-resolve`, as [`Executed`].
+//!
+//! [`Executed`]: crate::call::Executed
+
+use std::ffi::OsStr;
 
 use ic_types::CanonicalPath;
 
 use crate::bounds::{Bounds, Reach, SandboxKind};
 
-/// A name that counts at any depth of a workspace.
+/// A name that counts in whatever directory it stands.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkspaceName {
+pub struct ListedName {
     /// The components, from the directory that holds the first.
     pub components: &'static [&'static str],
     /// How far the name reaches.
     pub reach: Reach,
 }
 
-const fn itself(components: &'static [&'static str]) -> WorkspaceName {
-    WorkspaceName { components, reach: Reach::Itself }
+const fn itself(components: &'static [&'static str]) -> ListedName {
+    ListedName { components, reach: Reach::Itself }
 }
 
-const fn beneath(components: &'static [&'static str]) -> WorkspaceName {
-    WorkspaceName { components, reach: Reach::Beneath }
+const fn beneath(components: &'static [&'static str]) -> ListedName {
+    ListedName { components, reach: Reach::Beneath }
 }
 
-/// What counts in a workspace, at any depth.
-pub const WORKSPACE_NAMES: [WorkspaceName; 31] = [
-    itself(&[".git"]),
-    itself(&[".git", "config"]),
-    beneath(&[".git", "hooks"]),
-    beneath(&[".git", "info"]),
-    beneath(&[".git", "modules"]),
-    beneath(&[".git", "worktrees"]),
+/// The directory in which git keeps its own files.
+pub const GIT_DIRECTORY: &str = ".git";
+
+/// What counts at any depth.
+pub const LISTED_NAMES: [ListedName; 45] = [
+    // Git reads and runs much of what is there, and only the git server writes it.
+    beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
     itself(&[".gitattributes"]),
+    itself(&[".gitconfig"]),
     itself(&[".envrc"]),
     beneath(&[".vscode"]),
     beneath(&[".idea"]),
+    beneath(&[".zed"]),
     beneath(&[".devcontainer"]),
-    itself(&[".github"]),
-    beneath(&[".github", "workflows"]),
-    itself(&[".gitlab-ci.yml"]),
-    beneath(&[".circleci"]),
     beneath(&[".husky"]),
     itself(&[".pre-commit-config.yaml"]),
+    itself(&["lefthook.yml"]),
+    itself(&[".lefthook.yml"]),
+    itself(&[".overcommit.yml"]),
+    itself(&[".hg"]),
+    itself(&[".hg", "hgrc"]),
     beneath(&[".claude"]),
     beneath(&[".cursor"]),
     beneath(&[".codex"]),
     beneath(&[".opencode"]),
     beneath(&[".gemini"]),
+    beneath(&[".windsurf"]),
+    beneath(&[".kiro"]),
+    beneath(&[".roo"]),
+    itself(&[".aider.conf.yml"]),
     itself(&[".mcp.json"]),
     itself(&[".cargo"]),
     itself(&[".cargo", "config.toml"]),
     // Cargo reads the name without an ending too, and prefers it.
     itself(&[".cargo", "config"]),
     itself(&[".npmrc"]),
+    itself(&[".yarnrc.yml"]),
+    itself(&[".pnpmfile.cjs"]),
     itself(&["mise.toml"]),
     itself(&[".mise.toml"]),
+    itself(&["mise.local.toml"]),
+    beneath(&[".mise"]),
     itself(&[".tool-versions"]),
+    itself(&[".nvim.lua"]),
+    itself(&[".exrc"]),
+    itself(&[".pylintrc"]),
+    // The same, as some of these tools spell them too.
+    itself(&["lefthook.yaml"]),
+    itself(&[".lefthook.yaml"]),
+    itself(&[".pre-commit-config.yml"]),
+    itself(&[".pnpmfile.mjs"]),
+    itself(&[".nvimrc"]),
 ];
 
+/// What counts at the top of a repository alone: it is run by servers that build what is pushed.
+pub const PIPELINE_NAMES: [ListedName; 9] = [
+    itself(&[".github"]),
+    beneath(&[".github", "workflows"]),
+    beneath(&[".github", "actions"]),
+    itself(&[".gitlab-ci.yml"]),
+    beneath(&[".circleci"]),
+    itself(&[".travis.yml"]),
+    itself(&["Jenkinsfile"]),
+    itself(&["azure-pipelines.yml"]),
+    itself(&["bitbucket-pipelines.yml"]),
+];
+
+/// Directories of packages and builds, beneath which only git's own files count.
+const PACKAGES: [&str; 5] = ["node_modules", "site-packages", ".venv", "vendor", "target"];
+
 /// What counts in the home directory, wherever the sandbox is.
-pub const HOME_NAMES: [(&str, Reach); 9] = [
+pub const HOME_NAMES: [(&str, Reach); 33] = [
     (".bashrc", Reach::Itself),
+    (".bash_profile", Reach::Itself),
+    (".bash_login", Reach::Itself),
+    (".bash_logout", Reach::Itself),
+    (".bash_aliases", Reach::Itself),
     (".profile", Reach::Itself),
     (".zshrc", Reach::Itself),
+    (".zshenv", Reach::Itself),
+    (".zprofile", Reach::Itself),
+    (".zlogin", Reach::Itself),
+    (".zlogout", Reach::Itself),
+    (".inputrc", Reach::Itself),
+    (".gitconfig", Reach::Itself),
+    (".vimrc", Reach::Itself),
+    (".vim", Reach::Beneath),
+    (".emacs", Reach::Itself),
+    (".emacs.d", Reach::Beneath),
+    (".tmux.conf", Reach::Itself),
+    (".xprofile", Reach::Itself),
+    (".xinitrc", Reach::Itself),
     (".config", Reach::Itself),
+    (".config/git", Reach::Beneath),
+    (".config/nvim", Reach::Beneath),
+    (".config/environment.d", Reach::Beneath),
     (".config/autostart", Reach::Beneath),
     (".config/systemd", Reach::Beneath),
     (".config/fish", Reach::Beneath),
     (".local", Reach::Itself),
     (".local/bin", Reach::Beneath),
+    (".local/share", Reach::Itself),
+    (".local/share/applications", Reach::Beneath),
+    ("bin", Reach::Beneath),
+    (".xsession", Reach::Itself),
 ];
 
+/// Returns whether a path counts by its name, given from the directory that is looked at.
+pub fn is_listed<'a>(components: impl IntoIterator<Item = &'a OsStr>) -> bool {
+    let components: Vec<&OsStr> = components.into_iter().collect();
+    let mut is_package = false;
+    (0..components.len()).any(|start| {
+        let below = components.get(start..).unwrap_or_default();
+        let is_found = match is_package {
+            true => below.first().is_some_and(|first| is_same(first, GIT_DIRECTORY)),
+            false => LISTED_NAMES.iter().any(|name| name.covers(below)),
+        };
+        is_package |= below.first().is_some_and(|it| PACKAGES.iter().any(|name| *it == *name));
+        is_found
+    })
+}
+
+impl ListedName {
+    /// Returns whether the path with these components is this name, or lies as far beneath as it
+    /// reaches.
+    pub fn covers(&self, path: &[&OsStr]) -> bool {
+        let n = self.components.len();
+        let is_prefix = path
+            .get(..n)
+            .is_some_and(|head| head.iter().zip(self.components).all(|(a, b)| is_same(a, b)));
+        is_prefix && (self.reach == Reach::Beneath || path.len() == n)
+    }
+}
+
+/// Compares names as a file system that ignores case would, since some do.
+pub fn is_same(name: &OsStr, listed: &str) -> bool {
+    name.eq_ignore_ascii_case(listed)
+}
+
 impl Bounds {
-    /// Returns whether the host would later run what is at `path`, or be led by it.
+    /// Returns whether the host would later run what is at `path`, or be led by it, by its name.
     pub(crate) fn host_executes(&self, path: &CanonicalPath) -> bool {
+        if self.is_in_session_sandbox(path) {
+            return false;
+        }
         let at_home = self.home_executes.iter().any(|listed| match listed.reach {
             Reach::Itself => *path == listed.path,
             Reach::Beneath => path.is_within(&listed.path),
         });
-        at_home || self.in_workspace(path).is_some_and(|depth| counts_in_workspace(path, depth))
+        at_home || is_listed(path.components().skip(self.depth_of_workspace(path)))
     }
 
-    /// Returns how many components of `path` lead to the workspace, if it lies in one.
-    fn in_workspace(&self, path: &CanonicalPath) -> Option<usize> {
-        let sandbox = self.sandbox.as_ref()?;
-        let is_inside = sandbox.kind == SandboxKind::Workspace && path.is_within(&sandbox.path);
-        is_inside.then(|| sandbox.path.components().count())
+    /// Returns whether `path` lies in a sandbox that was made for the session, in which the host runs
+    /// nothing.
+    fn is_in_session_sandbox(&self, path: &CanonicalPath) -> bool {
+        self.sandbox
+            .as_ref()
+            .is_some_and(|it| it.kind == SandboxKind::Session && path.is_within(&it.path))
     }
-}
 
-fn counts_in_workspace(path: &CanonicalPath, depth: usize) -> bool {
-    let components: Vec<_> = path.components().skip(depth).collect();
-    (0..components.len()).any(|start| {
-        let below = components.get(start..).unwrap_or_default();
-        WORKSPACE_NAMES.iter().any(|name| {
-            let n = name.components.len();
-            let is_prefix = below
-                .get(..n)
-                .is_some_and(|head| head.iter().zip(name.components).all(|(a, b)| a == b));
-            is_prefix && (name.reach == Reach::Beneath || below.len() == n)
-        })
-    })
+    /// Returns how many components of `path` lead to the workspace, if it lies in one: how the
+    /// directories above are called is the user's business.
+    fn depth_of_workspace(&self, path: &CanonicalPath) -> usize {
+        match &self.sandbox {
+            Some(it) if it.kind == SandboxKind::Workspace && path.is_within(&it.path) => {
+                it.path.components().count()
+            }
+            Some(_) | None => 0,
+        }
+    }
 }

@@ -43,8 +43,8 @@ pub use artifact::{ArtifactError, ExpectedDecision, Scenario, Scenarios, Source}
 pub use bounds::{Bounds, Containment, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
 pub use builtin::Builtin;
 pub use call::{
-    FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RoleValues,
-    Standing, UnannotatedPath, UrlValue, Value,
+    Executed, FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts,
+    RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
 pub use decide::{decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};

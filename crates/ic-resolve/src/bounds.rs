@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
-use ic_policy::host_executes::{HOME_NAMES, WORKSPACE_NAMES};
-use ic_policy::{Bounds, HomeExecutes, Sandbox, SandboxKind, ServerTraits};
+use ic_policy::host_executes::{HOME_NAMES, LISTED_NAMES};
+use ic_policy::{Bounds, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
 use ic_types::{AbsolutePath, CanonicalPath, ServerName};
 
 use crate::disk::{Disk, Entry, Kind};
+use crate::executes::Executes;
 use crate::path::{self, Last, PathFault};
 
 /// How many entries of one protected directory are looked at.
@@ -76,6 +77,7 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
     }
     if let Some(Sandbox { path, kind: SandboxKind::Workspace }) = &sandbox {
         home_executes.extend(targets_of_listed_links(disk, path));
+        home_executes.extend(led_to_by_repositories(disk, &places.home, path));
     }
     Ok(Bounds { sandbox, protected, home_executes, servers })
 }
@@ -91,7 +93,7 @@ fn targets_of_listed_links(disk: &dyn Disk, workspace: &CanonicalPath) -> Vec<Ho
     while let Some(directory) = directories.pop() {
         for (name, kind) in disk.list(directory.as_path(), left).unwrap_or_default() {
             left = left.saturating_sub(1);
-            let listed = WORKSPACE_NAMES
+            let listed = LISTED_NAMES
                 .iter()
                 .filter(|listed| listed.components.first().is_some_and(|first| name == *first));
             for listed in listed {
@@ -112,6 +114,35 @@ fn targets_of_listed_links(disk: &dyn Disk, workspace: &CanonicalPath) -> Vec<Ho
         }
     }
     targets
+}
+
+/// Finds the repositories around and in a workspace, and returns what they lead to or name.
+///
+/// A call looks at the repositories around its values by itself; here is what one repository of a
+/// workspace names in another part of it. As much is searched as for links.
+fn led_to_by_repositories(
+    disk: &dyn Disk,
+    home: &AbsolutePath,
+    workspace: &CanonicalPath,
+) -> Vec<HomeExecutes> {
+    let executes = Executes::new(disk, home, None, None);
+    let mut tops: Vec<CanonicalPath> = workspace.ancestors().collect();
+    let mut left = WORKSPACE_ENTRIES_MAX;
+    let mut directories = vec![workspace.clone()];
+    while let Some(directory) = directories.pop() {
+        for (name, kind) in disk.list(directory.as_path(), left).unwrap_or_default() {
+            left = left.saturating_sub(1);
+            if matches!(name.to_str(), Some(".git" | "HEAD")) {
+                tops.push(directory.clone());
+            }
+            if let (Kind::Directory, true, Ok(path)) = (kind, name != ".git", directory.join(&name))
+            {
+                directories.push(path);
+            }
+        }
+    }
+    let led_to = tops.iter().flat_map(|top| executes.led_to(top));
+    led_to.map(|path| HomeExecutes { path, reach: Reach::Beneath }).collect()
 }
 
 /// Adds a path as the entry, as what it leads to and as every link between, and the files that links

@@ -10,7 +10,7 @@
 //! Places ───bounds::gather──────▶ Bounds            sandbox, protected paths, what the host executes
 //! ```
 //!
-//! Reading order: [`disk`], [`path`], [`url`], [`remote`], [`git`], [`resolver`], [`bounds`].
+//! Reading order: [`disk`], [`path`], [`url`], [`remote`], [`git`], [`executes`], [`resolver`], [`bounds`].
 //!
 //! # Invariants
 //!
@@ -20,6 +20,7 @@
 
 pub mod bounds;
 pub mod disk;
+pub mod executes;
 pub mod git;
 pub mod path;
 pub mod petition;
@@ -29,5 +30,6 @@ pub mod url;
 
 pub use bounds::{BoundsError, Places};
 pub use disk::{Disk, Entry, Kind, RealDisk};
+pub use executes::{Change, Executes, Orders};
 pub use path::PathFault;
 pub use resolver::Resolver;

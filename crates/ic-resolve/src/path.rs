@@ -34,6 +34,8 @@ pub struct Found {
     pub links: Vec<CanonicalPath>,
     /// What is there, if anything is.
     pub entry: Option<Entry>,
+    /// How many components at the end of the path do not exist.
+    pub n_missing: usize,
 }
 
 /// Why a path cannot be resolved.
@@ -154,7 +156,7 @@ pub fn walk(
         (0, entry) => entry,
         (_, _) => None,
     };
-    Ok(Found { path: walk.at, links: walk.links, entry })
+    Ok(Found { path: walk.at, links: walk.links, entry, n_missing: walk.n_missing })
 }
 
 /// Puts the components of `path` on the stack, the first on top.
@@ -263,7 +265,7 @@ pub fn lexical(
 impl Found {
     /// Returns the value that the policy judges.
     pub fn into_value(self) -> PathValue {
-        let Self { path, links, entry } = self;
+        let Self { path, links, entry, n_missing: _ } = self;
         PathValue { path, also: links, state: entry.map(|entry| entry.state) }
     }
 }

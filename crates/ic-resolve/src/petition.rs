@@ -15,6 +15,7 @@ pub fn of_server(call: ToolCall) -> ResolvedCall {
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        executed: Vec::new(),
         asked: call,
     })
 }

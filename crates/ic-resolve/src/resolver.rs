@@ -4,13 +4,14 @@
 //! denies; so a mistake here makes a call impossible, not possible.
 
 mod carried;
+mod executed;
 mod remotes;
 mod texts;
 mod trees;
 
 use std::ffi::OsString;
 
-use ic_policy::host_executes::{WORKSPACE_NAMES, WorkspaceName};
+use ic_policy::host_executes::{LISTED_NAMES, ListedName};
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
     ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, Value,
@@ -18,6 +19,7 @@ use ic_policy::{
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
 
 use crate::disk::{Disk, Kind, Metered};
+use crate::executes::Orders;
 use crate::path::{self, Found, Last, PathFault};
 use crate::url::parse_fetch_url;
 use texts::Texts;
@@ -38,6 +40,8 @@ pub struct Resolver<'a> {
     pub home: &'a AbsolutePath,
     /// The directory against which relative paths are resolved.
     pub sandbox: Option<&'a Sandbox>,
+    /// The user's git configuration, and what was read of others; without it both are left out.
+    pub orders: Option<&'a Orders>,
 }
 
 impl std::fmt::Debug for Resolver<'_> {
@@ -55,9 +59,20 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
+        self.resolve_bringing(policy, call, &[])
+    }
+
+    /// Resolves `call`, of which a server says that it would change what is at `brought` as well.
+    pub fn resolve_bringing(
+        &self,
+        policy: &Policy,
+        call: ToolCall,
+        brought: &[CanonicalPath],
+    ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let metered = Resolver { disk: &disk, ..*self };
         let mut parts = metered.resolve_parts(policy, call);
+        metered.note_brought(brought, &mut parts);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
             parts.invalid.push(InvalidValue {
@@ -77,6 +92,7 @@ impl Resolver<'_> {
             invalid: Vec::new(),
             unknown_arguments: Vec::new(),
             unannotated_paths: Vec::new(),
+            executed: Vec::new(),
             asked: call,
         };
         if let Some(annotation) = policy.annotation(&parts.asked.server, &parts.asked.tool) {
@@ -114,8 +130,10 @@ impl Resolver<'_> {
             }
             replace(argument.place(), sent, &mut parts.sent);
         }
-        self.note_carried(&parts.asked.tool, &mut outcome.roles);
+        let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
         self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
+        parts.executed = self.executed(&parts.asked, &outcome.roles);
+        parts.executed.extend(carried);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();
@@ -252,28 +270,51 @@ impl Resolver<'_> {
     }
 
     fn path_value(&self, role: Role, found: Found) -> PathValue {
+        let n_missing = found.n_missing;
         let mut value = found.into_value();
-        if let (true, Some(Sandbox { path: workspace, kind: SandboxKind::Workspace })) =
-            (role.changes_path(), self.sandbox)
-        {
-            self.find_aliases(workspace, &mut value);
+        if role.changes_path() && !self.is_exempt(&value.path) {
+            self.find_aliases(&mut value);
+            // Directories that would be made on the way are made by the call too.
+            let above = value.path.ancestors().take(n_missing).skip(1);
+            value.also.extend(above.collect::<Vec<_>>());
         }
         value
     }
 
-    /// Notes the listed names of a workspace that are links and lead to `value`.
+    /// Returns the directory in which nothing is run by the host: the session's own sandbox.
+    fn exempt(&self) -> Option<&CanonicalPath> {
+        match self.sandbox {
+            Some(Sandbox { path, kind: SandboxKind::Session }) => Some(path),
+            Some(Sandbox { kind: SandboxKind::Workspace, .. }) | None => None,
+        }
+    }
+
+    fn is_exempt(&self, path: &CanonicalPath) -> bool {
+        self.exempt().is_some_and(|exempt| path.is_within(exempt))
+    }
+
+    /// Notes the listed names that are links and lead to `value`.
     ///
-    /// Looks beside the value and above it, and at the top of the workspace for a value outside; a
-    /// link elsewhere in the workspace is not found.
-    fn find_aliases(&self, workspace: &CanonicalPath, value: &mut PathValue) {
-        let mut directories: Vec<CanonicalPath> =
-            value.path.ancestors().skip(1).take_while(|path| path.is_within(workspace)).collect();
+    /// Looks beside the value and above it, in the workspace or the home directory, and at the top of
+    /// the workspace for a value outside; a link elsewhere is not found.
+    fn find_aliases(&self, value: &mut PathValue) {
+        let workspace = self.sandbox.map(|it| &it.path).filter(|it| !self.is_exempt(it));
+        let home = CanonicalPath::new(self.home.as_path()).ok();
+        let above = || value.path.ancestors().skip(1);
+        let mut directories: Vec<CanonicalPath> = match workspace {
+            Some(top) => above().take_while(|path| path.is_within(top)).collect(),
+            None => Vec::new(),
+        };
         if directories.is_empty() {
-            directories.push(workspace.clone());
+            directories.extend(workspace.cloned());
+            let is_home = |path: &CanonicalPath| {
+                home.as_ref().is_some_and(|home| path.is_within(home) && path != home)
+            };
+            directories.extend(above().take_while(is_home));
         }
         for directory in directories {
             let is_there = self.entries_by_name(&directory);
-            for name in WORKSPACE_NAMES.iter().filter(|name| is_there(name)) {
+            for name in LISTED_NAMES.iter().filter(|name| is_there(name)) {
                 let relative = name.components.join("/");
                 let Ok(found) =
                     path::walk(self.disk, directory.clone(), relative.as_ref(), Last::Follow)
@@ -296,10 +337,7 @@ impl Resolver<'_> {
     /// Returns what tells whether a listed name may be, or lead through, a link in `directory`.
     ///
     /// One look at a directory of ordinary size spares a look for each name.
-    fn entries_by_name(
-        &self,
-        directory: &CanonicalPath,
-    ) -> impl Fn(&WorkspaceName) -> bool + use<> {
+    fn entries_by_name(&self, directory: &CanonicalPath) -> impl Fn(&ListedName) -> bool + use<> {
         let entries = self.disk.list(directory.as_path(), LISTED_MAX);
         let names: Option<Vec<OsString>> = match entries {
             Ok(entries) if entries.len() < LISTED_MAX => {

@@ -16,7 +16,7 @@ use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Places, RealDisk, Resolver};
+use ic_resolve::{Orders, Places, RealDisk, Resolver};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
@@ -127,14 +127,14 @@ impl Loaded {
             files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
         }
         files.annotate_uris();
-        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None };
+        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&files.sources(), &locate)?;
         for warning in policy.warnings() {
             screen.warning(warning);
         }
         Ok(Self {
-            judge: Judge { policy, bounds, home },
+            judge: Judge { policy, bounds, orders: Orders::of_user(&home), home },
             servers,
             constitution: files.constitution(),
             origin: files.origin,

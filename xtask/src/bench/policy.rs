@@ -175,7 +175,12 @@ impl Ground {
     }
 
     fn resolver(&self) -> Resolver<'_> {
-        Resolver { disk: &RealDisk, home: &self.home, sandbox: self.bounds.sandbox.as_ref() }
+        Resolver {
+            disk: &RealDisk,
+            home: &self.home,
+            sandbox: self.bounds.sandbox.as_ref(),
+            orders: None,
+        }
     }
 
     /// One-path calls, in and outside the sandbox, and one of each other kind.

@@ -153,10 +153,10 @@ impl World {
             protected: vec![AbsolutePath::new(self.home.root())?],
         };
         let bounds = bounds::gather(&RealDisk, &places, ServersFile::builtin().traits())?;
-        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None };
+        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate)?;
-        Ok(Judge { policy, bounds, home })
+        Ok(Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&home), home })
     }
 }
 

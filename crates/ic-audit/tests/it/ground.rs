@@ -98,6 +98,7 @@ fn resolved(at: usize, note: &str) -> ResolvedCall {
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        executed: Vec::new(),
     })
 }
 

@@ -55,6 +55,7 @@ impl Ask {
             invalid: Vec::new(),
             unknown_arguments: Vec::new(),
             unannotated_paths: Vec::new(),
+            executed: Vec::new(),
         };
         Self { rules: ASK, parts, ticket: ticket(Timestamp::from_unix_ms(4_107_542_400_000)) }
     }

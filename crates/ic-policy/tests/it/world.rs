@@ -74,6 +74,7 @@ pub(crate) fn parts(server: &str, tool: &str, roles: &[(Role, &[&str])]) -> Reso
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        executed: Vec::new(),
     }
 }
 

@@ -1,69 +1,115 @@
 //! What a directory takes along when it is moved, copied or removed: names that the host runs later.
 //!
 //! A directory is judged by its own name. If it holds a hook or an editor's task, these change with
-//! it, where it was and where it goes; so they count as further names of what is judged. A tool of git
-//! takes along only what it moves or removes as a whole. Nothing is decided here.
+//! it, where it was and where it goes; so they count as further names of what is judged. The same goes
+//! for a repository in it, whatever that is called, and for links in it that lead elsewhere from where
+//! they would be. A tool of git takes along only what it moves or removes as a whole. Nothing is
+//! decided here.
 //!
 //! A link that is put among git's own files is such a name too, whatever it is called: git writes
 //! messages and logs through one, into what it leads to.
 
-use ic_policy::host_executes::WORKSPACE_NAMES;
-use ic_policy::{PathValue, RoleValues, SandboxKind, Value};
+use std::ffi::OsStr;
+
+use ic_policy::host_executes::{LISTED_NAMES, PIPELINE_NAMES, is_same};
+use ic_policy::{Executed, PathValue, RoleValues, Sandbox, SandboxKind, Value, Why};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
 use super::Resolver;
 use super::trees::is_of_git;
-use crate::disk::Kind;
+use crate::disk::{Kind, is_absolute};
+use crate::executes::Executes;
+use crate::path::{self, Last};
 
 /// How many entries beneath a directory are looked at.
 const ENTRIES_MAX: usize = 20_000;
-/// How many names are noted.
+/// How many names, and how many links, are noted.
 const NAMES_MAX: usize = 64;
 
 impl Resolver<'_> {
-    /// Notes what directories among the values take along, if that is about a workspace.
-    pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) {
-        let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
-            return;
-        };
+    /// Notes what directories among the values take along, unless all of it stays where nothing counts.
+    ///
+    /// Returns the repositories among it.
+    pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) -> Vec<Executed> {
         let places = paths_of(roles, Role::WritePath);
         let mut leaving = paths_of(roles, Role::DeletePath);
         // Git copies no directory: what it reads is a repository, and what it writes is files of it.
         if !places.is_empty() && !is_of_git(tool) {
             leaving.extend(paths_of(roles, Role::ReadPath));
         }
-        let is_there = |path: &&CanonicalPath| path.is_within(&workspace.path);
-        if !leaving.iter().chain(&places).any(|path| is_there(&path)) {
-            return;
+        let mut executed = Vec::new();
+        if leaving.iter().chain(&places).all(|path| self.is_exempt(path)) {
+            return executed;
         }
+        leaving.sort();
         leaving.dedup();
         for from in leaving {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
-            let is_own = own.is_some_and(|it| it.is_within(&workspace.path));
-            let Carried { names: carried, has_links } = self.carried(&from, is_own);
+            let is_own = own.is_some_and(|it| self.is_in_workspace(&it));
+            let carried = self.carried(&from, is_own);
             add(roles, Role::DeletePath, |value| match value.path == from {
-                true => carried.clone(),
+                true => carried.names.clone(),
                 false => Vec::new(),
             });
-            let depth = from.components().count();
             add(roles, Role::WritePath, |value| {
-                let under = |path: &CanonicalPath| {
-                    path.components()
-                        .skip(depth)
-                        .try_fold(value.path.clone(), |at, name| at.join(name).ok())
-                };
-                let git = || git_above(&value.path).filter(|_| has_links);
+                let git = || git_above(&value.path).filter(|_| carried.has_links);
+                let under = |path: &CanonicalPath| moved(&from, &value.path, path);
                 match value.path == from {
                     true => Vec::new(),
-                    false => carried.iter().filter_map(under).chain(git()).collect(),
+                    false => carried.names.iter().filter_map(under).chain(git()).collect(),
                 }
             });
+            executed.extend(self.carried_repositories(&from, &carried, &places));
+            self.note_moved_links(&from, &carried, roles);
+        }
+        executed
+    }
+
+    /// Returns the repositories that a directory takes along, where they were and where they would be.
+    fn carried_repositories(
+        &self,
+        from: &CanonicalPath,
+        carried: &Carried,
+        places: &[CanonicalPath],
+    ) -> Vec<Executed> {
+        let mut executed = Vec::new();
+        for at in &carried.repositories {
+            let why = Why::Repository(at.clone());
+            executed.push(Executed { role: Role::DeletePath, path: at.clone(), why });
+            for path in places.iter().filter_map(|place| moved(from, place, at)) {
+                let why = Why::Repository(path.clone());
+                executed.push(Executed { role: Role::WritePath, path, why });
+            }
+        }
+        executed.retain(|it| !self.is_exempt(&it.path));
+        executed
+    }
+
+    /// Judges each relative link that is moved where it would lead from its new place.
+    fn note_moved_links(&self, from: &CanonicalPath, carried: &Carried, roles: &mut [RoleValues]) {
+        let places = paths_of(roles, Role::WritePath);
+        for (link, place) in carried.links.iter().flat_map(|link| {
+            places.iter().filter(|place| *place != from).map(move |place| (link, place))
+        }) {
+            let Ok(target) = self.disk.read_link(link.as_path()) else { continue };
+            let there = moved(from, place, link).and_then(|path| path.parent());
+            let (false, Some(there)) = (is_absolute(&target), there) else { continue };
+            let Ok(found) = path::walk(self.disk, there, target.as_os_str(), Last::Follow) else {
+                continue;
+            };
+            if found.path.is_within(place) {
+                continue;
+            }
+            if let Some(entry) = roles.iter_mut().find(|it| it.role == Role::WritePath) {
+                entry.values.push(Value::Path(found.into_value()));
+            }
         }
     }
 
-    /// Notes the `.git` of a new working tree in a workspace, if it will lead out of that.
+    /// Notes the `.git` of a new working tree that leads where an agent can write the config unasked:
+    /// from the workspace out of it, or from anywhere into the session's own sandbox.
     ///
     /// The one of a tree whose repository is in the workspace leads to a config that a person is asked
     /// about as well.
@@ -73,69 +119,110 @@ impl Resolver<'_> {
         arguments: &Object,
         roles: &mut [RoleValues],
     ) {
-        let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
-            return;
-        };
         if tool.as_str() != "git_worktree" {
             return;
         }
         let repository = self.repository_named(arguments);
-        if repository.is_some_and(|it| it.is_within(&workspace.path)) {
-            return;
-        }
+        let is_there = repository.as_ref().is_some_and(|it| self.is_in_workspace(it));
+        let is_free = repository.as_ref().is_none_or(|it| self.is_exempt(it));
         add(roles, Role::WritePath, |value| {
-            value.path.join(std::ffi::OsStr::new(".git")).into_iter().collect()
+            let is_asked = is_free || (self.is_in_workspace(&value.path) && !is_there);
+            let git = is_asked.then(|| value.path.join(OsStr::new(".git")).ok());
+            git.flatten().into_iter().collect()
         });
+    }
+
+    fn is_in_workspace(&self, path: &CanonicalPath) -> bool {
+        let is_around =
+            |it: &&Sandbox| it.kind == SandboxKind::Workspace && path.is_within(&it.path);
+        self.sandbox.as_ref().is_some_and(is_around)
     }
 
     /// Returns what lies beneath `directory` under a listed name, in a linked tree but for its `.git`.
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
     fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Carried {
+        let mut carried = Carried::default();
         let kind = self.disk.look(directory.as_path()).map(|entry| entry.map(|entry| entry.kind));
-        let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
-        let (mut directories, mut has_links) = match kind {
-            Ok(Some(Kind::Directory)) => (vec![directory.clone()], false),
-            Ok(None | Some(Kind::File)) => (Vec::new(), false),
-            Ok(Some(Kind::Link | Kind::Other)) | Err(_) => (Vec::new(), true),
+        let mut directories = match kind {
+            Ok(Some(Kind::Directory)) => vec![directory.clone()],
+            Ok(None | Some(Kind::File)) => Vec::new(),
+            Ok(Some(Kind::Link)) => {
+                carried.has_links = true;
+                carried.links.push(directory.clone());
+                Vec::new()
+            }
+            Ok(Some(Kind::Other)) | Err(_) => {
+                carried.has_links = true;
+                Vec::new()
+            }
         };
-        let unseen = || directory.join(std::ffi::OsStr::new(".git")).ok();
+        let executes = Executes::new(self.disk, self.home, None, None);
+        let mut left = ENTRIES_MAX;
         while let Some(at) = directories.pop() {
-            let Ok(entries) = self.disk.list(at.as_path(), left) else {
-                has_links = true;
-                found.extend(unseen());
-                break;
-            };
-            left = left.saturating_sub(entries.len().max(1));
-            for (name, kind) in entries {
-                has_links |= matches!(kind, Kind::Link | Kind::Other);
+            let entries = self.disk.list(at.as_path(), left);
+            let n_entries = entries.as_ref().map_or(left, Vec::len);
+            left = left.saturating_sub(n_entries.max(1));
+            for (name, kind) in entries.unwrap_or_default() {
                 let Ok(path) = at.join(&name) else { continue };
                 if is_linked && at == *directory && name == ".git" && kind == Kind::File {
                     continue;
                 }
-                let mut listed = WORKSPACE_NAMES.iter().filter_map(|it| it.components.first());
-                if listed.any(|first| name == **first) {
-                    found.push(path);
+                carried.has_links |= matches!(kind, Kind::Link | Kind::Other);
+                if kind == Kind::Link {
+                    carried.links.push(path.clone());
+                }
+                // Only beside a HEAD is it worth looking for the rest of a repository.
+                if is_same(&name, "HEAD") && executes.is_repository(&at) {
+                    carried.repositories.push(at.clone());
+                }
+                if is_first_of_listed(&name) {
+                    carried.names.push(path);
                 } else if kind == Kind::Directory {
                     directories.push(path);
                 }
             }
-            if left == 0 || NAMES_MAX <= found.len() {
-                has_links = true;
-                found.extend(unseen());
+            if left == 0 || carried.is_full() {
+                carried.has_links = true;
+                carried.names.extend(directory.join(OsStr::new(".git")));
                 break;
             }
         }
-        Carried { names: found, has_links }
+        carried
     }
 }
 
 /// What a directory takes along.
+#[derive(Default)]
 struct Carried {
     /// What lies in it under a listed name.
     names: Vec<CanonicalPath>,
-    /// Whether it is a link, or has one in it.
+    /// Directories in it that git takes for repositories by their shape.
+    repositories: Vec<CanonicalPath>,
+    /// The links in it.
+    links: Vec<CanonicalPath>,
+    /// Whether it is a link or has one in it, or something that could be one.
     has_links: bool,
+}
+
+impl Carried {
+    fn is_full(&self) -> bool {
+        [self.names.len(), self.repositories.len(), self.links.len()]
+            .into_iter()
+            .any(|n| NAMES_MAX <= n)
+    }
+}
+
+/// Returns whether a name is one of those that count, or leads to one.
+fn is_first_of_listed(name: &OsStr) -> bool {
+    let listed = LISTED_NAMES.iter().chain(&PIPELINE_NAMES);
+    listed.filter_map(|it| it.components.first()).any(|first| is_same(name, first))
+}
+
+/// Returns where `path`, which lies in `from`, would be if `from` were at `to`.
+fn moved(from: &CanonicalPath, to: &CanonicalPath, path: &CanonicalPath) -> Option<CanonicalPath> {
+    let depth = from.components().count();
+    path.components().skip(depth).try_fold(to.clone(), |at, name| at.join(name).ok())
 }
 
 /// Returns the `.git` in which `path` lies.

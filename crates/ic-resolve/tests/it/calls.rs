@@ -61,7 +61,7 @@ fn disk() -> MemoryDisk {
 fn resolve_on(disk: &MemoryDisk, tool: &str, arguments: &str) -> ResolvedCall {
     let home = AbsolutePath::new("/home/u").unwrap();
     let sandbox = Sandbox { path: CanonicalPath::new("/s").unwrap(), kind: SandboxKind::Session };
-    let resolver = Resolver { disk, home: &home, sandbox: Some(&sandbox) };
+    let resolver = Resolver { disk, home: &home, sandbox: Some(&sandbox), orders: None };
     resolver.resolve(&policy(), call(tool, arguments))
 }
 
@@ -105,7 +105,8 @@ fn verdict_on(disk: &MemoryDisk, kind: SandboxKind, tool: &str, arguments: &str)
         protected: vec![AbsolutePath::new("/out/secret").unwrap()],
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let resolver = Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref() };
+    let resolver =
+        Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref(), orders: None };
     let policy = policy();
     evaluate(&policy, &bounds, resolver.resolve(&policy, call(tool, arguments))).rule().to_owned()
 }

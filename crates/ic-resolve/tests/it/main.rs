@@ -9,6 +9,7 @@
 
 mod bounds;
 mod calls;
+mod executes;
 mod git_remotes;
 mod paths;
 mod real_disk;

@@ -271,5 +271,5 @@ fn judge(policy: &Policy, home: AbsolutePath) -> Judge {
         home_executes: Vec::new(),
         servers: std::collections::HashMap::new(),
     };
-    Judge { policy, bounds, home }
+    Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&home), home }
 }

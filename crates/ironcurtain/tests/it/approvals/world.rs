@@ -325,6 +325,7 @@ fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        executed: Vec::new(),
     };
     let sources = PolicySources {
         compiled: Source { file: "compiled-policy.json", bytes: RULES.as_bytes() },

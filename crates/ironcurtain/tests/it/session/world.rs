@@ -146,10 +146,10 @@ impl World {
             protected: vec![AbsolutePath::new(self.home.root()).unwrap()],
         };
         let bounds = bounds::gather(&RealDisk, &places, ServersFile::builtin().traits()).unwrap();
-        let resolver = Resolver { disk: &RealDisk, home: &user, sandbox: None };
+        let resolver = Resolver { disk: &RealDisk, home: &user, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate).unwrap();
-        Judge { policy, bounds, home: user }
+        Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&user), home: user }
     }
 
     /// Returns a path in Documents, which is read freely and changed with a person.

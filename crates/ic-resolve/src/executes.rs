@@ -1,0 +1,262 @@
+//! What the host would run later, or be led by, once a tree was changed: the part that the disk knows.
+//!
+//! ```text
+//! changes ─▶ for each directory above: a repository, or would it be one?   Why::Repository
+//!                                      its top, and a name that CI runs?    Why::Pipeline
+//!                                      its git configuration names it?      Why::Configured (configured.rs)
+//! ```
+//!
+//! One question for whoever changes a tree: calls of the filesystem server, trees that git is about to
+//! take over, what a contained server wrote. Names that count wherever they stand are in
+//! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
+
+mod configured;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::rc::Rc;
+
+use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES};
+use ic_policy::{Executed, Why};
+use ic_types::{AbsolutePath, CanonicalPath, Role};
+
+use crate::disk::{Disk, Kind};
+use crate::git::linked::POINTER_BYTES_MAX;
+use crate::path::{self, Last};
+use configured::Named;
+pub use configured::Orders;
+
+/// What makes a directory a repository for git, or leads git to one.
+const SHAPE: [(&str, u8); 4] =
+    [("HEAD", HEAD), ("objects", OBJECTS), ("refs", REFS), ("commondir", COMMON)];
+const HEAD: u8 = 1;
+const OBJECTS: u8 = 2;
+const REFS: u8 = 4;
+const COMMON: u8 = 8;
+
+/// Asks what the host would execute of a set of changes; remembers what it saw, so it is for one set.
+pub struct Executes<'a> {
+    disk: &'a dyn Disk,
+    home: &'a AbsolutePath,
+    orders: Option<&'a Orders>,
+    /// The directory in which nothing counts: the session's own sandbox.
+    exempt: Option<&'a CanonicalPath>,
+    seen: RefCell<HashMap<CanonicalPath, Rc<Directory>>>,
+}
+
+/// One thing that is changed.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// In which role.
+    pub role: Role,
+    /// What is changed.
+    pub path: CanonicalPath,
+}
+
+/// A directory as git looks at it.
+struct Directory {
+    path: CanonicalPath,
+    /// Whether it has a `HEAD`, and a `commondir`.
+    heads: u8,
+    /// What else of a repository it has; looked at only where that matters.
+    stores: Cell<Option<u8>>,
+    /// What its `.git` is.
+    git: Option<Kind>,
+    /// What the configuration there names, if it is the top of a repository.
+    named: RefCell<Option<Rc<Named>>>,
+}
+
+impl std::fmt::Debug for Executes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Executes").field("exempt", &self.exempt).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Executes<'a> {
+    /// Looks at `disk`; nothing beneath `exempt` counts.
+    pub fn new(
+        disk: &'a dyn Disk,
+        home: &'a AbsolutePath,
+        orders: Option<&'a Orders>,
+        exempt: Option<&'a CanonicalPath>,
+    ) -> Self {
+        Self { disk, home, orders, exempt, seen: RefCell::default() }
+    }
+
+    /// Returns which of the changes, all made together, the host would execute or be led by.
+    pub fn of(&self, changes: &[Change]) -> Vec<Executed> {
+        let made = self.made(changes);
+        let mut executed = Vec::new();
+        for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
+            if let Some(why) = self.why(change, &made) {
+                let Change { role, path } = change.clone();
+                executed.push(Executed { role, path, why });
+            }
+        }
+        executed
+    }
+
+    /// Returns whether `directory` has the shape of a repository by itself.
+    pub fn is_repository(&self, directory: &CanonicalPath) -> bool {
+        self.is_shape(&self.directory(directory), 0)
+    }
+
+    /// Returns everything elsewhere that the repository at `top` leads to or names, if one is there.
+    pub fn led_to(&self, top: &CanonicalPath) -> Vec<CanonicalPath> {
+        let seen = self.directory(top);
+        match seen.git.is_some() || self.is_shape(&seen, 0) {
+            true => self.named(top, &seen).all().filter(|path| *path != top).cloned().collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn is_exempt(&self, path: &CanonicalPath) -> bool {
+        self.exempt.is_some_and(|exempt| path.is_within(exempt))
+    }
+
+    /// Returns which parts of a repository each directory gets by the changes.
+    fn made(&self, changes: &[Change]) -> HashMap<CanonicalPath, u8> {
+        let mut made = HashMap::new();
+        for Change { path, .. } in changes.iter().filter(|it| it.role == Role::WritePath) {
+            for at in path.ancestors() {
+                let part = at.as_path().file_name().map_or(0, part_of_shape);
+                if part != 0
+                    && let Some(parent) = at.parent()
+                {
+                    *made.entry(parent).or_insert(0) |= part;
+                }
+            }
+        }
+        made
+    }
+
+    fn why(&self, change: &Change, made: &HashMap<CanonicalPath, u8>) -> Option<Why> {
+        let Change { role, path } = change;
+        let mut found = None;
+        for directory in path.ancestors() {
+            let is_itself = directory == *path;
+            let seen = self.directory(&directory);
+            let made = made.get(&directory).copied().unwrap_or(0);
+            // A directory is changed itself where it is removed; otherwise what is in it is.
+            if self.is_shape(&seen, made) && (!is_itself || *role == Role::DeletePath) {
+                return Some(Why::Repository(directory));
+            }
+            if found.is_none() && (seen.git.is_some() || self.is_shape(&seen, 0)) {
+                found = self.why_in(&directory, &seen, change);
+            }
+        }
+        found
+    }
+
+    /// Says why a change in the repository whose top is `top` counts.
+    fn why_in(&self, top: &CanonicalPath, seen: &Directory, change: &Change) -> Option<Why> {
+        let Change { role, path } = change;
+        let depth = top.components().count();
+        let below: Vec<&OsStr> = path.components().skip(depth).collect();
+        if PIPELINE_NAMES.iter().any(|name| name.covers(&below)) {
+            return Some(Why::Pipeline);
+        }
+        let named = self.named(top, seen);
+        if let Some(git) = named.git.iter().find(|git| path.is_within(git)) {
+            return Some(Why::Repository(git.clone()));
+        }
+        let is_removed = *role == Role::DeletePath;
+        named.why(path, is_removed)
+    }
+
+    /// Returns what the configuration of the repository at `top` names.
+    fn named(&self, top: &CanonicalPath, seen: &Directory) -> Rc<Named> {
+        if let Some(named) = &*seen.named.borrow() {
+            return Rc::clone(named);
+        }
+        let mut git = Vec::new();
+        match seen.git {
+            Some(Kind::Directory) => git.extend(top.join(OsStr::new(GIT_DIRECTORY))),
+            Some(Kind::File) => git.extend(self.pointed(top)),
+            Some(Kind::Link | Kind::Other) => {
+                let found =
+                    path::walk(self.disk, top.clone(), GIT_DIRECTORY.as_ref(), Last::Follow);
+                git.extend(found.map(|found| found.path));
+            }
+            None => git.push(top.clone()),
+        }
+        let common: Vec<_> = git.iter().filter_map(|git| self.common(git)).collect();
+        git.extend(common);
+        let named = Named::read(self.disk, self.home, (top, git), self.orders);
+        let named = Rc::new(named);
+        *seen.named.borrow_mut() = Some(Rc::clone(&named));
+        named
+    }
+
+    /// Returns where a `.git` that is a file leads, however loosely it is written.
+    fn pointed(&self, top: &CanonicalPath) -> Option<CanonicalPath> {
+        let file = top.join(OsStr::new(GIT_DIRECTORY)).ok()?;
+        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
+        let text = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii)?;
+        self.lead(top, text)
+    }
+
+    /// Returns the directory that a git directory shares with others.
+    fn common(&self, git: &CanonicalPath) -> Option<CanonicalPath> {
+        let file = git.join(OsStr::new("commondir")).ok()?;
+        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
+        self.lead(git, text.trim_ascii())
+    }
+
+    fn lead(&self, from: &CanonicalPath, text: &[u8]) -> Option<CanonicalPath> {
+        let text = str::from_utf8(text).ok()?;
+        let base = if text.starts_with('/') { CanonicalPath::root() } else { from.clone() };
+        path::walk(self.disk, base, text.as_ref(), Last::Follow).ok().map(|found| found.path)
+    }
+
+    /// Returns whether git takes a directory for a repository, or is led elsewhere by it, once it has
+    /// the parts that are `made` as well.
+    fn is_shape(&self, directory: &Directory, made: u8) -> bool {
+        let heads = directory.heads | made;
+        if heads & COMMON != 0 {
+            return true;
+        }
+        if heads & HEAD == 0 {
+            return false;
+        }
+        let stores = directory.stores.get().unwrap_or_else(|| {
+            let stores = self.parts(&directory.path, OBJECTS | REFS);
+            directory.stores.set(Some(stores));
+            stores
+        });
+        (stores | made) & (OBJECTS | REFS) == OBJECTS | REFS
+    }
+
+    /// Returns which of the `wanted` parts of a repository are in a directory.
+    fn parts(&self, directory: &CanonicalPath, wanted: u8) -> u8 {
+        let wanted = SHAPE.iter().filter(|(_, part)| part & wanted != 0);
+        let there = wanted.filter(|(name, _)| self.kind(directory, name).is_some());
+        there.fold(0, |parts, (_, part)| parts | part)
+    }
+
+    /// Returns what is at `name`; what cannot be looked at, git could not enter either.
+    fn kind(&self, directory: &CanonicalPath, name: &str) -> Option<Kind> {
+        let path = directory.join(OsStr::new(name)).ok()?;
+        self.disk.look(path.as_path()).ok().flatten().map(|entry| entry.kind)
+    }
+
+    fn directory(&self, path: &CanonicalPath) -> Rc<Directory> {
+        if let Some(seen) = self.seen.borrow().get(path) {
+            return Rc::clone(seen);
+        }
+        let directory = Rc::new(Directory {
+            path: path.clone(),
+            heads: self.parts(path, HEAD | COMMON),
+            stores: Cell::new(None),
+            git: self.kind(path, GIT_DIRECTORY),
+            named: RefCell::new(None),
+        });
+        self.seen.borrow_mut().insert(path.clone(), Rc::clone(&directory));
+        directory
+    }
+}
+
+fn part_of_shape(name: &OsStr) -> u8 {
+    SHAPE.iter().find(|(part, _)| name.eq_ignore_ascii_case(part)).map_or(0, |(_, bit)| *bit)
+}

@@ -1,0 +1,71 @@
+//! What the host would execute later of what a call changes, as the disk shows it.
+//!
+//! Puts the one question of [`Executes`] for a call's values. What a moved directory takes along is
+//! found in `carried`. Decides nothing.
+
+use ic_policy::{Executed, PathValue, ResolvedParts, RoleValues, Value, Why};
+use ic_types::{CanonicalPath, Json, Role, ToolCall};
+
+use super::Resolver;
+use crate::executes::{Change, Executes};
+
+/// The tools that make a repository, and the flags that make it one without a `.git`.
+const MAKING: [&str; 2] = ["git_init", "git_clone"];
+const BARE: [&str; 2] = ["bare", "mirror"];
+
+impl Resolver<'_> {
+    /// Returns what the host would execute of the changes that a call makes.
+    pub(super) fn executed(&self, call: &ToolCall, roles: &[RoleValues]) -> Vec<Executed> {
+        let mut changes = Vec::new();
+        for RoleValues { role, values } in roles.iter().filter(|it| it.role.changes_path()) {
+            for value in values.iter().filter_map(path_of) {
+                let names = std::iter::once(&value.path).chain(&value.also);
+                changes.extend(names.map(|path| Change { role: *role, path: path.clone() }));
+            }
+        }
+        let mut executed =
+            Executes::new(self.disk, self.home, self.orders, self.exempt()).of(&changes);
+        if makes_bare(call) {
+            let made = changes.iter().filter(|it| it.role == Role::WritePath);
+            executed.extend(made.filter(|it| !self.is_exempt(&it.path)).map(|it| Executed {
+                role: it.role,
+                path: it.path.clone(),
+                why: Why::Repository(it.path.clone()),
+            }));
+        }
+        executed
+    }
+
+    /// Notes what a server says that its call would change besides.
+    pub(super) fn note_brought(&self, brought: &[CanonicalPath], parts: &mut ResolvedParts) {
+        if brought.is_empty() {
+            return;
+        }
+        let role = Role::WritePath;
+        if !parts.roles.iter().any(|it| it.role == role) {
+            parts.roles.push(RoleValues { role, values: Vec::new() });
+        }
+        let Some(entry) = parts.roles.iter_mut().find(|it| it.role == role) else { return };
+        for path in brought {
+            let value = PathValue { path: path.clone(), also: Vec::new(), state: None };
+            entry.values.push(Value::Path(value));
+            if !self.is_exempt(path) {
+                let path = path.clone();
+                parts.executed.push(Executed { role, path, why: Why::Brought });
+            }
+        }
+    }
+}
+
+/// Returns whether a call makes a repository of the directory that it names.
+fn makes_bare(call: &ToolCall) -> bool {
+    let is_set = |name: &&str| matches!(call.arguments.get(name), Some(Json::Bool(true)));
+    MAKING.contains(&call.tool.as_str()) && BARE.iter().any(|name| is_set(&name))
+}
+
+fn path_of(value: &Value) -> Option<&PathValue> {
+    match value {
+        Value::Path(path) => Some(path),
+        Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
+    }
+}
