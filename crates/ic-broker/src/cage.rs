@@ -132,7 +132,7 @@ pub(crate) fn protecting<'a>(
     bounds: &'a Bounds,
 ) -> Option<&'a CanonicalPath> {
     let is_free = |protected: &CanonicalPath| match &bounds.sandbox {
-        Some(sandbox) if sandbox.kind == SandboxKind::Session => {
+        Some(sandbox) if sandbox.kind != SandboxKind::Workspace => {
             let contains = sandbox.path != *protected && sandbox.path.is_within(protected);
             contains && path.is_within(&sandbox.path)
         }

@@ -50,6 +50,11 @@ impl Home {
         self.at("servers.lock")
     }
 
+    /// Returns where the directories of policies led when the user confirmed them.
+    pub fn roots(&self) -> PathBuf {
+        self.at("roots.json")
+    }
+
     /// Returns the file of messages that were typed before.
     pub fn history(&self) -> PathBuf {
         self.at("history")

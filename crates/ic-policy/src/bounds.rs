@@ -35,8 +35,20 @@ pub struct Sandbox {
 pub enum SandboxKind {
     /// Made for the session; nothing in it is run by the host.
     Session,
+    /// Made for the session and filled with a repository, which the user will work with.
+    Filled,
     /// The user's own; what is written there may be run by the user's programs.
     Workspace,
+}
+
+impl SandboxKind {
+    /// Returns whether the user's programs may run what is written there.
+    pub fn is_used_by_host(self) -> bool {
+        match self {
+            Self::Session => false,
+            Self::Filled | Self::Workspace => true,
+        }
+    }
 }
 
 /// A path in the home directory that some program of the host runs or reads its orders from.
@@ -120,7 +132,7 @@ impl Bounds {
         self.sandbox.as_ref().is_some_and(|sandbox| {
             let is_outside = match sandbox.kind {
                 SandboxKind::Workspace => role.is_entry() && *path == sandbox.path,
-                SandboxKind::Session => false,
+                SandboxKind::Session | SandboxKind::Filled => false,
             };
             path.is_within(&sandbox.path) && !is_outside
         })
@@ -143,7 +155,7 @@ impl Bounds {
 
     fn is_exempt(&self, path: &CanonicalPath, protected: &CanonicalPath) -> bool {
         match &self.sandbox {
-            Some(Sandbox { path: sandbox, kind: SandboxKind::Session }) => {
+            Some(Sandbox { path: sandbox, kind: SandboxKind::Session | SandboxKind::Filled }) => {
                 path.is_within(sandbox) && sandbox.is_within(protected) && sandbox != protected
             }
             Some(Sandbox { kind: SandboxKind::Workspace, .. }) | None => false,

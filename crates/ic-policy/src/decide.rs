@@ -278,6 +278,12 @@ impl Asked<'_> {
             };
             let authority = Authority::Rule(RuleRef(id));
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
+                // SECURITY: whoever may put something at the name of a root chooses what it opens.
+                (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
+                    let authority = Authority::Structural(Structural::Root);
+                    ruling.note(Effect::Escalate, authority);
+                    return authority;
+                }
                 (Hold::Fully, effect) => {
                     ruling.note(effect, authority);
                     return authority;
@@ -330,6 +336,14 @@ impl Asked<'_> {
     }
 }
 
+/// Returns whether a call makes, moves or removes the entry of the directory that `rule` opens.
+fn is_entry_of_root(rule: &Rule, role: Role, value: &Value) -> bool {
+    let Some(path) = value.path().filter(|path| rule.is_rooted_at(&path.path)) else {
+        return false;
+    };
+    role.is_entry() || (role == Role::WritePath && path.state.is_none())
+}
+
 /// Returns a path and the other names that lead to it.
 fn names_of(value: &PathValue) -> impl Iterator<Item = &CanonicalPath> {
     std::iter::once(&value.path).chain(&value.also)
@@ -374,6 +388,10 @@ impl RoleRuling {
         let (effect, authority) = self.worst.unwrap_or((Effect::Deny, Authority::Default));
         let finding = match authority {
             Authority::Rule(RuleRef(id)) => Finding::by_rule(effect, id, role),
+            Authority::Structural(Structural::Root) => {
+                let detail = "a rule opens what is in this directory, not the directory itself";
+                Finding { role, ..Finding::structural(Structural::Root, detail) }
+            }
             Authority::Structural(structural) => {
                 Finding { role, ..Finding::structural(structural, "it stays in the sandbox") }
             }

@@ -62,6 +62,8 @@ pub enum Structural {
     DomainEscalate,
     /// A tool without annotation.
     UnknownTool,
+    /// The entry of a directory that a rule opens, which the rule itself does not cover.
+    Root,
     /// Everything lies in the sandbox.
     SandboxAllow,
     /// The server itself asks for it.
@@ -161,6 +163,7 @@ impl Structural {
             Self::IntrospectionAllow => "structural-introspection-allow",
             Self::DomainEscalate => "structural-domain-escalate",
             Self::UnknownTool => "structural-unknown-tool",
+            Self::Root => "structural-root",
             Self::SandboxAllow => "structural-sandbox-allow",
             Self::ServerRequest => "structural-server-request",
         }
@@ -176,6 +179,7 @@ impl Structural {
             | Self::UnannotatedPath
             | Self::Draft
             | Self::DomainEscalate
+            | Self::Root
             | Self::ServerRequest => Effect::Escalate,
             Self::IntrospectionAllow | Self::SandboxAllow => Effect::Allow,
         }

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 
 use ic_types::CanonicalPath;
 
-use crate::bounds::{Bounds, Reach, SandboxKind};
+use crate::bounds::{Bounds, Reach};
 
 /// A name that counts in whatever directory it stands.
 #[derive(Clone, Copy, Debug)]
@@ -187,14 +187,14 @@ impl Bounds {
     fn is_in_session_sandbox(&self, path: &CanonicalPath) -> bool {
         self.sandbox
             .as_ref()
-            .is_some_and(|it| it.kind == SandboxKind::Session && path.is_within(&it.path))
+            .is_some_and(|it| !it.kind.is_used_by_host() && path.is_within(&it.path))
     }
 
     /// Returns how many components of `path` lead to the workspace, if it lies in one: how the
     /// directories above are called is the user's business.
     fn depth_of_workspace(&self, path: &CanonicalPath) -> usize {
         match &self.sandbox {
-            Some(it) if it.kind == SandboxKind::Workspace && path.is_within(&it.path) => {
+            Some(it) if it.kind.is_used_by_host() && path.is_within(&it.path) => {
                 it.path.components().count()
             }
             Some(_) | None => 0,

@@ -173,6 +173,12 @@ impl Rule {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
     }
 
+    /// Returns whether `path` is the very directory that the rule is about; the root of all is nobody's.
+    pub(crate) fn is_rooted_at(&self, path: &CanonicalPath) -> bool {
+        let within = self.paths.as_ref().map(|paths| &paths.within);
+        within.is_some_and(|within| within == path && within.parent().is_some())
+    }
+
     /// Returns whether the rule names `host` literally, with `port`.
     pub(crate) fn names_host(&self, host: &Host, port: u16) -> bool {
         let names = |set: &DomainSet| set.names(host, port);

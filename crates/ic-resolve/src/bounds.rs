@@ -75,7 +75,7 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
         let names = names_of(disk, &in_home(name)?);
         home_executes.extend(names.into_iter().map(|path| HomeExecutes { path, reach }));
     }
-    if let Some(Sandbox { path, kind: SandboxKind::Workspace }) = &sandbox {
+    if let Some(Sandbox { path, .. }) = sandbox.as_ref().filter(|it| it.kind.is_used_by_host()) {
         home_executes.extend(targets_of_listed_links(disk, path));
         home_executes.extend(led_to_by_repositories(disk, &places.home, path));
     }

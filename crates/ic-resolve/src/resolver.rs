@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use ic_policy::host_executes::{LISTED_NAMES, ListedName};
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
-    ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, Value,
+    ResolvedParts, RoleValues, Sandbox, Standing, Value,
 };
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
 
@@ -283,10 +283,7 @@ impl Resolver<'_> {
 
     /// Returns the directory in which nothing is run by the host: the session's own sandbox.
     fn exempt(&self) -> Option<&CanonicalPath> {
-        match self.sandbox {
-            Some(Sandbox { path, kind: SandboxKind::Session }) => Some(path),
-            Some(Sandbox { kind: SandboxKind::Workspace, .. }) | None => None,
-        }
+        self.sandbox.filter(|it| !it.kind.is_used_by_host()).map(|it| &it.path)
     }
 
     fn is_exempt(&self, path: &CanonicalPath) -> bool {

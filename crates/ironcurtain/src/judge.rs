@@ -3,6 +3,7 @@
 //! Forwards nothing and records nothing.
 
 mod policy_files;
+mod roots;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Orders, Places, RealDisk, Resolver};
+use ic_resolve::{Orders, Places, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
@@ -25,6 +26,7 @@ use crate::screen::Screen;
 
 use policy_files::{COMPILED, Origin, PolicyFiles};
 pub(crate) use policy_files::{PolicyFile, added_annotations};
+use roots::Roots;
 
 /// Which policy to ask, and in which surroundings
 #[derive(Debug, clap::Args)]
@@ -83,6 +85,17 @@ pub(crate) struct Loaded {
     pub(crate) constitution: Option<String>,
     /// The policy's scenarios, if there are any.
     pub(crate) scenarios: Option<PolicyFile>,
+    /// Where the directories of its rules lead.
+    pub(crate) roots: Roots,
+}
+
+/// When the user confirmed where the directories of a policy lead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Confirmed {
+    /// Earlier: they have to lead there still.
+    Before,
+    /// With this command.
+    Now,
 }
 
 // === impl Loaded ===
@@ -92,6 +105,17 @@ impl Loaded {
     pub(crate) fn load(
         wanted: &Wanted,
         no_sandbox: NoSandbox,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        Self::load_confirming(wanted, no_sandbox, Confirmed::Before, environment, screen)
+    }
+
+    /// Loads everything that is wanted, with roots that were confirmed before or are now.
+    pub(crate) fn load_confirming(
+        wanted: &Wanted,
+        no_sandbox: NoSandbox,
+        confirmed: Confirmed,
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
@@ -127,9 +151,12 @@ impl Loaded {
             files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
         }
         files.annotate_uris();
-        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
-        let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
+        let roots = Roots::default();
+        let locate = |text: &str| roots.locate(text, &home).map_err(|fault| fault.to_string());
         let policy = Policy::load(&files.sources(), &locate)?;
+        if confirmed == Confirmed::Before {
+            roots.check(&files.origin, &Home::new(ironcurtain_home))?;
+        }
         for warning in policy.warnings() {
             screen.warning(warning);
         }
@@ -139,6 +166,7 @@ impl Loaded {
             constitution: files.constitution(),
             origin: files.origin,
             scenarios: files.scenarios,
+            roots,
         })
     }
 

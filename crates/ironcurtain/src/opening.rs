@@ -32,6 +32,8 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) wanted: Wanted,
     /// What people are to call it.
     pub(crate) name: Option<SessionName>,
+    /// What the session's own sandbox is, if it works in that.
+    pub(crate) own_sandbox: SandboxKind,
     /// What it is about, if a person says so.
     pub(crate) about: Option<&'a str>,
     /// The session that is to go on, if it is no new one.
@@ -109,9 +111,10 @@ impl SessionWanted<'_> {
         let Surroundings { home, mut config, launcher, holding } = surroundings;
         if self.wanted.sandbox.is_none() {
             let sandbox = environment.absolute(&directory.sandbox())?;
-            self.wanted.sandbox = Some((sandbox, SandboxKind::Session));
+            self.wanted.sandbox = Some((sandbox, self.own_sandbox));
         }
         let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, screen)?;
+        loaded.roots.remember(&loaded.origin, &home)?;
         holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         let hello = hello(directory, &loaded, &holding);
         let asked =
@@ -230,6 +233,8 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
 fn workspace(wanted: &Wanted) -> Option<String> {
     match &wanted.sandbox {
         Some((path, SandboxKind::Workspace)) => Some(path.as_path().display().to_string()),
+        // Remembered by its own directory: a session that goes on is filled still.
+        Some((path, SandboxKind::Filled)) => Some(path.as_path().display().to_string()),
         Some((_, SandboxKind::Session)) | None => None,
     }
 }

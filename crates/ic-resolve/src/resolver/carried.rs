@@ -12,7 +12,7 @@
 use std::ffi::OsStr;
 
 use ic_policy::host_executes::{LISTED_NAMES, PIPELINE_NAMES, is_same};
-use ic_policy::{Executed, PathValue, RoleValues, Sandbox, SandboxKind, Value, Why};
+use ic_policy::{Executed, PathValue, RoleValues, Sandbox, Value, Why};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
 use super::Resolver;
@@ -31,7 +31,7 @@ impl Resolver<'_> {
     ///
     /// Returns the repositories among it.
     pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) -> Vec<Executed> {
-        let places = paths_of(roles, Role::WritePath);
+        let places = self.replaceable(roles);
         let mut leaving = paths_of(roles, Role::DeletePath);
         // Git copies no directory: what it reads is a repository, and what it writes is files of it.
         if !places.is_empty() && !is_of_git(tool) {
@@ -54,6 +54,9 @@ impl Resolver<'_> {
                 false => Vec::new(),
             });
             add(roles, Role::WritePath, |value| {
+                if !places.contains(&value.path) {
+                    return Vec::new();
+                }
                 let git = || git_above(&value.path).filter(|_| carried.has_links);
                 let under = |path: &CanonicalPath| moved(&from, &value.path, path);
                 match value.path == from {
@@ -65,6 +68,19 @@ impl Resolver<'_> {
             self.note_moved_links(&from, &carried, roles);
         }
         executed
+    }
+
+    /// Returns the places at which something can be put that was elsewhere: where a file is, no
+    /// directory can be.
+    fn replaceable(&self, roles: &[RoleValues]) -> Vec<CanonicalPath> {
+        let leaving = paths_of(roles, Role::DeletePath);
+        let is = |path: &CanonicalPath, kind: Kind| {
+            self.disk.look(path.as_path()).is_ok_and(|it| it.is_some_and(|it| it.kind == kind))
+        };
+        let is_directory = !leaving.is_empty() && leaving.iter().all(|it| is(it, Kind::Directory));
+        let mut places = paths_of(roles, Role::WritePath);
+        places.retain(|place| !is_directory || !is(place, Kind::File));
+        places
     }
 
     /// Returns the repositories that a directory takes along, where they were and where they would be.
@@ -133,8 +149,7 @@ impl Resolver<'_> {
     }
 
     fn is_in_workspace(&self, path: &CanonicalPath) -> bool {
-        let is_around =
-            |it: &&Sandbox| it.kind == SandboxKind::Workspace && path.is_within(&it.path);
+        let is_around = |it: &&Sandbox| it.kind.is_used_by_host() && path.is_within(&it.path);
         self.sandbox.as_ref().is_some_and(is_around)
     }
 

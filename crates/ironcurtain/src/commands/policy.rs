@@ -1,6 +1,7 @@
 //! `ironcurtain policy`: what the policy says, and why.
 
 mod check;
+mod confirm;
 mod explain;
 mod request;
 mod show;
@@ -19,6 +20,7 @@ pub(crate) enum PolicyCommand {
     Test(test::TestArgs),
     Explain(explain::ExplainArgs),
     Show(show::ShowArgs),
+    Confirm(confirm::ConfirmArgs),
 }
 
 /// Runs `command`.
@@ -32,5 +34,6 @@ pub(crate) fn run(
         PolicyCommand::Test(args) => test::run(&args, environment, screen),
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
+        PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),
     }
 }

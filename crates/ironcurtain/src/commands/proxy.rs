@@ -180,7 +180,8 @@ impl ProxyArgs {
         environment: &Environment,
     ) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
         let (what, path, kind) = match (&self.sandbox, &self.workspace) {
-            (Some(path), _) => ("sandbox", path, SandboxKind::Session),
+            // Nothing in our own home can be named here, so it is somebody's directory either way.
+            (Some(path), _) => ("sandbox", path, SandboxKind::Workspace),
             (None, Some(path)) => ("workspace", path, SandboxKind::Workspace),
             (None, None) => return Ok(None),
         };

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use ic_home::Environment;
+use ic_policy::SandboxKind;
 use ic_sandbox::{Ended, Run, Script};
 use ic_session::{AtTerminal, SessionKind, Wait, Workbench};
 use tokio_util::sync::CancellationToken;
@@ -69,6 +70,7 @@ pub(crate) fn run(
             servers: None,
         },
         name: session_name(args.name.as_deref())?,
+        own_sandbox: SandboxKind::Session,
         about: None,
         resumed: None,
         kind: SessionKind::Script,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use ic_agent::{Limits, TurnError};
 use ic_home::Environment;
+use ic_policy::SandboxKind;
 use ic_session::{
     AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
     SessionKind, Wait, Workbench,
@@ -100,7 +101,11 @@ pub(crate) fn run(
         repository::check(url)?;
     }
     let resumed = args.resumed(environment)?;
-    let workspace = resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?;
+    let is_filled = resume::is_filled(resumed.as_ref(), environment)?;
+    let workspace = match is_filled {
+        true => args.workspace.clone(),
+        false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
+    };
     let session = SessionWanted {
         wanted: Wanted {
             policy: args.policy.clone(),
@@ -109,6 +114,10 @@ pub(crate) fn run(
             servers: None,
         },
         name: session_name(args.name.as_deref())?,
+        own_sandbox: match args.repo.is_some() || is_filled {
+            true => SandboxKind::Filled,
+            false => SandboxKind::Session,
+        },
         about: args.description.as_deref(),
         resumed,
         kind: SessionKind::BuiltIn,

@@ -6,6 +6,7 @@ use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Open};
 use ic_broker::method::CallMethod;
 use ic_home::Environment;
+use ic_policy::SandboxKind;
 use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
 use ic_types::SessionName;
 
@@ -42,6 +43,7 @@ impl Open for Opener<'_> {
         let session = SessionWanted {
             wanted,
             name,
+            own_sandbox: SandboxKind::Session,
             about: None,
             resumed: None,
             kind: SessionKind::Proxy,

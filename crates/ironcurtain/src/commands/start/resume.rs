@@ -45,6 +45,17 @@ impl Wanted<'_> {
     }
 }
 
+/// Returns whether the session that goes on works in its own sandbox, which `--repo` filled.
+pub(super) fn is_filled(
+    resumed: Option<&Metadata>,
+    environment: &Environment,
+) -> Result<bool, Failure> {
+    let Some(resumed) = resumed else { return Ok(false) };
+    let home = Home::new(environment.ironcurtain_home()?);
+    let own = home.session(&resumed.id).join("sandbox");
+    Ok(resumed.workspace.as_deref().is_some_and(|kept| Path::new(kept) == own))
+}
+
 /// Returns the directory to work in: a session that goes on stays where it is.
 pub(super) fn workspace(
     given: Option<&Path>,

@@ -1,0 +1,111 @@
+//! Where the directories of a policy's rules led when the user last confirmed it.
+//!
+//! A rule opens a directory by its name. If an agent can put a link at that name, the rule opens
+//! whatever the link leads to; so a name that leads through a link where it did not before is an error,
+//! and not another directory. Remembered in `roots.json` of the home, first when a policy is first used.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use ic_home::{Home, file};
+use ic_resolve::path::{self, Last};
+use ic_resolve::{PathFault, RealDisk};
+use ic_types::{AbsolutePath, CanonicalPath};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Failure;
+
+/// The longest file of remembered roots.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// The roots of one policy, as they are found while it is loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Roots {
+    found: RefCell<BTreeMap<String, Root>>,
+}
+
+#[derive(Clone, Debug)]
+struct Root {
+    path: CanonicalPath,
+    has_links: bool,
+}
+
+/// The file of remembered roots: by policy, then by the name in its rules.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Remembered {
+    version: u32,
+    policies: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Roots {
+    /// Finds the directory that a rule names, and notes it.
+    pub(crate) fn locate(
+        &self,
+        text: &str,
+        home: &AbsolutePath,
+    ) -> Result<CanonicalPath, PathFault> {
+        let written = path::absolute(text, home, None)?;
+        let found = path::follow(&RealDisk, &written, Last::Follow)?;
+        // Links above the home are the system's: no agent makes those.
+        let is_above = |link: &CanonicalPath| home.as_path().starts_with(link.as_path());
+        let has_links = found.links.iter().any(|link| !is_above(link));
+        let root = Root { path: found.path.clone(), has_links };
+        self.found.borrow_mut().insert(text.to_owned(), root);
+        Ok(found.path)
+    }
+
+    /// Refuses a root that leads through a link to somewhere else than it did.
+    pub(crate) fn check(&self, policy: &str, home: &Home) -> Result<(), Failure> {
+        let remembered = Remembered::read(home)?;
+        let Some(before) = remembered.policies.get(policy) else { return Ok(()) };
+        for (text, Root { path, has_links }) in &*self.found.borrow() {
+            let Some(then) = before.get(text) else { continue };
+            if *has_links && *then != path.to_string() {
+                return Err(Failure::config(format!(
+                    "`{text}`, which the policy opens, is a link to `{path}` now; it was `{then}` \
+                     when you last confirmed the policy"
+                ))
+                .with_hint(
+                    "remove the link; or if it is yours and the policy is to open what it leads \
+                     to, run `ironcurtain policy confirm`",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers the roots as they are now.
+    pub(crate) fn remember(&self, policy: &str, home: &Home) -> Result<(), Failure> {
+        let mut remembered = Remembered::read(home)?;
+        let now = self.found.borrow();
+        let now: BTreeMap<String, String> =
+            now.iter().map(|(text, root)| (text.clone(), root.path.to_string())).collect();
+        if remembered.policies.get(policy) == Some(&now) {
+            return Ok(());
+        }
+        remembered.version = 1;
+        remembered.policies.insert(policy.to_owned(), now);
+        let text = serde_json::to_vec_pretty(&remembered).map_err(|error| {
+            Failure::environment("cannot write down the roots").with_source(error)
+        })?;
+        Ok(file::replace(home.roots(), &text)?)
+    }
+
+    /// Returns each name of a directory and where it leads.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let found = self.found.borrow();
+        found.iter().map(|(text, root)| format!("{text} is {}", root.path)).collect()
+    }
+}
+
+impl Remembered {
+    fn read(home: &Home) -> Result<Self, Failure> {
+        let Some(bytes) = file::read(home.roots(), BYTES_MAX)? else { return Ok(Self::default()) };
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Failure::config(format!("`{}` cannot be read", home.roots().display()))
+                .with_source(error)
+                .with_hint("run `ironcurtain policy confirm` after you removed the file")
+        })
+    }
+}
