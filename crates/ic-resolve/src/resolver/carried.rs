@@ -7,20 +7,24 @@
 //! A link that is put among git's own files is such a name too, whatever it is called: git writes
 //! messages and logs through one, into what it leads to.
 
+use std::collections::{HashMap, HashSet};
+
 use ic_policy::host_executes::WORKSPACE_NAMES;
 use ic_policy::{PathValue, RoleValues, SandboxKind, Value};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
-use super::Resolver;
+use super::Resolving;
 use super::trees::is_of_git;
 use crate::disk::Kind;
 
-/// How many entries beneath a directory are looked at.
+/// How many entries beneath all directories of a call are looked at.
 const ENTRIES_MAX: usize = 20_000;
-/// How many names are noted.
+/// How many names are noted of one directory.
 const NAMES_MAX: usize = 64;
+/// How many names are noted in all, for the places that directories may go to.
+const NOTED_MAX: usize = 4096;
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     /// Notes what directories among the values take along, if that is about a workspace.
     pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) {
         let Some(workspace) = self.sandbox.filter(|it| it.kind == SandboxKind::Workspace) else {
@@ -36,31 +40,32 @@ impl Resolver<'_> {
         if !leaving.iter().chain(&places).any(|path| is_there(&path)) {
             return;
         }
-        leaving.dedup();
+        let mut seen = HashSet::new();
+        leaving.retain(|path| seen.insert(path.clone()));
+        let (mut left, mut all) = (ENTRIES_MAX, Vec::new());
         for from in leaving {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
             let is_own = own.is_some_and(|it| it.is_within(&workspace.path));
-            let Carried { names: carried, has_links } = self.carried(&from, is_own);
-            add(roles, Role::DeletePath, |value| match value.path == from {
-                true => carried.clone(),
-                false => Vec::new(),
-            });
-            let depth = from.components().count();
-            add(roles, Role::WritePath, |value| {
-                let under = |path: &CanonicalPath| {
-                    path.components()
-                        .skip(depth)
-                        .try_fold(value.path.clone(), |at, name| at.join(name).ok())
-                };
-                let git = || git_above(&value.path).filter(|_| has_links);
-                match value.path == from {
-                    true => Vec::new(),
-                    false => carried.iter().filter_map(under).chain(git()).collect(),
-                }
-            });
+            let carried = self.carried(&from, is_own, &mut left);
+            if !carried.names.is_empty() || carried.has_links {
+                all.push((from, carried));
+            }
         }
+        let by_path: HashMap<&CanonicalPath, &Carried> =
+            all.iter().map(|(from, carried)| (from, carried)).collect();
+        add(roles, Role::DeletePath, |value| {
+            by_path.get(&value.path).map_or_else(Vec::new, |carried| carried.names.clone())
+        });
+        // Whatever leaves may go to any place, so this grows with both; too much of it counts as if
+        // something of git's went there.
+        let n_names: usize = all.iter().map(|(_, carried)| carried.names.len() + 1).sum();
+        let is_too_much = NOTED_MAX < n_names.saturating_mul(places.len());
+        add(roles, Role::WritePath, |value| match is_too_much {
+            true => value.path.join(std::ffi::OsStr::new(".git")).into_iter().collect(),
+            false => arriving(&all, &value.path),
+        });
     }
 
     /// Notes the `.git` of a new working tree in a workspace, if it will lead out of that.
@@ -91,9 +96,10 @@ impl Resolver<'_> {
     /// Returns what lies beneath `directory` under a listed name, in a linked tree but for its `.git`.
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
-    fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Carried {
+    /// `left` says how many entries may still be looked at.
+    fn carried(&self, directory: &CanonicalPath, is_linked: bool, left: &mut usize) -> Carried {
         let kind = self.disk.look(directory.as_path()).map(|entry| entry.map(|entry| entry.kind));
-        let (mut found, mut left) = (Vec::new(), ENTRIES_MAX);
+        let mut found = Vec::new();
         let (mut directories, mut has_links) = match kind {
             Ok(Some(Kind::Directory)) => (vec![directory.clone()], false),
             Ok(None | Some(Kind::File)) => (Vec::new(), false),
@@ -101,12 +107,13 @@ impl Resolver<'_> {
         };
         let unseen = || directory.join(std::ffi::OsStr::new(".git")).ok();
         while let Some(at) = directories.pop() {
-            let Ok(entries) = self.disk.list(at.as_path(), left) else {
+            let entries = if *left == 0 { None } else { self.disk.list(at.as_path(), *left).ok() };
+            let Some(entries) = entries else {
                 has_links = true;
                 found.extend(unseen());
                 break;
             };
-            left = left.saturating_sub(entries.len().max(1));
+            *left = left.saturating_sub(entries.len().max(1));
             for (name, kind) in entries {
                 has_links |= matches!(kind, Kind::Link | Kind::Other);
                 let Ok(path) = at.join(&name) else { continue };
@@ -120,7 +127,7 @@ impl Resolver<'_> {
                     directories.push(path);
                 }
             }
-            if left == 0 || NAMES_MAX <= found.len() {
+            if *left == 0 || NAMES_MAX <= found.len() {
                 has_links = true;
                 found.extend(unseen());
                 break;
@@ -136,6 +143,25 @@ struct Carried {
     names: Vec<CanonicalPath>,
     /// Whether it is a link, or has one in it.
     has_links: bool,
+}
+
+/// Returns the names that what leaves would have at `place`.
+fn arriving(all: &[(CanonicalPath, Carried)], place: &CanonicalPath) -> Vec<CanonicalPath> {
+    let mut names = Vec::new();
+    for (from, Carried { names: carried, has_links }) in all {
+        if from == place {
+            continue;
+        }
+        let depth = from.components().count();
+        let under = |path: &CanonicalPath| {
+            path.components().skip(depth).try_fold(place.clone(), |at, name| at.join(name).ok())
+        };
+        names.extend(carried.iter().filter_map(under));
+        if *has_links {
+            names.extend(git_above(place));
+        }
+    }
+    names
 }
 
 /// Returns the `.git` in which `path` lies.

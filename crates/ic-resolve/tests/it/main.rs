@@ -15,3 +15,4 @@ mod real_disk;
 mod remotes;
 mod trees;
 mod urls;
+mod work;
