@@ -5,6 +5,7 @@
 //!
 //! [`client`]: crate::client
 
+mod aside;
 mod catalog;
 mod flight;
 mod forward;
@@ -28,7 +29,7 @@ use std::time::Duration;
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
 use ic_home::Clock;
 use ic_mcp::{RpcError, code};
-use ic_policy::{Effect, Rule, Verdict};
+use ic_policy::{Denial, Effect, Rule, Verdict};
 use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +43,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Server, Turn};
 use crate::{chain, locked};
 
+use aside::{Aside, Weight};
 use catalog::Catalog;
 pub use catalog::OfferedTool;
 pub use flight::Flight;
@@ -59,6 +61,8 @@ use shelf::Shelf;
 pub struct Broker {
     judge: Arc<Judge>,
     log: Arc<AuditLog>,
+    /// Where the long steps of calls with very many values are done.
+    aside: Aside,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
     servers: BTreeMap<ServerName, Arc<Server>>,
@@ -140,28 +144,26 @@ impl Broker {
         flight: Flight,
         (id, n_hops): (&str, usize),
     ) -> Reply {
-        let (verdict, repetition) = match self.judged(&mut asked, &found) {
+        let weight = Weight::of(&asked.arguments);
+        let (verdict, repetition) = match self.judged(&mut asked, &found).await {
             Ok(judged) => judged,
             Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
         };
         match verdict {
-            Verdict::Deny(denial) => {
-                let recorded = self.log.record_denial(&denial, id);
-                self.denied(recorded, Refusal::denied(&denial), repetition)
-            }
+            Verdict::Deny(denial) => self.deny(denial, (weight, id), repetition).await,
             Verdict::Allow(permit) => {
-                let going = Going::new(asked, found, flight, (repetition, id, n_hops));
+                let going = Going::new(asked, found, flight, (weight, repetition, id, n_hops));
                 self.forward(permit, going).await
             }
             Verdict::Escalate(escalation) => {
-                let going = Going::new(asked, found, flight, (repetition, id, n_hops));
+                let going = Going::new(asked, found, flight, (weight, repetition, id, n_hops));
                 self.escalated(escalation, going).await
             }
         }
     }
 
     /// Checks and judges a call; of one that is judged the arguments are taken.
-    fn judged(&self, asked: &mut Asked, found: &Found) -> Result<(Verdict, Digest), Refusal> {
+    async fn judged(&self, asked: &mut Asked, found: &Found) -> Result<(Verdict, Digest), Refusal> {
         let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
@@ -173,14 +175,34 @@ impl Broker {
             let rule = "structural-identity-changed";
             return Err(Refusal::structural(RefusalKind::Denied, rule, reason));
         }
-        tool.schema.check(&asked.arguments).map_err(|violation| {
+        let weight = Weight::of(&asked.arguments);
+        let arguments = std::mem::take(&mut asked.arguments);
+        let (judge, tool, server) =
+            (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());
+        let judged = self.aside.run(weight, move || {
+            // Limits of the schema hold before anything is resolved.
+            if let Err(violation) = tool.schema.check(&arguments) {
+                return Err((arguments, violation));
+            }
+            let call = ToolCall { server, tool: tool.name.clone(), arguments };
+            let repetition = repetition(&call);
+            Ok((judge.judge(call), repetition))
+        });
+        judged.await.map_err(|(arguments, violation)| {
+            asked.arguments = arguments;
             let kind = RefusalKind::InvalidArguments;
             Refusal::structural(kind, "structural-invalid-arguments", violation.to_string())
-        })?;
-        let arguments = std::mem::take(&mut asked.arguments);
-        let call = ToolCall { server: server.name.clone(), tool: tool.name.clone(), arguments };
-        let repetition = repetition(&call);
-        Ok((self.judge.judge(call), repetition))
+        })
+    }
+
+    /// Records and answers a call that the policy denies.
+    async fn deny(&self, denial: Denial, (weight, id): (Weight, &str), call: Digest) -> Reply {
+        let (log, id) = (Arc::clone(&self.log), id.to_owned());
+        let recorded = self
+            .aside
+            .run(weight, move || (log.record_denial(&denial, &id), Refusal::denied(&denial)));
+        let (recorded, refusal) = recorded.await;
+        self.denied(recorded, refusal, call)
     }
 
     /// Answers a call that the policy did not allow.

@@ -43,6 +43,8 @@ use listener::Listener;
 pub(crate) use outbox::Outbox;
 pub use outbox::Slow;
 
+/// The longest message that is read on the thread that serves everybody.
+const PARSED_HERE_BYTES_MAX: usize = 64 << 10;
 /// How long the last answers may take once somebody asked us to stop.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 /// How long calls that run may take to end once the client has said all it had to say.
@@ -238,7 +240,7 @@ impl<O: Open> Client<O> {
     }
 
     async fn take(&mut self, line: &[u8]) -> Result<(), O::Error> {
-        match Message::parse(line, JsonLimits::CALL) {
+        match parsed(line).await {
             Ok(Message::Request(request)) => self.request(request).await,
             Ok(Message::Notification(notification)) => self.notification(notification).await,
             Ok(Message::Response(response)) => match self.ear.answer(response) {
@@ -416,6 +418,21 @@ impl<O: Open> Client<O> {
 
     async fn send(&self, line: String) {
         self.outbox.send(line).await;
+    }
+}
+
+/// Reads a message; a long one beside the thread that serves everybody.
+async fn parsed(line: &[u8]) -> Result<Message, MessageFault> {
+    if line.len() <= PARSED_HERE_BYTES_MAX {
+        return Message::parse(line, JsonLimits::CALL);
+    }
+    let line = line.to_vec();
+    let parsing = tokio::task::spawn_blocking(move || Message::parse(&line, JsonLimits::CALL));
+    match parsing.await.map_err(tokio::task::JoinError::try_into_panic) {
+        Ok(parsed) => parsed,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // We are ending, and nobody waits for an answer.
+        Err(Err(_)) => std::future::pending().await,
     }
 }
 

@@ -66,6 +66,7 @@ impl Judged {
     /// Returns the paths that were judged, each once, with the rights of its roles.
     pub(crate) fn of(call: &ResolvedCall) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
+        let mut places: HashMap<&CanonicalPath, usize> = HashMap::new();
         for values in call.roles() {
             let rights = rights(values.role);
             let paths = values.values.iter().filter_map(|value| match value {
@@ -73,7 +74,8 @@ impl Judged {
                 Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
             });
             for path in paths {
-                match all.iter_mut().find(|judged| judged.path == *path) {
+                let at = *places.entry(path).or_insert(all.len());
+                match all.get_mut(at) {
                     Some(judged) => judged.rights = judged.rights.and(rights),
                     None => all.push(Self { path: path.clone(), rights }),
                 }
@@ -202,7 +204,8 @@ impl Sight {
         match self {
             Self::Everything | Self::Cage { .. } => true,
             Self::Held(held) => {
-                let mut in_which = judged.iter().map(|it| deepest(held, &it.path));
+                let held = Deepest::new(held.iter().map(|held| (&held.path, held)));
+                let mut in_which = judged.iter().map(|it| held.above(&it.path));
                 let first = in_which.next();
                 in_which.all(|it| Some(it) == first)
             }
@@ -211,33 +214,57 @@ impl Sight {
 
     /// Returns the first of `judged` that the server cannot be asked about.
     pub(crate) fn lacks<'a>(&self, judged: &'a [Judged], disk: &dyn Disk) -> Option<&'a Judged> {
-        judged.iter().find(|judged| match self {
-            Self::Everything => false,
-            Self::Held(held) => !holds(held, judged, disk),
-            Self::Cage { shown, .. } => !shows(shown, judged),
-        })
+        match self {
+            Self::Everything => None,
+            Self::Held(held) => {
+                let held = Deepest::new(held.iter().map(|held| (&held.path, held)));
+                let mut as_it_was = HashMap::new();
+                judged.iter().find(|judged| !holds(&held, judged, &mut as_it_was, disk))
+            }
+            Self::Cage { shown, .. } => {
+                // What is hidden stays hidden, if the same path is shown as well.
+                let seen = shown.iter().filter(|it| it.access.is_some());
+                let hidden = shown.iter().filter(|it| it.access.is_none());
+                let shown = Deepest::new(seen.chain(hidden).map(|it| (&it.path, it)));
+                judged.iter().find(|judged| !shows(&shown, judged))
+            }
+        }
     }
 }
 
-fn deepest<'a>(held: &'a [HeldDirectory], path: &CanonicalPath) -> Option<&'a HeldDirectory> {
-    let containing = held.iter().filter(|held| path.is_within(&held.path));
-    containing.max_by_key(|held| held.path.components().count())
+/// Finds the deepest of many directories that a path lies in, without asking all of them.
+struct Deepest<'a, T>(HashMap<&'a Path, &'a T>);
+
+impl<'a, T> Deepest<'a, T> {
+    /// Of two at the same path the last one counts.
+    fn new(all: impl Iterator<Item = (&'a CanonicalPath, &'a T)>) -> Self {
+        Self(all.map(|(path, it)| (path.as_path(), it)).collect())
+    }
+
+    fn above(&self, path: &CanonicalPath) -> Option<&'a T> {
+        path.as_path().ancestors().find_map(|above| self.0.get(above).copied())
+    }
 }
 
-fn holds(held: &[HeldDirectory], judged: &Judged, disk: &dyn Disk) -> bool {
-    let Some(deepest) = deepest(held, &judged.path) else { return false };
+/// Each directory is looked at once; `as_it_was` has what was seen.
+fn holds<'a>(
+    held: &Deepest<'a, HeldDirectory>,
+    judged: &Judged,
+    as_it_was: &mut HashMap<&'a Path, bool>,
+    disk: &dyn Disk,
+) -> bool {
+    let Some(deepest) = held.above(&judged.path) else { return false };
     // SECURITY: a directory that was removed and made anew is another one, although it has the same
     // name; the server still holds the old one, and would act there.
     deepest.rights.and(judged.rights) == deepest.rights
         && deepest.which.is_some()
-        && deepest.which == Which::find(&deepest.path, disk)
+        && *as_it_was
+            .entry(deepest.path.as_path())
+            .or_insert_with(|| deepest.which == Which::find(&deepest.path, disk))
 }
 
-fn shows(shown: &[Shown], judged: &Judged) -> bool {
-    let containing = shown.iter().filter(|shown| judged.path.is_within(&shown.path));
-    // What is hidden stays hidden, if the same path is shown as well.
-    let depth = |shown: &&Shown| (shown.path.components().count(), shown.access.is_none());
-    match containing.max_by_key(depth).and_then(|shown| shown.access) {
+fn shows(shown: &Deepest<'_, Shown>, judged: &Judged) -> bool {
+    match shown.above(&judged.path).and_then(|shown| shown.access) {
         Some(Access::Write) => true,
         Some(Access::Read) => judged.access() == Access::Read,
         None => false,

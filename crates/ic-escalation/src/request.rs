@@ -3,6 +3,7 @@
 //! Written by the session that asks and read by whoever answers, who takes nothing in it on trust:
 //! an answer is about the bytes that were shown. Who answers, and how, is not known here.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -203,12 +204,11 @@ impl Request {
 /// Gathers what asks: the roles about which a rule asks for one reason stand together.
 fn causes(escalation: &Escalation) -> Vec<AskedCause> {
     let mut causes: Vec<AskedCause> = Vec::new();
+    // There may be one for each of very many values.
+    let mut places: HashMap<(&str, &str, bool), usize> = HashMap::new();
     for Cause { rule, reason, role, structural: _ } in escalation.causes() {
-        let is_same = |it: &&mut AskedCause| {
-            let is_about_all = (it.roles.is_empty(), role.is_none());
-            *it.rule == **rule && *it.reason == **reason && is_about_all.0 == is_about_all.1
-        };
-        match (causes.iter_mut().find(is_same), role) {
+        let at = *places.entry((rule, reason, role.is_none())).or_insert(causes.len());
+        match (causes.get_mut(at), role) {
             (Some(cause), Some(role)) if !cause.roles.contains(role) => cause.roles.push(*role),
             (Some(_), _) => {}
             (None, _) => causes.push(AskedCause {

@@ -3,7 +3,7 @@
 //! A total, pure function: no I/O, no clock, no randomness, and no error. Whatever cannot be judged
 //! was turned into an invalid value before, and is denied here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Category, Role};
@@ -417,7 +417,12 @@ fn escalated_roles(findings: &[Finding], call: &ResolvedCall) -> Vec<Role> {
 /// Returns everything that escalates, each with the role that it is about.
 fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
     let mut causes = Vec::new();
+    // A rule and a role are one cause, however many values they are about.
+    let mut noted = HashSet::new();
     for finding in findings.iter().filter(|finding| finding.effect == Effect::Escalate) {
+        if let Some(rule) = finding.authority.rule(policy) {
+            noted.insert((&*rule.name, &*rule.reason, finding.role));
+        }
         causes.push(Cause {
             rule: finding.authority.name(policy),
             reason: finding.reason(policy),
@@ -431,11 +436,11 @@ fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
         for (_, authority) in &finding.settled {
             let asks = |rule: &&Rule| rule.effect == Effect::Escalate;
             let Some(rule) = authority.rule(policy).filter(asks) else { continue };
-            let (name, reason) = (Arc::clone(&rule.name), Arc::clone(&rule.reason));
-            let cause = Cause { rule: name, reason, role: finding.role, structural: None };
-            if !causes.contains(&cause) {
-                causes.push(cause);
+            if !noted.insert((&*rule.name, &*rule.reason, finding.role)) {
+                continue;
             }
+            let (name, reason) = (Arc::clone(&rule.name), Arc::clone(&rule.reason));
+            causes.push(Cause { rule: name, reason, role: finding.role, structural: None });
         }
     }
     causes

@@ -2,7 +2,8 @@
 //!
 //! Absence is an answer; every other failure is an error, and an error never counts as absence.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -116,35 +117,58 @@ impl Disk for RealDisk {
     }
 }
 
+/// How many answers from memory cost as much as one from the disk.
+const KNOWN_PER_LOOK: usize = 4;
+
 /// A disk that answers only so many questions, so that no call can keep us busy.
+///
+/// Directories are looked at once: the paths of one call mostly share them, and a call is judged by
+/// how the disk was at one moment anyway.
 pub(crate) struct Metered<'a> {
     disk: &'a dyn Disk,
     left: Cell<usize>,
+    /// How many answers may still be given from memory: these cost less, and are not free.
+    known_left: Cell<usize>,
+    directories: RefCell<HashMap<PathBuf, Entry>>,
 }
 
 impl<'a> Metered<'a> {
     pub(crate) fn new(disk: &'a dyn Disk, looks_max: usize) -> Self {
-        Self { disk, left: Cell::new(looks_max) }
+        let known_left = Cell::new(looks_max.saturating_mul(KNOWN_PER_LOOK));
+        Self { disk, left: Cell::new(looks_max), known_left, directories: RefCell::default() }
     }
 
     /// Returns whether a question was refused.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.left.get() == 0
+        self.left.get() == 0 || self.known_left.get() == 0
     }
 
     fn spend(&self) -> io::Result<()> {
-        self.left.set(self.left.get().saturating_sub(1));
-        match self.left.get() {
-            0 => Err(io::Error::other("the call asks too much of the disk")),
-            _ => Ok(()),
-        }
+        spend_one_of(&self.left)
+    }
+}
+
+fn spend_one_of(left: &Cell<usize>) -> io::Result<()> {
+    left.set(left.get().saturating_sub(1));
+    match left.get() {
+        0 => Err(io::Error::other("the call asks too much of the disk")),
+        _ => Ok(()),
     }
 }
 
 impl Disk for Metered<'_> {
     fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
+        if let Some(known) = self.directories.borrow().get(path) {
+            // SECURITY: links that lead through the same directories again and again cost time too.
+            spend_one_of(&self.known_left)?;
+            return Ok(Some(*known));
+        }
         self.spend()?;
-        self.disk.look(path)
+        let entry = self.disk.look(path)?;
+        if let Some(directory) = entry.filter(|entry| entry.kind == Kind::Directory) {
+            self.directories.borrow_mut().insert(path.to_owned(), directory);
+        }
+        Ok(entry)
     }
 
     fn read_link(&self, path: &Path) -> io::Result<PathBuf> {

@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod linked;
+mod rewrites;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use ic_types::CanonicalPath;
 
 use crate::disk::{Disk, Entry, Kind};
 use config::Setting;
+use rewrites::Rewrites;
 
 /// The longest config that is read.
 pub const CONFIG_BYTES_MAX: usize = 1 << 20;
@@ -49,6 +51,10 @@ pub struct Repository {
     /// The directory that holds the common part: the same one, unless this is a linked working tree.
     common: CanonicalPath,
     config: Vec<Setting>,
+    /// `url.<base>.insteadOf`.
+    instead_of: Rewrites,
+    /// `url.<base>.pushInsteadOf`.
+    push_instead_of: Rewrites,
     branch: Option<String>,
 }
 
@@ -132,7 +138,9 @@ impl Repository {
                 return Err(fault(format!("its branch `{branch}` holds no object's name")));
             }
         }
-        Ok(Self { top: path.clone(), common, config, branch })
+        let instead_of = Rewrites::of(&config, "insteadof").map_err(fault)?;
+        let push_instead_of = Rewrites::of(&config, "pushinsteadof").map_err(fault)?;
+        Ok(Self { top: path.clone(), common, config, instead_of, push_instead_of, branch })
     }
 
     /// Returns the directory that holds `.git`, against which git takes relative URLs.
@@ -173,7 +181,7 @@ impl Repository {
         for url in urls {
             found.extend(self.rewritten_or_kept(url));
             if push_urls.is_empty() {
-                found.extend(self.rewritten(url, "pushinsteadof"));
+                found.extend(self.push_instead_of.apply(url));
             }
         }
         for url in push_urls {
@@ -184,8 +192,8 @@ impl Repository {
 
     /// Returns what git would make of a URL that it is handed.
     pub fn rewrites(&self, url: &str) -> Vec<String> {
-        let kinds = ["insteadof", "pushinsteadof"];
-        deduplicated(kinds.iter().flat_map(|key| self.rewritten(url, key)).collect())
+        let kinds = [&self.instead_of, &self.push_instead_of];
+        deduplicated(kinds.iter().flat_map(|rewrites| rewrites.apply(url)).collect())
     }
 
     /// Returns the remotes that git takes where none is named: to fetch from, and to push to.
@@ -208,7 +216,8 @@ impl Repository {
     /// Returns the remotes that git asks for objects whenever some are missing.
     pub fn promisors(&self) -> Vec<String> {
         let promisors = self.settings("remote", "promisor").filter(|setting| !is_false(setting));
-        let names = promisors.filter_map(|setting| setting.subsection.clone());
+        let names =
+            promisors.filter_map(|setting| setting.subsection.as_deref().map(str::to_owned));
         deduplicated(names.collect())
     }
 
@@ -225,23 +234,8 @@ impl Repository {
     }
 
     fn rewritten_or_kept(&self, url: &str) -> Vec<String> {
-        let rewritten = self.rewritten(url, "insteadof");
+        let rewritten = self.instead_of.apply(url);
         if rewritten.is_empty() { vec![url.to_owned()] } else { rewritten }
-    }
-
-    /// Applies the longest `url.<base>.<key>` that `url` begins with; each of them if several are.
-    fn rewritten(&self, url: &str, key: &str) -> Vec<String> {
-        let matching: Vec<(usize, String)> = self
-            .settings("url", key)
-            .filter_map(|setting| {
-                let base = setting.subsection.as_deref()?;
-                let rest = url.strip_prefix(setting.value.as_str())?;
-                Some((setting.value.len(), format!("{base}{rest}")))
-            })
-            .collect();
-        let longest = matching.iter().map(|(matched, _)| *matched).max();
-        let longest = matching.into_iter().filter(|(matched, _)| Some(*matched) == longest);
-        longest.map(|(_, url)| url).collect()
     }
 
     fn settings(&self, section: &str, key: &str) -> impl Iterator<Item = &Setting> {

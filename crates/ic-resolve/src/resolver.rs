@@ -3,15 +3,15 @@
 //! Decides nothing. A value that cannot be resolved becomes an [`InvalidValue`], which the policy
 //! denies; so a mistake here makes a call impossible, not possible.
 
+mod aliases;
 mod carried;
 mod executed;
 mod remotes;
 mod texts;
 mod trees;
 
-use std::ffi::OsString;
+use std::cell::{Cell, RefCell};
 
-use ic_policy::host_executes::{LISTED_NAMES, ListedName};
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
     ResolvedParts, RoleValues, Sandbox, Standing, Value,
@@ -22,12 +22,12 @@ use crate::disk::{Disk, Kind, Metered};
 use crate::executes::Orders;
 use crate::path::{self, Found, Last, PathFault};
 use crate::url::parse_fetch_url;
+use aliases::Aliases;
+use remotes::{KnownRepository, REMOTES_MAX};
 use texts::Texts;
 
 /// How often one call may make us look at the disk.
 pub const LOOKS_MAX: usize = 100_000;
-/// How many entries of a directory are listed at once, rather than asked for by name.
-const LISTED_MAX: usize = 512;
 /// How many texts of one call are looked at.
 pub const TEXTS_MAX: usize = 10_000;
 
@@ -70,9 +70,9 @@ impl Resolver<'_> {
         brought: &[CanonicalPath],
     ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
-        let metered = Resolver { disk: &disk, ..*self };
-        let mut parts = metered.resolve_parts(policy, call);
-        metered.note_brought(brought, &mut parts);
+        let resolving = Resolving::new(&disk, self);
+        let mut parts = resolving.resolve_parts(policy, call);
+        resolving.note_brought(brought, &mut parts);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
             parts.invalid.push(InvalidValue {
@@ -84,6 +84,39 @@ impl Resolver<'_> {
         ResolvedCall::assert_resolved(parts)
     }
 
+    /// Makes a path of a rule, a flag or a configuration file canonical.
+    pub fn locate(&self, text: &str) -> Result<CanonicalPath, PathFault> {
+        let path = path::absolute(text, self.home, None)?;
+        Ok(path::follow(self.disk, &path, Last::Follow)?.path)
+    }
+}
+
+/// One call as it is resolved: the disk within its limit, and what was found out for this call.
+///
+/// Whatever several values of a call need is found out once, so that the work grows with the number of
+/// values and no faster.
+struct Resolving<'a> {
+    disk: &'a dyn Disk,
+    home: &'a AbsolutePath,
+    sandbox: Option<&'a Sandbox>,
+    orders: Option<&'a Orders>,
+    /// The listed names that are links, by directory.
+    aliases: Aliases,
+    /// The repository that remotes are looked up in.
+    repository: RefCell<KnownRepository>,
+    /// How many remotes the call named so far.
+    n_remotes: Cell<usize>,
+}
+
+impl<'a> Resolving<'a> {
+    fn new(disk: &'a dyn Disk, resolver: &Resolver<'a>) -> Self {
+        let Resolver { home, sandbox, orders, .. } = *resolver;
+        let (aliases, repository, n_remotes) = Default::default();
+        Self { disk, home, sandbox, orders, aliases, repository, n_remotes }
+    }
+}
+
+impl Resolving<'_> {
     fn resolve_parts(&self, policy: &Policy, call: ToolCall) -> ResolvedParts {
         let mut parts = ResolvedParts {
             sent: call.arguments.clone(),
@@ -101,12 +134,6 @@ impl Resolver<'_> {
             self.resolve_annotated(annotation, &mut parts);
         }
         parts
-    }
-
-    /// Makes a path of a rule, a flag or a configuration file canonical.
-    pub fn locate(&self, text: &str) -> Result<CanonicalPath, PathFault> {
-        let path = path::absolute(text, self.home, None)?;
-        Ok(path::follow(self.disk, &path, Last::Follow)?.path)
     }
 
     fn resolve_annotated(&self, annotation: &Annotation, parts: &mut ResolvedParts) {
@@ -143,11 +170,10 @@ impl Resolver<'_> {
             }
         }
         if texts.is_full() || TEXTS_MAX < count_values(&parts.roles) {
-            let reason = format!("it holds more than {TEXTS_MAX} texts to look at");
             parts.invalid.push(InvalidValue {
                 place: "the call".to_owned(),
                 role: Role::None,
-                reason,
+                reason: too_many_texts(),
             });
         }
         parts.unannotated_paths = texts.found;
@@ -169,7 +195,18 @@ impl Resolver<'_> {
                 return Vec::new();
             }
         };
+        // What is too much is refused before anything of it is looked at.
+        if TEXTS_MAX < texts.len() + count_values(&outcome.roles) {
+            outcome.note_invalid(place, roles, &too_many_texts());
+            return Vec::new();
+        }
         let is_remote = roles.contains(&Role::GitRemoteUrl);
+        if is_remote && REMOTES_MAX < self.n_remotes.get() + texts.len() {
+            let reason = format!("a call names at most {REMOTES_MAX} remotes");
+            outcome.note_invalid(place, roles, &reason);
+            return Vec::new();
+        }
+        self.n_remotes.set(self.n_remotes.get() + if is_remote { texts.len() } else { 0 });
         if texts.is_empty() && is_remote {
             self.resolve_default_remotes(place, arguments, outcome);
         }
@@ -186,7 +223,15 @@ impl Resolver<'_> {
                 Err(reason) => {
                     outcome.note_invalid(place, roles, &reason);
                     sent.push(None);
+                    if is_remote {
+                        // The call is denied, and the others may cost a whole config each.
+                        break;
+                    }
                 }
+            }
+            if is_remote && TEXTS_MAX < count_values(&outcome.roles) {
+                outcome.note_invalid(place, roles, &too_many_texts());
+                break;
             }
         }
         sent
@@ -290,66 +335,6 @@ impl Resolver<'_> {
         self.exempt().is_some_and(|exempt| path.is_within(exempt))
     }
 
-    /// Notes the listed names that are links and lead to `value`.
-    ///
-    /// Looks beside the value and above it, in the workspace or the home directory, and at the top of
-    /// the workspace for a value outside; a link elsewhere is not found.
-    fn find_aliases(&self, value: &mut PathValue) {
-        let workspace = self.sandbox.map(|it| &it.path).filter(|it| !self.is_exempt(it));
-        let home = CanonicalPath::new(self.home.as_path()).ok();
-        let above = || value.path.ancestors().skip(1);
-        let mut directories: Vec<CanonicalPath> = match workspace {
-            Some(top) => above().take_while(|path| path.is_within(top)).collect(),
-            None => Vec::new(),
-        };
-        if directories.is_empty() {
-            directories.extend(workspace.cloned());
-            let is_home = |path: &CanonicalPath| {
-                home.as_ref().is_some_and(|home| path.is_within(home) && path != home)
-            };
-            directories.extend(above().take_while(is_home));
-        }
-        for directory in directories {
-            let is_there = self.entries_by_name(&directory);
-            for name in LISTED_NAMES.iter().filter(|name| is_there(name)) {
-                let relative = name.components.join("/");
-                let Ok(found) =
-                    path::walk(self.disk, directory.clone(), relative.as_ref(), Last::Follow)
-                else {
-                    continue;
-                };
-                let leads_here = match name.reach {
-                    ic_policy::Reach::Itself => value.path == found.path,
-                    ic_policy::Reach::Beneath => value.path.is_within(&found.path),
-                };
-                // A link between the name and its target is as good as either.
-                let is_between = found.links.contains(&value.path);
-                if (leads_here || is_between) && !found.links.is_empty() {
-                    value.also.extend(found.links);
-                }
-            }
-        }
-    }
-
-    /// Returns what tells whether a listed name may be, or lead through, a link in `directory`.
-    ///
-    /// One look at a directory of ordinary size spares a look for each name.
-    fn entries_by_name(&self, directory: &CanonicalPath) -> impl Fn(&ListedName) -> bool + use<> {
-        let entries = self.disk.list(directory.as_path(), LISTED_MAX);
-        let names: Option<Vec<OsString>> = match entries {
-            Ok(entries) if entries.len() < LISTED_MAX => {
-                let rest = entries.into_iter().filter(|(_, kind)| *kind != Kind::File);
-                Some(rest.map(|(name, _)| name).collect())
-            }
-            // Too many to list, or none that we may see: each name has to be asked for.
-            Ok(_) | Err(_) => None,
-        };
-        move |name| match (&names, name.components.first()) {
-            (Some(names), Some(first)) => names.iter().any(|name| name == *first),
-            (None, _) | (_, None) => true,
-        }
-    }
-
     /// Returns the directory against which the argument's relative paths are resolved.
     fn base_of(&self, argument: &ArgumentAnnotation, arguments: &Object) -> Option<CanonicalPath> {
         match argument.relative_to() {
@@ -369,6 +354,10 @@ impl Resolver<'_> {
             _ => None,
         }
     }
+}
+
+fn too_many_texts() -> String {
+    format!("it holds more than {TEXTS_MAX} texts to look at")
 }
 
 fn count_values(roles: &[RoleValues]) -> usize {

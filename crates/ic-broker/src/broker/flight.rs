@@ -8,7 +8,7 @@ use ic_types::{Digest, Object, Timestamp};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Asked, Found};
+use super::{Asked, Found, Weight};
 use crate::client::Ear;
 use crate::server::{Progress, Turn};
 
@@ -37,6 +37,8 @@ pub(super) struct Going {
     pub(super) name: String,
     pub(super) found: Found,
     pub(super) meta: Object,
+    /// How much work it makes.
+    pub(super) weight: Weight,
     /// What makes two calls the same call.
     pub(super) repetition: Digest,
     pub(super) flight: Flight,
@@ -87,11 +89,11 @@ impl Going {
         asked: Asked,
         found: Found,
         flight: Flight,
-        (repetition, id, n_hops): (Digest, &str, usize),
+        (weight, repetition, id, n_hops): (Weight, Digest, &str, usize),
     ) -> Self {
         let Asked { name, meta, .. } = asked;
         let request_id = id.to_owned();
         let (until, origin) = (None, Origin::Agent);
-        Self { name, found, meta, repetition, flight, request_id, until, n_hops, origin }
+        Self { name, found, meta, weight, repetition, flight, request_id, until, n_hops, origin }
     }
 }

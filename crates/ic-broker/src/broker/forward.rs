@@ -28,7 +28,9 @@ const CALL_MAX: Duration = Duration::from_mins(15);
 impl Broker {
     /// Records and forwards a call that may be forwarded.
     pub(super) async fn forward(&self, permit: Permit, going: Going) -> Reply {
-        let Going { name, found, meta, repetition, flight, request_id, until, n_hops, .. } = going;
+        let Going {
+            name, found, meta, weight, repetition, flight, request_id, until, n_hops, ..
+        } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
         let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
@@ -57,7 +59,9 @@ impl Broker {
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
         let confinement = service.confinement();
         let confined = confinement.to_string();
-        let recorded = match self.log.record(permit, request_id.clone(), &confined) {
+        let (log, id) = (Arc::clone(&self.log), request_id.clone());
+        let recorded = self.aside.run(weight, move || log.record(permit, id, &confined));
+        let recorded = match recorded.await {
             Ok(recorded) => recorded,
             Err(error) => return self.unrecorded(&error),
         };

@@ -106,7 +106,12 @@ impl Broker {
 
     /// Asks once.
     async fn ask(&self, escalation: Escalation, going: &mut Going) -> Result<Came, Reply> {
-        let recorded = self.log.record_escalation(&escalation, &going.request_id);
+        let (log, id) = (Arc::clone(&self.log), going.request_id.clone());
+        let recorded = self.aside.run(going.weight, move || {
+            let recorded = log.record_escalation(&escalation, &id);
+            (recorded, escalation)
+        });
+        let (recorded, escalation) = recorded.await;
         recorded.map_err(|error| self.unrecorded(&error))?;
         let now = self.clock.now();
         let ticket = self.ticket(&escalation, going, now)?;
@@ -135,8 +140,8 @@ impl Broker {
                 Ok(Came::Permit(permit))
             }
             Verdict::Deny(denial) => {
-                let recorded = self.log.record_denial(&denial, &going.request_id);
-                Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
+                let id = (going.weight, going.request_id.as_str());
+                Err(self.deny(denial, id, going.repetition).await)
             }
             Verdict::Escalate(now_asked) => {
                 let ticket = Ticket {
@@ -311,7 +316,7 @@ impl Broker {
         if self.is_over(going.until) {
             return Err(self.too_late(ticket, going));
         }
-        let judged = self.judged(&mut asked, &going.found);
+        let judged = self.judged(&mut asked, &going.found).await;
         judged.map(|(verdict, _)| verdict).map_err(|refusal| {
             let tool = going.found.names();
             self.refuse(&asked, &refusal, Some(tool), &going.request_id)

@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::aside::Weight;
 use super::people::stale;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::petition::{Petition, PetitionKind};
@@ -123,6 +124,7 @@ impl Broker {
         let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
         let mut going = Going {
             name: method.to_owned(),
+            weight: Weight::of(&call.arguments),
             repetition: repetition(&call),
             found,
             meta: Object::new(),
@@ -138,8 +140,8 @@ impl Broker {
             // Nothing but a person's yes lets a petition through.
             Verdict::Allow(permit) => Err(self.not_approved(permit, &going)),
             Verdict::Deny(denial) => {
-                let recorded = self.log.record_denial(&denial, &going.request_id);
-                Err(self.denied(recorded, Refusal::denied(&denial), going.repetition))
+                let id = (going.weight, going.request_id.as_str());
+                Err(self.deny(denial, id, going.repetition).await)
             }
         };
         Came::Answer(match approved {

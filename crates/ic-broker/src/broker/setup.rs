@@ -18,6 +18,7 @@ use tokio::sync::{RwLock, Semaphore, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::aside::Aside;
 use super::catalog::Catalog;
 use super::lists::House;
 use super::shelf::Shelf;
@@ -175,6 +176,7 @@ impl Setup {
         let broker = Arc::new(Broker {
             judge,
             log,
+            aside: Aside::new(),
             clock: self.clock,
             redactor: self.redactor,
             shelf: Shelf::new(&servers, &house),

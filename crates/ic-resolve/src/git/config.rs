@@ -2,13 +2,15 @@
 //!
 //! Knows nothing of remotes, and follows no include.
 
+use std::sync::Arc;
+
 /// One setting: `[section "subsection"] key = value`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Setting {
     /// In lower case.
     pub section: String,
-    /// As it is written, which counts.
-    pub subsection: Option<String>,
+    /// As it is written, which counts; shared, since one long name may have very many settings.
+    pub subsection: Option<Arc<str>>,
     /// In lower case.
     pub key: String,
     /// What it is set to, without quotes and escapes.
@@ -35,7 +37,7 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, String> {
 struct ConfigParser<'a> {
     chars: std::iter::Peekable<std::str::Chars<'a>>,
     line: usize,
-    section: Option<(String, Option<String>)>,
+    section: Option<(String, Option<Arc<str>>)>,
     settings: Vec<Setting>,
 }
 
@@ -78,7 +80,7 @@ impl ConfigParser<'_> {
         let subsection = match self.next() {
             Some(']') => {
                 let (section, subsection) = match name.split_once('.') {
-                    Some((section, subsection)) => (section, Some(subsection.to_owned())),
+                    Some((section, subsection)) => (section, Some(Arc::from(subsection))),
                     None => (name.as_str(), None),
                 };
                 self.section = Some((section.to_owned(), subsection));
@@ -92,7 +94,7 @@ impl ConfigParser<'_> {
             Some(' ' | '\t') => self.quoted_subsection()?,
             _ => return Err("a section's name is not closed".to_owned()),
         };
-        self.section = Some((name, Some(subsection)));
+        self.section = Some((name, Some(Arc::from(subsection))));
         Ok(())
     }
 

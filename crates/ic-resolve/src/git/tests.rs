@@ -6,7 +6,10 @@ use super::*;
 fn repository(config: &str, branch: Option<&str>) -> Repository {
     let config = parse_config(config).unwrap();
     let top = CanonicalPath::new("/s/repo").unwrap();
-    Repository { common: top.clone(), top, config, branch: branch.map(ToOwned::to_owned) }
+    let instead_of = Rewrites::of(&config, "insteadof").unwrap();
+    let push_instead_of = Rewrites::of(&config, "pushinsteadof").unwrap();
+    let branch = branch.map(ToOwned::to_owned);
+    Repository { common: top.clone(), top, config, instead_of, push_instead_of, branch }
 }
 
 #[track_caller]

@@ -9,24 +9,27 @@
 //! A link that is put among git's own files is such a name too, whatever it is called: git writes
 //! messages and logs through one, into what it leads to.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
 use ic_policy::host_executes::{LISTED_NAMES, PIPELINE_NAMES, is_same};
 use ic_policy::{Executed, PathValue, RoleValues, Sandbox, Value, Why};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
-use super::Resolver;
+use super::Resolving;
 use super::trees::is_of_git;
 use crate::disk::{Kind, is_absolute};
 use crate::executes::Executes;
 use crate::path::{self, Last};
 
-/// How many entries beneath a directory are looked at.
+/// How many entries beneath all directories of a call are looked at.
 const ENTRIES_MAX: usize = 20_000;
-/// How many names, and how many links, are noted.
+/// How many names, and how many links, are noted of one directory.
 const NAMES_MAX: usize = 64;
+/// How many names are noted in all, for the places that directories may go to.
+const NOTED_MAX: usize = 4096;
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     /// Notes what directories among the values take along, unless all of it stays where nothing counts.
     ///
     /// Returns the repositories among it.
@@ -41,31 +44,39 @@ impl Resolver<'_> {
         if leaving.iter().chain(&places).all(|path| self.is_exempt(path)) {
             return executed;
         }
-        leaving.sort();
-        leaving.dedup();
+        let mut seen = HashSet::new();
+        leaving.retain(|path| seen.insert(path.clone()));
+        let (mut left, mut all) = (ENTRIES_MAX, Vec::new());
         for from in leaving {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
             let is_own = own.is_some_and(|it| self.is_in_workspace(&it));
-            let carried = self.carried(&from, is_own);
-            add(roles, Role::DeletePath, |value| match value.path == from {
-                true => carried.names.clone(),
-                false => Vec::new(),
-            });
-            add(roles, Role::WritePath, |value| {
-                if !places.contains(&value.path) {
-                    return Vec::new();
-                }
-                let git = || git_above(&value.path).filter(|_| carried.has_links);
-                let under = |path: &CanonicalPath| moved(&from, &value.path, path);
-                match value.path == from {
-                    true => Vec::new(),
-                    false => carried.names.iter().filter_map(under).chain(git()).collect(),
-                }
-            });
-            executed.extend(self.carried_repositories(&from, &carried, &places));
-            self.note_moved_links(&from, &carried, roles);
+            let carried = self.carried(&from, is_own, &mut left);
+            if !carried.is_nothing() {
+                all.push((from, carried));
+            }
+        }
+        let by_path: HashMap<&CanonicalPath, &Carried> =
+            all.iter().map(|(from, carried)| (from, carried)).collect();
+        add(roles, Role::DeletePath, |value| {
+            by_path.get(&value.path).map_or_else(Vec::new, |carried| carried.names.clone())
+        });
+        // Whatever leaves may go to any place, so this grows with both; too much of it counts as if
+        // something of git's went there.
+        let n_names: usize = all.iter().map(|(_, carried)| carried.count()).sum();
+        let is_too_much = NOTED_MAX < n_names.saturating_mul(places.len());
+        let places: HashSet<CanonicalPath> = places.into_iter().collect();
+        add(roles, Role::WritePath, |value| match (places.contains(&value.path), is_too_much) {
+            (false, _) => Vec::new(),
+            (true, true) => value.path.join(OsStr::new(".git")).into_iter().collect(),
+            (true, false) => arriving(&all, &value.path),
+        });
+        if !is_too_much {
+            for (from, carried) in &all {
+                executed.extend(self.carried_repositories(from, carried, &places));
+                self.note_moved_links(from, carried, &places, roles);
+            }
         }
         executed
     }
@@ -88,7 +99,7 @@ impl Resolver<'_> {
         &self,
         from: &CanonicalPath,
         carried: &Carried,
-        places: &[CanonicalPath],
+        places: &HashSet<CanonicalPath>,
     ) -> Vec<Executed> {
         let mut executed = Vec::new();
         for at in &carried.repositories {
@@ -104,8 +115,13 @@ impl Resolver<'_> {
     }
 
     /// Judges each relative link that is moved where it would lead from its new place.
-    fn note_moved_links(&self, from: &CanonicalPath, carried: &Carried, roles: &mut [RoleValues]) {
-        let places = paths_of(roles, Role::WritePath);
+    fn note_moved_links(
+        &self,
+        from: &CanonicalPath,
+        carried: &Carried,
+        places: &HashSet<CanonicalPath>,
+        roles: &mut [RoleValues],
+    ) {
         for (link, place) in carried.links.iter().flat_map(|link| {
             places.iter().filter(|place| *place != from).map(move |place| (link, place))
         }) {
@@ -156,7 +172,8 @@ impl Resolver<'_> {
     /// Returns what lies beneath `directory` under a listed name, in a linked tree but for its `.git`.
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
-    fn carried(&self, directory: &CanonicalPath, is_linked: bool) -> Carried {
+    /// `left` says how many entries may still be looked at.
+    fn carried(&self, directory: &CanonicalPath, is_linked: bool, left: &mut usize) -> Carried {
         let mut carried = Carried::default();
         let kind = self.disk.look(directory.as_path()).map(|entry| entry.map(|entry| entry.kind));
         let mut directories = match kind {
@@ -173,11 +190,10 @@ impl Resolver<'_> {
             }
         };
         let executes = Executes::new(self.disk, self.home, None, None);
-        let mut left = ENTRIES_MAX;
         while let Some(at) = directories.pop() {
-            let entries = self.disk.list(at.as_path(), left);
-            let n_entries = entries.as_ref().map_or(left, Vec::len);
-            left = left.saturating_sub(n_entries.max(1));
+            let entries = self.disk.list(at.as_path(), *left);
+            let n_entries = entries.as_ref().map_or(*left, Vec::len);
+            *left = left.saturating_sub(n_entries.max(1));
             for (name, kind) in entries.unwrap_or_default() {
                 let Ok(path) = at.join(&name) else { continue };
                 if is_linked && at == *directory && name == ".git" && kind == Kind::File {
@@ -197,7 +213,7 @@ impl Resolver<'_> {
                     directories.push(path);
                 }
             }
-            if left == 0 || carried.is_full() {
+            if *left == 0 || carried.is_full() {
                 carried.has_links = true;
                 carried.names.extend(directory.join(OsStr::new(".git")));
                 break;
@@ -221,6 +237,14 @@ struct Carried {
 }
 
 impl Carried {
+    fn is_nothing(&self) -> bool {
+        self.count() == 0 && !self.has_links
+    }
+
+    fn count(&self) -> usize {
+        self.names.len() + self.repositories.len() + self.links.len()
+    }
+
     fn is_full(&self) -> bool {
         [self.names.len(), self.repositories.len(), self.links.len()]
             .into_iter()
@@ -238,6 +262,18 @@ fn is_first_of_listed(name: &OsStr) -> bool {
 fn moved(from: &CanonicalPath, to: &CanonicalPath, path: &CanonicalPath) -> Option<CanonicalPath> {
     let depth = from.components().count();
     path.components().skip(depth).try_fold(to.clone(), |at, name| at.join(name).ok())
+}
+
+/// Returns the names that what leaves would have at `place`.
+fn arriving(all: &[(CanonicalPath, Carried)], place: &CanonicalPath) -> Vec<CanonicalPath> {
+    let mut names = Vec::new();
+    for (from, carried) in all.iter().filter(|(from, _)| from != place) {
+        names.extend(carried.names.iter().filter_map(|path| moved(from, place, path)));
+        if carried.has_links {
+            names.extend(git_above(place));
+        }
+    }
+    names
 }
 
 /// Returns the `.git` in which `path` lies.

@@ -6,14 +6,14 @@
 use ic_policy::{Executed, PathValue, ResolvedParts, RoleValues, Value, Why};
 use ic_types::{CanonicalPath, Json, Role, ToolCall};
 
-use super::Resolver;
+use super::Resolving;
 use crate::executes::{Change, Executes};
 
 /// The tools that make a repository, and the flags that make it one without a `.git`.
 const MAKING: [&str; 2] = ["git_init", "git_clone"];
 const BARE: [&str; 2] = ["bare", "mirror"];
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     /// Returns what the host would execute of the changes that a call makes.
     pub(super) fn executed(&self, call: &ToolCall, roles: &[RoleValues]) -> Vec<Executed> {
         let mut changes = Vec::new();

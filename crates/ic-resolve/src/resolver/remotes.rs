@@ -2,10 +2,13 @@
 //!
 //! Reads that repository's config and HEAD through [`crate::git`]; runs no git.
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use ic_policy::{Pointer, Scheme, Value};
 use ic_types::{CanonicalPath, Object, Role};
 
-use super::{Outcome, ResolvedText, Resolver};
+use super::{Outcome, ResolvedText, Resolving};
 use crate::git::{DefaultRemote, Repository};
 use crate::path::{self, Last};
 use crate::remote::{self, Remote};
@@ -17,13 +20,19 @@ pub(super) const REPOSITORY_ARGUMENT: &str = "path";
 /// What git puts after the path of a local remote, to see whether a repository is there.
 const LOCAL_SUFFIXES: [&str; 4] = ["/.git", "", ".git/.git", ".git"];
 
+/// How many remotes one call may name: each is looked up in all of a repository's config.
+pub(super) const REMOTES_MAX: usize = 64;
+
+/// What is around the directory that was asked about last.
+pub(super) type KnownRepository = Option<(CanonicalPath, Result<Option<Rc<Around>>, String>)>;
+
 /// The directory that a call works in, and the repository around it.
-struct Around {
+pub(super) struct Around {
     directory: CanonicalPath,
     repository: Repository,
 }
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     pub(super) fn resolve_remote(
         &self,
         text: &str,
@@ -109,12 +118,18 @@ impl Resolver<'_> {
         if urls.is_empty() { Ok(Vec::new()) } else { self.values(&around, urls) }
     }
 
-    fn around(&self, directory: Option<&CanonicalPath>) -> Result<Option<Around>, String> {
+    fn around(&self, directory: Option<&CanonicalPath>) -> Result<Option<Rc<Around>>, String> {
         let Some(directory) = directory else { return Ok(None) };
-        let repository =
-            Repository::find(self.disk, directory).map_err(|fault| fault.to_string())?;
-        let directory = directory.clone();
-        Ok(repository.map(|repository| Around { directory, repository }))
+        if let Some((known, around)) = &*self.repository.borrow()
+            && known == directory
+        {
+            return around.clone();
+        }
+        let found = Repository::find(self.disk, directory).map_err(|fault| fault.to_string());
+        let around = |repository| Rc::new(Around { directory: directory.clone(), repository });
+        let around = found.map(|repository| repository.map(around));
+        *self.repository.borrow_mut() = Some((directory.clone(), around.clone()));
+        around
     }
 
     /// Returns the URLs behind a remote's name; `None` if there is no such remote.
@@ -155,9 +170,9 @@ impl Resolver<'_> {
         for name in around.repository.promisors() {
             urls.extend(self.named_or_literal(around, &name)?);
         }
-        let mut values = Vec::new();
-        for (n_before, url) in urls.iter().enumerate() {
-            if !urls.iter().take(n_before).any(|before| before == url) {
+        let (mut values, mut seen) = (Vec::new(), HashSet::new());
+        for url in &urls {
+            if seen.insert(url) {
                 values.extend(self.configured_url(url, around)?);
             }
         }
@@ -217,8 +232,8 @@ impl Resolver<'_> {
 }
 
 pub(super) fn repository_directory(
-    resolver: &Resolver<'_>,
+    resolving: &Resolving<'_>,
     arguments: &Object,
 ) -> Option<CanonicalPath> {
-    resolver.one_path_at(&Pointer::parse(REPOSITORY_ARGUMENT).ok()?, arguments)
+    resolving.one_path_at(&Pointer::parse(REPOSITORY_ARGUMENT).ok()?, arguments)
 }

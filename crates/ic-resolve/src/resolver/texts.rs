@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use ic_policy::{PathValue, UnannotatedPath};
 use ic_types::{AbsolutePath, Json};
 
-use super::{Resolver, TEXTS_MAX};
+use super::{Resolving, TEXTS_MAX};
 use crate::path::{self, Last};
 
 /// The texts of arguments without a role, each looked at once.
@@ -26,7 +26,7 @@ impl Texts<'_> {
     }
 }
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     /// Notes what the strings of an argument without a role would be as paths, keys included.
     pub(super) fn find_paths<'t>(&self, argument: &str, value: &'t Json, texts: &mut Texts<'t>) {
         match value {

@@ -7,7 +7,7 @@
 use ic_policy::{Pointer, Value};
 use ic_types::{AbsolutePath, CanonicalPath, Category, Object, Role, ToolName};
 
-use super::{Outcome, Resolver};
+use super::{Outcome, Resolving};
 use crate::git::linked;
 use crate::path::{self, Last};
 
@@ -50,7 +50,7 @@ pub(super) fn is_of_git(tool: &ToolName) -> bool {
     TOOLS.contains(&tool.as_str())
 }
 
-impl Resolver<'_> {
+impl Resolving<'_> {
     /// Notes the repository behind the linked working tree that the argument at `place` names.
     pub(super) fn note_repository(
         &self,

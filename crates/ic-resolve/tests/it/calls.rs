@@ -2,7 +2,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, ResolvedCall, Sandbox, SandboxKind, Value, evaluate};
-use ic_resolve::{Places, Resolver, bounds};
+use ic_resolve::{Disk, Places, Resolver, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, Role, ToolCall};
 
@@ -98,7 +98,12 @@ fn check(tool: &str, arguments: &str, expected_roles: &str, expected_sent: &str)
 }
 
 /// What the policy, which allows everything, says in the end.
-fn verdict_on(disk: &MemoryDisk, kind: SandboxKind, tool: &str, arguments: &str) -> String {
+pub(crate) fn verdict_on(
+    disk: &dyn Disk,
+    kind: SandboxKind,
+    tool: &str,
+    arguments: &str,
+) -> String {
     let places = Places {
         home: AbsolutePath::new("/home/u").unwrap(),
         sandbox: Some((AbsolutePath::new("/s").unwrap(), kind)),

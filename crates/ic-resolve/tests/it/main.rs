@@ -16,3 +16,4 @@ mod real_disk;
 mod remotes;
 mod trees;
 mod urls;
+mod work;
