@@ -272,6 +272,7 @@ impl Asked<'_> {
             return authority;
         }
         let names = (self.call.server(), self.call.tool());
+        let mut is_root = false;
         for id in self.policy.index.candidates(names, role, value) {
             let Some(rule) = self.policy.rule(id).filter(|rule| rule.covers(role, value)) else {
                 continue;
@@ -280,9 +281,7 @@ impl Asked<'_> {
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
                 // SECURITY: whoever may put something at the name of a root chooses what it opens.
                 (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
-                    let authority = Authority::Structural(Structural::Root);
-                    ruling.note(Effect::Escalate, authority);
-                    return authority;
+                    is_root = true;
                 }
                 (Hold::Fully, effect) => {
                     ruling.note(effect, authority);
@@ -294,8 +293,12 @@ impl Asked<'_> {
                 (Hold::Partly, Effect::Allow) | (Hold::No, _) => {}
             }
         }
-        ruling.note(Effect::Deny, Authority::Default);
-        Authority::Default
+        let (effect, authority) = match is_root {
+            true => (Effect::Escalate, Authority::Structural(Structural::Root)),
+            false => (Effect::Deny, Authority::Default),
+        };
+        ruling.note(effect, authority);
+        authority
     }
 
     /// Judges a call without resource roles by the first rule that holds for it.

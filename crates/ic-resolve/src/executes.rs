@@ -132,14 +132,11 @@ impl<'a> Executes<'a> {
     }
 
     fn why(&self, change: &Change, made: &HashMap<CanonicalPath, u8>) -> Option<Why> {
-        let Change { role, path } = change;
         let mut found = None;
-        for directory in path.ancestors() {
-            let is_itself = directory == *path;
+        for directory in change.path.ancestors().skip(1) {
             let seen = self.directory(&directory);
             let made = made.get(&directory).copied().unwrap_or(0);
-            // A directory is changed itself where it is removed; otherwise what is in it is.
-            if self.is_shape(&seen, made) && (!is_itself || *role == Role::DeletePath) {
+            if self.is_shape(&seen, made) {
                 return Some(Why::Repository(directory));
             }
             if found.is_none() && (seen.git.is_some() || self.is_shape(&seen, 0)) {

@@ -85,9 +85,21 @@ fn judge_role(rules: &[&RefRule], call: &RefCall, role: Role, values: &[&str]) -
         left.retain(|value| !in_sandbox(value));
     }
     let mut heard: Vec<(usize, String)> = Vec::new();
+    let mut roots: Vec<&str> = Vec::new();
     for rule in relevant {
-        let covered: Vec<&str> =
+        let mut covered: Vec<&str> =
             left.iter().copied().filter(|value| covers(rule, role, value)).collect();
+        // Nothing exists here, so what is written is made; a rule does not cover its own root.
+        if rule.effect == 0
+            && matches!(role, Role::WritePath | Role::DeletePath)
+            && holds_elsewhere(rule, call, Some(role)) == (true, true)
+        {
+            let is_root = |value: &&str| {
+                rule.paths.as_ref().is_some_and(|(_, within)| within == value && *within != "/")
+            };
+            roots.extend(covered.iter().copied().filter(is_root));
+            covered.retain(|value| !is_root(value));
+        }
         if covered.is_empty() {
             continue;
         }
@@ -103,7 +115,10 @@ fn judge_role(rules: &[&RefRule], call: &RefCall, role: Role, values: &[&str]) -
     if in_the_sandbox {
         heard.push((0, "structural-sandbox-allow".to_owned()));
     }
-    if !left.is_empty() {
+    if left.iter().any(|value| roots.contains(value)) {
+        heard.push((1, "structural-root".to_owned()));
+    }
+    if left.iter().any(|value| !roots.contains(value)) {
         heard.push((2, "default-deny".to_owned()));
     }
     let worst = heard.iter().map(|(effect, _)| *effect).max().unwrap();

@@ -17,6 +17,7 @@ use ic_policy::{Executed, PathValue, RoleValues, Sandbox, Value, Why};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
 use super::Resolving;
+use super::executed::is_changing;
 use super::trees::is_of_git;
 use crate::disk::{Kind, is_absolute};
 use crate::executes::Executes;
@@ -35,7 +36,10 @@ impl Resolving<'_> {
     /// Returns the repositories among it.
     pub(super) fn note_carried(&self, tool: &ToolName, roles: &mut [RoleValues]) -> Vec<Executed> {
         let places = self.replaceable(roles);
-        let mut leaving = paths_of(roles, Role::DeletePath);
+        let mut leaving = match is_changing(tool, Role::DeletePath) {
+            true => paths_of(roles, Role::DeletePath),
+            false => Vec::new(),
+        };
         // Git copies no directory: what it reads is a repository, and what it writes is files of it.
         if !places.is_empty() && !is_of_git(tool) {
             leaving.extend(paths_of(roles, Role::ReadPath));

@@ -4,7 +4,7 @@
 //! found in `carried`. Decides nothing.
 
 use ic_policy::{Executed, PathValue, ResolvedParts, RoleValues, Value, Why};
-use ic_types::{CanonicalPath, Json, Role, ToolCall};
+use ic_types::{CanonicalPath, Json, Role, ToolCall, ToolName};
 
 use super::Resolving;
 use crate::executes::{Change, Executes};
@@ -17,7 +17,9 @@ impl Resolving<'_> {
     /// Returns what the host would execute of the changes that a call makes.
     pub(super) fn executed(&self, call: &ToolCall, roles: &[RoleValues]) -> Vec<Executed> {
         let mut changes = Vec::new();
-        for RoleValues { role, values } in roles.iter().filter(|it| it.role.changes_path()) {
+        for RoleValues { role, values } in
+            roles.iter().filter(|it| is_changing(&call.tool, it.role))
+        {
             for value in values.iter().filter_map(path_of) {
                 let names = std::iter::once(&value.path).chain(&value.also);
                 changes.extend(names.map(|path| Change { role: *role, path: path.clone() }));
@@ -55,6 +57,13 @@ impl Resolving<'_> {
             }
         }
     }
+}
+
+/// Returns whether a tool changes what is at the paths of a role.
+///
+/// What `git_clean` removes lies in the directory that it names, and the server says what it is.
+pub(super) fn is_changing(tool: &ToolName, role: Role) -> bool {
+    role.changes_path() && !(tool.as_str() == "git_clean" && role == Role::DeletePath)
 }
 
 /// Returns whether a call makes a repository of the directory that it names.
