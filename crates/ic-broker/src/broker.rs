@@ -20,6 +20,7 @@ mod reply;
 mod service;
 mod setup;
 mod shelf;
+mod takeover;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +57,7 @@ pub use setup::{Ending, EscalationNews, Setup, Witness};
 pub(crate) use setup::{file_uri, roots_result};
 pub(crate) use shelf::ListKind;
 use shelf::Shelf;
+use takeover::Brought;
 
 /// The trusted kernel of one session.
 pub struct Broker {
@@ -145,7 +147,8 @@ impl Broker {
         (id, n_hops): (&str, usize),
     ) -> Reply {
         let weight = Weight::of(&asked.arguments);
-        let (verdict, repetition) = match self.judged(&mut asked, &found).await {
+        let judged = self.judged(&mut asked, &found, flight.brought.as_ref()).await;
+        let (verdict, repetition) = match judged {
             Ok(judged) => judged,
             Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
         };
@@ -163,7 +166,14 @@ impl Broker {
     }
 
     /// Checks and judges a call; of one that is judged the arguments are taken.
-    async fn judged(&self, asked: &mut Asked, found: &Found) -> Result<(Verdict, Digest), Refusal> {
+    ///
+    /// Of one that its server would take over, what it would change is judged with it.
+    async fn judged(
+        &self,
+        asked: &mut Asked,
+        found: &Found,
+        brought: Option<&Brought>,
+    ) -> Result<(Verdict, Digest), Refusal> {
         let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
@@ -179,6 +189,7 @@ impl Broker {
         let arguments = std::mem::take(&mut asked.arguments);
         let (judge, tool, server) =
             (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());
+        let brought = brought.map_or_else(Vec::new, |it| it.paths.clone());
         let judged = self.aside.run(weight, move || {
             // Limits of the schema hold before anything is resolved.
             if let Err(violation) = tool.schema.check(&arguments) {
@@ -186,7 +197,7 @@ impl Broker {
             }
             let call = ToolCall { server, tool: tool.name.clone(), arguments };
             let repetition = repetition(&call);
-            Ok((judge.judge(call), repetition))
+            Ok((judge.judge_bringing(call, &brought), repetition))
         });
         judged.await.map_err(|(arguments, violation)| {
             asked.arguments = arguments;

@@ -7,6 +7,7 @@ use ic_resolve::{Orders, RealDisk, Resolver, petition};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
+use crate::heads::Heads;
 use crate::method;
 use crate::sight;
 
@@ -21,12 +22,19 @@ pub struct Judge {
     pub home: AbsolutePath,
     /// What git configurations name to be run.
     pub orders: Orders,
+    /// The commits at which repositories were found.
+    pub heads: Heads,
 }
 
 impl Judge {
     /// Resolves and judges one call.
     pub fn judge(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, self.resolve(call))
+    }
+
+    /// Resolves and judges a call of which its server says that it would change these files as well.
+    pub(crate) fn judge_bringing(&self, call: ToolCall, brought: &[CanonicalPath]) -> Verdict {
+        evaluate(&self.policy, &self.bounds, self.resolve_bringing(call, brought))
     }
 
     /// Judges what a server itself asks of a client.
@@ -54,8 +62,13 @@ impl Judge {
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
+        self.resolve_bringing(call, &[])
+    }
+
+    fn resolve_bringing(&self, call: ToolCall, brought: &[CanonicalPath]) -> ResolvedCall {
         let (call, sandbox) = (method::spread(call), self.bounds.sandbox.as_ref());
         let orders = Some(&self.orders);
-        Resolver { disk: &RealDisk, home: &self.home, sandbox, orders }.resolve(&self.policy, call)
+        let resolver = Resolver { disk: &RealDisk, home: &self.home, sandbox, orders };
+        resolver.resolve_bringing(&self.policy, call, brought)
     }
 }

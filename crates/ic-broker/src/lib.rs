@@ -29,6 +29,7 @@ mod breaker;
 pub mod broker;
 mod cage;
 pub mod client;
+pub mod heads;
 pub mod judge;
 pub mod launch;
 mod ledger;

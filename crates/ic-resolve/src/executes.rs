@@ -13,11 +13,11 @@
 mod configured;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES};
+use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES, is_listed};
 use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
@@ -95,6 +95,14 @@ impl<'a> Executes<'a> {
             }
         }
         executed
+    }
+
+    /// Returns which of the changes in the tree at `top` count, by their names or as the disk shows.
+    pub fn counting(&self, top: &CanonicalPath, changes: &[Change]) -> HashSet<CanonicalPath> {
+        let depth = top.components().count();
+        let is_named = |it: &&Change| is_listed(it.path.components().skip(depth));
+        let by_name = changes.iter().filter(is_named).map(|it| it.path.clone());
+        by_name.chain(self.of(changes).into_iter().map(|it| it.path)).collect()
     }
 
     /// Returns whether `directory` has the shape of a repository by itself.

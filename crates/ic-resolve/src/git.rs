@@ -67,6 +67,33 @@ pub enum DefaultRemote {
     Implied(String),
 }
 
+/// The longest file of packed refs that is read.
+const PACKED_BYTES_MAX: usize = 16 << 20;
+
+/// Returns the commit that is checked out at `top`, as far as git's own files say so plainly.
+pub fn head_commit(disk: &dyn Disk, top: &CanonicalPath) -> Option<String> {
+    let (common, own) = match linked::find(disk, top).ok()? {
+        Some(found) => {
+            let own = format!(".git/worktrees/{}/HEAD", found.name);
+            (found.repository, own)
+        }
+        None => (top.clone(), ".git/HEAD".to_owned()),
+    };
+    let read = |name: &str, bytes_max: usize| read(disk, &common, name, bytes_max).ok().flatten();
+    let head = read(&own, REF_BYTES_MAX)?;
+    let head = head.trim_end_matches(GIT_SPACE);
+    let Some(name) = head.strip_prefix("ref: ") else {
+        return is_object_id(head).then(|| head.to_owned());
+    };
+    if let Some(tip) = read(&format!(".git/{name}"), REF_BYTES_MAX) {
+        let tip = tip.trim_end_matches(GIT_SPACE);
+        return is_object_id(tip).then(|| tip.to_owned());
+    }
+    let packed = read(".git/packed-refs", PACKED_BYTES_MAX)?;
+    let line = packed.lines().find_map(|line| line.split_once(' ').filter(|(_, it)| *it == name));
+    line.filter(|(id, _)| is_object_id(id)).map(|(id, _)| id.to_owned())
+}
+
 /// Why a repository cannot be used to look up a remote.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum GitFault {

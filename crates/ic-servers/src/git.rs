@@ -36,6 +36,7 @@ mod private;
 mod push;
 mod quarantine;
 mod refs;
+mod rehearsal;
 mod remotes;
 mod repository;
 mod run;
@@ -43,6 +44,7 @@ mod sequence;
 mod settings;
 mod ssh;
 mod staging;
+mod takeover;
 mod transfer;
 mod trees;
 mod trouble;
@@ -61,7 +63,7 @@ use rustix::io::Errno;
 use crate::filesystem::lanes::Lanes;
 use crate::filesystem::reach::Reach;
 use crate::filesystem::{Rights, View, beneath, show};
-use crate::tools::{Caller, Cancel, Tool, ToolResult, Tools, UnknownTool};
+use crate::tools::{Caller, Tool, ToolResult, Tools, UnknownTool};
 pub use aid::{AGENT_BYTES_MAX, AID_METHOD, Aid, Lent};
 use arguments::Arguments;
 pub use catalog::tools;
@@ -70,6 +72,8 @@ pub use judged::user as user_of;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
+pub use takeover::TAKEOVER;
+use takeover::Terms;
 
 /// The git server.
 #[derive(Debug)]
@@ -171,7 +175,6 @@ impl Git {
             Ok(arguments) => arguments,
             Err(fault) => return Some(Err(fault)),
         };
-        let cancel = caller.cancel();
         Some(match tool {
             "git_clone" => clone::clone(self, &Reaching { caller }, arguments),
             "git_fetch" => self.reach(arguments, caller, fetch::fetch),
@@ -182,13 +185,13 @@ impl Git {
                 *self.working_directory() = None;
                 Ok("the working directory is forgotten".to_owned())
             }
-            "git_set_working_dir" => places::set_working_directory(self, arguments, cancel),
+            "git_set_working_dir" => places::set_working_directory(self, arguments, caller),
             "git_init" => places::init(self, arguments),
-            "git_worktree" => worktree::worktree(self, arguments, cancel),
+            "git_worktree" => worktree::worktree(self, arguments, caller),
             tool => {
                 let (work, needed) = work(tool, arguments)?;
                 self.place(arguments)
-                    .and_then(|place| self.work(&place, needed, cancel, |run| work(run, arguments)))
+                    .and_then(|place| self.work(&place, needed, caller, |run| work(run, arguments)))
             }
         })
     }
@@ -200,7 +203,7 @@ impl Git {
         reaching.judged()?;
         let place = self.place(arguments)?;
         let needed = Rights::READ.and(Rights::WRITE);
-        self.work(&place, needed, caller.cancel(), |run| work(run, &reaching, arguments))
+        self.work(&place, needed, caller, |run| work(run, &reaching, arguments))
     }
 
     /// Works in the repository at a place.
@@ -208,7 +211,7 @@ impl Git {
         &self,
         Place { path, bound }: &Place,
         needed: Rights,
-        cancel: &Cancel,
+        caller: Caller<'_>,
         work: impl FnOnce(&Run<'_>) -> Told,
     ) -> Told {
         let does = if needed == Rights::READ { Does::Read } else { Does::Change };
@@ -225,8 +228,10 @@ impl Git {
                 show::path(path.as_path())
             )));
         }
-        let (program, scratch) = (&self.program, &self.scratch);
-        work(&Run { program, scratch, repository, cancel, does })
+        let (program, scratch, cancel) = (&self.program, &self.scratch, caller.cancel());
+        let terms = Terms::of(caller);
+        let terms = terms.as_ref();
+        work(&Run { program, scratch, repository, cancel, does, terms })
     }
 
     /// Returns the directory that a call is about.
@@ -319,6 +324,9 @@ impl Tools for Git {
     ) -> Result<ToolResult, UnknownTool> {
         Ok(match self.make(tool, arguments, caller).ok_or(UnknownTool)? {
             Ok(text) => ToolResult::text(text),
+            Err(Fault::Takeover(takeover)) => {
+                ToolResult::failed(Fault::TAKEOVER).with_structured(takeover.to_json())
+            }
             Err(fault) => ToolResult::failed(fault.to_string()),
         })
     }

@@ -215,11 +215,12 @@ impl Service<'_> {
 
     fn make(&self, job: Job, asking: Option<&dyn Ask>) {
         let Job { id, call, cancel, n_bytes } = job;
-        let Call { tool, arguments, era } = call;
+        let Call { tool, arguments, meta, era } = call;
         let caller = match asking {
             Some(asking) => Caller::new(&cancel, asking),
             None => Caller::silent(&cancel),
         };
+        let caller = caller.with_meta(&meta);
         let outcome = if cancel.is_cancelled() {
             Ok(None)
         } else {

@@ -119,6 +119,7 @@ pub struct Cancel(Arc<AtomicBool>);
 pub struct Caller<'a> {
     cancel: &'a Cancel,
     asking: Option<&'a dyn Ask>,
+    meta: Option<&'a Object>,
 }
 
 /// A way to ask whoever calls.
@@ -260,12 +261,23 @@ impl Cancel {
 impl<'a> Caller<'a> {
     /// Makes a caller that can be asked.
     pub fn new(cancel: &'a Cancel, asking: &'a dyn Ask) -> Self {
-        Self { cancel, asking: Some(asking) }
+        Self { cancel, asking: Some(asking), meta: None }
     }
 
     /// Makes a caller that answers nothing.
     pub fn silent(cancel: &'a Cancel) -> Self {
-        Self { cancel, asking: None }
+        Self { cancel, asking: None, meta: None }
+    }
+
+    /// Says what came with the call besides its arguments.
+    #[must_use]
+    pub fn with_meta(self, meta: &'a Object) -> Self {
+        Self { meta: Some(meta), ..self }
+    }
+
+    /// Returns what came with the call besides its arguments.
+    pub fn meta(&self) -> Option<&'a Object> {
+        self.meta
     }
 
     /// Returns whether it has lost interest.

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ic_broker::Judge;
+use ic_broker::heads::Heads;
 use ic_broker::method::CallMethod;
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
@@ -161,7 +162,13 @@ impl Loaded {
             screen.warning(warning);
         }
         Ok(Self {
-            judge: Judge { policy, bounds, orders: Orders::of_user(&home), home },
+            judge: Judge {
+                policy,
+                bounds,
+                orders: Orders::of_user(&home),
+                heads: Heads::default(),
+                home,
+            },
             servers,
             constitution: files.constitution(),
             origin: files.origin,

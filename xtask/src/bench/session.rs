@@ -156,7 +156,13 @@ impl World {
         let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate)?;
-        Ok(Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&home), home })
+        Ok(Judge {
+            policy,
+            bounds,
+            orders: ic_resolve::Orders::of_user(&home),
+            heads: ic_broker::heads::Heads::default(),
+            home,
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use ic_types::{Digest, Object, Timestamp};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::takeover::Brought;
 use super::{Asked, Found, Weight};
 use crate::client::Ear;
 use crate::server::{Progress, Turn};
@@ -29,6 +30,8 @@ pub struct Flight {
     pub(super) asks: Option<watch::Sender<bool>>,
     /// Whether a person typed this very call; spent with the first question that it answers.
     pub(super) is_typed: bool,
+    /// What its server says that it would change as well, once it did.
+    pub(super) brought: Option<Brought>,
 }
 
 /// What a call that may be forwarded, or may come to be, takes along.
@@ -66,7 +69,8 @@ impl Flight {
         progress: Option<Progress>,
         turn: Option<Turn>,
     ) -> Self {
-        Self { cancel, left, progress, ear: None, turn, asks: None, is_typed: false }
+        let (ear, asks, is_typed, brought) = (None, None, false, None);
+        Self { cancel, left, progress, ear, turn, asks, is_typed, brought }
     }
 
     /// Says whose call it is: whom its server may ask for something while it runs.

@@ -16,6 +16,7 @@ use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
 use super::service::NoService;
+use super::takeover::Tree;
 use super::{Broker, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
@@ -29,7 +30,16 @@ impl Broker {
     /// Records and forwards a call that may be forwarded.
     pub(super) async fn forward(&self, permit: Permit, going: Going) -> Reply {
         let Going {
-            name, found, meta, weight, repetition, flight, request_id, until, n_hops, ..
+            name,
+            found,
+            mut meta,
+            weight,
+            repetition,
+            flight,
+            request_id,
+            until,
+            n_hops,
+            ..
         } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
         let live = found.live.clone();
@@ -57,6 +67,7 @@ impl Broker {
             }
         };
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
+        let tree = Tree::of(self, (&server, &permit), (&name, &mut meta), (&flight, n_hops));
         let confinement = service.confinement();
         let confined = confinement.to_string();
         let (log, id) = (Arc::clone(&self.log), request_id.clone());
@@ -81,6 +92,9 @@ impl Broker {
         let entry = Entry { duration_ms, ..entry };
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
+        }
+        if let Some(next) = tree.and_then(|tree| tree.next(&outcome)) {
+            return self.take_over(next, entry, repetition, (found, flight)).await;
         }
         let caged = match confinement {
             Confinement::Cage(_) if !server.is_ours() => Some(&server.name),

@@ -154,7 +154,7 @@ impl Broker {
 }
 
 /// Returns what a call came to, if it came to something that another one could come to as well.
-fn came_of(reply: &Reply) -> Option<Came> {
+pub(super) fn came_of(reply: &Reply) -> Option<Came> {
     match reply {
         Reply::Result(text) => Some(Came::Result(Digest::of(text.as_bytes()))),
         Reply::Refused(..) => Some(Came::Denial),

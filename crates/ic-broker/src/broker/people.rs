@@ -316,7 +316,8 @@ impl Broker {
         if self.is_over(going.until) {
             return Err(self.too_late(ticket, going));
         }
-        let judged = self.judged(&mut asked, &going.found).await;
+        let brought = going.flight.brought.as_ref();
+        let judged = self.judged(&mut asked, &going.found, brought).await;
         judged.map(|(verdict, _)| verdict).map_err(|refusal| {
             let tool = going.found.names();
             self.refuse(&asked, &refusal, Some(tool), &going.request_id)

@@ -51,9 +51,8 @@ pub(super) fn clone(
         None => head.map_or_else(|| RefName::new("main"), Ok)?,
     };
     places::make(git, &path, branch.as_str())?;
-    let cancel = reaching.caller.cancel();
     let place = Place { path: path.clone(), bound: Some(path.clone()) };
-    let filled = git.work(&place, Rights::WRITE, cancel, |run| {
+    let filled = git.work(&place, Rights::WRITE, reaching.caller, |run| {
         fill(run, (&quarantine, &remote), &refs, &branch)
     })?;
     let shown = show::path(path.as_path());

@@ -7,6 +7,7 @@ use ic_confine::InnerError;
 use ic_types::CanonicalPath;
 use rustix::io::Errno;
 
+use super::takeover::Takeover;
 use crate::filesystem::{fault, show};
 
 /// The rule that is named where a repository is not believed.
@@ -43,9 +44,14 @@ pub(super) enum Fault {
     System { doing: &'static str, source: Errno },
     #[error("{0}")]
     Not(String),
+    #[error("{}", Self::TAKEOVER)]
+    Takeover(Takeover),
 }
 
 impl Fault {
+    /// What is said where somebody has to agree first.
+    pub(super) const TAKEOVER: &str = "nothing was done: this would change files that programs of the host run or take orders from";
+
     pub(super) fn system(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |source| Self::System { doing, source }
     }

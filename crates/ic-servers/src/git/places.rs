@@ -17,7 +17,7 @@ use super::private::write_new;
 use super::repository::{Repository, hold};
 use super::{Git, Place, Told, history, looking, remotes};
 use crate::filesystem::{Rights, beneath, show};
-use crate::tools::Cancel;
+use crate::tools::Caller;
 
 /// Advice on how to finish a piece of work.
 pub(super) const WRAP_UP: &str = "\
@@ -101,7 +101,11 @@ fn fill(top: &OwnedFd, path: &CanonicalPath, branch: &RefName) -> Told {
     Ok(format!("made an empty repository in `{shown}`, on the branch `{}`", branch.as_str()))
 }
 
-pub(super) fn set_working_directory(git: &Git, arguments: Arguments<'_>, cancel: &Cancel) -> Told {
+pub(super) fn set_working_directory(
+    git: &Git,
+    arguments: Arguments<'_>,
+    caller: Caller<'_>,
+) -> Told {
     let path = git.reach.find(arguments.needed("path")?, Rights::READ)?;
     let mut text = format!("the working directory is `{}`", show::path(path.as_path()));
     let mut bound = path.clone();
@@ -115,7 +119,7 @@ pub(super) fn set_working_directory(git: &Git, arguments: Arguments<'_>, cancel:
     }
     let place = Place { path, bound: Some(bound) };
     if arguments.flag("includeMetadata") {
-        let told = git.work(&place, Rights::READ, cancel, |run| {
+        let told = git.work(&place, Rights::READ, caller, |run| {
             let parts: [(&str, super::Work); 3] = [
                 ("Status", looking::status),
                 ("Branches", history::branch),

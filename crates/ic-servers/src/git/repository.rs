@@ -167,6 +167,12 @@ impl Repository {
         self.read_in(self.own(), name)
     }
 
+    /// Reads the index, if it is not longer than this; `None` if there is none.
+    pub(super) fn read_index(&self, bytes_max: usize) -> Result<Option<Vec<u8>>, Fault> {
+        read(self.own(), "index", bytes_max)
+            .map_err(|reason| Fault::Refused { path: self.top.clone(), reason })
+    }
+
     /// Reads a file of the common part; `None` if there is none.
     pub(super) fn read_common(&self, name: &str) -> Result<Option<Vec<u8>>, Fault> {
         self.read_in(self.common(), name)

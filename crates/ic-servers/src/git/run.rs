@@ -11,6 +11,7 @@ use ic_confine::{Excess, FindError, InnerLimits, InnerOutput, InnerSpec, find_pr
 use super::fault::Fault;
 use super::private::{Private, Scratch, ensure_logs};
 use super::repository::Repository;
+use super::takeover::{self, Terms};
 use crate::filesystem::show;
 use crate::tools::Cancel;
 
@@ -28,10 +29,10 @@ const LOADERS: [&str; 5] = [
 ];
 
 /// How long git may take.
-const TIME_MAX: Duration = Duration::from_mins(2);
+pub(super) const TIME_MAX: Duration = Duration::from_mins(2);
 /// How much of its output is kept.
 pub(super) const OUTPUT_BYTES_MAX: usize = 512 << 10;
-const COMPLAINT_BYTES_MAX: usize = 16 << 10;
+pub(super) const COMPLAINT_BYTES_MAX: usize = 16 << 10;
 
 /// What git is told on each run, before what it is asked.
 const ALWAYS: [&str; 1] = ["--no-pager"];
@@ -94,6 +95,8 @@ pub(super) struct Run<'a> {
     pub(super) cancel: &'a Cancel,
     /// Whether it changes the repository.
     pub(super) does: Does,
+    /// What is said about trees that are taken over, if anybody says something.
+    pub(super) terms: Option<&'a Terms>,
 }
 
 /// What a run of git does to the repository.
@@ -164,6 +167,8 @@ impl Run<'_> {
     pub(super) fn ask(&self, words: &[&str], input: &[u8]) -> Result<Said, Fault> {
         if self.does == Does::Change {
             ensure_logs(self.repository)?;
+            // SECURITY: here, so that no tool can forget it.
+            takeover::check(self, words, input)?;
         }
         let private = self.scratch.private(self.repository)?;
         self.ask_in(&private, &[], words, input)
@@ -176,6 +181,17 @@ impl Run<'_> {
         variables: &[(&str, OsString)],
         words: &[&str],
         input: &[u8],
+    ) -> Result<Said, Fault> {
+        self.ask_in_with(private, variables, (words, input), OUTPUT_BYTES_MAX)
+    }
+
+    /// Runs git, and keeps so much of what it says.
+    pub(super) fn ask_in_with(
+        &self,
+        private: &Private<'_>,
+        variables: &[(&str, OsString)],
+        (words, input): (&[&str], &[u8]),
+        output_bytes_max: usize,
     ) -> Result<Said, Fault> {
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let arguments = ALWAYS.into_iter().chain(settings).chain(words.iter().copied());
@@ -203,7 +219,7 @@ impl Run<'_> {
             writes,
             limits: InnerLimits {
                 time_max: TIME_MAX,
-                output_bytes_max: OUTPUT_BYTES_MAX,
+                output_bytes_max,
                 complaint_bytes_max: COMPLAINT_BYTES_MAX,
                 excess: match self.does {
                     Does::Read => Excess::End,
@@ -227,7 +243,7 @@ impl Run<'_> {
         Ok(Said { output, complaint, is_cut, code: status.code() })
     }
 
-    fn environment(&self, private: &Private<'_>) -> Vec<(OsString, OsString)> {
+    pub(super) fn environment(&self, private: &Private<'_>) -> Vec<(OsString, OsString)> {
         let top = self.repository.top.as_path();
         let above = top.parent().unwrap_or(Path::new("/"));
         let locks = if self.does == Does::Read { "0" } else { "1" };

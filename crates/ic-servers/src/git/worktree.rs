@@ -28,12 +28,12 @@ use super::staging::refuse_submodules;
 use super::trees::{self, Tree};
 use super::{Git, Told};
 use crate::filesystem::{Rights, beneath, show};
-use crate::tools::Cancel;
+use crate::tools::Caller;
 
 /// How deep a working tree is when it is removed.
 const DEPTH_MAX: usize = 256;
 
-pub(super) fn worktree(git: &Git, arguments: Arguments<'_>, cancel: &Cancel) -> Told {
+pub(super) fn worktree(git: &Git, arguments: Arguments<'_>, caller: Caller<'_>) -> Told {
     let mode = arguments.text("mode").unwrap_or("list");
     // Those of the judged roles of the repository.
     let needed = match mode {
@@ -42,7 +42,7 @@ pub(super) fn worktree(git: &Git, arguments: Arguments<'_>, cancel: &Cancel) -> 
         _ => Rights::READ.and(Rights::DELETE),
     };
     let place = git.place(arguments)?;
-    git.work(&place, needed, cancel, |run| match mode {
+    git.work(&place, needed, caller, |run| match mode {
         "list" => list(run),
         "add" => add(git, run, arguments),
         "remove" => remove(git, run, arguments),
@@ -324,8 +324,7 @@ fn find(git: &Git, run: &Run<'_>, place: &CanonicalPath) -> Result<(Repository, 
 
 /// Runs git in another working tree.
 fn within<'a>(run: &Run<'a>, repository: &'a Repository, does: Does) -> Run<'a> {
-    let Run { program, scratch, cancel, .. } = *run;
-    Run { program, scratch, repository, cancel, does }
+    Run { repository, does, ..*run }
 }
 
 /// Returns where a call means, from the top of its repository.

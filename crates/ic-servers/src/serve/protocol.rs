@@ -23,6 +23,7 @@ pub(super) enum Plan {
 pub(super) struct Call {
     pub(super) tool: String,
     pub(super) arguments: Object,
+    pub(super) meta: Object,
     pub(super) era: Era,
 }
 
@@ -151,7 +152,11 @@ fn call(params: &mut Object, era: Era) -> Result<Call, RpcError> {
         Some(Json::Object(arguments)) => arguments,
         Some(_) => return Err(invalid("`arguments` is no object")),
     };
-    Ok(Call { tool, arguments, era })
+    let meta = match params.remove("_meta") {
+        Some(Json::Object(meta)) => meta,
+        Some(_) | None => Object::new(),
+    };
+    Ok(Call { tool, arguments, meta, era })
 }
 
 fn capabilities() -> Object {

@@ -6,5 +6,6 @@ mod bounds;
 mod catalog;
 mod links;
 mod race;
+mod takeovers;
 mod tools;
 mod trees;

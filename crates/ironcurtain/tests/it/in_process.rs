@@ -271,5 +271,11 @@ fn judge(policy: &Policy, home: AbsolutePath) -> Judge {
         home_executes: Vec::new(),
         servers: std::collections::HashMap::new(),
     };
-    Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&home), home }
+    Judge {
+        policy,
+        bounds,
+        orders: ic_resolve::Orders::of_user(&home),
+        heads: ic_broker::heads::Heads::default(),
+        home,
+    }
 }

@@ -149,7 +149,13 @@ impl World {
         let resolver = Resolver { disk: &RealDisk, home: &user, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate).unwrap();
-        Judge { policy, bounds, orders: ic_resolve::Orders::of_user(&user), home: user }
+        Judge {
+            policy,
+            bounds,
+            orders: ic_resolve::Orders::of_user(&user),
+            heads: ic_broker::heads::Heads::default(),
+            home: user,
+        }
     }
 
     /// Returns a path in Documents, which is read freely and changed with a person.

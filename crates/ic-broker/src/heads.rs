@@ -1,0 +1,70 @@
+//! Which commit was checked out in a repository when the session first had to do with it.
+//!
+//! A file that equals the one in that commit is the user's own, and bringing it back changes nothing.
+//! Only tools that say what they would change move HEAD, so the first look is early enough.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use ic_policy::ResolvedCall;
+use ic_resolve::git::{head_commit, linked};
+use ic_resolve::{Executes, RealDisk};
+use ic_types::{CanonicalPath, Json, Object};
+
+use crate::judge::Judge;
+use crate::locked;
+
+/// How many repositories are remembered.
+const REPOSITORIES_MAX: usize = 256;
+/// How many paths that configurations name are told.
+const NAMED_MAX: usize = 256;
+
+/// The commits at which repositories were found.
+#[derive(Debug, Default)]
+pub struct Heads {
+    seen: Mutex<HashMap<CanonicalPath, Option<String>>>,
+}
+
+impl Heads {
+    /// Looks at a repository, if it was not looked at before.
+    fn see(&self, top: &CanonicalPath) {
+        let mut seen = locked(&self.seen);
+        if seen.contains_key(top) || REPOSITORIES_MAX <= seen.len() {
+            return;
+        }
+        if let Some(commit) = head_commit(&RealDisk, top) {
+            seen.insert(top.clone(), Some(commit));
+        }
+    }
+}
+
+impl Judge {
+    /// Returns what our git server is told about trees that a call takes over.
+    pub(crate) fn terms(&self, call: &ResolvedCall, agreed: Option<&str>) -> Object {
+        let named = call.sent().get("path").and_then(Json::as_str);
+        let path = named.and_then(|path| CanonicalPath::new(path).ok());
+        let sandbox = || self.bounds.sandbox.as_ref().map(|it| it.path.clone());
+        let top = path.or_else(sandbox);
+        let linked = top.as_ref().and_then(|top| linked::find(&RealDisk, top).ok().flatten());
+        let main = linked.map(|pointer| pointer.repository);
+        for top in top.iter().chain(&main) {
+            self.heads.see(top);
+        }
+        let mut bases = Object::new();
+        for (top, commit) in &*locked(&self.heads.seen) {
+            if let Some(commit) = commit {
+                bases.insert(top.to_string(), commit.as_str());
+            }
+        }
+        let executes = Executes::new(&RealDisk, &self.home, Some(&self.orders), None);
+        let named = top.iter().flat_map(|top| executes.led_to(top)).take(NAMED_MAX);
+        let named: Vec<Json> = named.map(|path| Json::from(path.to_string())).collect();
+        let mut terms = Object::new();
+        terms.insert("bases", bases);
+        terms.insert("named", named);
+        if let Some(agreed) = agreed {
+            terms.insert("agreed", agreed);
+        }
+        terms
+    }
+}

@@ -1,0 +1,253 @@
+//! A repository of ours in which git does something before it is done: the same commits, no files.
+//!
+//! ```text
+//! rehearsal/   config              ours, with a sparse checkout of nothing: git keeps the index, and
+//!              info/sparse-checkout  writes no files but those in conflict
+//!              HEAD, index         copies; the index says of each file that it is not in the tree
+//!              packed-refs         all refs, by number
+//!              objects             what git makes; the repository's own are borrowed
+//!              tree/               the working tree
+//! ```
+//!
+//! Nothing of it stays. What the outcome means is not known here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use ic_confine::{Excess, InnerLimits, InnerOutput, InnerSpec, run_inner};
+use rustix::fd::OwnedFd;
+
+use super::fault::Fault;
+use super::private::Private;
+use super::run::{COMPLAINT_BYTES_MAX, Does, Run, SETTINGS, Said, TIME_MAX, failure};
+use super::settings;
+use crate::filesystem::beneath;
+
+/// The most that git may say about the files of a repository.
+const LIST_BYTES_MAX: usize = 64 << 20;
+/// The longest index that is rehearsed with.
+const INDEX_BYTES_MAX: usize = 256 << 20;
+
+const SPARSE: &str = "[core]\n\tbare = false\n\tsparseCheckout = true\n\tsparseCheckoutCone = false\n\
+                      [index]\n\tsparse = false\n[core]\n\tsplitIndex = false\n";
+const DIRECTORIES: [&str; 8] =
+    ["objects", "objects/info", "objects/pack", "refs", "info", "logs", "logs/refs", "tree"];
+
+/// A rehearsal; removed when it is dropped.
+pub(super) struct Rehearsal<'a> {
+    run: &'a Run<'a>,
+    private: Private<'a>,
+    tree: OwnedFd,
+}
+
+/// A file as a tree has it; the mode is all zeros if it has none.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Entry {
+    pub(super) path: String,
+    pub(super) mode: String,
+    pub(super) id: String,
+}
+
+const NO_MODE: &str = "000000";
+const UNTRACKED: &str = "untracked";
+
+impl Entry {
+    /// Makes the entry of a file that no tree has, and that goes.
+    pub(super) fn untracked(path: &str) -> Self {
+        Self { path: path.to_owned(), mode: UNTRACKED.to_owned(), id: String::new() }
+    }
+
+    pub(super) fn is_untracked(&self) -> bool {
+        self.mode == UNTRACKED
+    }
+
+    pub(super) fn is_removed(&self) -> bool {
+        self.mode == NO_MODE || self.is_untracked()
+    }
+
+    /// Reads differences as git writes them with `--raw -z`: each file as it was, and as it is.
+    pub(super) fn parse(text: &str) -> Result<Vec<(Self, Self)>, Fault> {
+        let odd = || Fault::Not("git described a change in an unknown way".to_owned());
+        let mut parts = text.split('\0');
+        let mut entries = Vec::new();
+        while let Some(about) = parts.next().filter(|it| !it.is_empty()) {
+            let path = parts.next().ok_or_else(odd)?;
+            let mut about = about.strip_prefix(':').ok_or_else(odd)?.split(' ');
+            let mut next = || about.next().ok_or_else(odd).map(ToOwned::to_owned);
+            let (old_mode, new_mode, old_id, new_id) = (next()?, next()?, next()?, next()?);
+            let is_unmerged = next()?.starts_with('U');
+            let entry = |mode: String, id: String| {
+                let id = if mode == NO_MODE { String::new() } else { id };
+                Self { path: path.to_owned(), mode, id }
+            };
+            let new = match is_unmerged {
+                // Whatever git makes of it, it is a change.
+                true => entry("unmerged".to_owned(), new_id),
+                false => entry(new_mode, new_id),
+            };
+            entries.push((entry(old_mode, old_id), new));
+        }
+        Ok(entries)
+    }
+}
+
+impl<'a> Rehearsal<'a> {
+    /// Makes a repository with the commits, refs and index of the one that `run` is about.
+    pub(super) fn make(run: &'a Run<'a>) -> Result<Self, Fault> {
+        let (repository, private) = (run.repository, run.scratch.directory()?);
+        for name in DIRECTORIES {
+            private.make(name)?;
+        }
+        let config = settings::private(&repository.settings);
+        private.write("config", format!("{config}\n{SPARSE}").as_bytes())?;
+        private.write("info/sparse-checkout", b"!/*\n")?;
+        for name in ["info/attributes", "shallow"] {
+            if let Some(bytes) = repository.read_common(name)? {
+                private.write(name, &bytes)?;
+            }
+        }
+        if let Some(bytes) = repository.read_common("logs/refs/stash")? {
+            private.write("logs/refs/stash", &bytes)?;
+        }
+        let head = repository.read("HEAD")?.unwrap_or_default();
+        private.write("HEAD", &head)?;
+        let refs = Self::look(run, &["for-each-ref", "--format=%(objectname) %(refname)"])?;
+        private.write("packed-refs", refs.as_bytes())?;
+        if let Some(index) = repository.read_index(INDEX_BYTES_MAX)? {
+            private.write("index", &index)?;
+        }
+        let tree = beneath::hold_directory(private.handle(), std::path::Path::new("tree"))
+            .map_err(Fault::system("make a directory for git"))?;
+        let rehearsal = Self { run, private, tree };
+        let files = rehearsal.done(&["ls-files", "-z"], b"")?;
+        let mut files: Vec<&str> = files.split_inclusive('\0').collect();
+        files.dedup();
+        rehearsal.ask(
+            &["update-index", "-z", "--skip-worktree", "--stdin"],
+            files.concat().as_bytes(),
+        )?;
+        Ok(rehearsal)
+    }
+
+    /// Runs git in the repository itself, to read, with room for a long answer.
+    pub(super) fn look(run: &Run<'_>, words: &[&str]) -> Result<String, Fault> {
+        let reading = Run { does: Does::Read, terms: None, ..*run };
+        let private = run.scratch.private(run.repository)?;
+        let said = reading.ask_in_with(&private, &[], (words, b""), LIST_BYTES_MAX)?;
+        whole(words, said)
+    }
+
+    /// Returns the commit that is checked out, or the empty tree where nothing is yet.
+    pub(super) fn head(&self) -> Result<String, Fault> {
+        match self.commit("HEAD")? {
+            Some(id) => Ok(id),
+            None => self.done(&["hash-object", "-t", "tree", "--stdin"], b"").map(trimmed),
+        }
+    }
+
+    /// Returns the number of a commit, if there is one of this name.
+    pub(super) fn commit(&self, name: &str) -> Result<Option<String>, Fault> {
+        let name = format!("{name}^{{commit}}");
+        let said =
+            self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"")?;
+        Ok((said.code == Some(0)).then(|| trimmed(said.output)))
+    }
+
+    /// Returns what the index has otherwise than a commit.
+    pub(super) fn index_against(&self, commit: &str) -> Result<Vec<Entry>, Fault> {
+        let options = ["--raw", "-z", "--no-renames", "--abbrev=64"];
+        let words = [&["diff-index", "--cached"], &options[..], &[commit, "--"]].concat();
+        Ok(Entry::parse(&self.done(&words, b"")?)?.into_iter().map(|(_, new)| new).collect())
+    }
+
+    /// Returns what one commit has otherwise than another.
+    pub(super) fn between(&self, from: &str, to: &str) -> Result<Vec<Entry>, Fault> {
+        let options = ["-r", "--raw", "-z", "--no-renames", "--abbrev=64"];
+        let words = [&["diff-tree"], &options[..], &[from, to, "--"]].concat();
+        Ok(Entry::parse(&self.done(&words, b"")?)?.into_iter().map(|(_, new)| new).collect())
+    }
+
+    /// Returns all files of a commit.
+    pub(super) fn tree(&self, commit: &str) -> Result<Vec<Entry>, Fault> {
+        let said = self.done(&["ls-tree", "-r", "-z", "--full-tree", commit], b"")?;
+        let lines = said.split('\0').filter_map(super::takeover::listed);
+        Ok(lines
+            .map(|(path, (mode, id))| Entry {
+                path: path.to_owned(),
+                mode: mode.to_owned(),
+                id: id.to_owned(),
+            })
+            .collect())
+    }
+
+    fn done(&self, words: &[&str], input: &[u8]) -> Result<String, Fault> {
+        whole(words, self.ask(words, input)?)
+    }
+
+    /// Runs git here, whatever comes of it.
+    pub(super) fn ask(&self, words: &[&str], input: &[u8]) -> Result<Said, Fault> {
+        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        let arguments = ["--no-pager"].into_iter().chain(settings).chain(words.iter().copied());
+        let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
+        let environment = self.environment(words);
+        let spec = InnerSpec {
+            program: self.run.program.file(),
+            arguments: &arguments,
+            environment: &environment,
+            directory: rustix::fd::AsFd::as_fd(&self.tree),
+            input,
+            runs: self.run.program.runs(),
+            // SECURITY: nothing of the repository, whatever the words are.
+            writes: &[self.run.scratch.handle()],
+            limits: InnerLimits {
+                time_max: TIME_MAX,
+                output_bytes_max: LIST_BYTES_MAX,
+                complaint_bytes_max: COMPLAINT_BYTES_MAX,
+                excess: Excess::PassOver,
+            },
+        };
+        let ran = run_inner(&spec, &|| self.run.cancel.is_cancelled());
+        let InnerOutput { status, output, complaint, is_cut } = ran.map_err(|source| {
+            let words = words.first().copied().unwrap_or_default().to_owned();
+            Fault::Run { words, source }
+        })?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let (output, complaint) = (text(output), text(complaint));
+        Ok(Said { output, complaint, is_cut, code: status.code() })
+    }
+
+    fn environment(&self, words: &[&str]) -> Vec<(OsString, OsString)> {
+        const OWN: [&str; 4] =
+            ["GIT_COMMON_DIR", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY"];
+        let mut environment = self.run.environment(&self.private);
+        environment.retain(|(name, _)| !OWN.iter().any(|own| name == *own));
+        let at = |name: &str| -> OsString { self.private.path.join(name).into() };
+        let borrowed: PathBuf = self.run.repository.common_path().join("objects");
+        // As when it is done: what is put aside is named by git itself.
+        let is_literal = if words.first() == Some(&"stash") { "0" } else { "1" };
+        environment.extend([
+            ("GIT_DIR".into(), self.private.path.clone().into()),
+            ("GIT_WORK_TREE".into(), at("tree")),
+            ("GIT_OBJECT_DIRECTORY".into(), at("objects")),
+            ("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), borrowed.into()),
+            ("GIT_LITERAL_PATHSPECS".into(), is_literal.into()),
+            ("GIT_OPTIONAL_LOCKS".into(), "1".into()),
+        ]);
+        environment
+    }
+}
+
+/// Returns all that git said, or says that it failed or said too much.
+fn whole(words: &[&str], said: Said) -> Result<String, Fault> {
+    match (said.code, said.is_cut) {
+        (Some(0), false) => Ok(said.output),
+        (Some(0), true) => {
+            Err(Fault::Not("there are too many files to find out what would change".to_owned()))
+        }
+        (_, _) => Err(failure(words, &said)),
+    }
+}
+
+fn trimmed(text: String) -> String {
+    text.trim_end().to_owned()
+}

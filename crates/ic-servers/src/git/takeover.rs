@@ -1,0 +1,302 @@
+//! What git is about to change in a working tree that the host executes later: found out beforehand.
+//!
+//! ```text
+//! words ─▶ rehearsal: the same words in a repository of ours ─▶ names that would change
+//!            │ none counts, or just these were agreed to ─▶ git runs
+//!            └ others ─▶ Fault::Takeover: nothing was done; the caller judges the names and calls again
+//! ```
+//!
+//! Only for a caller that gives [`Terms`]: whoever runs this server without a judge has none. Whether
+//! the names may change is not decided here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ic_resolve::{Change, Executes, RealDisk};
+use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
+
+use super::fault::Fault;
+use super::rehearsal::{Entry, Rehearsal};
+use super::run::{Does, Run};
+use crate::tools::Caller;
+
+/// The member of a call's `_meta` in which its caller says what may be taken over.
+pub const TAKEOVER: &str = "ironcurtain/takeover";
+/// How many names are asked about at once.
+const NAMES_MAX: usize = 500;
+
+/// What a caller says about trees that git takes over.
+#[derive(Debug)]
+pub(super) struct Terms {
+    /// The commit that was checked out when the session began, by the top of the repository.
+    bases: BTreeMap<String, String>,
+    /// Paths that configurations name which are not seen here.
+    named: Vec<CanonicalPath>,
+    /// The change that was agreed to.
+    agreed: Option<String>,
+}
+
+/// A change that somebody has to agree to.
+#[derive(Debug)]
+pub(super) struct Takeover {
+    pub(super) paths: Vec<CanonicalPath>,
+    pub(super) digest: String,
+}
+
+impl Terms {
+    /// Returns the terms of a call, if its caller gives any.
+    pub(super) fn of(caller: Caller<'_>) -> Option<Self> {
+        let Json::Object(terms) = caller.meta()?.get(TAKEOVER)? else { return None };
+        let text = |value: &Json| value.as_str().map(ToOwned::to_owned);
+        let bases = match terms.get("bases") {
+            Some(Json::Object(bases)) => {
+                bases.iter().filter_map(|(top, id)| Some((top.to_owned(), text(id)?))).collect()
+            }
+            Some(_) | None => BTreeMap::new(),
+        };
+        let named = match terms.get("named") {
+            Some(Json::Array(named)) => {
+                named.iter().filter_map(|it| CanonicalPath::new(it.as_str()?).ok()).collect()
+            }
+            Some(_) | None => Vec::new(),
+        };
+        Some(Self { bases, named, agreed: terms.get("agreed").and_then(text) })
+    }
+}
+
+impl Takeover {
+    /// Returns the change as the caller reads it.
+    pub(super) fn to_json(&self) -> Object {
+        let paths: Vec<Json> = self.paths.iter().map(|it| Json::from(it.to_string())).collect();
+        let mut takeover = Object::new();
+        takeover.insert("paths", paths);
+        takeover.insert("digest", self.digest.as_str());
+        let mut structured = Object::new();
+        structured.insert(TAKEOVER, takeover);
+        structured
+    }
+}
+
+/// Lets git go on only if nothing that counts would change, or just that was agreed to.
+pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), Fault> {
+    let Some(terms) = run.terms.filter(|_| run.does == Does::Change) else { return Ok(()) };
+    if !changes_tree(words) {
+        return Ok(());
+    }
+    let reading = Run { does: Does::Read, terms: None, ..*run };
+    let entries = match words {
+        ["clean", ..] => removed(&reading, words.contains(&"-x"))?,
+        ["stash", "push", ..] => put_aside(&reading, words)?,
+        words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
+        words => rehearsed(&reading, words, input)?,
+    };
+    let mut counted = counted(&reading, terms, entries)?;
+    keep_changed(&reading, terms, &mut counted)?;
+    if counted.is_empty() {
+        return Ok(());
+    }
+    if NAMES_MAX < counted.len() {
+        return Err(Fault::Not(format!(
+            "this would change {} files that programs of the host run or take orders from; take \
+             them over in smaller steps",
+            counted.len()
+        )));
+    }
+    let digest = digest(&counted);
+    if terms.agreed.as_ref() == Some(&digest) {
+        return Ok(());
+    }
+    let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
+    let paths = names.into_iter().filter_map(|name| path_of(run, name)).collect();
+    Err(Fault::Takeover(Takeover { paths, digest }))
+}
+
+/// What goes on with, or ends, something that is under way.
+const GOING_ON: [&str; 4] = ["--continue", "--skip", "--abort", "--quit"];
+
+/// The commands that leave the working tree as it is.
+const HARMLESS: [&str; 21] = [
+    "add",
+    "branch",
+    "cat-file",
+    "commit",
+    "config",
+    "diff",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "reflog",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "tag",
+    "update-ref",
+];
+
+fn changes_tree(words: &[&str]) -> bool {
+    match words {
+        ["stash", "list" | "drop" | "clear", ..] => false,
+        ["clean", ..] => !words.contains(&"--dry-run"),
+        [first, ..] => !HARMLESS.contains(first),
+        [] => false,
+    }
+}
+
+/// Returns what the same words change in a repository of ours.
+fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, Fault> {
+    let rehearsal = Rehearsal::make(run)?;
+    let before = rehearsal.head()?;
+    // What is brought back from aside is in no index, and is forgotten once it is brought back.
+    let aside = match words {
+        ["stash", "pop" | "apply", .., entry] => rehearsal.commit(entry)?,
+        _ => None,
+    };
+    let said = rehearsal.ask(words, input)?;
+    // A conflict is an outcome; anything worse git would have said of the repository itself.
+    if !matches!(said.code, Some(0 | 1)) {
+        return Err(super::run::failure(words, &said));
+    }
+    let mut entries = rehearsal.index_against(&before)?;
+    if let Some(after) = rehearsal.commit("HEAD")? {
+        entries.extend(rehearsal.between(&before, &after)?);
+    }
+    if let Some(aside) = aside {
+        let (from, untracked) = (format!("{aside}^1"), format!("{aside}^3"));
+        entries.extend(rehearsal.between(&from, &aside)?);
+        if rehearsal.commit(&untracked)?.is_some() {
+            entries.extend(rehearsal.tree(&untracked)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// Returns what could change when something that is under way goes on or ends: whatever differs in one
+/// of the commits that it is about.
+fn under_way(run: &Run<'_>) -> Result<Vec<Entry>, Fault> {
+    const FILES: [&str; 13] = [
+        "ORIG_HEAD",
+        "MERGE_HEAD",
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "REBASE_HEAD",
+        "rebase-merge/orig-head",
+        "rebase-merge/onto",
+        "rebase-merge/stopped-sha",
+        "rebase-merge/git-rebase-todo",
+        "rebase-merge/done",
+        "sequencer/head",
+        "sequencer/abort-safety",
+        "sequencer/todo",
+    ];
+    let mut ids = BTreeSet::new();
+    for name in FILES {
+        let text = run.repository.read(name)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        ids.extend(text.split_whitespace().filter(|word| is_id(word)).map(ToOwned::to_owned));
+    }
+    let rehearsal = Rehearsal::make(run)?;
+    let before = rehearsal.head()?;
+    let mut entries = rehearsal.index_against(&before)?;
+    for id in ids {
+        if let Some(commit) = rehearsal.commit(&id)? {
+            entries.extend(rehearsal.between(&before, &commit)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// Returns whether a word can be the number of an object, or the beginning of one.
+fn is_id(word: &str) -> bool {
+    (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns what `git clean` may remove.
+fn removed(run: &Run<'_>, with_ignored: bool) -> Result<Vec<Entry>, Fault> {
+    let mut words = vec!["ls-files", "--others", "-z"];
+    words.extend((!with_ignored).then_some("--exclude-standard"));
+    let said = Rehearsal::look(run, &words)?;
+    Ok(said.split('\0').filter(|path| !path.is_empty()).map(Entry::untracked).collect())
+}
+
+/// Returns what `git stash push` brings back or removes.
+fn put_aside(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
+    let said = Rehearsal::look(
+        run,
+        &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD"],
+    )?;
+    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(|(old, _)| old).collect();
+    if words.contains(&"--include-untracked") {
+        entries.extend(removed(run, false)?);
+    }
+    Ok(entries)
+}
+
+/// Returns those of the entries that the host would execute, or be led by.
+fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entry>, Fault> {
+    let home = AbsolutePath::new("/").map_err(|fault| Fault::Not(fault.to_string()))?;
+    let executes = Executes::new(&RealDisk, &home, None, None);
+    let changes: Vec<(Entry, Change)> = entries
+        .into_iter()
+        .filter_map(|entry| {
+            let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
+            let path = path_of(run, &entry.path)?;
+            Some((entry, Change { role, path }))
+        })
+        .collect();
+    let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
+    let counting = executes.counting(&run.repository.top, &asked);
+    let is_named = |path: &CanonicalPath| terms.named.iter().any(|named| path.is_within(named));
+    let mut counted: Vec<Entry> = changes
+        .into_iter()
+        .filter(|(_, change)| counting.contains(&change.path) || is_named(&change.path))
+        .map(|(entry, _)| entry)
+        .collect();
+    counted.sort();
+    counted.dedup();
+    Ok(counted)
+}
+
+/// Leaves out what equals the commit that was checked out when the session began; what is not tracked
+/// is in no commit.
+fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+    let tops = [&run.repository.top, run.repository.main()];
+    let base = tops.iter().find_map(|top| terms.bases.get(&top.to_string()));
+    let (Some(base), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
+    let mut words = vec!["ls-tree", "-z", "--full-tree", base.as_str(), "--"];
+    words.extend(entries.iter().map(|entry| entry.path.as_str()));
+    let said = Rehearsal::look(run, &words)?;
+    let then: BTreeMap<&str, (&str, &str)> = said.split('\0').filter_map(listed).collect();
+    entries.retain(|entry| match then.get(entry.path.as_str()) {
+        None => !entry.is_removed() || entry.is_untracked(),
+        Some((mode, id)) => entry.mode != *mode || entry.id != *id,
+    });
+    Ok(())
+}
+
+/// Reads a line of `git ls-tree`: the path, and its mode and number.
+pub(super) fn listed(line: &str) -> Option<(&str, (&str, &str))> {
+    let (about, path) = line.split_once('\t')?;
+    let mut about = about.split(' ');
+    let (mode, _, id) = (about.next()?, about.next()?, about.next()?);
+    Some((path, (mode, id)))
+}
+
+fn path_of(run: &Run<'_>, name: &str) -> Option<CanonicalPath> {
+    let mut path = run.repository.top.clone();
+    for component in Path::new(name).components() {
+        path = path.join(component.as_os_str()).ok()?;
+    }
+    Some(path)
+}
+
+fn digest(entries: &[Entry]) -> String {
+    let lines: Vec<String> =
+        entries.iter().map(|Entry { path, mode, id }| format!("{path}\0{mode}\0{id}")).collect();
+    Digest::of_parts(lines.iter().map(String::as_bytes)).to_string()
+}
