@@ -38,6 +38,7 @@ pub(super) struct Rehearsal<'a> {
     run: &'a Run<'a>,
     private: Private<'a>,
     tree: OwnedFd,
+    has_index: bool,
 }
 
 /// A file as a tree has it; the mode is all zeros if it has none.
@@ -113,12 +114,13 @@ impl<'a> Rehearsal<'a> {
         private.write("HEAD", &head)?;
         let refs = Self::look(run, &["for-each-ref", "--format=%(objectname) %(refname)"])?;
         private.write("packed-refs", refs.as_bytes())?;
-        if let Some(index) = repository.read_index(INDEX_BYTES_MAX)? {
-            private.write("index", &index)?;
+        let index = repository.read_index(INDEX_BYTES_MAX)?;
+        if let Some(index) = &index {
+            private.write("index", index)?;
         }
         let tree = beneath::hold_directory(private.handle(), std::path::Path::new("tree"))
             .map_err(Fault::system("make a directory for git"))?;
-        let rehearsal = Self { run, private, tree };
+        let rehearsal = Self { run, private, tree, has_index: index.is_some() };
         let files = rehearsal.done(&["ls-files", "-z"], b"")?;
         let mut files: Vec<&str> = files.split_inclusive('\0').collect();
         files.dedup();
@@ -141,8 +143,18 @@ impl<'a> Rehearsal<'a> {
     pub(super) fn head(&self) -> Result<String, Fault> {
         match self.commit("HEAD")? {
             Some(id) => Ok(id),
-            None => self.done(&["hash-object", "-t", "tree", "--stdin"], b"").map(trimmed),
+            None => self.nothing(),
         }
+    }
+
+    /// Returns whether nothing was ever checked out in the working tree.
+    pub(super) fn is_new(&self) -> bool {
+        !self.has_index
+    }
+
+    /// Returns the tree without files.
+    pub(super) fn nothing(&self) -> Result<String, Fault> {
+        self.done(&["hash-object", "-t", "tree", "--stdin"], b"").map(|text| trimmed(&text))
     }
 
     /// Returns the number of a commit, if there is one of this name.
@@ -150,7 +162,7 @@ impl<'a> Rehearsal<'a> {
         let name = format!("{name}^{{commit}}");
         let said =
             self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"")?;
-        Ok((said.code == Some(0)).then(|| trimmed(said.output)))
+        Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
     }
 
     /// Returns what the index has otherwise than a commit.
@@ -248,6 +260,6 @@ fn whole(words: &[&str], said: Said) -> Result<String, Fault> {
     }
 }
 
-fn trimmed(text: String) -> String {
+fn trimmed(text: &str) -> String {
     text.trim_end().to_owned()
 }

@@ -162,7 +162,9 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     if !matches!(said.code, Some(0 | 1)) {
         return Err(super::run::failure(words, &said));
     }
-    let mut entries = rehearsal.index_against(&before)?;
+    // In a new working tree there are no files yet, whatever HEAD says.
+    let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
+    let mut entries = rehearsal.index_against(&there)?;
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
     }
