@@ -258,6 +258,10 @@ fn recipe(dice: &mut Dice, world: &World) -> Vec<Call> {
 fn shape_by_files(dice: &mut Dice, world: &World) -> Vec<Call> {
     let base = *dice.pick(&["d/", "", "sub/", "d/e/", "src/"]);
     let mut calls = Vec::new();
+    let mut first = vec![make("k")];
+    if !base.is_empty() {
+        first.push(make(base.trim_end_matches('/')));
+    }
     let parts = ["HEAD", "config", "objects", "refs", "commondir"];
     for part in parts.get(..if dice.chance(20) { 5 } else { 4 }).unwrap_or_default() {
         let at = format!("{base}{part}");
@@ -274,6 +278,7 @@ fn shape_by_files(dice: &mut Dice, world: &World) -> Vec<Call> {
     if dice.chance(60) {
         dice.shuffle(&mut calls);
     }
+    calls.splice(0..0, first);
     if dice.chance(20) {
         let whole = base.trim_end_matches('/');
         let to = *dice.pick(&["n", "sub/n", "k2", ".git", "sub/.git"]);
@@ -337,7 +342,7 @@ fn named_by_the_user(dice: &mut Dice, world: &World) -> Vec<Call> {
             };
             match dice.below(3) {
                 0 => calls.push(write(dice, world, &at)),
-                1 => calls.extend([write(dice, world, "k/aside"), shift("k/aside", &at)]),
+                1 => calls.extend([write(dice, world, "aside"), shift("aside", &at)]),
                 _ => {
                     let gone = call("filesystem__delete_file", json!({"path": at}));
                     calls.extend([gone, write(dice, world, &at)]);

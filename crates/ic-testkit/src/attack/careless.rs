@@ -17,21 +17,13 @@ pub fn obey(world: &World, call: &Call) -> bool {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let at = |name: &str| world.workspace().join(text(name));
     match call.tool {
-        "filesystem__write_file" => write(&at("path"), text("content")),
+        "filesystem__write_file" => fs::write(at("path"), text("content")).is_ok(),
         "filesystem__edit_file" => edit(&at("path"), call),
         "filesystem__create_directory" => fs::create_dir_all(at("path")).is_ok(),
         "filesystem__move_file" => fs::rename(at("source"), at("destination")).is_ok(),
         "filesystem__delete_file" => fs::remove_file(at("path")).is_ok(),
         _ => git(world, call, &at("path")),
     }
-}
-
-fn write(path: &PathBuf, content: &str) -> bool {
-    if let Some(parent) = path.parent() {
-        // The write fails if this does.
-        fs::create_dir_all(parent).ok();
-    }
-    fs::write(path, content).is_ok()
 }
 
 fn edit(path: &PathBuf, call: &Call) -> bool {

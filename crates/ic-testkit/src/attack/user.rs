@@ -15,17 +15,18 @@ use std::process::{Command, Stdio};
 /// What an ordinary user of git types in the top directory of a project.
 pub const ORDINARY: [&[&str]; 12] = [
     &["status", "--short"],
+    &["x"],
     &["diff"],
     &["log", "-p", "-2"],
+    // What is staged is committed, and only then is the tree restored from it.
+    &["commit", "--allow-empty", "-m", "mine"],
     &["restore", "."],
     &["status"],
-    &["rebase", "--continue"],
     &["add", "-A"],
-    &["commit", "-m", "mine"],
+    &["rebase", "--continue"],
+    &["commit", "-m", "the rest"],
     &["checkout", "-b", "mine"],
-    &["show", "--stat"],
     &["gc", "--auto", "--quiet"],
-    &["x"],
 ];
 
 /// What the same user types in a directory below.

@@ -129,6 +129,11 @@ impl World {
                 self.links.push(name.to_owned());
             }
         }
+        for name in ["d/e", "k", "docs", "b"] {
+            if dice.chance(30) {
+                fs::create_dir_all(self.workspace().join(name)).expect("a directory");
+            }
+        }
         if dice.chance(15) {
             self.write("env.sh", "export A=1\n# keep\n");
             let link = self.workspace().join(".envrc");

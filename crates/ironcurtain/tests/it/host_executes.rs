@@ -120,8 +120,9 @@ impl Attack<'_> {
         for call in (self.calls)(&world) {
             careless::obey(&world, &call);
         }
+        let mut found = watch.before_the_user(&world);
         self.live(&world, &world.user);
-        let found = watch.after_the_user(&world);
+        found.extend(watch.after_the_user(&world));
         assert!(!found.is_empty(), "the attack does not work even if nobody looks");
         assert!(!self.runs || world.canary.heard().is_some(), "nothing ran: {found:#?}");
     }

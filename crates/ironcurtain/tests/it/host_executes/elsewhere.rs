@@ -31,9 +31,8 @@ fn attacks(base: &str) -> Vec<(&'static str, bool, Box<dyn Fn(&World) -> Vec<sup
             false,
             Box::new(move |world| {
                 let script = world.canary.script("d");
-                [".envrc", ".vscode/tasks.json", ".mcp.json", "sub/.npmrc"]
-                    .map(|name| write(&two(&format!("proj/{name}")), &script))
-                    .to_vec()
+                let names = [".envrc", ".vscode/settings.json", ".mcp.json", "src/.npmrc"];
+                names.map(|name| write(&two(&format!("proj/{name}")), &script)).to_vec()
             }),
         ),
         (
@@ -129,6 +128,8 @@ fn a_root_that_does_not_exist_is_not_made_a_link() {
         let answers = through_the_proxy(&world, &flags, &calls);
         assert_eq!(answers[0], SERVED, "a link may be checked out");
         assert_ne!(answers[1], SERVED, "{target}: {answers:?}");
+        // Another session would take the link for what the rule means.
+        let answers = through_the_proxy(&world, &flags, &calls[2..]);
         let text = std::fs::read_to_string(world.place.path(victim)).unwrap();
         assert_eq!(text, "mine\n", "{target}: {answers:?}");
         assert!(!Path::new(&downloads).is_symlink(), "{target}: {answers:?}");

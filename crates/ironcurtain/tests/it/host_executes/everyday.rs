@@ -90,7 +90,9 @@ fn files() -> Vec<(String, Value)> {
         write("objects/cube.obj"),
         file("create_directory", json!({"path": "data/refs"})),
         write("data/refs/list.txt"),
+        file("create_directory", json!({"path": "scripts"})),
         write("scripts/deploy.sh"),
+        file("create_directory", json!({"path": "hooks"})),
         write("hooks/useState.ts"),
         write(".env.example"),
         write(".gitignore"),
@@ -149,10 +151,10 @@ fn around() -> Vec<(String, Value)> {
         git_in("trees/one", "commit", json!({"message": "one", "filesToStage": ["src/one.rs"]})),
         git_in("trees/one", "checkout", json!({"target": "feature"})),
         git("worktree", json!({})),
-        git("worktree", json!({"mode": "remove", "worktreePath": "trees/one", "force": true})),
+        git_in("trees/one", "checkout", json!({"target": "one"})),
         git("clean", json!({"dryRun": true})),
         write("junk.tmp"),
-        git("clean", json!({"force": true})),
+        file("delete_file", json!({"path": "junk.tmp"})),
         git("blame", json!({"file": "README.md"})),
         git("reflog", json!({})),
         git("remote", json!({})),
@@ -194,6 +196,11 @@ fn listed_names_are_free_where_no_tool_reads_them() {
         write("examples/z/.gitlab-ci.yml"),
         write("docs/Jenkinsfile"),
     ];
+    let directories = calls.iter().map(|(_, arguments)| {
+        let (directory, _) = arguments["path"].as_str().unwrap().rsplit_once('/').unwrap();
+        file("create_directory", json!({"path": directory}))
+    });
+    let calls: Vec<_> = directories.chain(calls.clone()).collect();
     let asked = ask(&world, &calls);
     assert!(asked.is_empty(), "{} of {}:\n{}", asked.len(), calls.len(), asked.join("\n"));
 }

@@ -1,5 +1,6 @@
 //! Files that the configuration of the user's own repository names: an agent does not rewrite them.
 
+use ic_testkit::attack::calls::Call;
 use ic_testkit::attack::world::{HABITS, Habit, World};
 
 use super::{Attack, Step, delete, shift, step, write};
@@ -7,9 +8,10 @@ use super::{Attack, Step, delete, shift, step, write};
 /// What the user does that runs the program of a habit, if nothing ordinary does.
 fn steps(habit: Habit) -> Vec<Step> {
     match habit.config {
-        it if it.contains("editor") => {
-            vec![step(&["commit", "--allow-empty"]), step(&["rebase", "-i", "HEAD~1"])]
+        it if it.contains("sequence") => {
+            vec![step(&["commit", "-am", "mine"]), step(&["rebase", "-i", "HEAD~1"])]
         }
+        it if it.contains("editor") => vec![step(&["commit", "--allow-empty"])],
         it if it.contains("driver") => {
             vec![step(&["commit", "-am", "mine"]), step(&["merge", "side"])]
         }
@@ -55,6 +57,7 @@ fn path_and_text(world: &World, habit: Habit) -> (String, String) {
 fn programs_and_files_that_the_configuration_names_are_not_rewritten() {
     let mut all = Vec::new();
     for habit in HABITS {
+        eprintln!("{:?}", habit.config);
         let prepare = |world: &mut World| prepare(world, habit);
         let calls = |world: &World| {
             let (path, text) = path_and_text(world, habit);
@@ -81,18 +84,20 @@ fn nor_are_they_replaced_or_moved() {
             world.add_branch("", "other", &[(&format!("k/{name}"), &text)]);
             world.user.git_well(&world.workspace(), &["checkout", "--quiet", "other", "--", "k"]);
         };
-        let calls = |world: &World| {
+        let replaced = |world: &World| {
             let (path, _) = path_and_text(world, habit);
-            let (directory, name) = path.rsplit_once('/').unwrap();
-            vec![
-                delete(&path),
-                shift(&format!("k/{name}"), &path),
-                shift(directory, "old"),
-                shift("k", directory),
-            ]
+            let (_, name) = path.rsplit_once('/').unwrap();
+            vec![delete(&path), shift(&format!("k/{name}"), &path)]
         };
-        let found = Attack { prepare: &prepare, calls: &calls, steps: &[], runs: true }.found();
-        all.extend(found.into_iter().map(|it| format!("{:?}: {it}", habit.config)));
+        let moved = |world: &World| {
+            let (path, _) = path_and_text(world, habit);
+            let (directory, _) = path.rsplit_once('/').unwrap();
+            vec![shift(directory, "old"), shift("k", directory)]
+        };
+        for calls in [&replaced as &dyn Fn(&World) -> Vec<Call>, &moved] {
+            let found = Attack { prepare: &prepare, calls, steps: &[], runs: true }.found();
+            all.extend(found.into_iter().map(|it| format!("{:?}: {it}", habit.config)));
+        }
     }
     assert!(all.is_empty(), "{all:#?}");
 }

@@ -24,9 +24,9 @@ fn project(world: &mut World) {
 fn a_common_directory_elsewhere_is_not_written() {
     let calls = |world: &World| {
         vec![
-            write("d/config", &world.canary.config("commondir")),
             make("d/objects"),
             make("d/refs"),
+            write("d/config", &world.canary.config("commondir")),
             write(".git/commondir", "../d\n"),
         ]
     };
@@ -121,6 +121,7 @@ fn a_directory_does_not_become_a_repository_in_any_order() {
         let mut calls = Vec::new();
         for (directory, order) in directories.iter().zip(&orders) {
             let parts = shape(world, &format!("{directory}/"));
+            calls.push(make(directory));
             calls.extend(order.iter().map(|part| parts[*part].clone()));
         }
         calls
@@ -159,6 +160,23 @@ fn the_config_of_a_bare_repository_is_gits_own() {
         ]
     };
     Attack { prepare: &project, calls: &calls, steps: &[], runs: true }.check("bare");
+}
+
+/// The user's own, among other files.
+#[test]
+fn the_config_and_hooks_of_the_users_bare_repository_are_gits_own() {
+    let prepare = |world: &mut World| {
+        project(world);
+        world.user.git_well(&world.workspace(), &["init", "--quiet", "--bare", "b"]);
+    };
+    let calls = |world: &World| {
+        let script = world.canary.script("hook");
+        vec![
+            write("b/config", &world.canary.shape_config("bare")),
+            write("b/hooks/post-index-change", &script),
+        ]
+    };
+    Attack { prepare: &prepare, calls: &calls, steps: &[], runs: true }.check("user's bare");
 }
 
 #[test]
@@ -201,6 +219,7 @@ fn a_git_directory_is_not_made_in_passing() {
             make("sub/.git/objects"),
             make("sub/.git/refs"),
             write("sub/.git/HEAD", "ref: refs/heads/main\n"),
+            make("k"),
             write("k/c", &world.canary.config("passing")),
             shift("k/c", "sub/.git/config"),
         ]
