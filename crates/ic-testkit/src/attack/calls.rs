@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::dice::Dice;
 use super::names;
-use super::world::World;
+use super::world::{Tree, World};
 
 /// How many calls a sequence has at most.
 pub const CALLS_MAX: usize = 30;
@@ -94,7 +94,9 @@ fn repository(dice: &mut Dice, world: &World) -> String {
     if dice.chance(12) {
         return (*dice.pick(&["d", "sub", "k", "new", "tree", "b", "."])).to_owned();
     }
-    match world.trees.as_slice() {
+    let is_wanted = if dice.chance(85) { |it: &&Tree| it.is_plain } else { |_: &&Tree| true };
+    let trees: Vec<&Tree> = world.trees.iter().filter(is_wanted).collect();
+    match trees.as_slice() {
         [] => ".".to_owned(),
         trees => match dice.pick(trees).at.as_str() {
             "" => ".".to_owned(),
@@ -104,7 +106,7 @@ fn repository(dice: &mut Dice, world: &World) -> String {
 }
 
 fn revision(dice: &mut Dice) -> String {
-    let branch = *dice.pick(&["b0", "b1", "b2", "b3", "b0", "b1", "main", "HEAD", "wt", "own"]);
+    let branch = *dice.pick(&["b0", "b1", "b0", "b1", "b0", "b1", "b2", "main", "HEAD", "own"]);
     let back = *dice.pick(&["", "", "", "", "~1", "^", "~2"]);
     format!("{branch}{back}")
 }

@@ -118,9 +118,9 @@ pub fn path(dice: &mut Dice) -> String {
 pub fn in_a_commit(dice: &mut Dice) -> String {
     let base = dice.pick(&["", "", "", "d/", "d/", "d/e/"]);
     let pool: &[&str] = match dice.below(12) {
-        0..4 => &SHAPE,
-        4..7 => &LISTED,
-        7..10 => &NAMED,
+        0..3 => &SHAPE,
+        3..5 => &LISTED,
+        5..8 => &NAMED,
         _ => &PLAIN,
     };
     // A directory is not an entry of its own; one of its files stands for it.

@@ -65,6 +65,8 @@ pub struct Tree {
     pub n_branches: usize,
     /// What the user's configuration of it names, from the top.
     pub named: Vec<&'static str>,
+    /// Whether it is an ordinary repository, with which the git server works.
+    pub is_plain: bool,
 }
 
 /// A world.
@@ -130,7 +132,7 @@ impl World {
             }
         }
         for name in ["d/e", "k", "docs", "b"] {
-            if dice.chance(30) {
+            if dice.chance(60) {
                 fs::create_dir_all(self.workspace().join(name)).expect("a directory");
             }
         }
@@ -171,8 +173,9 @@ impl World {
         let said = self.user.git_with_input(&top, &import, &stream);
         assert!(said.is_good, "{}", said.text);
         self.user.git_well(&top, &["reset", "--quiet", "--hard", "main"]);
+        let is_plain = habits.is_empty() && pointer.is_none();
         let named = habits.iter().map(|it| it.named).collect();
-        self.trees.push(Tree { at: at.to_owned(), n_branches, named });
+        self.trees.push(Tree { at: at.to_owned(), n_branches, named, is_plain });
         if dice.chance(15) && !top.join(".envrc").exists() {
             self.write(&format!("{at}/.envrc"), "export MINE=1\n# keep\n");
         }
@@ -207,7 +210,8 @@ impl World {
         text.extend(habits.iter().map(|it| it.config));
         fs::write(&config, text).expect("a file");
         let named = habits.iter().map(|it| it.named).collect();
-        self.trees.push(Tree { at: at.to_owned(), n_branches: 0, named });
+        let is_plain = habits.is_empty();
+        self.trees.push(Tree { at: at.to_owned(), n_branches: 0, named, is_plain });
     }
 
     /// Adds a stranger's branch with one commit to the project at `at`.
@@ -231,7 +235,7 @@ impl World {
 }
 
 fn draw_habits(dice: &mut Dice) -> Vec<Habit> {
-    if dice.chance(50) {
+    if dice.chance(60) {
         return Vec::new();
     }
     (0..dice.between(1, 2)).map(|_| *dice.pick(&HABITS)).collect()
