@@ -3,13 +3,14 @@
 //! Nothing here is part of the product, and no product crate may use it.
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
-//! (a client), [`echo`] (a server) and [`ground`] (a place). [`provider`] is for people to try models with.
+//! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for people to try models with.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "a developer's tool reads the repository and starts cargo; the product never runs it"
 )]
 
+pub mod attack;
 pub mod bench;
 pub mod echo;
 pub mod ground;

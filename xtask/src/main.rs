@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::{echo, provider, soak, tidy};
+use xtask::{attack, echo, provider, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -24,6 +24,11 @@ enum Task {
     /// Half of the calls are made in one process. Prints a row for each day, and fails at the first
     /// thing that is not as it should be. docs/benchmarks.md says what is looked at.
     Soak(soak::Options),
+    /// Play random agents against the user's own git, through the optimised proxy
+    ///
+    /// Each sequence makes a world of its own, up to 30 calls with nobody who approves, and then the
+    /// user's ordinary commands. Fails, with the calls that it takes, if anything of an agent's runs.
+    Attack(attack::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -41,6 +46,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Tidy => run_tidy(&mut out),
         Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }

@@ -4,6 +4,7 @@
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
+pub mod attack;
 pub mod caller;
 pub mod client;
 pub mod far;

@@ -31,6 +31,7 @@ mod doctor;
 mod far;
 mod fetch;
 mod git;
+mod host_executes;
 mod in_process;
 mod links;
 mod mcp_server;

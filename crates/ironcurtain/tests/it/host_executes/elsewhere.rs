@@ -1,0 +1,160 @@
+//! The same guard where there is no workspace: in Downloads under `default`, in a user's directory that
+//! is given as the sandbox, and at a root that does not exist yet.
+
+use std::path::Path;
+
+use ic_testkit::attack::world::World;
+use ic_testkit::attack::{SERVED, through_the_proxy};
+use serde_json::json;
+
+use super::{Attack, git, make, write};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
+
+fn project(world: &mut World) {
+    world.add_project("proj", &[]);
+}
+
+/// Attacks on a project of the user's at `base`; the agent is in a session of its own, elsewhere.
+fn attacks(base: &str) -> Vec<(&'static str, bool, Box<dyn Fn(&World) -> Vec<super::Call>>)> {
+    let base = base.to_owned();
+    let at = move |name: &str| format!("{base}/{name}");
+    let [one, two, three, four] = [(); 4].map(|()| at.clone());
+    vec![
+        (
+            "the config",
+            true,
+            Box::new(move |world| vec![write(&one("proj/.git/config"), &world.canary.config("d"))]),
+        ),
+        (
+            "listed names",
+            false,
+            Box::new(move |world| {
+                let script = world.canary.script("d");
+                let names = [".envrc", ".vscode/settings.json", ".mcp.json", "src/.npmrc"];
+                names.map(|name| write(&two(&format!("proj/{name}")), &script)).to_vec()
+            }),
+        ),
+        (
+            "a shape",
+            true,
+            Box::new(move |world| {
+                vec![
+                    make(&three("d/objects")),
+                    make(&three("d/refs")),
+                    write(&three("d/HEAD"), "ref: refs/heads/main\n"),
+                    write(&three("d/config"), &world.canary.shape_config("d")),
+                ]
+            }),
+        ),
+        (
+            "a pointer",
+            true,
+            Box::new(move |world| {
+                vec![
+                    make(&four("k/objects")),
+                    make(&four("k/refs")),
+                    write(&four("k/config"), &world.canary.config("d")),
+                    write(&four("proj/.git/commondir"), "../../k\n"),
+                ]
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn downloads_are_guarded_under_the_default_policy() {
+    let mut all = Vec::new();
+    for (name, runs, calls) in attacks("~/Downloads") {
+        // Where nobody looks, nobody knows what `~` is either.
+        let calls = |world: &World| {
+            let home = world.place.path("home").to_str().unwrap().to_owned();
+            let mut calls = calls(world);
+            for call in &mut calls {
+                let path = call.arguments["path"].as_str().unwrap().replacen('~', &home, 1);
+                call.arguments["path"] = json!(path);
+            }
+            calls
+        };
+        let steps = [super::Step { at: "proj", words: &["status"], input: "" }];
+        let attack = Attack { prepare: &project, calls: &calls, steps: &steps, runs };
+        let world = || World::empty(Path::new(BINARY), "home/Downloads");
+        let flags = |_: &World| ["--policy", "default"].map(str::to_owned).to_vec();
+        let found = attack.found_with(&world, &flags);
+        all.extend(found.into_iter().map(|it| format!("{name}: {it}")));
+    }
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
+fn a_directory_of_the_users_that_is_given_as_the_sandbox_is_guarded() {
+    let mut all = Vec::new();
+    for policy in ["default", "coding"] {
+        for (name, runs, calls) in attacks(".") {
+            let steps = [super::Step { at: "proj", words: &["status"], input: "" }];
+            let attack = Attack { prepare: &project, calls: &*calls, steps: &steps, runs };
+            let flags = |world: &World| {
+                let sandbox = world.workspace().to_str().unwrap().to_owned();
+                ["--policy", policy, "--sandbox", &sandbox].map(str::to_owned).to_vec()
+            };
+            let found = attack.found_with(&super::world, &flags);
+            all.extend(found.into_iter().map(|it| format!("{policy}, {name}: {it}")));
+        }
+    }
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+/// A link that stands for `~/Downloads` would open whatever it leads to.
+#[test]
+fn a_root_that_does_not_exist_is_not_made_a_link() {
+    for (target, victim) in [(".", "home/notes.txt"), ("../outside", "outside/notes.txt")] {
+        let mut world = World::empty(Path::new(BINARY), "work");
+        world.add_project("", &[]);
+        let top = world.workspace();
+        let user = &world.user;
+        user.git_well(&top, &["checkout", "--quiet", "-b", "linked"]);
+        std::os::unix::fs::symlink(target, top.join("l")).unwrap();
+        user.git_well(&top, &["add", "l"]);
+        user.git_well(&top, &["commit", "--quiet", "--message", "a link"]);
+        user.git_well(&top, &["checkout", "--quiet", "main"]);
+        let downloads = world.place.path("home/Downloads").to_str().unwrap().to_owned();
+        let moved = json!({"source": "l", "destination": downloads});
+        let calls = [
+            git("git__git_checkout", json!({"target": "linked"})),
+            super::call("filesystem__move_file", moved),
+            write(&format!("{downloads}/notes.txt"), "the agent's\n"),
+        ];
+        let flags = ["--policy", "default", "--sandbox", top.to_str().unwrap()];
+        let answers = through_the_proxy(&world, &flags, &calls);
+        assert_eq!(answers[0], SERVED, "a link may be checked out");
+        assert_ne!(answers[1], SERVED, "{target}: {answers:?}");
+        // Another session would take the link for what the rule means.
+        let answers = through_the_proxy(&world, &flags, &calls[2..]);
+        let text = std::fs::read_to_string(world.place.path(victim)).unwrap();
+        assert_eq!(text, "mine\n", "{target}: {answers:?}");
+        assert!(!Path::new(&downloads).is_symlink(), "{target}: {answers:?}");
+        // The control: made by hand, the link leads there.
+        std::fs::remove_dir_all(&downloads).ok();
+        std::os::unix::fs::symlink(target, &downloads).unwrap();
+        std::fs::write(Path::new(&downloads).join("notes.txt"), "changed\n").unwrap();
+        assert_eq!(std::fs::read_to_string(world.place.path(victim)).unwrap(), "changed\n");
+    }
+}
+
+/// Making, moving and removing the entry of a root is for a person.
+#[test]
+fn a_root_is_not_moved_or_removed() {
+    let mut world = World::empty(Path::new(BINARY), "home/Downloads");
+    project(&mut world);
+    let downloads = world.workspace().to_str().unwrap().to_owned();
+    let beside = world.place.path("home/Downloads/proj").to_str().unwrap().to_owned();
+    let calls = [
+        super::shift(&downloads, &format!("{downloads}2")),
+        super::shift(&downloads, "mine"),
+        super::delete(&downloads),
+        super::shift(&beside, &downloads),
+    ];
+    let answers = through_the_proxy(&world, &["--policy", "default"], &calls);
+    assert!(answers.iter().all(|it| it != SERVED), "{answers:?}");
+    assert!(world.workspace().join("proj/README.md").is_file());
+}
