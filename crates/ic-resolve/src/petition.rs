@@ -15,6 +15,8 @@ pub fn of_server(call: ToolCall) -> ResolvedCall {
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        places: Vec::new(),
+        push: None,
         asked: call,
     })
 }

@@ -4,6 +4,7 @@
 //! denies; so a mistake here makes a call impossible, not possible.
 
 mod carried;
+mod pushes;
 mod remotes;
 mod texts;
 mod trees;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use ic_policy::host_executes::{WORKSPACE_NAMES, WorkspaceName};
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
-    ResolvedParts, RoleValues, Sandbox, SandboxKind, Standing, Value,
+    ResolvedParts, RolePlace, RoleValues, Sandbox, SandboxKind, Standing, Value,
 };
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
 
@@ -77,6 +78,8 @@ impl Resolver<'_> {
             invalid: Vec::new(),
             unknown_arguments: Vec::new(),
             unannotated_paths: Vec::new(),
+            places: Vec::new(),
+            push: None,
             asked: call,
         };
         if let Some(annotation) = policy.annotation(&parts.asked.server, &parts.asked.tool) {
@@ -108,6 +111,8 @@ impl Resolver<'_> {
             if bearing.is_empty() {
                 continue;
             }
+            let place = RolePlace { place: argument.place().clone(), roles: bearing.clone() };
+            parts.places.push(place);
             let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
             if trees::names_repository(&parts.asked.tool, argument.place()) {
                 self.note_repository(argument.place(), &bearing, arguments, &mut outcome);
@@ -116,6 +121,7 @@ impl Resolver<'_> {
         }
         self.note_carried(&parts.asked.tool, &mut outcome.roles);
         self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
+        parts.push = self.push(&parts.asked.tool, arguments);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();

@@ -98,6 +98,8 @@ fn resolved(at: usize, note: &str) -> ResolvedCall {
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        places: Vec::new(),
+        push: None,
     })
 }
 

@@ -74,6 +74,8 @@ pub(crate) fn parts(server: &str, tool: &str, roles: &[(Role, &[&str])]) -> Reso
         invalid: Vec::new(),
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
+        places: Vec::new(),
+        push: None,
     }
 }
 
