@@ -135,7 +135,7 @@ impl Aids {
     /// Hides what was lent in what the server says while the call runs.
     pub(crate) fn hide(&self, text: String) -> String {
         match self.mask() {
-            Some(mask) => mask.mask_own_keys(text),
+            Some(mask) => mask.mask_split_keys(text),
             None => text,
         }
     }

@@ -47,6 +47,7 @@ mod staging;
 mod transfer;
 mod trees;
 mod trouble;
+mod understood;
 mod worktree;
 
 use std::collections::BTreeMap;

@@ -65,7 +65,7 @@ pub(super) fn push(
     words.extend(plan.leases.iter().map(String::as_str));
     let refspecs: Vec<&str> = plan.refspecs.iter().map(String::as_str).collect();
     let said = transfer.git(&words, &refspecs)?;
-    let mut told = told(&remote.url, &said.output);
+    let mut told = told(&remote.url, &said.output, &said.complaint);
     if !arguments.flag("dryRun") {
         note(run, &remote, &plan, arguments, &mut told)?;
     }
@@ -119,7 +119,7 @@ fn plan(
 }
 
 /// Says what the remote did, in git's words.
-fn told(url: &str, output: &str) -> String {
+fn told(url: &str, output: &str, complaint: &str) -> String {
     let mut text = format!("to {url}");
     for line in output.lines() {
         let mut parts = line.splitn(3, '\t');
@@ -129,6 +129,10 @@ fn told(url: &str, output: &str) -> String {
         };
         let target = refspec.rsplit_once(':').map_or(refspec, |(_, target)| target);
         let _ = write!(text, "\n{flag} {target} {summary}");
+    }
+    let is_remark = |line: &&str| line.starts_with("remote: ") || line.starts_with('[');
+    for line in complaint.lines().filter(is_remark).take(50) {
+        let _ = write!(text, "\n{line}");
     }
     text
 }

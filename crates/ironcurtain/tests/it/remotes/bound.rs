@@ -113,10 +113,10 @@ fn shown(question: &Pending) -> String {
 fn what_is_committed_while_the_question_stands_is_not_pushed() {
     let mut asking = Asking::new();
     let before = asking.tip("main");
-    asking.commit("b.txt", "harmless");
+    asking.commit("a.txt", "harmless");
     let id = asking.ask(&json!({}));
     let question = asking.question();
-    let harmful = asking.commit("c.txt", "harmful");
+    let harmful = asking.commit("a.txt", "harmful");
     approve(&question);
     let mut again = None;
     until("another question, or a push", || {
