@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Entry, Kind, Recorded, Redactor};
 use ic_mcp::{Request, Response, RpcError, code};
-use ic_policy::{Effect, Value};
-use ic_servers::git::{Aid, Lent};
+use ic_policy::{Effect, Push, PushManner, PushedRef, Value};
+use ic_servers::git::{Aid, JudgedRef, Lent};
 use ic_types::{Object, Role, Secret, ServerName};
 use tokio::net::UnixStream;
 use tokio_util::task::TaskTracker;
@@ -66,6 +66,8 @@ struct State {
 struct Call {
     request_id: String,
     remotes: Vec<JudgedRemote>,
+    /// What it was judged to send, if it is a push.
+    push: Option<Push>,
 }
 
 /// Why something is not lent.
@@ -112,7 +114,8 @@ impl Aids {
             Value::Path(_) | Value::LocalRemote(_) | Value::Text(_) => None,
         });
         let (request_id, remotes) = (recorded.request_id().to_owned(), urls.collect());
-        locked(&self.state).call = Some(Arc::new(Call { request_id, remotes }));
+        let push = call.push().cloned();
+        locked(&self.state).call = Some(Arc::new(Call { request_id, remotes, push }));
     }
 
     /// Lends nothing any more.
@@ -132,7 +135,7 @@ impl Aids {
     /// Hides what was lent in what the server says while the call runs.
     pub(crate) fn hide(&self, text: String) -> String {
         match self.mask() {
-            Some(mask) => mask.mask_own_keys(text),
+            Some(mask) => mask.mask_split_keys(text),
             None => text,
         }
     }
@@ -194,7 +197,12 @@ impl Aids {
         match aid {
             Aid::Judged => {
                 let urls = call.remotes.iter().map(|remote| remote.url.clone()).collect();
-                Ok(Lent { urls, ..Lent::default() })
+                let (refs, no_refs) = match &call.push {
+                    Some(Push::Refs(refs)) => (refs.iter().map(judged_ref).collect(), None),
+                    Some(Push::Unknown(why)) => (Vec::new(), Some(why.clone())),
+                    None => (Vec::new(), None),
+                };
+                Ok(Lent { urls, refs, no_refs, ..Lent::default() })
             }
             Aid::Trust { url } => {
                 let remote = call.remotes.iter().find(|remote| remote.url == *url);
@@ -304,6 +312,17 @@ impl Aids {
             ..Entry::new(Kind::Session)
         }
     }
+}
+
+/// Says what was judged about one ref of a push.
+fn judged_ref(it: &PushedRef) -> JudgedRef {
+    let (is_forced, is_leased) = match it.manner {
+        PushManner::Advance => (false, false),
+        PushManner::Lease => (true, true),
+        PushManner::Force => (true, false),
+    };
+    let (name, old, new) = (it.name.clone(), it.old.clone(), it.new.clone());
+    JudgedRef { name, old, new, is_forced, is_leased }
 }
 
 impl std::fmt::Debug for Aids {

@@ -2,8 +2,9 @@
 //!
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
+use ic_escalation::Closed;
 use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
-use ic_resolve::{Orders, RealDisk, Resolver, petition};
+use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
@@ -59,6 +60,11 @@ impl Judge {
     /// Returns what `server` may see, if it is one of ours.
     pub fn view(&self, server: &ServerName) -> View {
         sight::view(&self.directories(server), &self.bounds.protected)
+    }
+
+    /// Returns the directories that are too much for one grant.
+    pub(crate) fn closed(&self) -> Closed {
+        Closed::new(&self.bounds, bounds::homes(&RealDisk, &self.home))
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {

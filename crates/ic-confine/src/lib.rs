@@ -46,6 +46,7 @@ mod doors;
 mod hand;
 mod inner;
 mod launch;
+mod memory;
 mod orders;
 mod probe;
 mod proc;
@@ -64,6 +65,7 @@ pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_i
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
 };
+pub use memory::limit_memory;
 pub use orders::LAUNCH;
 pub use probe::RungFault;
 pub use program::{FindError, find_program};

@@ -15,6 +15,7 @@ use ic_policy::{Answer, Decision, Escalation, Ticket};
 use ic_types::{Digest, EscalationId, Timestamp};
 use tokio::sync::oneshot;
 
+use crate::closed::Closed;
 use crate::grant::{Grant, Ground};
 use crate::offer::{NoOffer, Offer};
 use crate::request::{REQUEST_BYTES_MAX, Request};
@@ -105,11 +106,13 @@ pub enum DeskError {
 // === impl Question ===
 
 impl Question {
-    /// Makes the question of an escalation, asked at `now`.
-    pub fn of(escalation: &Escalation, ticket: &Ticket, now: Timestamp) -> Self {
+    /// Makes the question of an escalation, asked at `now`; of what is closed no grant is offered.
+    pub fn of(escalation: &Escalation, ticket: &Ticket, closed: &Closed, now: Timestamp) -> Self {
+        let offer = Offer::of_escalation(escalation, closed);
+        let grantable = offer.as_ref().ok().map(|offer| offer.grantable().clone());
         Self {
-            request: Request::of(escalation, ticket, now),
-            offer: Offer::of_escalation(escalation),
+            request: Request { grantable, ..Request::of(escalation, ticket, now) },
+            offer,
             ground: Ground::of(escalation, ticket),
         }
     }
@@ -118,6 +121,13 @@ impl Question {
     #[must_use]
     pub fn of_builtin(mut self, name: &str) -> Self {
         self.request.builtin = Some(name.to_owned());
+        self
+    }
+
+    /// Says which commits and files a push would send, line by line.
+    #[must_use]
+    pub fn sending(mut self, lines: Vec<String>) -> Self {
+        self.request.sends = lines;
         self
     }
 

@@ -6,6 +6,7 @@
 //! and widths are the business of whoever prints.
 
 mod petition;
+mod push;
 
 use ic_types::{Json, Object, Role, Timestamp, visible, visible_line};
 
@@ -50,6 +51,7 @@ pub fn show(
     for (role, values) in request.resolved.iter() {
         lines.extend(role_lines(request, (role, values), view));
     }
+    lines.extend(push::sent_lines(request, view));
     lines.push("  arguments:".to_owned());
     lines.extend(cut(argument_lines(&request.arguments, view), view));
     match change {
@@ -69,6 +71,9 @@ pub fn show(
 
 /// Shows what the call touches in one role.
 pub fn role_lines(request: &Request, (role, values): (&str, &Json), view: View) -> Vec<String> {
+    if role == push::KEY {
+        return push::ref_lines(values);
+    }
     let escalates = request.escalated_roles.iter().any(|it| it.as_str() == role);
     let mark = if escalates { " (asks)" } else { "" };
     let mut lines = vec![format!("  {}{mark}:", role_name(role, view))];

@@ -9,6 +9,8 @@ use ic_home::random;
 use ic_policy::{Cause, Escalation, Structural, Ticket};
 use ic_types::{Digest, Json, Object, Role, ServerName, Timestamp, ToolName};
 
+use crate::document::list;
+use crate::fixed::{self, Fixed};
 use crate::offer::{Choice, Terms};
 use crate::scope::{Names, Resource, Scope};
 
@@ -28,6 +30,8 @@ pub struct Grant {
     id: GrantId,
     binding: Binding,
     scopes: Vec<(Role, Scope)>,
+    /// What else a call has to have in common with the one that was shown.
+    fixed: Fixed,
     /// The invariants that asked when it was given.
     structural: Vec<Structural>,
     created_at: Timestamp,
@@ -56,13 +60,15 @@ pub(crate) struct Binding {
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
     binding: Binding,
+    fixed: Fixed,
     structural: Vec<Structural>,
 }
 
 impl Ground {
     pub(crate) fn of(escalation: &Escalation, ticket: &Ticket) -> Self {
         let structural = escalation.causes().iter().filter_map(|cause| cause.structural).collect();
-        Self { binding: Binding::of(escalation, ticket), structural }
+        let fixed = Fixed::of(escalation.call(), escalation.roles());
+        Self { binding: Binding::of(escalation, ticket), fixed, structural }
     }
 
     /// Makes the grant of what was chosen from the offer of the same escalation.
@@ -71,6 +77,7 @@ impl Ground {
             id: GrantId::generate()?,
             binding: self.binding.clone(),
             scopes: choice.scopes,
+            fixed: self.fixed.clone(),
             structural: self.structural.clone(),
             created_at: now,
             expires_at: terms.expires_at,
@@ -145,6 +152,19 @@ impl Grant {
             && !escalation.roles().is_empty()
             && escalation.causes().iter().all(|cause| self.covers_cause(cause))
             && escalation.roles().iter().all(|role| self.covers_role(*role, escalation, names))
+            && self.is_as_shown(escalation)
+    }
+
+    /// SECURITY: whatever no scope speaks of is what the person saw, or they are asked.
+    fn is_as_shown(&self, escalation: &Escalation) -> bool {
+        let scoped: Vec<Role> = self.scopes.iter().map(|(role, _)| *role).collect();
+        !fixed::is_push_beyond_a_branch(escalation.call())
+            && self.fixed == Fixed::of(escalation.call(), &scoped)
+    }
+
+    /// Says what has to stay as it was, line by line.
+    pub fn only(&self) -> Vec<String> {
+        self.fixed.describe()
     }
 
     fn covers_cause(&self, cause: &Cause) -> bool {
@@ -182,6 +202,7 @@ impl Grant {
         object.insert("toolName", self.binding.tool.as_str());
         object.insert("policyHash", self.binding.policy_hash.to_string());
         object.insert("roles", roles);
+        object.insert("only", list(self.only()));
         object.insert("createdAt", self.created_at.to_string());
         object.insert("expiresAt", self.expires_at.to_string());
         if let Some(left) = self.left {

@@ -53,6 +53,8 @@ pub struct GrantRecord {
     pub tool: ToolName,
     /// The scope of each role: its kind, and its values.
     pub scopes: Vec<(Role, ScopeKind, Vec<String>)>,
+    /// What has to stay as it was in the call that it was given with, in words.
+    pub only: Vec<String>,
     /// When it was given.
     pub created_at: Timestamp,
     /// When it ends.
@@ -265,6 +267,7 @@ fn parse_record(json: Json) -> Result<GrantRecord, DocumentFault> {
         server: fields.parsed("serverName", "a server's name")?,
         tool: fields.parsed("toolName", "a tool's name")?,
         scopes,
+        only: fields.texts("only")?,
         created_at: fields.parsed("createdAt", "a time")?,
         expires_at: fields.parsed("expiresAt", "a time")?,
         left: match fields.take_optional("count") {

@@ -15,7 +15,7 @@
 //!
 //! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
 //! desk that is a directory), [`board`] (the answering side) and [`ending`] (how a question ended), [`registry`] and [`presence`] (who is
-//! there), [`scope`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
+//! there), [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
 //! [`display`] (what a person sees).
 //!
 //! # Invariants
@@ -27,10 +27,12 @@
 //! - Nothing an agent wrote reaches a person's eyes but through [`visible`](fn@ic_types::visible).
 
 pub mod board;
+pub mod closed;
 pub mod desk;
 pub mod display;
 mod document;
 pub mod ending;
+mod fixed;
 pub mod grant;
 pub mod grants;
 pub mod offer;
@@ -42,6 +44,7 @@ pub mod response;
 pub mod scope;
 
 pub use board::{AnswerError, Board, Pending, Receipt, Reply, Told, Waiters};
+pub use closed::Closed;
 pub use desk::{
     Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal, new_escalation_id,
 };
@@ -49,7 +52,7 @@ pub use document::DocumentFault;
 pub use ending::Ending;
 pub use grant::{Grant, GrantId};
 pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
-pub use offer::{Choice, NoOffer, NotOffered, Offer, Terms, Wish};
+pub use offer::{Choice, Grantable, NoOffer, NotOffered, Offer, Terms, Wish};
 pub use presence::{Presence, PresenceError, is_anybody_there};
 pub use registry::{Live, Registered, Registry, RegistryError, SessionEntry};
 pub use rendezvous::{Clerk, Ended, FileDesk, Ticks};

@@ -2,15 +2,18 @@
 //!
 //! Both sides compute the same offer, whoever answers from the request and the session from its own
 //! escalation; what comes back is compared with that, so nothing wider than what was shown is taken.
-//! Nothing is granted here.
+//! What only the session can know, such as which directories are too much, stands in the request and
+//! makes the offer narrower. Nothing is granted here.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use ic_policy::Escalation;
-use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName};
+use ic_types::{Json, Object, Role, ServerName, Timestamp, ToolName, visible};
 
+use crate::closed::Closed;
 use crate::document::list;
+use crate::fixed::{self, Fixed};
 use crate::request::Request;
 use crate::scope::{Resource, Scope, ScopeKind};
 
@@ -33,6 +36,16 @@ pub struct Offer {
     server: ServerName,
     tool: ToolName,
     roles: Vec<OfferedRole>,
+    grantable: Grantable,
+}
+
+/// What the session says of a grant, beyond what its request says of the call.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Grantable {
+    /// What has to stay as it is in this call, in words.
+    pub only: Vec<String>,
+    /// The roles for which no directory is offered, because it would be too much.
+    pub exact: Vec<Role>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +60,8 @@ pub struct Choice {
     server: ServerName,
     tool: ToolName,
     pub(crate) scopes: Vec<(Role, Scope)>,
+    /// What has to stay as it is in the call that is asked about.
+    only: Vec<String>,
 }
 
 /// Until when, and how often, a grant holds.
@@ -75,6 +90,12 @@ pub enum NoOffer {
     /// A role has more values than anybody would read.
     #[error("the role `{0}` has too many values")]
     TooMany(Role),
+    /// The session offers none.
+    #[error(
+        "a push that forces, deletes or sends tags is approved one at a time, and so is one whose \
+         refs are not known"
+    )]
+    Push,
 }
 
 /// Why a grant is not taken.
@@ -140,12 +161,19 @@ impl Offer {
             )
             | None => None,
         };
-        let roles = offered(&request.escalated_roles, resources, reach)?;
-        Ok(Self { server: request.server.clone(), tool: request.tool.clone(), roles })
+        let grantable = request.grantable.clone();
+        let may = |role: Role, scope: &Scope| {
+            let is_exact = grantable.as_ref().is_none_or(|it| it.exact.contains(&role));
+            !is_exact || scope.is_exact()
+        };
+        let roles = offered(&request.escalated_roles, resources, reach, may)?;
+        // SECURITY: what the session does not offer, nobody is shown.
+        let grantable = grantable.ok_or(NoOffer::Push)?;
+        Ok(Self { server: request.server.clone(), tool: request.tool.clone(), roles, grantable })
     }
 
     /// Computes what may be granted with an answer to `escalation`.
-    pub(crate) fn of_escalation(escalation: &Escalation) -> Result<Self, NoOffer> {
+    pub(crate) fn of_escalation(escalation: &Escalation, closed: &Closed) -> Result<Self, NoOffer> {
         // SECURITY: what no role carries, no scope would limit; the next call could bring it along.
         if escalation.causes().iter().any(|cause| cause.role.is_none()) {
             return Err(NoOffer::NoRole);
@@ -157,8 +185,22 @@ impl Offer {
             let values = call.values(role).iter();
             Some(values.map(|value| Resource::of(role, call.tool(), value)).collect())
         };
-        let roles = offered(escalation.roles(), resources, reach)?;
-        Ok(Self { server: call.server().clone(), tool: call.tool().clone(), roles })
+        let may = |_: Role, scope: &Scope| !scope.is_too_much(closed);
+        let roles = offered(escalation.roles(), resources, reach, may)?;
+        if fixed::is_push_beyond_a_branch(call) {
+            return Err(NoOffer::Push);
+        }
+        let is_narrow = |it: &&OfferedRole| it.scopes.iter().all(Scope::is_exact);
+        let grantable = Grantable {
+            only: Fixed::of(call, escalation.roles()).describe(),
+            exact: roles.iter().filter(is_narrow).map(|it| it.role).collect(),
+        };
+        Ok(Self { server: call.server().clone(), tool: call.tool().clone(), roles, grantable })
+    }
+
+    /// Returns what stands in the request about grants.
+    pub(crate) fn grantable(&self) -> &Grantable {
+        &self.grantable
     }
 
     /// Returns what can be chosen, the narrowest first.
@@ -170,6 +212,7 @@ impl Offer {
                 server: self.server.clone(),
                 tool: self.tool.clone(),
                 scopes: scopes.collect(),
+                only: self.grantable.only.clone(),
             }
         };
         let mut choices = vec![choice(<[Scope]>::first), choice(<[Scope]>::last)];
@@ -194,7 +237,8 @@ impl Offer {
             let scope = offered.iter().find(|scope| written.is(scope));
             scopes.push((*role, scope.ok_or(NotOffered::Scope(*role))?.clone()));
         }
-        Ok((Choice { server: self.server.clone(), tool: self.tool.clone(), scopes }, terms))
+        let (server, tool) = (self.server.clone(), self.tool.clone());
+        Ok((Choice { server, tool, scopes, only: self.grantable.only.clone() }, terms))
     }
 }
 
@@ -202,6 +246,7 @@ fn offered(
     escalated: &[Role],
     resources: impl Fn(Role) -> Option<Vec<Option<Resource>>>,
     reach: Reach,
+    may: impl Fn(Role, &Scope) -> bool,
 ) -> Result<Vec<OfferedRole>, NoOffer> {
     if escalated.is_empty() {
         return Err(NoOffer::NoRole);
@@ -214,11 +259,12 @@ fn offered(
         let resources: Option<Vec<Resource>> = resources.into_iter().collect();
         let resources = resources.ok_or(NoOffer::NoScope(role))?;
         let scopes = ScopeKind::ALL.into_iter().filter_map(|kind| Scope::of(kind, &resources));
-        let may = |scope: &Scope| match reach {
+        let is_in_reach = |scope: &Scope| match reach {
             Reach::Any => true,
             Reach::Exact => scope.is_exact(),
         };
-        let scopes: Vec<Scope> = scopes.filter(may).collect();
+        let scopes: Vec<Scope> =
+            scopes.filter(|scope| is_in_reach(scope) && may(role, scope)).collect();
         if scopes.is_empty() {
             return Err(NoOffer::NoScope(role));
         }
@@ -271,11 +317,12 @@ impl Terms {
 impl Wish {
     /// Says in full what would be granted, for the person who is about to confirm it.
     pub fn preview(&self) -> Vec<String> {
-        let Self { choice: Choice { server, tool, scopes }, terms } = self;
+        let Self { choice: Choice { server, tool, scopes, only }, terms } = self;
         let mut lines = vec![format!("`{server}` may call `{tool}` without asking again, for")];
         for (role, scope) in scopes {
             lines.extend(scope.describe().into_iter().map(|part| format!("  {role}: {part}")));
         }
+        lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
         let mut end = format!("until {} or the end of the session", terms.expires_at);
         if let Some(count) = terms.count {
             let calls = if count == 1 { "call" } else { "calls" };

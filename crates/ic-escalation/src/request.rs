@@ -15,6 +15,7 @@ use ic_types::{
 };
 
 use crate::document::{DocumentFault, Fields, list};
+use crate::offer::Grantable;
 
 /// The largest question that is asked; nobody could look at more.
 pub const REQUEST_BYTES_MAX: usize = 32 << 20;
@@ -58,6 +59,10 @@ pub struct Request {
     pub builtin: Option<String>,
     /// What the client calls itself that would be asked, if the server itself asks.
     pub client: Option<String>,
+    /// The commits and files that a push would send, line by line, if it is one.
+    pub sends: Vec<String>,
+    /// What may be granted, as far as the request does not say it already; `None` if nothing may.
+    pub grantable: Option<Grantable>,
 }
 
 /// One thing that asks for a person, with the roles that it is about.
@@ -120,6 +125,8 @@ impl Request {
             expires_at: ticket.deadline,
             builtin: None,
             client: None,
+            sends: Vec::new(),
+            grantable: None,
         }
     }
 
@@ -151,6 +158,11 @@ impl Request {
             expires_at: fields.parsed("expiresAt", "a time")?,
             builtin: name_of(&mut fields, "builtin")?,
             client: name_of(&mut fields, "client")?,
+            sends: match fields.take_optional("sends") {
+                None => Vec::new(),
+                Some(sends) => texts("sends", sends)?,
+            },
+            grantable: grantable(&mut fields)?,
         };
         fields.finish()?;
         // SECURITY: a copy of another question under this name would be answered as this one.
@@ -184,6 +196,15 @@ impl Request {
         }
         if let Some(client) = &self.client {
             object.insert("client", client.as_str());
+        }
+        if !self.sends.is_empty() {
+            object.insert("sends", list(self.sends.iter().map(String::as_str)));
+        }
+        if let Some(Grantable { only, exact }) = &self.grantable {
+            let mut grantable = Object::new();
+            grantable.insert("only", list(only.iter().map(String::as_str)));
+            grantable.insert("exact", list(exact.iter().map(|it| it.as_str())));
+            object.insert("grantable", grantable);
         }
         Json::Object(object)
     }
@@ -243,6 +264,22 @@ fn name_of(fields: &mut Fields, key: &'static str) -> Result<Option<String>, Doc
         Some(Json::String(name)) => Ok(Some(name)),
         Some(_) => Err(DocumentFault::Wrong { key, expected: "a text" }),
     }
+}
+
+fn texts(key: &'static str, json: Json) -> Result<Vec<String>, DocumentFault> {
+    let wrong = DocumentFault::Wrong { key, expected: "a list of texts" };
+    let Json::Array(items) = json else { return Err(wrong) };
+    let texts = items.into_iter().map(|item| item.as_str().map(str::to_owned));
+    texts.collect::<Option<_>>().ok_or(wrong)
+}
+
+fn grantable(fields: &mut Fields) -> Result<Option<Grantable>, DocumentFault> {
+    let Some(json) = fields.take_optional("grantable") else { return Ok(None) };
+    let wrong = DocumentFault::Wrong { key: "grantable", expected: "what may be granted" };
+    let mut fields = Fields::of(json).ok_or(wrong)?;
+    let (only, exact) = (fields.texts("only")?, roles(&mut fields, "exact")?);
+    fields.finish()?;
+    Ok(Some(Grantable { only, exact }))
 }
 
 fn roles(fields: &mut Fields, key: &'static str) -> Result<Vec<Role>, DocumentFault> {

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use ic_policy::{FileKind, Value};
 use ic_types::{CanonicalPath, Category, Json, Object, Role, ToolName, visible};
 
+use crate::closed::Closed;
 use crate::document::list;
 
 /// What kind of scope it is.
@@ -94,6 +95,14 @@ impl Scope {
             ScopeKind::File | ScopeKind::Host | ScopeKind::Repository | ScopeKind::Name => true,
             ScopeKind::Directory => false,
         }
+    }
+
+    /// Returns whether it holds a directory that is too much for one grant.
+    pub(crate) fn is_too_much(&self, closed: &Closed) -> bool {
+        self.areas.iter().any(|area| match area {
+            Area::Tree(root) | Area::Inside(root) => closed.is_too_much(root),
+            Area::Exactly { .. } | Area::Whole(_) => false,
+        })
     }
 
     /// Returns whether `resource` lies in the scope.

@@ -90,7 +90,9 @@ pub enum Containment {
 }
 
 /// What no agent may touch in the home directory, whatever the policy says.
-pub const PROTECTED_HOME_NAMES: [&str; 25] = [
+///
+/// Our own default home is among them: it may hold keys and policies although another one is in use.
+pub const PROTECTED_HOME_NAMES: [&str; 41] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -116,6 +118,22 @@ pub const PROTECTED_HOME_NAMES: [&str; 25] = [
     ".config/chromium",
     ".bash_history",
     ".zsh_history",
+    ".ironcurtain",
+    ".cargo/credentials",
+    ".config/git/credentials",
+    ".pgpass",
+    ".vault-token",
+    ".gem/credentials",
+    ".config/rclone",
+    ".config/hub",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".thunderbird",
+    ".local/share/fish/fish_history",
+    ".python_history",
+    ".gemini",
+    ".cursor/mcp.json",
+    ".config/goose",
 ];
 
 impl Bounds {

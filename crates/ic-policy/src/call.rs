@@ -5,6 +5,8 @@
 use ic_types::{CanonicalPath, Json, Object, Role, ServerName, ToolCall, ToolName};
 
 use crate::domain::Destination;
+use crate::pointer::Pointer;
+use crate::push::Push;
 
 /// A call with its roles and canonical values.
 ///
@@ -41,6 +43,19 @@ pub struct ResolvedParts {
     pub unannotated_paths: Vec<UnannotatedPath>,
     /// What the host would run later, or be led by, if the call were made, as the disk shows it.
     pub executed: Vec<Executed>,
+    /// Which places of the arguments bear which roles in this call.
+    pub places: Vec<RolePlace>,
+    /// What the call would send to another repository, if it is a push.
+    pub push: Option<Push>,
+}
+
+/// A place in the arguments, and the roles that its values have in this call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RolePlace {
+    /// The place.
+    pub place: Pointer,
+    /// The roles.
+    pub roles: Vec<Role>,
 }
 
 /// What the policy knows of the tool.
@@ -217,6 +232,16 @@ impl ResolvedCall {
         found.map_or(&[], |values| &values.values)
     }
 
+    /// Returns which places of the arguments bear which roles.
+    pub fn places(&self) -> &[RolePlace] {
+        &self.parts.places
+    }
+
+    /// Returns what the call would send to another repository, if it is a push.
+    pub fn push(&self) -> Option<&Push> {
+        self.parts.push.as_ref()
+    }
+
     pub(crate) fn parts(&self) -> &ResolvedParts {
         &self.parts
     }
@@ -244,7 +269,8 @@ impl ResolvedCall {
         Json::Object(behind)
     }
 
-    /// Returns the resolved values as JSON: role by role, files with what was found there.
+    /// Returns the resolved values as JSON: role by role, files with what was found there, and what
+    /// a push would send.
     pub fn resolved_json(&self) -> Json {
         let mut roles = Object::new();
         for RoleValues { role, values } in &self.parts.roles {
@@ -252,6 +278,10 @@ impl ResolvedCall {
                 let values: Vec<Json> = values.iter().map(Value::to_json).collect();
                 roles.insert(role.as_str(), values);
             }
+        }
+        // SECURITY: a part of what is answered, recorded and compared, so that a ref that moves asks again.
+        if let Some(push) = &self.parts.push {
+            roles.insert(Push::KEY, push.to_json());
         }
         Json::Object(roles)
     }

@@ -35,6 +35,7 @@ mod index;
 pub mod petition;
 pub mod pointer;
 pub mod policy;
+pub mod push;
 pub mod rule;
 pub mod verdict;
 
@@ -43,7 +44,7 @@ pub use artifact::{ArtifactError, ExpectedDecision, Scenario, Scenarios, Source}
 pub use bounds::{Bounds, Containment, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
 pub use builtin::Builtin;
 pub use call::{
-    Executed, FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts,
+    Executed, FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RolePlace,
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
 pub use decide::{decisive, evaluate, explain};
@@ -52,6 +53,7 @@ pub use effect::Effect;
 pub use finding::{Authority, Finding, Structural};
 pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources};
+pub use push::{Push, PushManner, PushedRef};
 pub use rule::Rule;
 pub use verdict::{
     Answer, Cause, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,

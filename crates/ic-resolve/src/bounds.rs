@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_policy::host_executes::{HOME_NAMES, LISTED_NAMES};
@@ -18,6 +19,9 @@ use crate::path::{self, Last, PathFault};
 const ENTRIES_MAX: usize = 1 << 16;
 /// How many entries of a workspace are looked at to find links with a listed name.
 const WORKSPACE_ENTRIES_MAX: usize = 200_000;
+
+/// The longest `/etc/passwd` that is read.
+const PASSWD_BYTES_MAX: usize = 1 << 20;
 
 /// Where things are, as configuration and command line say.
 #[derive(Clone, Debug)]
@@ -80,6 +84,18 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
         home_executes.extend(led_to_by_repositories(disk, &places.home, path));
     }
     Ok(Bounds { sandbox, protected, home_executes, servers })
+}
+
+/// Returns the home directories of this machine: the user's own, and those that `/etc/passwd` names.
+///
+/// Without that file only the user's own is known; each counts as it is written and as what it leads to.
+pub fn homes(disk: &dyn Disk, home: &AbsolutePath) -> Vec<CanonicalPath> {
+    let known = disk.read_file(Path::new("/etc/passwd"), PASSWD_BYTES_MAX);
+    let known = known.ok().flatten().unwrap_or_default();
+    let known = String::from_utf8_lossy(&known);
+    let named = known.lines().filter_map(|line| AbsolutePath::new(line.split(':').nth(5)?).ok());
+    let homes = std::iter::once(home.clone()).chain(named);
+    homes.flat_map(|home| names_of(disk, &home)).collect()
 }
 
 /// Finds links with a listed name anywhere in a workspace, and returns what they lead to.

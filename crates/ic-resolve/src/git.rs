@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod linked;
+pub mod refs;
 mod rewrites;
 
 use std::path::PathBuf;

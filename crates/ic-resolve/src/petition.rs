@@ -16,6 +16,8 @@ pub fn of_server(call: ToolCall) -> ResolvedCall {
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
         executed: Vec::new(),
+        places: Vec::new(),
+        push: None,
         asked: call,
     })
 }

@@ -6,6 +6,7 @@
 mod aliases;
 mod carried;
 mod executed;
+mod pushes;
 mod remotes;
 mod texts;
 mod trees;
@@ -14,7 +15,7 @@ use std::cell::{Cell, RefCell};
 
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
-    ResolvedParts, RoleValues, Sandbox, Standing, Value,
+    ResolvedParts, RolePlace, RoleValues, Sandbox, Standing, Value,
 };
 use ic_types::{AbsolutePath, CanonicalPath, Category, Json, Object, Role, ToolCall};
 
@@ -126,6 +127,8 @@ impl Resolving<'_> {
             unknown_arguments: Vec::new(),
             unannotated_paths: Vec::new(),
             executed: Vec::new(),
+            places: Vec::new(),
+            push: None,
             asked: call,
         };
         if let Some(annotation) = policy.annotation(&parts.asked.server, &parts.asked.tool) {
@@ -151,6 +154,8 @@ impl Resolving<'_> {
             if bearing.is_empty() {
                 continue;
             }
+            let place = RolePlace { place: argument.place().clone(), roles: bearing.clone() };
+            parts.places.push(place);
             let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
             if trees::names_repository(&parts.asked.tool, argument.place()) {
                 self.note_repository(argument.place(), &bearing, arguments, &mut outcome);
@@ -161,6 +166,7 @@ impl Resolving<'_> {
         self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
         parts.executed = self.executed(&parts.asked, &outcome.roles);
         parts.executed.extend(carried);
+        parts.push = self.push(&parts.asked.tool, arguments);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
         let mut texts = Texts::new();

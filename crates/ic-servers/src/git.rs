@@ -32,6 +32,7 @@ mod linked;
 mod looking;
 mod names;
 mod places;
+mod preview;
 mod private;
 mod push;
 mod quarantine;
@@ -48,6 +49,7 @@ mod takeover;
 mod transfer;
 mod trees;
 mod trouble;
+mod understood;
 mod worktree;
 
 use std::collections::BTreeMap;
@@ -64,11 +66,12 @@ use crate::filesystem::lanes::Lanes;
 use crate::filesystem::reach::Reach;
 use crate::filesystem::{Rights, View, beneath, show};
 use crate::tools::{Caller, Tool, ToolResult, Tools, UnknownTool};
-pub use aid::{AGENT_BYTES_MAX, AID_METHOD, Aid, Lent};
+pub use aid::{AGENT_BYTES_MAX, AID_METHOD, Aid, JudgedRef, Lent};
 use arguments::Arguments;
 pub use catalog::tools;
 use fault::Fault;
 pub use judged::user as user_of;
+pub use preview::PREVIEW_TOOL;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
@@ -133,7 +136,24 @@ struct Reaching<'a> {
 impl Reaching<'_> {
     /// Returns the URLs that the call was judged about.
     fn judged(&self) -> Result<Vec<String>, Fault> {
-        let urls = aid::ask(self.caller, &Aid::Judged)?.urls;
+        Self::urls(aid::ask(self.caller, &Aid::Judged)?.urls)
+    }
+
+    /// Returns the URLs and the refs that a push was judged about.
+    fn judged_push(&self) -> Result<(Vec<String>, Vec<JudgedRef>), Fault> {
+        let Lent { urls, refs, no_refs, .. } = aid::ask(self.caller, &Aid::Judged)?;
+        let urls = Self::urls(urls)?;
+        match refs.is_empty() {
+            false => Ok((urls, refs)),
+            // SECURITY: what nobody could look at is not sent.
+            true => Err(Fault::Not(format!(
+                "what would be sent could not be told beforehand, so nothing was: {}",
+                show::text(&no_refs.unwrap_or_else(|| "the call names no repository".to_owned()))
+            ))),
+        }
+    }
+
+    fn urls(urls: Vec<String>) -> Result<Vec<String>, Fault> {
         match urls.is_empty() {
             false => Ok(urls),
             true => Err(Fault::Not(
@@ -171,6 +191,9 @@ impl Git {
     }
 
     fn make(&self, tool: &str, arguments: &Object, caller: Caller<'_>) -> Option<Told> {
+        if tool == PREVIEW_TOOL {
+            return Some(preview::preview(self, arguments, caller));
+        }
         let arguments = match Arguments::new(self.schemas.get(tool)?, arguments) {
             Ok(arguments) => arguments,
             Err(fault) => return Some(Err(fault)),

@@ -5,7 +5,9 @@ Prints its port. The first part of a path says how a request is dealt with:
   /open/   served            /auth/   wants ada and the right password
   /dumb/   files only        /lead/   leads to what follows /lead/ in the environment variable LEAD
   /echo/   wants a password, and says in its answer what it was sent
+  /tell/   wants a password, and says it in every way that comes to mind
   /flood/  an endless answer
+  /refs/   an endless list of refs
 """
 
 import base64
@@ -66,12 +68,36 @@ class Handler(http.server.BaseHTTPRequestHandler):
         manner, _, rest = self.path.lstrip("/").partition("/")
         if manner == "lead":
             return self.say(302, "elsewhere", Location=LEAD + rest)
-        if manner in ("auth", "echo") and self.sent() is None:
+        if manner in ("auth", "echo", "tell") and self.sent() is None:
             return self.say(401, "who is there?", WWW_Authenticate='Basic realm="host"')
         if manner == "auth" and self.sent() != "ada:" + PASSWORD:
             return self.say(401, "not you", WWW_Authenticate='Basic realm="host"')
         if manner == "echo":
             return self.say(403, "you sent " + self.sent())
+        if manner == "tell":
+            sent = self.sent().partition(":")[2]
+            hexed = sent.encode().hex()
+            said = [sent[::-1], hexed, hexed.upper(), "".join("%%%02x" % it for it in sent.encode())]
+            for pad in ("", "x", "xx"):
+                said.append(base64.b64encode((pad + sent).encode()).decode())
+                said.append(base64.urlsafe_b64encode((pad + sent).encode()).decode())
+            said.append("\n".join(sent))
+            said.append("".join(chr(ord(it) + 1) for it in sent))
+            return self.say(403, "\n".join(said))
+        if manner == "refs":
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+            self.end_headers()
+            self.close_connection = True
+            line = lambda text: b"%04x%s" % (len(text) + 4, text)
+            try:
+                self.wfile.write(line(b"# service=git-upload-pack\n") + b"0000")
+                self.wfile.write(line(b"1" * 40 + b" HEAD\0side-band-64k ofs-delta\n"))
+                many = b"".join(line(b"1" * 40 + b" refs/heads/%08d\n" % at) for at in range(20000))
+                while True:
+                    self.wfile.write(many)
+            except OSError:
+                return None
         if manner == "dumb":
             path = os.path.join(ROOT, rest.split("?")[0])
             if not os.path.isfile(path):

@@ -1,5 +1,6 @@
-//! Our own keys, matched exactly: as they are and in base64.
+//! Our own keys, matched exactly: as they are, backwards, in hexadecimal, in base64, and as in a URL.
 //!
+//! Whoever knows a key can write it in yet another way; that is not found.
 //! Keys spelled with escapes are found in the decoded text and need nothing here. What is kept is
 //! wiped when dropped.
 
@@ -33,6 +34,7 @@ impl OwnKeys {
                 continue;
             }
             needles.push(Secret::new(key.to_vec()));
+            needles.extend(spellings(key).into_iter().map(Secret::new));
             for alphabet in ALPHABETS {
                 for n_shared in BITS_SHARED {
                     needles.push(Secret::new(base64(key, n_shared, alphabet)));
@@ -75,6 +77,33 @@ impl OwnKeys {
         }
         next.is_none().then_some(text.len())
     }
+}
+
+/// Writes `key` backwards, in hexadecimal, and as in a URL, in either case of the digits.
+fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
+    const DIGITS: [&[u8; 16]; 2] = [b"0123456789abcdef", b"0123456789ABCDEF"];
+    let mut all = vec![key.iter().rev().copied().collect()];
+    for digits in DIGITS {
+        let digit = |at: u8| digits.get(usize::from(at)).copied();
+        let pair = |byte: u8| [byte >> 4, byte & 15].into_iter().filter_map(digit);
+        let escaped = |byte: u8| std::iter::once(b'%').chain(pair(byte));
+        all.push(key.iter().flat_map(|byte| pair(*byte)).collect());
+        all.push(key.iter().flat_map(|byte| escaped(*byte)).collect());
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        let mut in_url: Vec<u8> = Vec::with_capacity(key.len());
+        for byte in key {
+            match is_plain(*byte) {
+                true => in_url.push(*byte),
+                false => in_url.extend(escaped(*byte)),
+            }
+        }
+        all.push(in_url);
+    }
+    all.retain(|spelling| spelling != key);
+    all.sort();
+    all.dedup();
+    all
 }
 
 /// Writes the digits that `key` alone determines, wherever it stands in what is encoded.

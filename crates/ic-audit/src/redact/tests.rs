@@ -120,3 +120,27 @@ fn check(text: &str, expected: &str) {
     assert_eq!(redactor.text(text), expected, "of {text:?}");
     assert_eq!(redactor.text(expected), expected, "a second time");
 }
+
+/// A host that was lent a password may say it in a way that is still it.
+#[test]
+fn an_own_key_is_masked_however_it_is_spelled() {
+    let key = "correct-horse/battery+staple";
+    let redactor = Redactor::new([Arc::new(Secret::new(key.to_owned()))]);
+    let backwards: String = key.chars().rev().collect();
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let in_url = key.replace('/', "%2F").replace('+', "%2b").replace("%2b", "%2B");
+    for spelling in [key.to_owned(), backwards, hex.to_uppercase(), hex, percent, in_url] {
+        let plain = redactor.mask_own_keys(format!("it is {spelling}, said the host"));
+        assert!(
+            plain.starts_with("it is <redacted:") && plain.ends_with(", said the host"),
+            "{plain}"
+        );
+        for between in ["\n", "\r\n", " ", "\\n", "\nremote: ", "\t"] {
+            let split: Vec<String> = spelling.chars().map(String::from).collect();
+            let masked = redactor.mask_split_keys(format!("<{}>", split.join(between)));
+            assert!(masked.starts_with("<<redacted:") && masked.ends_with(">>"), "{masked}");
+        }
+    }
+    assert_eq!(redactor.mask_split_keys("correct horse".to_owned()), "correct horse");
+}

@@ -99,6 +99,8 @@ fn resolved(at: usize, note: &str) -> ResolvedCall {
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
         executed: Vec::new(),
+        places: Vec::new(),
+        push: None,
     })
 }
 

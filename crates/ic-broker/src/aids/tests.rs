@@ -79,7 +79,8 @@ impl Rig {
             Ok(Remote::Network(url)) => JudgedRemote::of(&url).unwrap(),
             other => panic!("{url}: {other:?}"),
         });
-        let call = Call { request_id: "r-1".to_owned(), remotes: remotes.collect() };
+        let request_id = "r-1".to_owned();
+        let call = Call { request_id, remotes: remotes.collect(), push: None };
         locked(&self.aids.state).call = Some(Arc::new(call));
     }
 

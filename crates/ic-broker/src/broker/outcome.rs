@@ -121,7 +121,7 @@ pub(super) fn masked(
 ) -> Result<Outcome, Unanswered> {
     let json = |json: Json| {
         let text = json.to_string();
-        match mask.mask_own_keys(text.clone()) {
+        match mask.mask_split_keys(text.clone()) {
             same if same == text => json,
             hidden => Json::parse(hidden.as_bytes(), JsonLimits::CALL).unwrap_or(Json::Null),
         }
@@ -129,7 +129,7 @@ pub(super) fn masked(
     match outcome {
         Ok(Ok(result)) => Ok(Ok(json(result))),
         Ok(Err(RpcError { code, message, data })) => {
-            let message = mask.mask_own_keys(message);
+            let message = mask.mask_split_keys(message);
             Ok(Err(RpcError { code, message, data: data.map(json) }))
         }
         Err(unanswered) => Err(unanswered),

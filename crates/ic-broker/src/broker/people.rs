@@ -13,6 +13,7 @@
 
 mod deadline;
 mod granting;
+mod preview;
 mod progress;
 mod question;
 

@@ -8,14 +8,15 @@ use ic_escalation::{
     Revoked, Terms,
 };
 use ic_policy::{
-    DecidedBy, Decision, PathValue, Settled, Standing, UnannotatedPath, Value, Verdict,
+    DecidedBy, Decision, PathValue, Push, PushManner, PushedRef, Settled, Standing,
+    UnannotatedPath, Value, Verdict,
 };
 use ic_types::{Digest, Json, Role, Timestamp};
 use tempfile::TempDir;
 
 use crate::world::{
     ALLOW, ASK, ASK_BUT_READ, Ask, Place, SESSION, absent, approval, canonical, directory, file,
-    linked, response, settle_down, summary, text, url,
+    linked, response, role_place, settle_down, summary, text, url,
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -116,6 +117,114 @@ async fn a_file_is_that_file() {
             Ask::of("write_file", &[(Role::DeletePath, &[file("/d/e/a")])]),
             Ask::of("write_file", &[(Role::WritePath, &[])]),
             Ask::of("write_file", &[]),
+        ],
+    )
+    .await;
+}
+
+/// A call that sends `amount` to a file, with arguments that mean nothing to the policy.
+fn pay(path: &str, arguments: &[(&str, Json)]) -> Ask {
+    Ask::of("pay", &[(Role::WritePath, &[file(path)])]).with(|ask| {
+        ask.parts.sent.insert("path", path);
+        ask.parts.places = vec![role_place("path", Role::WritePath)];
+        for (name, value) in arguments {
+            ask.parts.sent.insert(*name, value.clone());
+        }
+    })
+}
+
+/// What a person saw is a part of what they granted; only resources in the scope and content may differ.
+#[tokio::test(start_paused = true)]
+async fn every_argument_that_is_not_content_stays_as_it_was() {
+    let (one, two) = (Json::from(1_u64), Json::from(2_u64));
+    let text = |text: &str| Json::from(text);
+    let shown = [("amount", one.clone()), ("to", text("ada")), ("content", text("hello"))];
+    let shown: &[(&str, Json)] = &shown;
+    let with = |name: &'static str, value: &Json| {
+        let mut arguments = shown.to_vec();
+        arguments.retain(|(it, _)| *it != name);
+        arguments.push((name, value.clone()));
+        pay("/d/e/a", &arguments)
+    };
+    check(
+        &pay("/d/e/a", shown),
+        Chosen::Widest,
+        &[pay("/d/e/b", shown), with("content", &text("another")), with("amount", &one)],
+        &[
+            with("amount", &two),
+            with("amount", &text("1")),
+            with("amount", &Json::Null),
+            with("to", &text("eve")),
+            with("to", &text("Ada")),
+            with("content", &two),
+            with("content", &Json::Array(vec![text("hello")])),
+            with("fee", &one),
+            with("fee", &Json::Null),
+            with("dryRun", &Json::Bool(true)),
+            pay("/d/e/a", &shown[..2]),
+            pay("/d/e/a", &shown[1..]),
+            pay("/d/a", shown),
+        ],
+    )
+    .await;
+}
+
+/// A role that did not ask has no scope, so what it named stays as it was.
+#[tokio::test(start_paused = true)]
+async fn a_role_that_did_not_escalate_stays_where_it_was() {
+    let copy = |from: &str, to: &str| {
+        let roles = [(Role::ReadPath, &[file(from)][..]), (Role::WritePath, &[file(to)][..])];
+        Ask::of("copy_file", &roles).with(|ask| {
+            ask.rules = ASK_BUT_READ;
+            ask.parts.sent.insert("source", from);
+            ask.parts.sent.insert("destination", to);
+            ask.parts.places = vec![
+                role_place("source", Role::ReadPath),
+                role_place("destination", Role::WritePath),
+            ];
+        })
+    };
+    check(
+        &copy("/d/e/a", "/d/f/a"),
+        Chosen::Widest,
+        &[copy("/d/e/a", "/d/f/b")],
+        &[copy("/d/e/b", "/d/f/b"), copy("/d/f/a", "/d/f/b"), copy("/d/e/a", "/d/e/b")],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_goes_on_to_the_same_branch_and_does_nothing_else() {
+    let id = |digit: &str| Some(digit.repeat(40));
+    let pushed = |name: &str, new: Option<String>, manner: PushManner| PushedRef {
+        name: name.to_owned(),
+        old: id("1"),
+        new,
+        manner,
+    };
+    let push = |refs: Vec<PushedRef>| {
+        let url = url("https://git.example/o/r");
+        Ask::of("git_push", &[(Role::GitRemoteUrl, &[url])])
+            .with(|ask| ask.parts.push = Some(Push::Refs(refs)))
+    };
+    let main = "refs/heads/main";
+    check(
+        &push(vec![pushed(main, id("2"), PushManner::Advance)]),
+        Chosen::Widest,
+        &[push(vec![pushed(main, id("3"), PushManner::Advance)])],
+        &[
+            push(vec![pushed(main, id("2"), PushManner::Force)]),
+            push(vec![pushed(main, id("2"), PushManner::Lease)]),
+            push(vec![pushed(main, None, PushManner::Force)]),
+            push(vec![pushed("refs/heads/other", id("2"), PushManner::Advance)]),
+            push(vec![pushed("refs/heads/main2", id("2"), PushManner::Advance)]),
+            push(vec![
+                pushed(main, id("2"), PushManner::Advance),
+                pushed("refs/tags/v1", id("2"), PushManner::Advance),
+            ]),
+            push(Vec::new()),
+            push(Vec::new()).with(|ask| ask.parts.push = Some(Push::Unknown(String::new()))),
+            push(Vec::new()).with(|ask| ask.parts.push = None),
         ],
     )
     .await;
@@ -282,7 +391,7 @@ async fn hosts_and_repositories_are_exact() {
 
 #[tokio::test(start_paused = true)]
 async fn a_grant_is_bound_to_what_it_was_given_for() {
-    let ask = write(file("/d/a"));
+    let ask = write(file("/d/a")).with(|it| it.parts.sent.insert("content", "a text"));
     let other = |change: fn(&mut Ask)| ask.clone().with(change);
     check(
         &ask,
@@ -307,8 +416,9 @@ async fn a_grant_is_bound_to_what_it_was_given_for() {
 #[tokio::test(start_paused = true)]
 async fn an_invariant_needs_a_grant_that_was_given_for_it() {
     // A tree that was granted for an ordinary reason does not hold what the host runs.
-    let tree = write(file("/h/notes"));
-    check(&tree, Chosen::Widest, &[write(file("/h/other"))], &[write(file("/h/.bashrc"))]).await;
+    let tree = write(file("/d/e/notes"));
+    let run = write(linked("/d/e/other", &["/h/.bashrc"]));
+    check(&tree, Chosen::Widest, &[write(file("/d/e/other"))], &[run]).await;
     let bashrc = write(file("/h/.bashrc"));
     check(
         &bashrc,
@@ -647,6 +757,7 @@ async fn a_grant_that_nothing_would_limit_is_not_given() {
     assert_eq!(Offer::of_request(shown.request()).unwrap_err(), NoOffer::NoRole);
     let mut narrower = shown.request().clone();
     narrower.causes.retain(|cause| !cause.roles.is_empty());
+    narrower.grantable = Some(ic_escalation::Grantable::default());
     let choice = Offer::of_request(&narrower).unwrap().choices().remove(0);
     let terms = Terms::new(place.now(), MINUTE, None).unwrap();
     let reply = Reply::Approve(Some(choice.with(terms)));

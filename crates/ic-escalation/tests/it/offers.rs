@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use ic_escalation::{AskedCause, NoOffer, Offer, Request, Terms};
-use ic_policy::{PathValue, Standing, UnannotatedPath, Value};
+use ic_escalation::{AskedCause, NoOffer, Offer, Terms};
+use ic_policy::{PathValue, Push, PushManner, PushedRef, Standing, UnannotatedPath, Value};
 use ic_types::{Role, Timestamp};
 
 use crate::world::{ALLOW, ASK_BUT_READ, Ask, absent, canonical, directory, file, text, url};
 
 fn offer(ask: &Ask) -> Result<Vec<String>, String> {
     let now = Timestamp::from_unix_ms(0);
-    let request = Request::of(&ask.escalation(), &ask.ticket, now);
+    let request = ask.question(now).request().clone();
     let offer = Offer::of_request(&request).map_err(|no| no.to_string())?;
     let describe = |choice: &ic_escalation::Choice| {
         let scopes = choice.scopes();
@@ -149,7 +149,7 @@ fn what_is_confirmed_is_shown_in_full() {
     let files = [file(&long), file("/d/b")];
     let ask = Ask::of("write_files", &[(Role::WritePath, &files)]);
     let now = Timestamp::from_unix_ms(1_794_700_800_000);
-    let request = Request::of(&ask.escalation(), &ask.ticket, now);
+    let request = ask.question(now).request().clone();
     let choice = Offer::of_request(&request).unwrap().choices().remove(1);
     let hour = ic_escalation::offer::LIFETIME;
     let wish = choice.clone().with(Terms::new(now, hour, Some(5)).unwrap());
@@ -175,7 +175,7 @@ fn what_is_confirmed_is_shown_in_full() {
 #[test]
 fn whatever_asks_limits_what_is_offered() {
     let ask = one("write_file", Role::WritePath, file("/d/e/a"));
-    let mut request = Request::of(&ask.escalation(), &ask.ticket, Timestamp::from_unix_ms(0));
+    let mut request = ask.question(Timestamp::from_unix_ms(0)).request().clone();
     assert_eq!(Offer::of_request(&request).unwrap().choices().len(), 2);
     request.causes.push(AskedCause {
         rule: "structural-host-executes".to_owned(),
@@ -189,6 +189,82 @@ fn whatever_asks_limits_what_is_offered() {
         roles: Vec::new(),
     });
     assert_eq!(Offer::of_request(&request).unwrap_err(), NoOffer::NoRole);
+}
+
+/// Whoever holds the directory would hold the machine, or a person: files of it are offered, as such.
+#[test]
+fn no_directory_is_offered_that_is_or_holds_a_home_the_system_or_a_protected_path() {
+    for path in [
+        "/h/notes.txt",
+        "/u/notes.txt",
+        "/u/ada/notes.txt",
+        "/etc/hosts",
+        "/etc/app/a.conf",
+        "/usr/local/bin/tool",
+        "/var/x",
+        "/home/x",
+        "/home/bob/x",
+        "/root/x",
+        "/proc/1/x",
+        "/dev/x",
+        "/tmp/x",
+    ] {
+        for role in [Role::ReadPath, Role::WritePath, Role::DeletePath] {
+            let exactly = format!("{role}: exactly `{path}`");
+            check(&one("write_file", role, file(path)), &[&exactly]);
+        }
+    }
+    for path in ["/h", "/u", "/u/ada", "/etc", "/etc/app", "/", "/usr", "/home", "/home/bob"] {
+        let exactly = format!("read-path: exactly `{path}`");
+        check(&one("list_directory", Role::ReadPath, directory(path)), &[&exactly]);
+    }
+    // One of several is enough.
+    let both = [file("/d/e/a"), file("/etc/a")];
+    let ask = Ask::of("write_files", &[(Role::WritePath, &both)]);
+    check(&ask, &["write-path: exactly `/d/e/a` + exactly `/etc/a`"]);
+    check(
+        &one("write_file", Role::WritePath, file("/u/ada/work/a")),
+        &[
+            "write-path: exactly `/u/ada/work/a`",
+            "write-path: everything in `/u/ada/work/`, at any depth",
+        ],
+    );
+}
+
+fn push(refs: &[(&str, Option<&str>, PushManner)]) -> Ask {
+    let refs = refs.iter().map(|(name, new, manner)| PushedRef {
+        name: (*name).to_owned(),
+        old: None,
+        new: new.map(str::to_owned),
+        manner: *manner,
+    });
+    let push = Push::Refs(refs.collect());
+    let url = url("https://git.example/o/r");
+    one("git_push", Role::GitRemoteUrl, url).with(|ask| ask.parts.push = Some(push))
+}
+
+#[test]
+fn of_pushes_only_one_that_adds_to_a_branch_is_offered() {
+    let (main, id) = ("refs/heads/main", Some("1"));
+    let repository = &["git-remote-url: the repository `https://git.example/o/r`"];
+    check(&push(&[(main, id, PushManner::Advance)]), repository);
+    for ask in [
+        push(&[(main, id, PushManner::Force)]),
+        push(&[(main, id, PushManner::Lease)]),
+        push(&[(main, None, PushManner::Force)]),
+        push(&[(main, id, PushManner::Advance), ("refs/tags/v", id, PushManner::Advance)]),
+        push(&[]),
+        push(&[]).with(|ask| ask.parts.push = Some(Push::Unknown("?".to_owned()))),
+    ] {
+        assert_eq!(offer(&ask).unwrap_err(), NoOffer::Push.to_string(), "{ask:?}");
+    }
+    // By the words of servers that we do not know.
+    for name in ["force", "delete", "tags", "force_with_lease", "mirror", "all"] {
+        let ask = one("push", Role::GitRemoteUrl, url("https://git.example/o/r"));
+        let ask = ask.with(|ask| ask.parts.sent.insert(name, true));
+        assert_eq!(offer(&ask).unwrap_err(), NoOffer::Push.to_string(), "{name}");
+        check(&ask.with(|ask| ask.parts.sent.insert(name, false)), repository);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ async fn a_question_is_written_as_the_specification_says() {
     let text = std::fs::read_to_string(&path).unwrap();
     let text = text.replace(ask.ticket.escalation.as_str(), "ID");
     let text = text.replace(&ask.escalation().digest(&ask.ticket).to_string(), "DIGEST");
-    insta::assert_snapshot!(text, @r#"{"escalationId":"ID","sessionId":"2026-11-15-00-00-00-000-aaaa","serverName":"filesystem","toolName":"write_file","arguments":{"path":"/d/a","content":"hello"},"reason":"a person decides","rule":"ask","causes":[{"rule":"ask","reason":"a person decides","roles":["write-path"]}],"escalatedRoles":["write-path"],"resolved":{"write-path":[{"path":"/d/a","kind":"file","device":1,"inode":2,"bytes":4096,"modified":"1794700800.000000000"}]},"digest":"DIGEST","createdAt":"2026-11-15T00:00:00.000Z","expiresAt":"2026-11-15T00:01:00.000Z"}"#);
+    insta::assert_snapshot!(text, @r#"{"escalationId":"ID","sessionId":"2026-11-15-00-00-00-000-aaaa","serverName":"filesystem","toolName":"write_file","arguments":{"path":"/d/a","content":"hello"},"reason":"a person decides","rule":"ask","causes":[{"rule":"ask","reason":"a person decides","roles":["write-path"]}],"escalatedRoles":["write-path"],"resolved":{"write-path":[{"path":"/d/a","kind":"file","device":1,"inode":2,"bytes":4096,"modified":"1794700800.000000000"}]},"digest":"DIGEST","createdAt":"2026-11-15T00:00:00.000Z","expiresAt":"2026-11-15T00:01:00.000Z","grantable":{"only":[],"exact":[]}}"#);
 }
 
 #[test]

@@ -56,6 +56,8 @@ impl Ask {
             unknown_arguments: Vec::new(),
             unannotated_paths: Vec::new(),
             executed: Vec::new(),
+            places: Vec::new(),
+            push: None,
         };
         Self { rules: ASK, parts, ticket: ticket(Timestamp::from_unix_ms(4_107_542_400_000)) }
     }
@@ -65,6 +67,7 @@ impl Ask {
         let mut ask = Self::of("write_file", &[(Role::WritePath, &[file(path)])]);
         ask.parts.sent.insert("path", path);
         ask.parts.sent.insert("content", "hello");
+        ask.parts.places = vec![role_place("path", Role::WritePath)];
         ask
     }
 
@@ -87,8 +90,14 @@ impl Ask {
     }
 
     pub(crate) fn question(&self, now: Timestamp) -> Question {
-        Question::of(&self.escalation(), &self.ticket, now)
+        Question::of(&self.escalation(), &self.ticket, &closed(), now)
     }
+}
+
+/// Says that the argument `name` has the role.
+pub(crate) fn role_place(name: &str, role: Role) -> ic_policy::RolePlace {
+    let place = ic_policy::Pointer::parse(name).unwrap();
+    ic_policy::RolePlace { place, roles: vec![role] }
 }
 
 pub(crate) fn ticket(deadline: Timestamp) -> Ticket {
@@ -110,6 +119,11 @@ pub(crate) fn policy(rules: &str) -> Policy {
     };
     Policy::load(&sources, &|text| CanonicalPath::new(text).map_err(|error| error.to_string()))
         .unwrap()
+}
+
+/// What no grant opens: what `bounds` protects and runs, and a home directory.
+pub(crate) fn closed() -> ic_escalation::Closed {
+    ic_escalation::Closed::new(&bounds(), [canonical("/h"), canonical("/u/ada")])
 }
 
 fn bounds() -> Bounds {

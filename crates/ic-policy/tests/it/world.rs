@@ -75,6 +75,8 @@ pub(crate) fn parts(server: &str, tool: &str, roles: &[(Role, &[&str])]) -> Reso
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
         executed: Vec::new(),
+        places: Vec::new(),
+        push: None,
     }
 }
 

@@ -100,11 +100,63 @@ impl Aid {
     }
 }
 
+/// One ref of a remote that a judged push changes, and how.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct JudgedRef {
+    /// Its full name at the remote.
+    pub name: String,
+    /// What it was when it was last fetched, if that is known.
+    pub old: Option<String>,
+    /// The object that it gets; `None` removes it.
+    pub new: Option<String>,
+    /// Whether what is there is replaced.
+    pub is_forced: bool,
+    /// Whether what is there has to be `old`, or nothing if that is not known.
+    pub is_leased: bool,
+}
+
+impl JudgedRef {
+    fn to_json(&self) -> Json {
+        let id = |id: &Option<String>| id.as_deref().map_or(Json::Null, Json::from);
+        let mut object = Object::new();
+        object.insert("ref", self.name.as_str());
+        object.insert("old", id(&self.old));
+        object.insert("new", id(&self.new));
+        object.insert("forced", self.is_forced);
+        object.insert("leased", self.is_leased);
+        Json::Object(object)
+    }
+
+    fn parse(json: &Json) -> Option<Self> {
+        let Json::Object(object) = json else { return None };
+        let id = |name: &str| match object.get(name)? {
+            Json::Null => Some(None),
+            Json::String(id) => Some(Some(id.clone())),
+            _ => None,
+        };
+        let flag = |name: &str| match object.get(name)? {
+            Json::Bool(flag) => Some(*flag),
+            _ => None,
+        };
+        Some(Self {
+            name: object.get("ref")?.as_str()?.to_owned(),
+            old: id("old")?,
+            new: id("new")?,
+            is_forced: flag("forced")?,
+            is_leased: flag("leased")?,
+        })
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Lent {
     /// The URLs that the call was judged about.
     pub urls: Vec<String>,
+    /// What a push was judged to send.
+    pub refs: Vec<JudgedRef>,
+    /// Why nobody knows what a push would send.
+    pub no_refs: Option<String>,
     /// Certificates in PEM, or lines of known hosts.
     pub trusted: Option<String>,
     /// A name and a password.
@@ -120,6 +172,12 @@ impl Lent {
         if !self.urls.is_empty() {
             let urls = self.urls.iter().map(|url| Json::from(url.as_str()));
             answer.insert("urls", urls.collect::<Vec<_>>());
+        }
+        if !self.refs.is_empty() {
+            answer.insert("refs", self.refs.iter().map(JudgedRef::to_json).collect::<Vec<_>>());
+        }
+        if let Some(why) = &self.no_refs {
+            answer.insert("noRefs", why.as_str());
         }
         if let Some(trusted) = &self.trusted {
             answer.insert("trusted", trusted.as_str());
@@ -143,8 +201,15 @@ impl Lent {
             }
             _ => Vec::new(),
         };
+        // One that is not understood leaves none, so that nothing is sent.
+        let refs = match answer.get("refs") {
+            Some(Json::Array(refs)) => refs.iter().map(JudgedRef::parse).collect::<Option<_>>(),
+            _ => None,
+        };
         Self {
             urls,
+            refs: refs.unwrap_or_default(),
+            no_refs: text("noRefs"),
             trusted: text("trusted"),
             credential: text("username").zip(text("password")),
             message: text("message").and_then(|it| BASE64.decode(it).ok()).unwrap_or_default(),
@@ -183,6 +248,14 @@ mod tests {
         }
         let lent = Lent {
             urls: vec![text("https://a.example/b")],
+            refs: vec![JudgedRef {
+                name: text("refs/heads/x"),
+                old: None,
+                new: Some("1".repeat(40)),
+                is_forced: true,
+                is_leased: false,
+            }],
+            no_refs: Some(text("why")),
             trusted: Some(text("x\ny")),
             credential: Some((text("ada"), text("pass word"))),
             message: vec![5],

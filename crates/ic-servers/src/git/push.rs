@@ -1,11 +1,12 @@
-//! The tool `git_push`: a branch, sent to another machine by number.
+//! The tool `git_push`: objects that were judged, sent to another machine by number.
 //!
-//! What is sent is read from the repository once, before anything is said to the remote; what the
-//! remote is asked to change has a full name. Nothing is sent that was not asked for.
+//! Which objects go to which ref is what the call was judged about, and whoever judged it says so; a
+//! branch that moved since counts for nothing. What the remote is asked to change has a full name.
 
 use std::fmt::Write as _;
 
 use super::Reaching;
+use super::aid::JudgedRef;
 use super::arguments::Arguments;
 use super::config;
 use super::fault::Fault;
@@ -16,6 +17,7 @@ use super::quarantine::Quarantine;
 use super::refs;
 use super::run::Run;
 use super::transfer::Transfer;
+use crate::filesystem::show;
 
 /// What is asked of the remote.
 struct Plan {
@@ -26,6 +28,8 @@ struct Plan {
     /// The number of what is sent; `None` deletes.
     id: Option<ObjectId>,
     refspecs: Vec<String>,
+    /// What refs have to be at the remote for any of it to happen.
+    leases: Vec<String>,
 }
 
 pub(super) fn push(
@@ -43,20 +47,22 @@ pub(super) fn push(
     }
     let current = current_branch(run)?;
     let settings = &run.repository.settings;
-    let judged = reaching.judged()?;
+    let (judged, refs) = reaching.judged_push()?;
     let text = arguments.text("remote");
     let remote = JudgedRemote::find(settings, current.as_deref(), text, Way::Push, &judged)?;
-    let plan = plan(run, arguments, current.as_deref())?;
+    if arguments.flag("forceWithLease") && remote.name.is_none() {
+        return Err(Fault::Not(
+            "`forceWithLease` compares with what was fetched: name the remote, not its URL"
+                .to_owned(),
+        ));
+    }
+    let plan = plan(run, arguments, current.as_deref(), &refs)?;
     let quarantine = Quarantine::of(run.scratch, run.repository, &[])?;
     let transfer = Transfer::prepare(run.program, reaching.caller, &quarantine, &remote)?;
-    let lease = match arguments.flag("forceWithLease") {
-        true => Some(lease(run, &remote, &plan.there)?),
-        false => None,
-    };
     let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed", "--no-progress"];
     words.extend(["--no-follow-tags", "--recurse-submodules=no", "--no-thin"]);
     words.extend(arguments.flag("dryRun").then_some("--dry-run"));
-    words.extend(lease.as_deref());
+    words.extend(plan.leases.iter().map(String::as_str));
     let refspecs: Vec<&str> = plan.refspecs.iter().map(String::as_str).collect();
     let said = transfer.git(&words, &refspecs)?;
     let mut told = told(&remote.url, &said.output, &said.complaint);
@@ -66,51 +72,50 @@ pub(super) fn push(
     Ok(told)
 }
 
-fn plan(run: &Run<'_>, arguments: Arguments<'_>, current: Option<&str>) -> Result<Plan, Fault> {
-    let branch = match (arguments.text("branch"), current) {
-        (Some(branch), _) => branch,
-        (None, Some(current)) => current,
-        (None, None) => {
-            return Err(Fault::Not(
-                "no branch is checked out: name the `branch` to push".to_owned(),
-            ));
+/// Plans the push of what was judged; the repository may be another one by now, and is not asked.
+fn plan(
+    run: &Run<'_>,
+    arguments: Arguments<'_>,
+    current: Option<&str>,
+    refs: &[JudgedRef],
+) -> Result<Plan, Fault> {
+    let (mut refspecs, mut leases) = (Vec::new(), Vec::new());
+    for it in refs {
+        let bad = || Fault::Not(format!("`{}` is no ref that can be pushed", show::text(&it.name)));
+        let branch = it.name.strip_prefix("refs/heads/");
+        let name = branch.or_else(|| it.name.strip_prefix("refs/tags/")).ok_or_else(bad)?;
+        RefName::new(name)?;
+        let id = match &it.new {
+            None => String::new(),
+            Some(id) if !refs::is_number(id) => return Err(bad()),
+            Some(id) if branch.is_some() => ObjectId::commit(run, id)?.as_str().to_owned(),
+            Some(id) => ObjectId::any(run, id)?.as_str().to_owned(),
+        };
+        if it.new.as_ref().is_some_and(|new| *new != id) {
+            return Err(bad());
         }
-    };
-    let local = RefName::new(branch)?;
-    let there = match arguments.text("remoteBranch") {
-        Some(name) => RefName::new(name)?,
-        None => local.clone(),
-    };
-    let target = format!("refs/heads/{}", there.as_str());
-    if arguments.flag("delete") {
-        let refspecs = vec![format!(":{target}")];
-        return Ok(Plan { local: None, there, id: None, refspecs });
-    }
-    let id = ObjectId::commit(run, &format!("refs/heads/{}", local.as_str()))?;
-    let plus = if arguments.flag("force") { "+" } else { "" };
-    let mut refspecs = vec![format!("{plus}{}:{target}", id.as_str())];
-    if arguments.flag("tags") {
-        let tags = refs::known(run, &["refs/tags"])?;
-        for (name, id) in tags {
-            RefName::new(name.strip_prefix("refs/tags/").unwrap_or(&name))?;
-            refspecs.push(format!("{id}:{name}"));
+        let known = it.old.as_deref().filter(|id| refs::is_number(id));
+        // What the person saw has to be there, as far as anybody knew. Git takes a lease for leave to
+        // replace, and a `+` for leave to ignore the lease.
+        let is_leased = it.is_leased || (it.is_forced && known.is_some());
+        if is_leased {
+            let known = known.unwrap_or_default();
+            leases.push(format!("--force-with-lease={}:{known}", it.name));
         }
+        let plus = if it.is_forced && !is_leased && it.new.is_some() { "+" } else { "" };
+        refspecs.push(format!("{plus}{id}:{}", it.name));
     }
-    Ok(Plan { local: Some(local), there, id: Some(id), refspecs })
-}
-
-/// Says what the branch has to be at the remote, so that nobody else's work is overwritten.
-fn lease(run: &Run<'_>, remote: &JudgedRemote, there: &RefName) -> Result<String, Fault> {
-    let Some(name) = &remote.name else {
-        return Err(Fault::Not(
-            "`forceWithLease` compares with what was fetched: name the remote, not its URL"
-                .to_owned(),
-        ));
+    let first = refs.first().ok_or_else(|| Fault::Not("there is nothing to push".to_owned()))?;
+    let there = RefName::new(first.name.strip_prefix("refs/heads/").unwrap_or(&first.name))?;
+    let id = match &first.new {
+        Some(id) => Some(ObjectId::commit(run, id)?),
+        None => None,
     };
-    let place = format!("refs/remotes/{name}/{}", there.as_str());
-    let known = refs::known(run, &[&place])?.remove(&place).unwrap_or_default();
-    // Without a number it must not be there at all.
-    Ok(format!("--force-with-lease=refs/heads/{}:{known}", there.as_str()))
+    // The branch that is sent, if it is still what was judged.
+    let local = arguments.text("branch").or(current).map(RefName::new).transpose()?;
+    let tip = |name: &RefName| ObjectId::commit(run, &format!("refs/heads/{}", name.as_str())).ok();
+    let local = local.filter(|name| id.is_some() && tip(name) == id);
+    Ok(Plan { local, there, id, refspecs, leases })
 }
 
 /// Says what the remote did, in git's words.
@@ -125,8 +130,8 @@ fn told(url: &str, output: &str, complaint: &str) -> String {
         let target = refspec.rsplit_once(':').map_or(refspec, |(_, target)| target);
         let _ = write!(text, "\n{flag} {target} {summary}");
     }
-    let remarks = complaint.lines().filter(|line| line.starts_with("remote: "));
-    for line in remarks.take(50) {
+    let is_remark = |line: &&str| line.starts_with("remote: ") || line.starts_with('[');
+    for line in complaint.lines().filter(is_remark).take(50) {
         let _ = write!(text, "\n{line}");
     }
     text

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ic_confine::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, run_inner};
+use ic_confine::{
+    Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, limit_memory, run_inner,
+};
 
 use super::aid::{self, Aid};
 use super::fault::Fault;
@@ -22,6 +24,7 @@ use super::quarantine::{PACKS_BYTES_MAX, Quarantine};
 use super::run::{PATH, Program, SETTINGS, Said};
 use super::ssh;
 use super::trouble::{self, Trouble};
+use super::understood;
 use crate::tools::Caller;
 
 /// How long git may talk to another machine.
@@ -29,6 +32,8 @@ const TIME_MAX: Duration = Duration::from_mins(10);
 /// How much of its output is kept: a line for each ref.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 const COMPLAINT_BYTES_MAX: usize = 16 << 10;
+/// How much memory each process of git may take, beside what it maps from files.
+const MEMORY_BYTES_MAX: u64 = 768 << 20;
 
 /// What git is told besides, where it talks to others.
 const BESIDES: [&str; 22] = [
@@ -94,6 +99,11 @@ impl<'a> Transfer<'a> {
         quarantine: &'a Quarantine<'a>,
         remote: &'a JudgedRemote,
     ) -> Result<Self, Fault> {
+        // A host can list refs without end, and git holds all of them; its own memory ends first.
+        limit_memory(MEMORY_BYTES_MAX).map_err(|source| Fault::Run {
+            words: "limit the memory of git".to_owned(),
+            source: InnerError::Talk(source),
+        })?;
         let trusted = aid::ask(caller, &Aid::Trust { url: remote.url.clone() })?.trusted;
         let mut trust = Trust::System;
         match (remote.transport, trusted) {
@@ -111,8 +121,8 @@ impl<'a> Transfer<'a> {
     /// Talks to the remote; `words` are what comes before its URL, and `rest` what comes after.
     pub(super) fn git(&self, words: &[&str], rest: &[&str]) -> Result<Said, Fault> {
         let known = self.password.borrow().clone();
-        let said = self.run(words, rest, known.as_deref())?;
-        let Some(trouble) = self.trouble(&said) else { return self.spoken(said) };
+        let (said, trouble) = self.heard(words, rest, known.as_deref())?;
+        let Some(trouble) = trouble else { return self.spoken(said) };
         let wants_password = self.remote.transport == Transport::Https
             && trouble == Trouble::Unauthorized
             && known.is_none();
@@ -122,8 +132,7 @@ impl<'a> Transfer<'a> {
         let Some(header) = self.credential()? else {
             return Err(self.fault(words, Trouble::NoCredential, &said));
         };
-        let said = self.run(words, rest, Some(&header))?;
-        let trouble = self.trouble(&said);
+        let (said, trouble) = self.heard(words, rest, Some(&header))?;
         let was_taken = trouble != Some(Trouble::Unauthorized);
         aid::ask(self.caller, &Aid::Tried { is_good: was_taken })?;
         match trouble {
@@ -185,6 +194,22 @@ impl<'a> Transfer<'a> {
         Ok(lent.credential.map(|(name, password)| {
             format!("Authorization: Basic {}", BASE64.encode(format!("{name}:{password}")))
         }))
+    }
+
+    /// Runs git; returns what may be passed on of what it said, and what went wrong.
+    fn heard(
+        &self,
+        words: &[&str],
+        rest: &[&str],
+        header: Option<&str>,
+    ) -> Result<(Said, Option<Trouble>), Fault> {
+        let said = self.run(words, rest, header)?;
+        let trouble = self.trouble(&said);
+        Ok(match header {
+            None => (said, trouble),
+            // SECURITY: the host knows a password now, and can say it in any way it likes.
+            Some(_) => (understood::of(words, said), trouble),
+        })
     }
 
     fn run(&self, words: &[&str], rest: &[&str], header: Option<&str>) -> Result<Said, Fault> {

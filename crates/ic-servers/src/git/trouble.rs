@@ -34,7 +34,8 @@ pub(super) enum Trouble {
 }
 
 /// What git and ssh say, and what it means; the first that fits counts.
-const SIGNS: [(&str, Trouble); 29] = [
+const SIGNS: [(&str, Trouble); 30] = [
+    ("Out of memory", Trouble::NoRoom),
     ("non-properly terminated", Trouble::Unreachable),
     ("SSL_ERROR_SYSCALL", Trouble::Unreachable),
     ("unexpected eof while reading", Trouble::Unreachable),
@@ -111,7 +112,9 @@ pub(super) fn tell(trouble: Trouble, url: &str, said: &Said) -> String {
         Trouble::BadObjects => {
             format!("what `{url}` sent is not in order, so nothing of it was brought over")
         }
-        Trouble::NoRoom => format!("`{url}` sent more than there is room for"),
+        Trouble::NoRoom => format!(
+            "`{url}` sent more than there is room for, and was cut off; nothing of it was taken"
+        ),
         Trouble::Other => String::new(),
     };
     // A push says there which branches were not taken, and why.

@@ -6,7 +6,7 @@
 use ic_escalation::display::{self, View};
 use ic_escalation::{GrantId, GrantRecord, GrantsFile, Registry, Revoked};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
-use ic_types::{Json, Object, SessionId, SessionName, Timestamp};
+use ic_types::{Json, Object, SessionId, SessionName, Timestamp, visible};
 
 use crate::commands::Exit;
 use crate::commands::approvals::{person, unusable};
@@ -163,7 +163,7 @@ impl Found {
     }
 
     fn lines(&self, now: Timestamp) -> Vec<String> {
-        let GrantRecord { id, server, tool, scopes, expires_at, left, .. } = &self.record;
+        let GrantRecord { id, server, tool, scopes, only, expires_at, left, .. } = &self.record;
         let session = self.name.as_ref().map_or(self.session.as_str(), SessionName::as_str);
         let left = match left {
             None => String::new(),
@@ -180,6 +180,7 @@ impl Found {
                     .map(|value| format!("  {role}: {kind} {}", display::text(value, View::Full))),
             );
         }
+        lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
         lines
     }
 
@@ -200,6 +201,8 @@ impl Found {
         row.insert("server", record.server.as_str());
         row.insert("tool", record.tool.as_str());
         row.insert("roles", roles);
+        let only = record.only.iter().map(|part| Json::from(part.as_str()));
+        row.insert("only", only.collect::<Vec<_>>());
         row.insert("createdAt", record.created_at.to_string());
         row.insert("expiresAt", record.expires_at.to_string());
         row.insert("count", record.left.map_or(Json::Null, Json::from));

@@ -4,6 +4,7 @@
 //! of the test's: a git configuration with a credential helper that writes down what it is asked.
 
 mod attacks;
+mod bound;
 mod https;
 mod offline;
 mod planted;

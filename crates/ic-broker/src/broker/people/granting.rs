@@ -64,6 +64,8 @@ fn added(grant: &Grant) -> Object {
     event.insert("event", "added");
     event.insert("grant", grant.id().as_str());
     event.insert("roles", roles);
+    let only = grant.only().into_iter().map(Json::from);
+    event.insert("only", only.collect::<Vec<_>>());
     event.insert("expiresAt", grant.expires_at().to_string());
     event
 }

@@ -32,7 +32,8 @@ impl Broker {
         ticket: &Ticket,
         going: &mut Going,
     ) -> Result<Answered, Reply> {
-        let question = Question::of(escalation, ticket, self.clock.now());
+        let question = Question::of(escalation, ticket, &self.judge.closed(), self.clock.now());
+        let question = question.sending(self.push_preview(escalation, going).await);
         let question = match going.found.server.is_filesystem() {
             true => question.of_builtin(BuiltinServer::Filesystem.as_str()),
             false => question,

@@ -238,7 +238,8 @@ impl Session {
             schema_hash: Digest::of(b"schema"),
             deadline: Timestamp::from_unix_ms(now.unix_ms() + limit_ms),
         };
-        let waiting = self.desk.raise(change(Question::of(&escalation, &ticket, now))).unwrap();
+        let waiting =
+            self.desk.raise(change(Question::of(&escalation, &ticket, &closed(), now))).unwrap();
         let id = ticket.escalation.clone();
         Asked {
             request: self.directory.join(format!("request-{id}.json")),
@@ -326,6 +327,8 @@ fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
         executed: Vec::new(),
+        places: Vec::new(),
+        push: None,
     };
     let sources = PolicySources {
         compiled: Source { file: "compiled-policy.json", bytes: RULES.as_bytes() },
@@ -334,16 +337,23 @@ fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
     };
     let locate = |text: &str| CanonicalPath::new(text).map_err(|error| error.to_string());
     let policy = Policy::load(&sources, &locate).unwrap();
-    let bounds = Bounds {
+    match evaluate(&policy, &bounds(), ResolvedCall::assert_resolved(parts)) {
+        Verdict::Escalate(escalation) => escalation,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn bounds() -> Bounds {
+    Bounds {
         sandbox: None,
         protected: Vec::new(),
         home_executes: Vec::new(),
         servers: std::collections::HashMap::new(),
-    };
-    match evaluate(&policy, &bounds, ResolvedCall::assert_resolved(parts)) {
-        Verdict::Escalate(escalation) => escalation,
-        other => panic!("{other:?}"),
     }
+}
+
+fn closed() -> ic_escalation::Closed {
+    ic_escalation::Closed::new(&bounds(), [])
 }
 
 /// The binary at a terminal of its own.

@@ -271,9 +271,54 @@ fn what_a_host_says_it_was_sent_is_masked() {
     let clone = json!({"url": world.host.url("echo", "app.git"), "localPath": "repo"});
     let refused = call(&mut proxy, "git_clone", clone).bad();
     assert!(!refused.contains(PASSWORD), "{refused}");
-    assert!(refused.contains("<redacted:"), "the host did say it: {refused}");
+    assert!(refused.contains("not passed on, because the host was given a password"), "{refused}");
     proxy.finish();
     assert_unseen(&world, &mut proxy, PASSWORD);
+}
+
+/// Whoever was told a password can say it in any code, so what such a host says is not passed on.
+#[test]
+fn a_host_cannot_repeat_a_password_in_any_code() {
+    let world = World::new();
+    world.with_helper(PASSWORD);
+    let mut proxy = world.proxy(&[]);
+    repository(&mut proxy, &world.host.url("tell", "app.git"));
+    let backwards: String = PASSWORD.chars().rev().collect();
+    let hex: String = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let shifted: String = PASSWORD.bytes().map(|byte| char::from(byte + 1)).collect();
+    let unseen = [backwards, hex.to_uppercase(), hex, percent, shifted, "Y29ycmVjdC1ob3Jz".into()];
+    let clone = json!({"url": world.host.url("tell", "app.git"), "localPath": "there"});
+    for (tool, arguments) in [
+        ("git_clone", clone),
+        ("git_fetch", json!({"path": "repo"})),
+        ("git_push", json!({"path": "repo"})),
+    ] {
+        let refused = call(&mut proxy, tool, arguments).bad();
+        assert!(refused.contains("HTTP 403") || refused.contains("not passed on"), "{refused}");
+        for text in &unseen {
+            assert!(!refused.contains(text), "{tool}: {text}: {refused}");
+        }
+    }
+    proxy.finish();
+    for text in &unseen {
+        assert_unseen(&world, &mut proxy, text);
+    }
+}
+
+/// Git holds every ref that a host lists; its memory ends before that of the machine does.
+#[test]
+fn an_endless_list_of_refs_ends_with_its_call() {
+    let world = World::new();
+    let mut proxy = world.proxy(&[]);
+    let clone = json!({"url": world.host.url("refs", "app.git"), "localPath": "there"});
+    let refused = call(&mut proxy, "git_clone", clone).bad();
+    assert!(refused.contains("more than there is room for"), "{refused}");
+    // Nobody else is concerned.
+    let clone = json!({"url": world.host.url("open", "app.git"), "localPath": "repo"});
+    call(&mut proxy, "git_clone", clone).good();
+    call(&mut proxy, "git_status", json!({"path": "repo"})).good();
+    proxy.finish();
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Every protected path of the home directory, attacked through the real binary: read, written, deleted
+//! from above, by its entry and by what it leads to.
+
+use ic_testkit::Place;
+use serde_json::{Value, json};
+
+use crate::place;
+
+/// The list as people are told it.
+const NAMES: &str = ".ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .npmrc .pypirc \
+    .cargo/credentials.toml .config/gh .config/gcloud .config/op .claude .claude.json .codex \
+    .local/share/keyrings .local/share/opencode .password-store .mozilla .config/google-chrome \
+    .config/chromium .bash_history .zsh_history .ironcurtain .cargo/credentials \
+    .config/git/credentials .pgpass .vault-token .gem/credentials .config/rclone .config/hub \
+    .config/BraveSoftware .config/microsoft-edge .thunderbird .local/share/fish/fish_history \
+    .python_history .gemini .cursor/mcp.json .config/goose";
+
+const PROTECTED: &str = "structural-protected-path";
+
+/// A place whose `IRONCURTAIN_HOME` is elsewhere, so that what is protected is protected by its name.
+fn place_with_another_home() -> Place {
+    let place = place();
+    let home = place.path("elsewhere");
+    place.with_variable("IRONCURTAIN_HOME", home.to_str().unwrap())
+}
+
+/// Judges calls of the filesystem server under a policy that allows everything; returns each rule.
+fn rules(place: &Place, calls: &[(&str, String)]) -> Vec<String> {
+    let rules = json!([{"name": "free", "if": {}, "then": "allow", "reason": "a test"}]);
+    place.write("free/compiled-policy.json", json!({"rules": rules}).to_string());
+    let requests = calls.iter().map(|(tool, path)| {
+        let arguments = match *tool {
+            "write_file" => json!({"path": path, "content": "x"}),
+            _ => json!({"path": path}),
+        };
+        json!({"server": "filesystem", "tool": tool, "arguments": arguments}).to_string()
+    });
+    let requests = requests.collect::<Vec<_>>().join("\n");
+    let policy = place.path("free");
+    let words = ["policy", "check", "--policy", policy.to_str().unwrap(), "--requests", "-"];
+    let output = place.run_with_input(words, requests.as_bytes());
+    let lines = output.stdout.lines();
+    let rule = |line: &str| {
+        let answer: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{output:?}"));
+        format!("{} {}", answer["decision"].as_str().unwrap(), answer["rule"].as_str().unwrap())
+    };
+    lines.map(rule).collect()
+}
+
+#[test]
+fn every_listed_path_is_protected_whether_it_exists_or_not() {
+    let place = place_with_another_home();
+    let names: Vec<&str> = NAMES.split_whitespace().collect();
+    assert_eq!(names.len(), 41);
+    let mut calls = Vec::new();
+    for name in &names {
+        calls.push(("read_file", format!("~/{name}")));
+        calls.push(("read_file", format!("~/{name}/within")));
+        calls.push(("write_file", format!("~/{name}")));
+        calls.push(("write_file", format!("~/{name}/within")));
+        calls.push(("delete_file", format!("~/{name}")));
+        let above = name.rsplit_once('/').map_or("", |(above, _)| above);
+        calls.push(("delete_file", format!("~/{above}")));
+    }
+    let found = rules(&place, &calls);
+    assert_eq!(found.len(), calls.len());
+    for (call, rule) in calls.iter().zip(&found) {
+        assert_eq!(rule, &format!("deny {PROTECTED}"), "{call:?}");
+    }
+    // What is beside one is not.
+    let beside = [("read_file", "~/.sshx".to_owned()), ("read_file", "~/.config/ghx".to_owned())];
+    assert_eq!(rules(&place, &beside), ["allow free", "allow free"]);
+}
+
+#[test]
+fn a_listed_name_that_is_a_link_protects_what_it_leads_to() {
+    let place = place_with_another_home();
+    for (name, target) in [(".pgpass", "store/pgpass"), (".config/goose", "store/goose/config")] {
+        let target = place.write(target, "secret");
+        let link = place.path("home").join(name);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let target = target.to_str().unwrap().to_owned();
+        let calls = [
+            ("read_file", target.clone()),
+            ("write_file", target.clone()),
+            ("delete_file", target),
+            ("delete_file", format!("~/{name}")),
+        ];
+        let denied = format!("deny {PROTECTED}");
+        assert_eq!(rules(&place, &calls), vec![denied; 4], "{name}");
+    }
+}
