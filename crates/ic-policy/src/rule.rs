@@ -173,6 +173,11 @@ impl Rule {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
     }
 
+    /// Returns whether the rule can be about calls of `tool`.
+    pub(crate) fn is_about_tool(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
+    }
+
     /// Returns whether the rule names `host` literally, with `port`.
     pub(crate) fn names_host(&self, host: &Host, port: u16) -> bool {
         let names = |set: &DomainSet| set.names(host, port);
