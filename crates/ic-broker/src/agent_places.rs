@@ -23,11 +23,23 @@ pub(crate) struct AgentPlaces<'a> {
 }
 
 impl<'a> AgentPlaces<'a> {
-    /// Finds the places of a session with this policy and these surroundings.
+    /// Finds the places of a session with this policy and these surroundings: the sandbox, and each
+    /// directory that an allow rule names.
     pub(crate) fn of(policy: &Policy, bounds: &'a Bounds) -> Self {
+        Self::with(policy, bounds, &[])
+    }
+
+    /// The same, and the whole machine if a rule lets a built-in server write without naming a directory.
+    ///
+    /// For a server that nothing holds: what it runs must not be the agent's under any rule.
+    pub(crate) fn of_unheld(policy: &Policy, bounds: &'a Bounds) -> Self {
+        Self::with(policy, bounds, &ANYWHERE)
+    }
+
+    fn with(policy: &Policy, bounds: &'a Bounds, anywhere: &[&str]) -> Self {
         let mut roots: Vec<CanonicalPath> =
             bounds.sandbox.iter().map(|sandbox| sandbox.path.clone()).collect();
-        roots.extend(policy.written_directories(&ANYWHERE));
+        roots.extend(policy.written_directories(anywhere));
         Self { roots, bounds }
     }
 

@@ -236,7 +236,11 @@ impl Recipe {
 
     /// SECURITY: who trusts a command line trusts what it runs, not what an agent makes of that later.
     fn refuse_rewritable(&self, spec: &ChildSpec) -> Result<(), LaunchFault> {
-        let places = AgentPlaces::of(&self.judge.policy, &self.judge.bounds);
+        let (policy, bounds) = (&self.judge.policy, &self.judge.bounds);
+        let places = match &spec.hold {
+            Hold::Free => AgentPlaces::of_unheld(policy, bounds),
+            Hold::Caged(..) => AgentPlaces::of(policy, bounds),
+        };
         rewritable::check(&self.name, spec, &self.lent.home, &places, &RealDisk)
     }
 
