@@ -159,6 +159,8 @@ impl Settings {
             ("PIP_NO_CACHE_DIR", "1"),
             ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
             ("PIP_ROOT_USER_ACTION", "ignore"),
+            // Nothing is installed into the system: one run only resolves, and the other has a target.
+            ("PIP_BREAK_SYSTEM_PACKAGES", "1"),
         ];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         let users = self.values.iter().map(|(name, value)| {
