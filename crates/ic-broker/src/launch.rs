@@ -241,7 +241,8 @@ impl Recipe {
             Hold::Free => AgentPlaces::of_unheld(policy, bounds),
             Hold::Caged(..) => AgentPlaces::of(policy, bounds),
         };
-        rewritable::check(&self.name, spec, &self.lent.home, &places, &RealDisk)
+        let own = (&self.lent.home, self.lent.private.as_path());
+        rewritable::check(&self.name, spec, own, &places, &RealDisk)
     }
 
     /// Writes out how one of our servers is started for one call.

@@ -73,11 +73,12 @@ const LOADING: [&str; 36] = [
     "ZDOTDIR",
 ];
 
-/// Refuses a server that would run what the agent can write.
+/// Refuses a server that would run what the agent can write; `home` and `own` are the user's home and the
+/// server's own private directory.
 pub(super) fn check(
     server: &ServerName,
     spec: &ChildSpec,
-    home: &AbsolutePath,
+    (home, own): (&AbsolutePath, &Path),
     places: &AgentPlaces<'_>,
     disk: &dyn Disk,
 ) -> Result<(), LaunchFault> {
@@ -86,7 +87,8 @@ pub(super) fn check(
     let refuse = |what: &'static str, path: CanonicalPath| {
         Err(LaunchFault::Rewritable { server: server.clone(), what, path })
     };
-    if let Some(directory) = &spec.directory
+    // What nobody wrote in the entry is given to the server by us, and no agent is there.
+    if let Some(directory) = spec.directory.as_ref().filter(|it| *it != own)
         && let Some(path) = look.offends(directory.as_os_str(), Use::Code)
     {
         return refuse("runs in", path);
@@ -102,12 +104,11 @@ pub(super) fn check(
             return refuse("is handed the file", path);
         }
     }
-    for (name, value) in &spec.environment {
+    for (name, value) in spec.environment.iter().filter(|(_, value)| value != own) {
         let used = match LOADING.iter().any(|it| name == *it) {
             true => Use::Code,
             false => Use::Any,
         };
-        // The home and the temporary directory of a server are given to it by us.
         if let Some(path) = look.offends_in(value, used) {
             return refuse("has in its environment", path);
         }

@@ -26,6 +26,7 @@ impl Traffic {
         let received = self.received.load(Ordering::Relaxed);
         match self.connections.load(Ordering::Relaxed) {
             0 => "no connection yet".to_owned(),
+            1 => format!("1 connection, {} KiB received", received / 1024),
             n => format!("{n} connections, {} KiB received", received / 1024),
         }
     }

@@ -6,6 +6,7 @@
 mod adding;
 mod attacks;
 mod choosing;
+mod copying;
 mod importing;
 mod installing;
 mod real_clients;

@@ -73,7 +73,7 @@ fn check_line(line: &str, expected: Option<&str>) {
     let places = AgentPlaces::of(&policy, &bounds);
     let home = AbsolutePath::new("/home/ada").unwrap();
     let name: ServerName = "x".parse().unwrap();
-    let found = match check(&name, &spec, &home, &places, &disk) {
+    let found = match check(&name, &spec, (&home, Path::new("/private")), &places, &disk) {
         Ok(()) => None,
         Err(LaunchFault::Rewritable { path, .. }) => Some(path.to_string()),
         Err(other) => panic!("{line}: {other}"),
