@@ -67,5 +67,5 @@ impl<'a> AgentPlaces<'a> {
 fn is_of_the_system(path: &CanonicalPath, root: &CanonicalPath) -> bool {
     let is_one =
         |system: &&str| path.as_path().starts_with(system) && !root.as_path().starts_with(system);
-    SYSTEM.iter().any(|system| is_one(&system))
+    SYSTEM.iter().any(is_one)
 }

@@ -113,24 +113,26 @@ impl Policy {
         let mut written: Vec<CanonicalPath> = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.effect == Effect::Allow) {
             let writes = |role: Role| role.changes_path() && rule.is_relevant_to(role);
-            let directory = match &rule.paths {
+            let place = match &rule.paths {
                 Some(paths) => Role::all().any(writes).then(|| paths.within.clone()),
-                None => {
-                    let mut tools = self.annotations.iter().filter(|(server, tool, _)| {
-                        anywhere.contains(&server.as_str())
-                            && rule.is_about(server.as_str())
-                            && rule.is_about_tool(tool.as_str())
-                    });
-                    let has_written = tools.any(|(_, _, annotation)| {
-                        let arguments = annotation.arguments().iter();
-                        arguments.flat_map(ArgumentAnnotation::possible_roles).any(writes)
-                    });
-                    has_written.then(CanonicalPath::root)
-                }
+                None => self.has_tool(rule, anywhere, &writes).then(CanonicalPath::root),
             };
-            written.extend(directory.filter(|it| !written.contains(it)));
+            written.extend(place.filter(|it| !written.contains(it)));
         }
         written
+    }
+
+    /// Returns whether `rule` can be about a tool of `servers` that may have one of the roles.
+    fn has_tool(&self, rule: &Rule, servers: &[&str], is_one: &dyn Fn(Role) -> bool) -> bool {
+        let mut tools = self.annotations.iter().filter(|(server, tool, _)| {
+            servers.contains(&server.as_str())
+                && rule.is_about(server.as_str())
+                && rule.is_about_tool(tool.as_str())
+        });
+        tools.any(|(_, _, annotation)| {
+            let arguments = annotation.arguments().iter();
+            arguments.flat_map(ArgumentAnnotation::possible_roles).any(is_one)
+        })
     }
 
     /// Returns whether a rule or a list that lets calls of `server` through, or lets them be asked

@@ -134,14 +134,10 @@ impl Look<'_> {
     /// Returns where the agent could rewrite what is at `path`.
     fn offends(&self, path: &OsStr, used: Use) -> Option<CanonicalPath> {
         let written = self.absolute(path)?;
-        let found = match follow(self.disk, &written, Last::Follow) {
-            Ok(found) => found,
+        let Ok(found) = follow(self.disk, &written, Last::Follow) else {
             // SECURITY: what cannot be looked at is taken for what it says that it is.
-            Err(_) => {
-                let bytes = written.as_path().as_os_str().as_bytes();
-                let path = lexical(bytes, self.home, None)?;
-                return self.places.holding(&path).is_some().then_some(path);
-            }
+            let path = lexical(written.as_path().as_os_str().as_bytes(), self.home, None)?;
+            return self.places.holding(&path).is_some().then_some(path);
         };
         let touched = self.places.touched(&found).cloned();
         let touched = touched.or_else(|| self.on_a_way_back(&written))?;

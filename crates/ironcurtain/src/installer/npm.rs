@@ -98,7 +98,7 @@ pub(crate) fn install(
 impl<'a> Npm<'a> {
     fn find(installer: &'a Installer<'a>) -> Result<Self, Failure> {
         let (script, node) = (installer.find("npm")?, installer.find("node")?);
-        if !script.extension().is_some_and(|end| end == "js") {
+        if script.extension().is_none_or(|end| end != "js") {
             return Err(Failure::environment(format!(
                 "`npm` is `{}`, which is not npm itself but a program that finds it",
                 script.display()

@@ -88,7 +88,7 @@ pub(crate) fn install(
     };
     let report = installer.work().join("report.json");
     let words = ["--dry-run", "--ignore-installed", "--report", &text(&report), "--", &spec];
-    let _printed = pip.run(&format!("resolving {package}"), &words, screen)?;
+    pip.run(&format!("resolving {package}"), &words, screen)?;
     let bytes = file::read(&report, REPORT_BYTES_MAX)?.unwrap_or_default();
     let is_ours = |url: &str| pip.index.holds(url) || pip.settings.is_found(url);
     let resolved = Resolved::of(&bytes, package, &is_ours).map_err(|why| what(&why))?;
@@ -109,7 +109,7 @@ pub(crate) fn install(
         0 => format!("installing {package}"),
         n => format!("installing {package} and {n} packages that it needs"),
     };
-    let _printed = pip.run(&doing, &words, screen)?;
+    pip.run(&doing, &words, screen)?;
     copy_tree(&tree, &target.join(PACKAGES), (PACKAGE_LIMITS, TreeLinks::Refuse), &|_| false)
         .map_err(|error| what(&ic_types::chain(&error)))?;
     let Resolved { version, integrity, list } = resolved;

@@ -131,7 +131,7 @@ impl Settings {
             for value in values.iter().filter(|_| is_kept) {
                 // In quotes it is one text, whatever is in it.
                 let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-                lines.push_str(&format!("{key}=\"{value}\"\n"));
+                lines.extend([key, "=\"", &value, "\"\n"]);
             }
         }
         lines
@@ -165,7 +165,7 @@ fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
         match variable(name.trim_end_matches('?')) {
             Some(value) => filled.push_str(&value),
             None if name.ends_with('?') => {}
-            None => filled.push_str(&format!("${{{name}}}")),
+            None => filled.extend(["${", name, "}"]),
         }
         rest = after;
     }

@@ -1,5 +1,7 @@
 //! What pip says that it would install, checked: wheels of the index, each with its hash.
 
+use std::path::Path;
+
 use ic_types::{Json, JsonLimits, Object};
 
 /// What a report may cost.
@@ -48,7 +50,8 @@ impl Resolved {
             if !is_ours(url) {
                 return Err(format!("`{}` does not come from your index", shown()));
             }
-            if !url.split(['#', '?']).next().is_some_and(|it| it.ends_with(".whl")) {
+            let file = Path::new(url.split(['#', '?']).next().unwrap_or_default());
+            if file.extension().is_none_or(|end| end != "whl") {
                 return Err(format!("`{}` is no wheel", shown()));
             }
             let hash = at(&["download_info", "archive_info", "hashes", "sha256"]);

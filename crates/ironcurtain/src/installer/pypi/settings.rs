@@ -72,7 +72,7 @@ impl Settings {
         for line in text.lines().filter(|line| !line.trim_start().starts_with(['#', ';'])) {
             let trimmed = line.trim();
             if let Some(name) = trimmed.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
-                section = name.to_owned();
+                name.clone_into(&mut section);
                 key.clear();
             } else if line.starts_with([' ', '\t']) && !key.is_empty() {
                 // The value goes on.

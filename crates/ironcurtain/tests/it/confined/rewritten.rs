@@ -10,7 +10,7 @@ use crate::proxy::until;
 
 /// A server in the workspace that leaves a mark when it is started.
 fn marking(rig: &Rig) -> String {
-    let mark = format!("open({:?}, 'w').close()\n", rig.place.path("mark"));
+    let mark = format!("open('{}', 'w').close()\n", rig.place.path("mark").display());
     let peeker = fs::read_to_string(script("servers/peeker.py")).unwrap();
     let (head, tail) = peeker.split_once("import json\n").unwrap();
     format!("{head}import json\n{mark}{tail}")

@@ -119,8 +119,8 @@ fn a_requirement_with_an_address_builds_nothing() {
     let place = place();
     let mark = place.path("setup-was-run");
     let setup = format!(
-        "open({:?}, 'w').close()\nimport setuptools\nsetuptools.setup(name='source', version='1.0')\n",
-        mark
+        "open('{}', 'w').close()\nimport setuptools\nsetuptools.setup(name='source', version='1.0')\n",
+        mark.display()
     );
     let setup = place.write("setup.py", setup);
     let wheel = "evil=source @ HERE/source-1.0.tar.gz";
