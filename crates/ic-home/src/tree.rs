@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ic_types::Digest;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 
 /// What a copy may cost.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +84,8 @@ pub enum TreeError {
     },
 }
 
-/// Copies the directory `from` to `to`, which is made and must not be there; what was copied when an error
-/// came stays there.
+/// Copies the directory `from`, to which no link may lead, to `to`, which is made and must not be there; what
+/// was copied when an error came stays there.
 ///
 /// Entries directly in `from` that `leaves_out` names are left out.
 pub fn copy_tree(
@@ -99,7 +99,10 @@ pub fn copy_tree(
         let path = path.to_owned();
         move |error: rustix::io::Errno| TreeError::System { path, source: error.into() }
     };
-    let source = rustix::fs::openat(CWD, from, DIRECTORY, Mode::empty()).map_err(failed(from))?;
+    // SECURITY: whoever wrote the tree may have put a link in the place of a directory above it.
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let source = rustix::fs::openat2(CWD, from, DIRECTORY, Mode::empty(), resolve);
+    let source = source.map_err(failed(from))?;
     rustix::fs::mkdirat(CWD, to, Mode::RWXU).map_err(failed(to))?;
     let target = rustix::fs::openat(CWD, to, DIRECTORY, Mode::empty()).map_err(failed(to))?;
     copy.directory((&source, &target), Path::new(""), leaves_out)?;

@@ -113,6 +113,8 @@ impl<'a> Installer<'a> {
     ) -> Result<Self, Failure> {
         let holding = trial.holding(home, environment)?.or_refuse()?;
         let confinement = confinement(&holding, screen)?;
+        // Our home may be behind a link, and what a cage shows may not.
+        let scratch = real_path(scratch)?;
         let (work, settings) = (scratch.join("work"), scratch.join("settings"));
         for path in [&work, &settings] {
             file::create_dir(path)?;
@@ -233,7 +235,10 @@ impl<'a> Installer<'a> {
         let read = |path: &PathBuf| Seen { path: path.clone(), access: Access::Read };
         let mut seen =
             vec![Seen { path: self.work.clone(), access: Access::Write }, read(&self.settings)];
-        seen.extend(job.shown.iter().filter(|path| !is_of_the_system(path)).map(read));
+        // SECURITY: a program in the home directory itself does not show the home directory.
+        let is_shown =
+            |path: &&PathBuf| !is_of_the_system(path) && !self.home.as_path().starts_with(path);
+        seen.extend(job.shown.iter().filter(is_shown).map(read));
         CageSpec {
             hidden: hidden(&seen),
             seen,

@@ -105,10 +105,8 @@ impl<'a> Npm<'a> {
             ))
             .with_hint("put the directory of the real npm first in PATH, then run this again"));
         }
-        // `PREFIX/bin/node`, and `npm/bin/npm-cli.js` in a directory of packages.
-        let above = |path: &Path, n: usize| path.ancestors().nth(n).map(Path::to_owned);
-        let shown = [above(&node, 2), above(&script, 2)].into_iter().flatten();
-        let shown = shown.filter(|path| path.components().count() > 2).collect();
+        // `npm/bin/npm-cli.js` in a directory of packages; the file of node is shown by itself.
+        let shown = script.ancestors().nth(2).map(Path::to_owned).into_iter().collect();
         Ok(Self { installer, node, script, shown, variables: Vec::new() })
     }
 

@@ -15,7 +15,7 @@ use ic_home::tree::{TreeLinks, copy_tree};
 use self::report::Resolved;
 use self::settings::Settings;
 use super::index::Index;
-use super::{Installer, Job, PACKAGE_LIMITS, is_of_the_system};
+use super::{Installer, Job, PACKAGE_LIMITS, real_path};
 use crate::error::Failure;
 use crate::screen::Screen;
 
@@ -150,16 +150,16 @@ impl<'a> Pip<'a> {
     fn job(&self, doing: &str, code: &str, words: &[&str]) -> Job<'_> {
         // Nothing that the environment or the directory says is loaded.
         let python = ["-I", "-B", "-c", code];
-        // `PREFIX/bin/python3`.
-        let prefix = self.python.ancestors().nth(2).filter(|it| !is_of_the_system(it));
-        let prefix = prefix.filter(|path| path.components().count() > 2).map(Path::to_owned);
+        // `PREFIX/bin/python3` loads what is in `PREFIX/lib`.
+        let library = self.python.ancestors().nth(2).map(|prefix| prefix.join("lib"));
+        let library = library.and_then(|path| real_path(&path).ok());
         Job {
             doing: doing.to_owned(),
             program: &self.python,
             arguments: python.iter().chain(words).map(OsString::from).collect(),
             variables: self.settings.variables(),
             directory: self.installer.work().to_owned(),
-            shown: prefix.into_iter().chain(self.settings.directories()).collect(),
+            shown: library.into_iter().chain(self.settings.directories()).collect(),
             reach: None,
         }
     }

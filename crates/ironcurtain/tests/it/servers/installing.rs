@@ -389,3 +389,19 @@ process.exit(1);
     assert!(!variables.contains("SSH_AUTH_SOCK") && !variables.contains("A_SECRET"), "{variables}");
     assert_eq!((&said["git"], &said["runs"]), (&Value::Null, &Value::Null), "{said}");
 }
+
+/// Our home may be a link to another disk; a cage shows what it leads to.
+#[test]
+fn packages_are_installed_in_a_home_behind_a_link() {
+    if !has_npm() {
+        return;
+    }
+    let place = place();
+    place.dir("disk");
+    place.dir("home");
+    place.link("home/.ironcurtain", place.path("disk/home"));
+    fs::create_dir(place.path("disk/home")).unwrap();
+    let registry = Registry::start(&["--npm", &package(&place, "tiny", &json!({}))]);
+    let added = registry.run(&place, &["add", "tiny", "--", "npx", "tiny"]);
+    assert_eq!(added.code, 0, "{added:?}");
+}
