@@ -14,6 +14,7 @@ use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
 use ic_types::{AbsolutePath, CanonicalPath};
 
+use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
 use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
 use crate::sight::{access, rights};
@@ -283,6 +284,14 @@ impl Plan {
         };
         let path = AbsolutePath::new(text).map_err(|error| fault(error.to_string()))?;
         let found = follow(disk, &path, Last::Follow).map_err(|error| fault(error.to_string()))?;
+        // SECURITY: such a link leads wherever the agent wants. What is shown is opened later through no
+        // link at all, so one that is put there after this look makes no cage.
+        let places = AgentPlaces::of(&recipe.judge.policy, &recipe.judge.bounds);
+        if let Some(link) = places.link_on_the_way(&found) {
+            return Err(fault(format!(
+                "`{link}` is a link, and lies where the agent may write: name what it should lead to"
+            )));
+        }
         let access = match written.key {
             PathKey::AllowRead => Access::Read,
             PathKey::AllowWrite => Access::Write,

@@ -6,6 +6,7 @@
 
 mod lent;
 mod remote;
+mod rewritable;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use ic_resolve::RealDisk;
 use ic_servers::filesystem::{Hands, View};
 use ic_types::{CanonicalPath, ServerName};
 
+use crate::agent_places::AgentPlaces;
 use crate::cage;
 use crate::judge::Judge;
 use crate::one_shot::OneShot;
@@ -88,6 +90,20 @@ pub enum LaunchFault {
         text: String,
         /// Why not.
         reason: String,
+    },
+    /// The agent could rewrite what the server runs.
+    #[error(
+        "the server {what} `{path}`, where the agent may write, so it is not started: keep it elsewhere, or \
+         let `ironcurtain servers remove {server}` and `ironcurtain servers add {server} --from DIR -- \
+         COMMAND…` copy the directory that it lies in"
+    )]
+    Rewritable {
+        /// The server.
+        server: ServerName,
+        /// What it does with it.
+        what: &'static str,
+        /// Where the agent may write.
+        path: CanonicalPath,
     },
     /// What the server keeps has no place yet.
     #[error("`${{DATA}}` means the directory `{}`, which is not there: make it", .0.display())]
@@ -202,6 +218,7 @@ impl Recipe {
             Start::Command(line) => match self.confinement() {
                 Confinement::None => {
                     let spec = command(line, &self.lent, Hold::Free)?;
+                    self.refuse_rewritable(&spec)?;
                     Ok(Launch { spec, sight: Sight::Everything, allowed: None })
                 }
                 Confinement::Cage(rung) => {
@@ -209,11 +226,23 @@ impl Recipe {
                     let cage = cage::of_entry(self, allowed.as_ref(), &RealDisk)?;
                     let sight = Sight::of_cage(&cage);
                     let spec = command(line, &self.lent, Hold::Caged(rung, cage.spec))?;
+                    self.refuse_rewritable(&spec)?;
                     Ok(Launch { spec, sight, allowed })
                 }
             },
             Start::Url(_) => Err(LaunchFault::Remote),
         }
+    }
+
+    /// SECURITY: who trusts a command line trusts what it runs, not what an agent makes of that later.
+    fn refuse_rewritable(&self, spec: &ChildSpec) -> Result<(), LaunchFault> {
+        let (policy, bounds) = (&self.judge.policy, &self.judge.bounds);
+        let places = match &spec.hold {
+            Hold::Free => AgentPlaces::of_unheld(policy, bounds),
+            Hold::Caged(..) => AgentPlaces::of(policy, bounds),
+        };
+        let own = (&self.lent.home, self.lent.private.as_path());
+        rewritable::check(&self.name, spec, own, &places, &RealDisk)
     }
 
     /// Writes out how one of our servers is started for one call.

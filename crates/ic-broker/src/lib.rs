@@ -24,6 +24,7 @@
 //! - A result is held to limits before anybody reads it, and our own keys are masked in it.
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
+mod agent_places;
 mod aids;
 mod breaker;
 pub mod broker;

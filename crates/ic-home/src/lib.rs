@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`environment`] says where the home is and which keys there are, [`layout`] what
 //! is where in it, [`mod@file`] how files there are read and written, [`scratch`] what is there for
-//! the moment, [`lock`] how processes take turns, [`config`] what the user wants, [`migrate`] what is
+//! the moment, [`tree`] how directories of others are copied, [`lock`] how processes take turns, [`config`] what the user wants, [`migrate`] what is
 //! taken over from the other program, [`clock`] what time it is, [`process`] who is running.
 //!
 //! # Invariants
@@ -48,6 +48,7 @@ pub mod process;
 pub mod random;
 pub mod scratch;
 mod temporary;
+pub mod tree;
 pub mod watch;
 
 pub use clock::{Clock, SystemClock};

@@ -7,7 +7,7 @@ mod loader;
 
 use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 
-use crate::annotation::{Annotation, Annotations};
+use crate::annotation::{Annotation, Annotations, ArgumentAnnotation};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
 use crate::effect::Effect;
 use crate::index::{Index, RuleId};
@@ -102,6 +102,37 @@ impl Policy {
             }
         }
         opened
+    }
+
+    /// Returns the directories in which allow rules let an agent write, delete or rewrite history.
+    ///
+    /// Every rule counts, whatever else it asks for and whatever stands before it, so this may be too
+    /// much and is never too little. A rule that names no directory counts as the root if it covers a
+    /// tool of `anywhere`, servers that are not held to directories of their own.
+    pub fn written_directories(&self, anywhere: &[&str]) -> Vec<CanonicalPath> {
+        let mut written: Vec<CanonicalPath> = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.effect == Effect::Allow) {
+            let writes = |role: Role| role.changes_path() && rule.is_relevant_to(role);
+            let place = match &rule.paths {
+                Some(paths) => Role::all().any(writes).then(|| paths.within.clone()),
+                None => self.has_tool(rule, anywhere, &writes).then(CanonicalPath::root),
+            };
+            written.extend(place.filter(|it| !written.contains(it)));
+        }
+        written
+    }
+
+    /// Returns whether `rule` can be about a tool of `servers` that may have one of the roles.
+    fn has_tool(&self, rule: &Rule, servers: &[&str], is_one: &dyn Fn(Role) -> bool) -> bool {
+        let mut tools = self.annotations.iter().filter(|(server, tool, _)| {
+            servers.contains(&server.as_str())
+                && rule.is_about(server.as_str())
+                && rule.is_about_tool(tool.as_str())
+        });
+        tools.any(|(_, _, annotation)| {
+            let arguments = annotation.arguments().iter();
+            arguments.flat_map(ArgumentAnnotation::possible_roles).any(is_one)
+        })
     }
 
     /// Returns whether a rule or a list that lets calls of `server` through, or lets them be asked

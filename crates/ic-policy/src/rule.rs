@@ -179,6 +179,11 @@ impl Rule {
         within.is_some_and(|within| within == path && within.parent().is_some())
     }
 
+    /// Returns whether the rule can be about calls of `tool`.
+    pub(crate) fn is_about_tool(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
+    }
+
     /// Returns whether the rule names `host` literally, with `port`.
     pub(crate) fn names_host(&self, host: &Host, port: u16) -> bool {
         let names = |set: &DomainSet| set.names(host, port);

@@ -7,6 +7,7 @@ mod commands;
 mod error;
 mod files;
 mod holding;
+mod installer;
 mod judge;
 mod ledger;
 mod opening;

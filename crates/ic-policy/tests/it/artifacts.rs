@@ -384,3 +384,35 @@ fn every_byte_of_a_policy_is_in_its_hash() {
     let with_tools = load(NO_RULES.as_bytes(), br#"{"servers":{} }"#, None).unwrap().hash();
     assert_ne!(hash(NO_RULES, None), with_tools);
 }
+
+/// Where rules let an agent write: every allow rule counts, whatever else it asks for.
+#[test]
+fn directories_that_rules_let_write_are_found() {
+    let tools = r#"{"servers":{
+        "files":{"tools":[{"toolName":"write","serverName":"files","args":{"path":["write-path"]}},
+                          {"toolName":"read","serverName":"files","args":{"path":["read-path"]}}]}}}"#;
+    let written = |condition: &str, then: &str, anywhere: &[&str]| {
+        let rules = format!(r#"{{"rules":[{{"name":"r","if":{condition},"then":"{then}","reason":"x"}}]}}"#);
+        let policy = load(rules.as_bytes(), tools.as_bytes(), None).unwrap();
+        let all = policy.written_directories(anywhere);
+        all.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let within = |roles: &str| format!(r#"{{"paths":{{"roles":{roles},"within":"/d"}}}}"#);
+    for role in ["write-path", "delete-path", "write-history", "delete-history"] {
+        assert_eq!(written(&within(&format!(r#"["read-path","{role}"]"#)), "allow", &[]), ["/d"], "{role}");
+    }
+    assert_eq!(written(&within(r#"["read-path"]"#), "allow", &["files"]), [""; 0]);
+    assert_eq!(written(&within(r#"["write-path"]"#), "escalate", &["files"]), [""; 0]);
+    for (condition, anywhere, expected) in [
+        ("{}", &["files"][..], &["/"][..]),
+        ("{}", &["others"], &[]),
+        ("{}", &[], &[]),
+        (r#"{"server":["files"],"tool":["write"]}"#, &["files"], &["/"]),
+        (r#"{"server":["files"],"tool":["read"]}"#, &["files"], &[]),
+        (r#"{"server":["others"]}"#, &["files"], &[]),
+        (r#"{"roles":["read-path"]}"#, &["files"], &[]),
+        (r#"{"roles":["write-path"]}"#, &["files"], &["/"]),
+    ] {
+        assert_eq!(written(condition, "allow", anywhere), expected, "{condition} {anywhere:?}");
+    }
+}

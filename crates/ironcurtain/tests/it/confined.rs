@@ -8,6 +8,7 @@ mod desk;
 mod modes;
 mod network;
 mod one_shots;
+mod rewritten;
 mod strangers;
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -97,6 +98,17 @@ impl Rig {
         self
     }
 
+    /// Lets rules name every place that they open.
+    fn by_place(mut self, within: &str) -> Self {
+        self.rules.clear();
+        let places = json!({"roles": ["read-path", "write-path", "delete-path"], "within": self.place.path(within)});
+        for condition in [json!({"server": ["peeker"]}), json!({"paths": places})] {
+            let rule = json!({"name": format!("open {condition}"), "if": condition, "then": "allow", "reason": "a test"});
+            self.rules.push(rule);
+        }
+        self
+    }
+
     /// Adds the server that tries whatever it is told to, with `more` in its entry.
     fn peeker(mut self, more: &Value) -> Self {
         let script = script("servers/peeker.py");
@@ -133,6 +145,11 @@ impl Rig {
     }
 
     fn start_silent(&self) -> Proxy {
+        self.start_in(&[])
+    }
+
+    /// Starts a proxy with further words on its command line.
+    fn start_in(&self, words: &[&str]) -> Proxy {
         let roles = |roles: &[&str]| json!(roles);
         let path = json!({"path": roles(&["read-path"])});
         let changed = json!({"path": roles(&["read-path", "write-path"]), "edits": ["none"],
@@ -168,6 +185,7 @@ impl Rig {
             tool("fail", &text),
             tool("fetch", &json!({"url": ["none"]})),
             tool("environment", &json!({})),
+            tool("end", &json!({})),
         ];
         let write = |name: &str, value: &Value| self.place.write(name, value.to_string());
         write("policy/compiled-policy.json", &json!({"rules": self.rules}));
@@ -177,7 +195,7 @@ impl Rig {
         let policy = self.place.path("policy");
         let arguments =
             ["--policy", policy.to_str().unwrap(), "--servers", servers.to_str().unwrap()];
-        Proxy::start(&self.place, &arguments)
+        Proxy::start(&self.place, &[&arguments, words].concat())
     }
 
     fn text(&self, relative: &str) -> String {

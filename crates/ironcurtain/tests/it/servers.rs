@@ -6,7 +6,9 @@
 mod adding;
 mod attacks;
 mod choosing;
+mod copying;
 mod importing;
+mod installing;
 mod real_clients;
 
 use std::io::{BufRead as _, BufReader};
@@ -379,7 +381,7 @@ fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
     let rig = Rig::new();
     let mut entry = rig.entry("plain");
     entry["env"] = json!({"TOKEN": "secret-value"});
-    entry["cwd"] = json!("${SANDBOX}");
+    entry["cwd"] = json!("/usr");
     rig.configure(&json!({"plain": entry}));
     let said = rig.at_terminal(&["y\\n", "yes\\n"], &["trust", "plain"]);
     assert_snapshot!(rig.seen(&said), @r#"
@@ -388,7 +390,7 @@ fn a_person_is_shown_how_a_new_server_is_started_and_what_it_offers() {
           + args: [ROOT]/plain.py
           + args: [ROOT]/plain.json
           + env: TOKEN
-          + cwd: ${SANDBOX}
+          + cwd: /usr
           + sandbox.filesystem.allowRead: [ROOT]/plain.py
           + sandbox.filesystem.allowRead: [ROOT]/plain.json
           + sandbox.filesystem.allowWrite: [ROOT]/marks

@@ -3,7 +3,7 @@
 usage: peeker.py
 
 `peek` and `poke` read and write a path that the policy is not told of, since it comes in hexadecimal;
-`read` and `write` take one that it judges. `fetch` fetches a URL, `fail` fails with a text, and `environment` tells the environment.
+`read` and `write` take one that it judges. `fetch` fetches a URL, `fail` fails with a text, `environment` tells the environment, and `end` ends the server.
 """
 
 import json
@@ -27,6 +27,7 @@ TOOLS = [
     tool("fail", text=TEXT),
     tool("fetch", url=TEXT),
     tool("environment"),
+    tool("end"),
 ]
 
 
@@ -46,6 +47,8 @@ def call(name, arguments):
     if name == "fetch":
         with urllib.request.urlopen(arguments["url"], timeout=10) as answer:
             return answer.read().decode()
+    if name == "end":
+        os._exit(0)
     if name == "environment":
         return json.dumps(dict(os.environ))
     raise OSError(arguments["text"])

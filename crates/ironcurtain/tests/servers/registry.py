@@ -1,9 +1,14 @@
 # A registry of npm packages and of Python wheels on loopback, filled from what is installed already.
 #
 #   registry.py [--node-modules DIR]... [--site-packages DIR]... [--npm DIR]... [--tampered]
+#               [--wheel NAME=REQUIREMENT]... [--source FILE] [--log FILE]
 #
-# Prints its port, then serves until it is killed. Each --npm DIR is a package as it would be packed. With
-# --tampered, archives are not those whose hashes are listed. Standard library only.
+# Prints its port, then serves until it is killed. Each --npm DIR is a package as it would be packed; a file
+# `entries.json` in it lists further entries of the archive, as [type, name, target], and `_tarball` and
+# `_digest` in its manifest say where the archive is and what it is. With --tampered, archives are not those whose hashes are listed. Each
+# --wheel is a package of Python that is a server and requires something, in which HERE is this registry; the
+# source package whose setup.py is FILE is at /source-1.0.tar.gz. FILE of --log gets a line for each request.
+# Standard library only.
 
 import argparse
 import base64
@@ -45,13 +50,72 @@ def packed(directory):
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as tar:
         for at, names, files in os.walk(directory):
-            names[:] = sorted(name for name in names if name != "node_modules")
+            is_bundled = at == directory and os.path.exists(os.path.join(directory, "node_modules/.bundled"))
+            names[:] = sorted(name for name in names if name != "node_modules" or is_bundled)
             for name in sorted(files):
                 path = os.path.join(at, name)
                 entry = tarfile.TarInfo("package/" + os.path.relpath(path, directory))
                 entry.size, entry.mode = os.path.getsize(path), 0o755
                 with open(path, "rb") as content:
                     tar.addfile(entry, content)
+        more = os.path.join(directory, "entries.json")
+        if os.path.exists(more):
+            with open(more) as entries:
+                for kind, name, target in json.load(entries):
+                    entry = tarfile.TarInfo(name)
+                    if kind == "file":
+                        entry.size = len(target)
+                        tar.addfile(entry, io.BytesIO(target.encode()))
+                    else:
+                        entry.type, entry.linkname = {"link": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}[kind], target
+                        tar.addfile(entry)
+    return out.getvalue()
+
+
+SERVER = """
+import json, sys
+def main():
+    for line in sys.stdin:
+        m = json.loads(line)
+        if "id" not in m:
+            continue
+        tools = {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "w", "version": "1"}}
+        result = hello if m["method"] == "initialize" else tools
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"""
+
+
+@functools.cache
+def made_wheel(name, requirement):
+    """Makes a wheel of a small server that requires something."""
+    info = "%s-1.0.dist-info/" % name
+    requires = "Requires-Dist: %s\n" % requirement if requirement else ""
+    files = {
+        name + ".py": SERVER,
+        info + "METADATA": "Metadata-Version: 2.1\nName: %s\nVersion: 1.0\n%s" % (name, requires),
+        info + "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        info + "entry_points.txt": "[console_scripts]\n%s = %s:main\n" % (name, name),
+    }
+    files[info + "RECORD"] = "".join("%s,,\n" % path for path in [*files, info + "RECORD"])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(zipfile.ZipInfo(path, (2020, 1, 1, 0, 0, 0)), text)
+    return out.getvalue()
+
+
+@functools.cache
+def source(setup):
+    """Packs a source package with this `setup.py`."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        with open(setup, "rb") as text:
+            content = text.read()
+        for name, bytes in [("setup.py", content), ("PKG-INFO", b"Metadata-Version: 1.0\nName: source\nVersion: 1.0\n")]:
+            entry = tarfile.TarInfo("source-1.0/" + name)
+            entry.size = len(bytes)
+            tar.addfile(entry, io.BytesIO(bytes))
     return out.getvalue()
 
 
@@ -79,7 +143,12 @@ def wheel(info):
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
+        if self.server.log:
+            with open(self.server.log, "a") as log:
+                log.write(self.path + "\n")
         path = urllib.parse.unquote(self.path.split("?")[0]).strip("/")
+        if path == "source-1.0.tar.gz":
+            return self.give("application/octet-stream", source(self.server.source))
         if path.startswith("simple/"):
             return self.simple(path.removeprefix("simple/"))
         if path.startswith("wheels/"):
@@ -101,6 +170,7 @@ class Handler(BaseHTTPRequestHandler):
             archive = packed(directory)
             integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive).digest()).decode()
             tarball = "http://127.0.0.1:%d/%s/-/%s.tgz" % (self.server.server_port, name, version)
+            tarball, integrity = manifest.get("_tarball", tarball), manifest.get("_digest", integrity)
             versions[version] = {**manifest, "dist": {"integrity": integrity, "tarball": tarball}}
         latest = sorted(versions)[-1]
         document = {"name": name, "dist-tags": {"latest": latest}, "versions": versions}
@@ -135,6 +205,9 @@ def main():
     parser.add_argument("--node-modules", action="append", default=[])
     parser.add_argument("--site-packages", action="append", default=[])
     parser.add_argument("--npm", action="append", default=[])
+    parser.add_argument("--wheel", action="append", default=[])
+    parser.add_argument("--source")
+    parser.add_argument("--log")
     parser.add_argument("--tampered", action="store_true")
     arguments = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -150,6 +223,12 @@ def main():
                 continue
             name, _ = wheel(info)
             server.wheels[name] = lambda info=info: wheel(info)[1]
+    server.log, server.source = arguments.log, arguments.source
+    here = "http://127.0.0.1:%d" % server.server_port
+    for text in arguments.wheel:
+        name, _, requirement = text.partition("=")
+        requirement = requirement.replace("HERE", here)
+        server.wheels[name + "-1.0-py3-none-any.whl"] = functools.partial(made_wheel, name, requirement)
     print(server.server_port, flush=True)
     server.serve_forever()
 

@@ -8,32 +8,37 @@
 //! Nothing is written to the servers file before the server has been seen in its cage. No tool is
 //! called, and whatever is called later needs a person, until the drafts are confirmed.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_broker::method::CallMethod;
 use ic_broker::pins::{Identity, PinsFile};
 use ic_broker::probe::Probed;
 use ic_broker::servers_file::{ServerConfig, ServersFile};
+use ic_confine::find_program;
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_policy::SandboxKind;
 use ic_types::{Json, Object, ServerName};
 
 use super::drafts::{self, Drafts};
 use super::entries::Entries;
-use super::install::{self, Installed, Runner};
+use super::install::{self, Installed, Site};
 use super::{list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::installer::is_of_the_system;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
 /// Add an MCP server, in a cage of its own
 ///
-/// `npx PACKAGE …` and `uvx PACKAGE …` are installed once, with exact versions and their integrity,
-/// and run from there; no script of a package is run by that. Any other command is taken as it is. The
+/// `npx PACKAGE …` and `uvx PACKAGE …` are installed once, in a cage that reaches the package index alone,
+/// with exact versions and their integrity, and run from there; no script of a package is run by that. Any
+/// other command is taken as it is; with `--from DIR` that directory is copied and the command runs from the
+/// copy, which no agent can change. The
 /// server is then started in its cage and its tools are listed; what their arguments mean is guessed,
 /// and every call needs a person until `servers review` confirms it. `${SANDBOX}`, `${WORKSPACE}`,
 /// `${HOME}` and `${ENV:NAME}` in the command and in `--env` are filled in by each session, and so is
@@ -70,6 +75,9 @@ pub(crate) struct AddArgs {
     /// Header for each request to it, with `${ENV:NAME}` for what is secret (can be repeated)
     #[arg(long, value_name = "NAME: VALUE", requires = "url")]
     header: Vec<String>,
+    /// Directory that is copied, and that the server is run from; for one that lies where an agent works
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    from: Option<PathBuf>,
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -102,6 +110,8 @@ pub(super) struct Plan {
     pub(super) name: ServerName,
     /// The command that starts it; empty if it is far.
     pub(super) command: Vec<String>,
+    /// The directory that it is copied from.
+    pub(super) from: Option<PathBuf>,
     /// Where it runs, if not in a directory of its own.
     pub(super) directory: Option<String>,
     /// Where it is, if it is on another machine.
@@ -137,6 +147,7 @@ pub(crate) fn run(
     let plan = Plan {
         name,
         command: args.command,
+        from: args.from,
         directory: None,
         far: args.url.map(|url| Far { url, headers }),
         env,
@@ -216,7 +227,7 @@ impl Plan {
         screen: &mut Screen,
     ) -> Result<bool, Failure> {
         let name = self.name.clone();
-        let runner = Runner::new(trial, environment);
+        let site = Site { trial, home, environment };
         if let Some(far) = &self.far {
             let entry = self.far_entry(far);
             return self.settle((entry, None), trial, home, environment, screen);
@@ -229,15 +240,27 @@ impl Plan {
             install::make_data(&name, home)?;
         }
         let mut what = None;
-        let entry = match &package {
-            Some(asked) => {
+        let entry = match (&package, &self.from) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::usage(
+                    "a package is installed, and not copied from a directory",
+                )
+                .with_hint("leave `--from` out, or name the program in the directory"));
+            }
+            (Some(asked), None) => {
                 screen.notice(&format!("installing {} …", asked.package));
-                let mut installed = install::install(asked, &name, home, &runner)?;
+                let mut installed = install::install(asked, &name, site, screen)?;
                 installed.args.extend(asked.arguments.iter().cloned());
                 what = Some(installed.what.clone());
                 self.entry(installed)
             }
-            None => self.entry(self.as_it_is(&runner)?),
+            (None, Some(from)) => {
+                let line = (&self.command[..], &self.env[..]);
+                let copied = install::copy(from, &name, line, site, screen)?;
+                what = Some(copied.what.clone());
+                self.entry(found(copied, environment)?)
+            }
+            (None, None) => self.entry(self.as_it_is(environment)?),
         };
         self.settle((entry, what.as_deref()), trial, home, environment, screen)
     }
@@ -296,21 +319,15 @@ impl Plan {
     }
 
     /// A program that is there already.
-    fn as_it_is(&self, runner: &Runner<'_>) -> Result<Installed, Failure> {
+    fn as_it_is(&self, environment: &Environment) -> Result<Installed, Failure> {
         let (program, rest) = self.command.split_first().ok_or_else(|| {
             Failure::usage("no command is given").with_hint("write it after `--`")
         })?;
-        let is_template = program.contains("${");
-        let found = match is_template {
-            true => PathBuf::from(program),
-            false => runner.find(program)?,
-        };
-        let command = found.display().to_string();
-        let is_shown = is_template
-            || ["/usr", "/bin", "/lib", "/lib64"].iter().any(|it| found.starts_with(it));
-        let allow_read = if is_shown { Vec::new() } else { vec![command.clone()] };
-        let args = rest.to_vec();
-        Ok(Installed { command, args, env: Vec::new(), allow_read, what: String::new() })
+        let command = program.clone();
+        let (args, env, what) = (rest.to_vec(), Vec::new(), String::new());
+        let as_written =
+            Installed { command, args, env, directory: None, allow_read: Vec::new(), what };
+        found(as_written, environment)
     }
 
     /// Writes the entry of a server on another machine.
@@ -358,13 +375,16 @@ impl Plan {
         entry.insert("command", installed.command);
         entry.insert("args", texts(installed.args));
         let mut env = Object::new();
-        for (name, value) in installed.env.iter().chain(&self.env) {
+        // What was written for it counts, unless it means a copy.
+        let own =
+            self.env.iter().filter(|(name, _)| self.from.is_none() || !is_in(name, &installed.env));
+        for (name, value) in installed.env.iter().chain(own) {
             env.insert(name.as_str(), value.as_str());
         }
         if !env.is_empty() {
             entry.insert("env", env);
         }
-        if let Some(directory) = &self.directory {
+        if let Some(directory) = self.directory.as_ref().or(installed.directory.as_ref()) {
             entry.insert("cwd", directory.as_str());
         }
         let allow_read: Vec<String> =
@@ -390,6 +410,33 @@ impl Plan {
         self.write_rest(&mut entry);
         entry
     }
+}
+
+fn is_in(name: &str, env: &[(String, String)]) -> bool {
+    env.iter().any(|(known, _)| known == name)
+}
+
+/// Finds the program of a command line, and shows it to its cage if that does not by itself.
+fn found(installed: Installed, environment: &Environment) -> Result<Installed, Failure> {
+    let Installed { command, mut allow_read, .. } = installed;
+    if command.contains("${") {
+        return Ok(Installed { command, allow_read, ..installed });
+    }
+    let path = environment.server_variables(["PATH".to_owned()]);
+    let path: Vec<(OsString, OsString)> =
+        path.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let file = find_program(Path::new(&command), Path::new("/"), &path).map_err(|error| {
+        let hint = error.remedy();
+        Failure::environment(format!("the program `{}` cannot be run", visible(&command)))
+            .with_source(error)
+            .with_hint(hint)
+    })?;
+    let command = file.display().to_string();
+    let is_copied = installed.directory.as_ref().is_some_and(|it| file.starts_with(it));
+    if !is_copied && !is_of_the_system(&file) {
+        allow_read.push(command.clone());
+    }
+    Ok(Installed { command, allow_read, ..installed })
 }
 
 /// Starts the server in its cage, and lists its tools.

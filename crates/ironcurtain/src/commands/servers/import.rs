@@ -38,6 +38,9 @@ use entry::{Found, Line};
 use places::{Origin, Reach};
 use references::Machine;
 
+/// The most servers that are read; more than anybody has, and few enough to be looked at.
+const SERVERS_MAX: usize = 200;
+
 /// Show the MCP servers of other clients, and add those that you name
 ///
 /// Reads the configuration of Claude Desktop, Claude Code, Cursor, VS Code, Codex, Goose and `OpenCode`,
@@ -163,7 +166,10 @@ fn find(
             };
             let Some(bytes) = read else { continue };
             match client.read(&origin, &bytes, machine) {
-                Ok(servers) => found.extend(servers),
+                Ok(mut servers) => {
+                    servers.retain(|it| args.names.is_empty() || args.names.contains(&it.name));
+                    take(servers, &origin, &mut found, screen);
+                }
                 Err(why) => {
                     screen.warning(&format!("`{}` cannot be read: {why}", origin.file.display()));
                 }
@@ -174,6 +180,20 @@ fn find(
         found.retain(|it| it.origin.project.as_ref() == Some(project));
     }
     Ok(found)
+}
+
+/// Adds the servers of one file, as many as people look at.
+fn take(servers: Vec<Found>, origin: &Origin, found: &mut Vec<Found>, screen: &mut Screen) {
+    let (n_all, room) = (servers.len(), SERVERS_MAX.saturating_sub(found.len()));
+    found.extend(servers.into_iter().take(room));
+    if room < n_all {
+        screen.warning(&format!(
+            "`{}` has {n_all} servers, of which {} are left out: at most {SERVERS_MAX} are read in all; \
+             `--file` with a shorter file reads the others",
+            visible(&origin.file.display().to_string()),
+            n_all - room
+        ));
+    }
 }
 
 impl Found {
@@ -189,6 +209,7 @@ impl Found {
         Ok(Plan {
             name,
             command,
+            from: None,
             directory,
             far,
             env,

@@ -23,7 +23,7 @@ fn the_rung_in_force_is_said_and_recorded() {
 
 #[test]
 fn a_server_whose_entry_says_so_is_not_confined_and_everyone_is_told() {
-    let rig = Rig::new().peeker(&json!({"sandbox": false}));
+    let rig = Rig::new().by_place("open").peeker(&json!({"sandbox": false}));
     rig.place.write("secret/f.txt", "seen");
     let peek = json!({"where": hidden(&rig.text("secret/f.txt"))});
     let mut proxy = rig.start();
@@ -76,7 +76,7 @@ fn servers_that_nothing_holds_are_shown_and_recorded() {
         ("off", "confinement none (mode off): MCP servers run with all of your rights"),
     ] {
         let contained = json!({"contained": true});
-        let rig = Rig::with_only("nothing").peeker(&contained).in_mode(mode);
+        let rig = Rig::with_only("nothing").by_place("outside").peeker(&contained).in_mode(mode);
         rig.place.write("outside/a.txt", "a");
         rig.start().finish();
         rig.trust("peeker");
@@ -99,7 +99,7 @@ fn servers_that_nothing_holds_are_shown_and_recorded() {
 #[test]
 fn only_a_caged_server_is_contained() {
     for (mode, expected) in [("enforce", "structural-sandbox-allow"), ("off", "nothing")] {
-        let mut rig = Rig::new().peeker(&json!({"contained": true})).in_mode(mode);
+        let mut rig = Rig::new().by_place("open").peeker(&json!({"contained": true})).in_mode(mode);
         let nothing = json!({"name": "nothing", "if": {"server": ["peeker"]}, "then": "deny",
             "reason": "a test"});
         rig.rules.insert(0, nothing);

@@ -15,13 +15,13 @@ use crate::place;
 use crate::proxy::{python, until};
 
 /// A registry of packages, for as long as it is held.
-struct Registry {
+pub(super) struct Registry {
     child: Child,
-    port: u16,
+    pub(super) port: u16,
 }
 
 impl Registry {
-    fn start(arguments: &[&str]) -> Self {
+    pub(super) fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(python())
             .arg(script("servers/registry.py"))
             .args(arguments)
@@ -34,7 +34,7 @@ impl Registry {
     }
 
     /// Runs `ironcurtain servers` with this registry as the user's own.
-    fn run(&self, place: &Place, words: &[&str]) -> Output {
+    pub(super) fn run(&self, place: &Place, words: &[&str]) -> Output {
         let url = format!("http://127.0.0.1:{}/", self.port);
         let output = place
             .command([&["servers"], words].concat())
@@ -61,7 +61,7 @@ impl Drop for Registry {
 }
 
 /// A server in JavaScript, with one tool.
-const TINY: &str = r#"#!/usr/bin/env node
+pub(super) const TINY: &str = r#"#!/usr/bin/env node
 const tool = {name: "do", description: "Does it.", inputSchema: {type: "object",
     properties: {path: {type: "string"}, url: {type: "string"}, note: {type: "string"}}}};
 require("readline").createInterface({input: process.stdin}).on("line", line => {
@@ -86,7 +86,7 @@ fn tiny(place: &Place) -> String {
     place.path("tiny").to_str().unwrap().to_owned()
 }
 
-fn has_npm() -> bool {
+pub(super) fn has_npm() -> bool {
     let is_there =
         Command::new("npm").arg("--version").output().is_ok_and(|it| it.status.success());
     assert!(is_there || std::env::var_os("CI").is_none(), "in CI npm is there");

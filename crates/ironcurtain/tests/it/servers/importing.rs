@@ -181,3 +181,26 @@ fn an_imported_server_refers_to_secrets_and_does_not_hold_them() {
     let unknown = place.run(["servers", "import", "nobody"]);
     assert_eq!(unknown.code, 2, "{unknown:?}");
 }
+
+/// A file that nobody wrote by hand: what is shown stays short, and what was left out is said.
+#[test]
+fn a_file_with_very_many_servers_is_shown_in_part() {
+    let place = place();
+    let servers: serde_json::Map<String, Value> =
+        (0..20_000).map(|n| (format!("s{n:05}"), json!({"command": "x"}))).collect();
+    place.write("home/.cursor/mcp.json", json!({"mcpServers": servers}).to_string());
+    let shown = place.run(["servers", "import"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.len() < 64 << 10, "{} bytes", shown.stdout.len());
+    assert!(
+        shown.stderr.contains("has 20000 servers, of which 19800 are left out"),
+        "{}",
+        shown.stderr
+    );
+    let json = place.run(["servers", "import", "--json"]);
+    let rows: Vec<Value> = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(rows.len(), 200);
+    // One that is named is found, wherever it stands.
+    let named = place.run(["servers", "import", "s19999"]);
+    assert!(named.code == 1 && !named.stderr.contains("no client has"), "{named:?}");
+}

@@ -1,0 +1,112 @@
+//! `servers add --from`: a server of the user's own, copied to where no agent writes.
+
+use std::fs;
+
+use ic_testkit::{Place, Proxy};
+use serde_json::{Value, json};
+
+use super::script;
+use crate::place;
+
+/// A place with a server in a workspace, in two files and a link between them.
+fn with_server() -> Place {
+    let place = place();
+    let plain = fs::read_to_string(script("servers/plain.py")).unwrap();
+    place.write("ws/server/plain.py", plain);
+    let tools = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
+    place.write(
+        "ws/server/said.json",
+        json!({"name": "x", "version": "1", "tools": tools}).to_string(),
+    );
+    place.link("ws/server/latest.json", "said.json");
+    place.write("ws/server/.git/config", "hunter2");
+    place
+}
+
+fn entry(place: &Place) -> Value {
+    let file = fs::read(place.path("home/.ironcurtain/mcp-servers.json")).unwrap();
+    serde_json::from_slice::<Value>(&file).unwrap()["mine"].take()
+}
+
+#[test]
+fn a_server_is_copied_pinned_and_run_from_the_copy() {
+    let place = with_server();
+    let from = place.path("ws/server");
+    let from = from.to_str().unwrap();
+    let whole = format!("{from}/latest.json");
+    let add = ["servers", "add", "mine", "--from", from, "--", "python3", "-B", "plain.py", &whole];
+    let added = place.run(add);
+    assert_eq!(added.code, 0, "{added:?}");
+    assert!(added.stdout.contains("a copy of "), "{added:?}");
+    let first = entry(&place);
+    let copy = first["cwd"].as_str().unwrap().to_owned();
+    let servers = place.path("home/.ironcurtain/servers/mine");
+    assert!(copy.starts_with(servers.join("pkg-").to_str().unwrap()), "{copy}");
+    assert_eq!(
+        first["args"],
+        json!(["-B", format!("{copy}/plain.py"), format!("{copy}/latest.json")])
+    );
+    assert!(!fs::exists(format!("{copy}/.git")).unwrap());
+
+    // The agent rewrites the original, in a session in whose workspace it lies; the copy runs.
+    let mark = place.path("mark");
+    place.write("ws/server/plain.py", format!("open({mark:?}, 'w')"));
+    let workspace = place.path("ws");
+    let mut proxy = Proxy::start(&place, &["--workspace", workspace.to_str().unwrap()]);
+    proxy.initialize();
+    let tools = proxy.request("tools/list", &json!({})).result().to_string();
+    assert!(tools.contains("mine__t"), "{tools}");
+    proxy.finish();
+    assert!(!mark.exists(), "the original was run");
+    let test = place.run(["servers", "test", "mine"]);
+    assert_eq!(test.code, 0, "{test:?}");
+
+    // Another content is another place, and so another identity.
+    assert_eq!(place.run(["servers", "remove", "mine"]).code, 0);
+    place.write("ws/server/plain.py", fs::read(script("servers/plain.py")).unwrap());
+    place.write("ws/server/more", "x");
+    assert_eq!(place.run(add).code, 0);
+    assert_ne!(entry(&place)["cwd"], first["cwd"]);
+}
+
+#[test]
+fn what_leads_out_of_the_directory_is_not_copied() {
+    for (what, target) in
+        [("link", "/etc/passwd"), ("up", "../../secret"), ("around", "x/../../../secret")]
+    {
+        let place = with_server();
+        place.write("secret", "hunter2");
+        place.link(format!("ws/server/{what}"), target);
+        let from = place.path("ws/server");
+        let words = [
+            "servers",
+            "add",
+            "mine",
+            "--from",
+            from.to_str().unwrap(),
+            "--",
+            "python3",
+            "plain.py",
+        ];
+        let added = place.run(words);
+        assert_eq!(added.code, 1, "{added:?}");
+        assert!(added.stderr.contains(&format!("`{what}` is a link that leads out")), "{added:?}");
+        assert!(!place.path("home/.ironcurtain/servers/mine").exists());
+        assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists());
+    }
+}
+
+#[test]
+fn only_the_directory_of_a_server_is_copied() {
+    let place = with_server();
+    for from in ["/", "/usr", place.path("home").to_str().unwrap(), place.root().to_str().unwrap()]
+    {
+        let added = place.run(["servers", "add", "mine", "--from", from, "--", "python3", "x.py"]);
+        assert_eq!(added.code, 2, "{from}: {added:?}");
+        assert!(added.stderr.contains("is not the directory of a server"), "{added:?}");
+    }
+    let from = place.path("ws/server");
+    let both =
+        place.run(["servers", "add", "mine", "--from", from.to_str().unwrap(), "--", "npx", "x"]);
+    assert_eq!(both.code, 2, "{both:?}");
+}
