@@ -5,11 +5,10 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::ensure;
-use ic_testkit::attack::attack_many;
+use ic_testkit::attack::{Tally, attack_many};
 
 use crate::bench::build_binary;
 
@@ -45,19 +44,18 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
         None => build_binary()?,
     };
     let start = Instant::now();
-    let lines = Mutex::new(&mut *out);
-    let show = |n_played: u64| {
-        if n_played % PROGRESS == 0 {
-            let took = start.elapsed().as_secs();
-            if let Ok(mut out) = lines.lock() {
-                // Whoever read it may be gone; the sequences are played all the same.
-                writeln!(out, "{n_played} sequences in {took} s").ok();
-            }
-        }
-    };
-    // `show` is called by several threads, and a writer is not meant for that.
-    let seeds = seed..seed.saturating_add(sequences);
-    let (tally, broken) = attack_many(&binary, seeds, threads, findings, &show);
+    let (mut tally, mut broken) = (Tally::default(), Vec::new());
+    let end = seed.saturating_add(sequences);
+    let mut first = seed;
+    while first < end && broken.len() < findings {
+        let next = first.saturating_add(PROGRESS).min(end);
+        let (more, found) = attack_many(&binary, first..next, threads, findings - broken.len());
+        tally.extend(more);
+        broken.extend(found);
+        let (n_played, took) = (tally.n_sequences, start.elapsed().as_secs());
+        writeln!(out, "{n_played} sequences in {took} s")?;
+        first = next;
+    }
     let took = start.elapsed().as_secs_f64();
     for played in &broken {
         writeln!(out, "{played}")?;

@@ -20,6 +20,7 @@ pub mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -73,7 +74,6 @@ pub fn attack_many(
     seeds: std::ops::Range<u64>,
     n_threads: usize,
     n_broken_max: usize,
-    progress: &(dyn Fn(u64) + Sync),
 ) -> (Tally, Vec<Played>) {
     let next = AtomicU64::new(seeds.start);
     let results = Mutex::new((Tally::default(), Vec::new()));
@@ -92,9 +92,7 @@ pub fn attack_many(
                         let shrunk = shrink(binary, played);
                         lock().1.push(shrunk);
                     }
-                    let results = lock();
-                    progress(results.0.n_sequences);
-                    if n_broken_max <= results.1.len() {
+                    if n_broken_max <= lock().1.len() {
                         return;
                     }
                 }
@@ -105,7 +103,22 @@ pub fn attack_many(
 }
 
 /// Plays the sequence of `seed`, or only the calls with these numbers.
+///
+/// A proxy that ends badly, or does not answer, is a finding too.
 pub fn play(
+    binary: &Path,
+    seed: u64,
+    executor: Executor,
+    kept: Option<&BTreeSet<usize>>,
+) -> Played {
+    let played = catch_unwind(AssertUnwindSafe(|| play_once(binary, seed, executor, kept)));
+    played.unwrap_or_else(|_| {
+        let finding = "the proxy failed; the panic above says how".to_owned();
+        Played { seed, calls: Vec::new(), findings: vec![finding] }
+    })
+}
+
+fn play_once(
     binary: &Path,
     seed: u64,
     executor: Executor,
@@ -182,6 +195,7 @@ fn written_into_git(calls: &[Call], answers: &[String]) -> Vec<String> {
 }
 
 /// Lets the user work in the top directory, and look around in those that may be repositories.
+#[expect(clippy::disallowed_methods, reason = "test support: it looks at the test's own place")]
 pub fn live(world: &World, user: &User) {
     let workspace = world.workspace();
     user.work_in(&workspace);
@@ -235,6 +249,16 @@ impl Tally {
         for (call, answer) in &played.calls {
             let (n_served, n_refused) = self.calls.entry(call.tool).or_default();
             *(if answer == SERVED { n_served } else { n_refused }) += 1;
+        }
+    }
+
+    /// Adds what other sequences came to.
+    pub fn extend(&mut self, other: Self) {
+        self.n_sequences += other.n_sequences;
+        for (tool, (n_served, n_refused)) in other.calls {
+            let counts = self.calls.entry(tool).or_default();
+            counts.0 += n_served;
+            counts.1 += n_refused;
         }
     }
 

@@ -1,6 +1,6 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
-//! a model, a provider and a web server that follow scripts, and the recorded vectors and hostile
-//! inputs, where they lie beside the project.
+//! a model, a provider and a web server that follow scripts, random agents that attack the user's git,
+//! and the recorded vectors and hostile inputs, where they lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 

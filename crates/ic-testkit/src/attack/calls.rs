@@ -272,7 +272,6 @@ fn shape_by_files(dice: &mut Dice, world: &World) -> Vec<Call> {
             _ if dice.chance(25) => {
                 let aside = format!("k/{part}");
                 calls.extend([write(dice, world, &aside), shift(&aside, &at)]);
-                continue;
             }
             _ => calls.push(write(dice, world, &at)),
         }

@@ -2,7 +2,7 @@
 //!
 //! Not for keys or names that somebody must not guess.
 
-/// A stream of numbers made from a seed (SplitMix64).
+/// A stream of numbers made from a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 

@@ -4,7 +4,7 @@
 //! are not in it; for those the user's git is asked.
 
 /// Names that count wherever they are.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 34] = [
     ".gitmodules",
     ".gitattributes",
     ".gitconfig",
@@ -33,6 +33,12 @@ const NAMES: [&str; 28] = [
     ".claude",
     ".cursor",
     ".codex",
+    ".opencode",
+    ".gemini",
+    ".windsurf",
+    ".kiro",
+    ".roo",
+    ".mise",
 ];
 
 /// Pairs that count wherever they are.

@@ -30,8 +30,7 @@ pub const ORDINARY: [&[&str]; 12] = [
 ];
 
 /// What the same user types in a directory below.
-pub const BELOW: [&[&str]; 5] =
-    [&["status"], &["diff"], &["restore", "."], &["add", "-A"], &["log", "-1"]];
+pub const BELOW: [&[&str]; 3] = [&["status"], &["diff"], &["restore", "."]];
 
 /// A user with a home, who runs git.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use ic_testkit::attack::world::World;
 use ic_testkit::attack::{SERVED, through_the_proxy};
 use serde_json::json;
 
-use super::{Attack, git, make, write};
+use super::{Attack, Call, Step, git, make, write};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
 
@@ -15,73 +15,48 @@ fn project(world: &mut World) {
     world.add_project("proj", &[]);
 }
 
-/// Attacks on a project of the user's at `base`; the agent is in a session of its own, elsewhere.
-fn attacks(base: &str) -> Vec<(&'static str, bool, Box<dyn Fn(&World) -> Vec<super::Call>>)> {
-    let base = base.to_owned();
-    let at = move |name: &str| format!("{base}/{name}");
-    let [one, two, three, four] = [(); 4].map(|()| at.clone());
-    vec![
-        (
-            "the config",
-            true,
-            Box::new(move |world| vec![write(&one("proj/.git/config"), &world.canary.config("d"))]),
-        ),
-        (
-            "listed names",
-            false,
-            Box::new(move |world| {
-                let script = world.canary.script("d");
-                let names = [".envrc", ".vscode/settings.json", ".mcp.json", "src/.npmrc"];
-                names.map(|name| write(&two(&format!("proj/{name}")), &script)).to_vec()
-            }),
-        ),
-        (
-            "a shape",
-            true,
-            Box::new(move |world| {
-                vec![
-                    make(&three("d/objects")),
-                    make(&three("d/refs")),
-                    write(&three("d/HEAD"), "ref: refs/heads/main\n"),
-                    write(&three("d/config"), &world.canary.shape_config("d")),
-                ]
-            }),
-        ),
-        (
-            "a pointer",
-            true,
-            Box::new(move |world| {
-                vec![
-                    make(&four("k/objects")),
-                    make(&four("k/refs")),
-                    write(&four("k/config"), &world.canary.config("d")),
-                    write(&four("proj/.git/commondir"), "../../k\n"),
-                ]
-            }),
-        ),
-    ]
+/// The attacks below, and whether each runs the canary.
+const KINDS: [(&str, bool); 4] =
+    [("the config", true), ("listed names", false), ("a shape", true), ("a pointer", true)];
+
+/// The calls of an attack on the user's project in `base`.
+fn attack(world: &World, base: &str, kind: &str) -> Vec<Call> {
+    let at = |name: &str| format!("{base}/{name}");
+    let config = world.canary.config("elsewhere");
+    match kind {
+        "the config" => vec![write(&at("proj/.git/config"), &config)],
+        "listed names" => {
+            let names = [".envrc", ".vscode/settings.json", ".mcp.json", "src/.npmrc"];
+            let script = world.canary.script("elsewhere");
+            names.map(|name| write(&at(&format!("proj/{name}")), &script)).to_vec()
+        }
+        "a shape" => vec![
+            make(&at("d/objects")),
+            make(&at("d/refs")),
+            write(&at("d/HEAD"), "ref: refs/heads/main\n"),
+            write(&at("d/config"), &world.canary.shape_config("elsewhere")),
+        ],
+        _ => vec![
+            make(&at("k/objects")),
+            make(&at("k/refs")),
+            write(&at("k/config"), &config),
+            write(&at("proj/.git/commondir"), "../../k\n"),
+        ],
+    }
 }
+
+const STEPS: [Step; 1] = [Step { at: "proj", words: &["status"], input: "" }];
 
 #[test]
 fn downloads_are_guarded_under_the_default_policy() {
     let mut all = Vec::new();
-    for (name, runs, calls) in attacks("~/Downloads") {
-        // Where nobody looks, nobody knows what `~` is either.
-        let calls = |world: &World| {
-            let home = world.place.path("home").to_str().unwrap().to_owned();
-            let mut calls = calls(world);
-            for call in &mut calls {
-                let path = call.arguments["path"].as_str().unwrap().replacen('~', &home, 1);
-                call.arguments["path"] = json!(path);
-            }
-            calls
-        };
-        let steps = [super::Step { at: "proj", words: &["status"], input: "" }];
-        let attack = Attack { prepare: &project, calls: &calls, steps: &steps, runs };
+    for (kind, runs) in KINDS {
+        let calls = |world: &World| attack(world, world.workspace().to_str().unwrap(), kind);
+        let attack = Attack { prepare: &project, calls: &calls, steps: &STEPS, runs };
         let world = || World::empty(Path::new(BINARY), "home/Downloads");
         let flags = |_: &World| ["--policy", "default"].map(str::to_owned).to_vec();
         let found = attack.found_with(&world, &flags);
-        all.extend(found.into_iter().map(|it| format!("{name}: {it}")));
+        all.extend(found.into_iter().map(|it| format!("{kind}: {it}")));
     }
     assert!(all.is_empty(), "{all:#?}");
 }
@@ -90,15 +65,15 @@ fn downloads_are_guarded_under_the_default_policy() {
 fn a_directory_of_the_users_that_is_given_as_the_sandbox_is_guarded() {
     let mut all = Vec::new();
     for policy in ["default", "coding"] {
-        for (name, runs, calls) in attacks(".") {
-            let steps = [super::Step { at: "proj", words: &["status"], input: "" }];
-            let attack = Attack { prepare: &project, calls: &*calls, steps: &steps, runs };
+        for (kind, runs) in KINDS {
+            let calls = |world: &World| attack(world, ".", kind);
+            let attack = Attack { prepare: &project, calls: &calls, steps: &STEPS, runs };
             let flags = |world: &World| {
                 let sandbox = world.workspace().to_str().unwrap().to_owned();
                 ["--policy", policy, "--sandbox", &sandbox].map(str::to_owned).to_vec()
             };
             let found = attack.found_with(&super::world, &flags);
-            all.extend(found.into_iter().map(|it| format!("{policy}, {name}: {it}")));
+            all.extend(found.into_iter().map(|it| format!("{policy}, {kind}: {it}")));
         }
     }
     assert!(all.is_empty(), "{all:#?}");

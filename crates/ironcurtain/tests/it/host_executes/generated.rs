@@ -25,7 +25,7 @@ fn nothing_of_an_agents_runs_whatever_it_does() {
     let first = number("IRONCURTAIN_SEED", 1);
     let n_sequences = number("IRONCURTAIN_SEQUENCES", SEQUENCES);
     let seeds = first..first + n_sequences;
-    let (tally, broken) = attack_many(Path::new(BINARY), seeds, 2, 3, &|_| {});
+    let (tally, broken) = attack_many(Path::new(BINARY), seeds, 2, 3);
     let shown: String = broken.iter().map(|it| format!("{it}\n")).collect();
     assert!(broken.is_empty(), "{shown}{tally}");
     // Calls that are all refused prove nothing.
