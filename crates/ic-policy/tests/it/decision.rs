@@ -703,3 +703,31 @@ fn the_explanation_names_who_settled_each_value() {
         findings[0].settled.iter().map(|(at, by)| format!("{at} {}", by.name(&policy))).collect();
     assert_eq!(settled, ["0 structural-sandbox-allow", "1 allow-reads-in-d", "2 escalate-reads"]);
 }
+
+/// Nothing exists here, so what is written is made.
+#[test]
+fn a_rule_does_not_cover_the_entry_of_its_own_root() {
+    let within = |path: &str| {
+        let roles = r#""roles":["read-path","write-path","delete-path"]"#;
+        format!(r#""paths":{{{roles},"within":"{path}"}}"#)
+    };
+    let policy = rules(&[
+        rule("downloads", "allow", &within("/h/Downloads")),
+        rule("all-of-d", "allow", &within("/d")),
+        rule("inner", "allow", &within("/d/inner")),
+    ]);
+    for (role, text, expected) in [
+        (WritePath, "/h/Downloads", "escalate by structural-root (write-path)"),
+        (DeletePath, "/h/Downloads", "escalate by structural-root (delete-path)"),
+        (ReadPath, "/h/Downloads", "allow by downloads"),
+        (WritePath, "/h/Downloads/a", "allow by downloads"),
+        (DeletePath, "/h/Downloads/a", "allow by downloads"),
+        // Another rule that covers the directory above covers its entries.
+        (DeletePath, "/d/inner", "allow by all-of-d"),
+        (WritePath, "/h", "deny by default-deny"),
+    ] {
+        let verdict =
+            evaluate(&policy, &bounds(SandboxKind::Session), call("x", "t", &[(role, &[text])]));
+        assert_eq!(summary(&verdict), expected, "{role} {text}");
+    }
+}

@@ -133,3 +133,30 @@ fn a_root_is_not_moved_or_removed() {
     assert!(answers.iter().all(|it| it != SERVED), "{answers:?}");
     assert!(world.workspace().join("proj/README.md").is_file());
 }
+
+/// Where a rule's directory led is remembered when its policy is first used, also if it was not there.
+#[test]
+fn a_root_that_became_a_link_is_an_error_until_it_is_confirmed() {
+    let place = ic_testkit::Place::new(BINARY);
+    let start = || place.run(["start", "--policy", "default", "list the files"]);
+    let first = start();
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let target = place.dir("home/elsewhere");
+    place.link("home/Downloads", &target);
+    let refused = start();
+    assert_ne!(refused.code, 0, "{}", refused.stderr);
+    for part in ["`~/Downloads`", "is a link to", target.to_str().unwrap(), "policy confirm"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    // Another policy that names no such directory is not concerned.
+    assert_eq!(place.run(["start", "--policy", "coding", "list the files"]).code, 0);
+    let confirmed = place.run(["policy", "confirm", "--policy", "default"]);
+    assert_eq!(confirmed.code, 0, "{}", confirmed.stderr);
+    assert!(confirmed.stdout.contains("~/Downloads is "), "{}", confirmed.stdout);
+    let last = start();
+    assert_eq!(last.code, 0, "{}", last.stderr);
+    // A link that leads somewhere else later is noticed too.
+    std::fs::remove_file(place.path("home/Downloads")).unwrap();
+    place.link("home/Downloads", place.dir("home/third"));
+    assert_ne!(start().code, 0);
+}
