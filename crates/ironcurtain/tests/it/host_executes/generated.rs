@@ -3,6 +3,7 @@
 //! `IRONCURTAIN_SEQUENCES=N` plays N sequences instead of a few, and `IRONCURTAIN_SEED=N` begins with
 //! another one. `cargo xtask attack` plays thousands with the optimised binary.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ic_testkit::attack::{Executor, attack_many, play};
@@ -11,7 +12,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
 /// How many sequences are played.
 const SEQUENCES: u64 = 40;
 /// How many are played where nobody looks.
-const CONTROLS: u64 = 40;
+const CONTROLS: u64 = 30;
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     match std::env::var(variable) {
@@ -31,6 +32,15 @@ fn nothing_of_an_agents_runs_whatever_it_does() {
     // Calls that are all refused prove nothing.
     let (n_served, n_calls) = tally.n_calls();
     assert!(n_calls < 5 * n_served, "{tally}");
+}
+
+/// What the user does alone is not taken for an agent's.
+#[test]
+fn a_world_without_an_agent_is_quiet() {
+    for seed in 1..=CONTROLS {
+        let played = play(Path::new(BINARY), seed, Executor::Careless, Some(&BTreeSet::new()));
+        assert!(played.findings.is_empty(), "{played}");
+    }
 }
 
 /// The control: without anybody who looks, the same sequences do run things.
