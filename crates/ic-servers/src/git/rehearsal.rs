@@ -165,6 +165,17 @@ impl<'a> Rehearsal<'a> {
         Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
     }
 
+    /// Returns the commits of the steps that were not taken yet.
+    pub(super) fn steps_left(&self) -> Result<Vec<String>, Fault> {
+        let mut steps = Vec::new();
+        for name in ["rebase-merge/git-rebase-todo", "sequencer/todo"] {
+            let text = super::repository::read(self.private.handle(), name, LIST_BYTES_MAX)
+                .map_err(Fault::Not)?;
+            steps.extend(super::takeover::ids(&String::from_utf8_lossy(&text.unwrap_or_default())));
+        }
+        Ok(steps)
+    }
+
     /// Returns what the index has otherwise than a commit.
     pub(super) fn index_against(&self, commit: &str) -> Result<Vec<Entry>, Fault> {
         let options = ["--raw", "-z", "--no-renames", "--abbrev=64"];

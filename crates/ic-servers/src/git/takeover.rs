@@ -168,6 +168,12 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
     }
+    // What a conflict holds up comes when somebody goes on, who may be the user.
+    for step in rehearsal.steps_left()? {
+        if let Some(commit) = rehearsal.commit(&step)? {
+            entries.extend(rehearsal.between(&before, &commit)?);
+        }
+    }
     if let Some(aside) = aside {
         let (from, untracked) = (format!("{aside}^1"), format!("{aside}^3"));
         entries.extend(rehearsal.between(&from, &aside)?);
@@ -196,21 +202,25 @@ fn under_way(run: &Run<'_>) -> Result<Vec<Entry>, Fault> {
         "sequencer/abort-safety",
         "sequencer/todo",
     ];
-    let mut ids = BTreeSet::new();
+    let mut found = BTreeSet::new();
     for name in FILES {
         let text = run.repository.read(name)?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        ids.extend(text.split_whitespace().filter(|word| is_id(word)).map(ToOwned::to_owned));
+        found.extend(ids(&String::from_utf8_lossy(&text)));
     }
     let rehearsal = Rehearsal::make(run)?;
     let before = rehearsal.head()?;
     let mut entries = rehearsal.index_against(&before)?;
-    for id in ids {
+    for id in found {
         if let Some(commit) = rehearsal.commit(&id)? {
             entries.extend(rehearsal.between(&before, &commit)?);
         }
     }
     Ok(entries)
+}
+
+/// Returns the numbers of objects in a text.
+pub(super) fn ids(text: &str) -> impl Iterator<Item = String> {
+    text.split_whitespace().filter(|word| is_id(word)).map(ToOwned::to_owned)
 }
 
 /// Returns whether a word can be the number of an object, or the beginning of one.
