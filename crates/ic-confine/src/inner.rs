@@ -19,7 +19,9 @@ use landlock::{
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, pidfd_open,
+};
 
 /// How often we look whether somebody still wants the result.
 const TICK: Duration = Duration::from_millis(20);
@@ -60,6 +62,8 @@ pub struct InnerLimits {
     pub output_bytes_max: usize,
     /// Bytes of its complaints that are kept.
     pub complaint_bytes_max: usize,
+    /// Bytes of memory of its own, and of each process that it starts, if that is limited further.
+    pub memory_bytes_max: Option<u64>,
     /// What is done about more output.
     pub excess: Excess,
 }
@@ -120,6 +124,9 @@ pub fn run_inner(
 ) -> Result<InnerOutput, InnerError> {
     let (child, group) = start(spec)?;
     let mut running = Running { child, group, is_over: false };
+    if let Some(bytes_max) = spec.limits.memory_bytes_max {
+        running.limit_memory(bytes_max).map_err(InnerError::Talk)?;
+    }
     let talked = talk(&mut running, spec, is_cancelled);
     let ended = running.end();
     let Talked { output, complaint, is_cut } = talked?;
@@ -214,6 +221,16 @@ impl Running {
         match self.pid() {
             Some(pid) => !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None)),
             None => true,
+        }
+    }
+
+    /// Limits the memory of the program, before it has started another one.
+    fn limit_memory(&self, bytes_max: u64) -> io::Result<()> {
+        let limit = Rlimit { current: Some(bytes_max), maximum: Some(bytes_max) };
+        match rustix::process::prlimit(self.pid(), Resource::Data, limit) {
+            // It has ended already.
+            Ok(_) | Err(Errno::SRCH) => Ok(()),
+            Err(errno) => Err(errno.into()),
         }
     }
 

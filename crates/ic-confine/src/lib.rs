@@ -46,7 +46,6 @@ mod doors;
 mod hand;
 mod inner;
 mod launch;
-mod memory;
 mod orders;
 mod probe;
 mod proc;
@@ -65,7 +64,6 @@ pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_i
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
 };
-pub use memory::limit_memory;
 pub use orders::LAUNCH;
 pub use probe::RungFault;
 pub use program::{FindError, find_program};

@@ -127,8 +127,8 @@ fn an_own_key_is_masked_however_it_is_spelled() {
     let key = "correct-horse/battery+staple";
     let redactor = Redactor::new([Arc::new(Secret::new(key.to_owned()))]);
     let backwards: String = key.chars().rev().collect();
-    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let hex = key.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let percent = key.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     let in_url = key.replace('/', "%2F").replace('+', "%2b").replace("%2b", "%2B");
     for spelling in [key.to_owned(), backwards, hex.to_uppercase(), hex, percent, in_url] {
         let plain = redactor.mask_own_keys(format!("it is {spelling}, said the host"));

@@ -6,6 +6,7 @@ const LIMITS: InnerLimits = InnerLimits {
     time_max: Duration::from_secs(20),
     output_bytes_max: 4096,
     complaint_bytes_max: 4096,
+    memory_bytes_max: None,
     excess: Excess::End,
 };
 

@@ -221,6 +221,7 @@ impl Run<'_> {
                 time_max: TIME_MAX,
                 output_bytes_max,
                 complaint_bytes_max: COMPLAINT_BYTES_MAX,
+                memory_bytes_max: None,
                 excess: match self.does {
                     Does::Read => Excess::End,
                     Does::Change => Excess::PassOver,

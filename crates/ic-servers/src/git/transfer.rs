@@ -13,9 +13,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ic_confine::{
-    Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, limit_memory, run_inner,
-};
+use ic_confine::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, run_inner};
 
 use super::aid::{self, Aid};
 use super::fault::Fault;
@@ -99,11 +97,6 @@ impl<'a> Transfer<'a> {
         quarantine: &'a Quarantine<'a>,
         remote: &'a JudgedRemote,
     ) -> Result<Self, Fault> {
-        // A host can list refs without end, and git holds all of them; its own memory ends first.
-        limit_memory(MEMORY_BYTES_MAX).map_err(|source| Fault::Run {
-            words: "limit the memory of git".to_owned(),
-            source: InnerError::Talk(source),
-        })?;
         let trusted = aid::ask(caller, &Aid::Trust { url: remote.url.clone() })?.trusted;
         let mut trust = Trust::System;
         match (remote.transport, trusted) {
@@ -243,6 +236,8 @@ impl<'a> Transfer<'a> {
                 time_max: TIME_MAX,
                 output_bytes_max: OUTPUT_BYTES_MAX,
                 complaint_bytes_max: COMPLAINT_BYTES_MAX,
+                // A host can list refs without end, and git holds all of them.
+                memory_bytes_max: Some(MEMORY_BYTES_MAX),
                 excess: Excess::PassOver,
             },
         };

@@ -5,6 +5,7 @@
 use ic_escalation::display::{View, is_petition, role_lines, value};
 use ic_escalation::{Pending, Request};
 use ic_home::{Clock as _, SystemClock};
+use ic_policy::Push;
 use ic_types::{EscalationId, Json};
 
 use crate::commands::approvals::{At, lines};
@@ -89,11 +90,15 @@ impl Group {
 /// Returns whether two questions are asked for the same reason about calls of the same shape.
 ///
 /// What a server itself asks is like nothing else: every word of it matters, and each yes is its own.
+/// So is a push, with its commits and files.
 fn is_alike(one: &Pending, other: &Pending) -> bool {
     let (a, b) = (one.request(), other.request());
     let keys =
         |it: &Request| it.arguments.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
+    let is_push = |it: &Request| it.resolved.get(Push::KEY).is_some();
     !is_petition(a)
+        && !is_push(a)
+        && !is_push(b)
         && a.session == b.session
         && a.server == b.server
         && a.builtin == b.builtin

@@ -28,6 +28,9 @@ fn place_with_another_home() -> Place {
 fn rules(place: &Place, calls: &[(&str, String)]) -> Vec<String> {
     let rules = json!([{"name": "free", "if": {}, "then": "allow", "reason": "a test"}]);
     place.write("free/compiled-policy.json", json!({"rules": rules}).to_string());
+    let annotations =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../ic-policy/policies/tool-annotations.json");
+    place.write("free/tool-annotations.json", std::fs::read(annotations).unwrap());
     let requests = calls.iter().map(|(tool, path)| {
         let arguments = match *tool {
             "write_file" => json!({"path": path, "content": "x"}),

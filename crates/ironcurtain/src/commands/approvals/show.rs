@@ -89,6 +89,7 @@ fn to_json(pending: &Pending) -> Json {
     object.insert("digest", request.digest.to_string());
     let grants = Offer::of_request(request).map(|offer| scopes(&offer)).unwrap_or_default();
     object.insert("grants", list(grants.into_iter().map(ScopeKind::as_str).collect()));
+    object.insert("sends", list(request.sends.iter().map(String::as_str).collect()));
     let (change, not_shown) = match change::of(request) {
         Some(Change::Difference(difference)) => (Json::from(difference), Json::Null),
         Some(Change::NotShown(why)) => (Json::Null, Json::from(why)),

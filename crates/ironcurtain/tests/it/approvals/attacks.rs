@@ -92,7 +92,7 @@ fn grants_that_somebody_wrote_cannot_drive_the_terminal() {
         "id": "0a0a0a0a", "serverName": "filesystem", "toolName": "write_file",
         "policyHash": digest, "createdAt": "2026-11-15T00:00:00Z",
         "expiresAt": "2126-11-15T00:00:00Z",
-        "roles": {"write-path": {"kind": "file", "values": EVIL}},
+        "roles": {"write-path": {"kind": "file", "values": EVIL}}, "only": EVIL,
     }]});
     std::fs::write(rig.home.grants(&work.id), grants.to_string()).unwrap();
     for words in [&["grants", "list"][..], &["grants", "list", "--json"]] {

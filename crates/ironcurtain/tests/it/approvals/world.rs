@@ -13,8 +13,8 @@ use ic_escalation::{
 use ic_home::{Clock as _, Home, Process, SystemClock};
 use ic_policy::artifact::Source;
 use ic_policy::{
-    Bounds, DecidedBy, Escalation, FileKind, FileState, PathValue, Policy, PolicySources,
-    ResolvedCall, ResolvedParts, RoleValues, Standing, Ticket, Value, Verdict, evaluate,
+    Bounds, DecidedBy, Escalation, FileKind, FileState, PathValue, Pointer, Policy, PolicySources,
+    ResolvedCall, ResolvedParts, RolePlace, RoleValues, Standing, Ticket, Value, Verdict, evaluate,
 };
 use ic_testkit::{Output, Place};
 use ic_types::{
@@ -327,7 +327,10 @@ fn escalation(tool: &str, arguments: &JsonValue) -> Escalation {
         unknown_arguments: Vec::new(),
         unannotated_paths: Vec::new(),
         executed: Vec::new(),
-        places: Vec::new(),
+        places: vec![RolePlace {
+            place: Pointer::parse("path").unwrap(),
+            roles: vec![Role::WritePath],
+        }],
         push: None,
     };
     let sources = PolicySources {

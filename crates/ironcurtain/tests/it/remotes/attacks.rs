@@ -284,8 +284,8 @@ fn a_host_cannot_repeat_a_password_in_any_code() {
     let mut proxy = world.proxy(&[]);
     repository(&mut proxy, &world.host.url("tell", "app.git"));
     let backwards: String = PASSWORD.chars().rev().collect();
-    let hex: String = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let hex = PASSWORD.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let percent = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat();
     let shifted: String = PASSWORD.bytes().map(|byte| char::from(byte + 1)).collect();
     let unseen = [backwards, hex.to_uppercase(), hex, percent, shifted, "Y29ycmVjdC1ob3Jz".into()];
     let clone = json!({"url": world.host.url("tell", "app.git"), "localPath": "there"});
