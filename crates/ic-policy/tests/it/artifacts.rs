@@ -392,14 +392,20 @@ fn directories_that_rules_let_write_are_found() {
         "files":{"tools":[{"toolName":"write","serverName":"files","args":{"path":["write-path"]}},
                           {"toolName":"read","serverName":"files","args":{"path":["read-path"]}}]}}}"#;
     let written = |condition: &str, then: &str, anywhere: &[&str]| {
-        let rules = format!(r#"{{"rules":[{{"name":"r","if":{condition},"then":"{then}","reason":"x"}}]}}"#);
+        let rules = format!(
+            r#"{{"rules":[{{"name":"r","if":{condition},"then":"{then}","reason":"x"}}]}}"#
+        );
         let policy = load(rules.as_bytes(), tools.as_bytes(), None).unwrap();
         let all = policy.written_directories(anywhere);
         all.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let within = |roles: &str| format!(r#"{{"paths":{{"roles":{roles},"within":"/d"}}}}"#);
     for role in ["write-path", "delete-path", "write-history", "delete-history"] {
-        assert_eq!(written(&within(&format!(r#"["read-path","{role}"]"#)), "allow", &[]), ["/d"], "{role}");
+        assert_eq!(
+            written(&within(&format!(r#"["read-path","{role}"]"#)), "allow", &[]),
+            ["/d"],
+            "{role}"
+        );
     }
     assert_eq!(written(&within(r#"["read-path"]"#), "allow", &["files"]), [""; 0]);
     assert_eq!(written(&within(r#"["write-path"]"#), "escalate", &["files"]), [""; 0]);
