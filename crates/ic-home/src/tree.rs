@@ -341,7 +341,7 @@ mod tests {
             |from: &Path| (0..9).for_each(|n| fs::write(from.join(n.to_string()), "").unwrap());
         let deep = |from: &Path| fs::create_dir_all(from.join("1/2/3/4")).unwrap();
         let all = |from: &Path| {
-            (0..3).for_each(|n| fs::write(from.join(n.to_string()), "x".repeat(30)).unwrap())
+            (0..3).for_each(|n| fs::write(from.join(n.to_string()), "x".repeat(30)).unwrap());
         };
         for fill in [&long as &dyn Fn(&Path), &many, &deep, &all] {
             let (_place, copied) = copied(|from| fill(from), TreeLinks::Refuse);

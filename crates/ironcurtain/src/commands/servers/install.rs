@@ -22,7 +22,7 @@ use ic_types::{Digest, Json, Object, ServerName};
 use ic_broker::launch::DATA;
 
 use crate::error::Failure;
-use crate::installer::{Installer, is_of_the_system, npm, pypi};
+use crate::installer::{Installer, is_of_the_system, npm, pypi, real_path};
 use crate::screen::Screen;
 use crate::trial::Trial;
 
@@ -84,6 +84,8 @@ impl Site<'_> {
         file::create_dir(&parent)?;
         let own = parent.join(name.as_str());
         file::create_dir(&own)?;
+        // Our home may be behind a link, and the cage of a server shows what that leads to.
+        let own = real_path(&own)?;
         let kept = Scratch::new_in(&own)?;
         Ok((own, kept))
     }
