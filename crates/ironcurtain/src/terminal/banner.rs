@@ -417,6 +417,11 @@ impl Banner {
             }
             return;
         }
+        // SECURITY: the window may be smaller than it was when the question was drawn.
+        let laid = self.shown.as_ref().and_then(|it| it.laid.as_ref());
+        if laid.is_none_or(|it| it.room != place.stage.room()) {
+            self.gate.disturbed();
+        }
         let reach = if matches!(word, "" | "n") { Reach::Page } else { Reach::Whole };
         match self.gate.key(reach).cloned() {
             Ok(group) => self.act(word, &group, place),

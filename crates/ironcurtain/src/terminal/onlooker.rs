@@ -239,12 +239,7 @@ impl<'a> Onlooker<'a> {
         match typed {
             Typed::Line(line) => {
                 self.banner.arrives(Arrival::Alone);
-                self.with_banner(|banner, place| {
-                    // The window may be smaller than it was when the question was drawn.
-                    banner.fit(place);
-                    banner.drawn();
-                    banner.typed(line, place);
-                });
+                self.with_banner(|banner, place| banner.typed(line, place));
             }
             Typed::Noise => self.banner.arrives_below(),
             Typed::End => {

@@ -25,6 +25,10 @@ impl Repl<'_> {
             self.left = Some(Left::Signalled);
             return;
         }
+        if self.pen.new_size().0 != self.pen.size() {
+            // SECURITY: it was read before the window was drawn anew.
+            self.banner.disturbed();
+        }
         let Piece { keys, is_alone } = self.decoder.read(bytes);
         self.escape_at = self.decoder.is_waiting().then(|| Instant::now() + ESCAPE_WAIT);
         self.banner.arrives(if is_alone { Arrival::Alone } else { Arrival::Mixed });
