@@ -137,8 +137,7 @@ impl Banner {
 
     /// Takes in a question that was raised.
     pub(crate) fn raised(&mut self, id: EscalationId, place: &mut Place<'_>) {
-        let is_shown = self.shown.as_ref().is_some_and(|it| it.group.holds(&id));
-        if !is_shown && !self.waiting.contains(&id) {
+        if !self.holds(&id) && !self.waiting.contains(&id) {
             self.waiting.push_back(id);
         }
         self.show_next(place);
@@ -147,7 +146,7 @@ impl Banner {
     /// Takes note that a question is over, however that came.
     pub(crate) fn ended(&mut self, id: &EscalationId, how: &str, place: &mut Place<'_>) {
         self.waiting.retain(|it| it != id);
-        if self.shown.as_ref().is_some_and(|it| it.group.holds(id))
+        if self.holds(id)
             && let Some(group) = self.close(place)
         {
             place.stage.say(Tone::Quiet, how);
@@ -178,6 +177,11 @@ impl Banner {
     /// Returns whether the question with this number stands there.
     pub(crate) fn shows(&self, number: u64) -> bool {
         self.shown.as_ref().is_some_and(|it| it.group.all().any(|it| it.number() == number))
+    }
+
+    /// Returns whether this question stands there.
+    pub(crate) fn holds(&self, id: &EscalationId) -> bool {
+        self.shown.as_ref().is_some_and(|it| it.group.holds(id))
     }
 
     /// Returns whether one of several grants is to be chosen.
