@@ -291,9 +291,9 @@ impl Banner {
     ///
     /// SECURITY: what is not on the screen was not seen, and the value that matters may be there.
     pub(crate) fn fit(&mut self, place: &mut Place<'_>) {
-        let room = place.stage.room();
         let is_time = self.redraw_at.is_some_and(|at| at <= Instant::now());
         let Some(shown) = &mut self.shown else { return };
+        let room = shown.room(place.stage);
         let undrawn = match &shown.laid {
             Some(laid) if laid.room == room => match (self.undrawn, self.gate.is_disturbed()) {
                 (Some(undrawn), _) => undrawn,
@@ -313,6 +313,8 @@ impl Banner {
         let n_headings = shown.n_headings.saturating_sub(shown.page().from);
         place.stage.draw(shown.rows(), n_headings);
         (self.undrawn, self.redraw_at) = (Some(undrawn), None);
+        // Nothing answers what stood there before.
+        self.gate.disturbed();
     }
 
     /// Takes note that what was laid out is on the screen now.
@@ -422,8 +424,9 @@ impl Banner {
             return;
         }
         // SECURITY: the window may be smaller than it was when the question was drawn.
-        let laid = self.shown.as_ref().and_then(|it| it.laid.as_ref());
-        if laid.is_none_or(|it| it.room != place.stage.room()) {
+        let is_as_drawn =
+            |it: &Shown| it.laid.as_ref().is_some_and(|laid| laid.room == it.room(place.stage));
+        if !self.shown.as_ref().is_some_and(is_as_drawn) {
             self.gate.disturbed();
         }
         let reach = if matches!(word, "" | "n") { Reach::Page } else { Reach::Whole };
@@ -460,6 +463,16 @@ impl Banner {
 }
 
 impl Shown {
+    /// Returns how much of it can be seen at once; what is asked below it takes rows too.
+    fn room(&self, stage: &dyn Stage) -> Room {
+        let room = stage.room();
+        let n_kept = match stage.echo() {
+            Echo::Below => fold(&[format!("{} · 999 more wait", self.keys)], room.columns).len(),
+            Echo::Apart => 0,
+        };
+        Room { rows: room.rows.saturating_sub(n_kept), ..room }
+    }
+
     fn page(&self) -> Page {
         self.laid.as_ref().map_or(Page { from: 0, to: 0, of: self.lines.len() }, |it| it.page)
     }

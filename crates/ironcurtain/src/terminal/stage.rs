@@ -9,8 +9,8 @@ use super::paint::{Paint, Tone};
 use super::tty::Tty;
 use crate::screen::{self, Screen};
 
-/// Rows of a screen that are not for the question: what was typed, and what is asked.
-const ROWS_KEPT: usize = 3;
+/// Rows of a screen that are for what is typed.
+const ROWS_KEPT: usize = 2;
 /// The narrowest terminal on which a question is laid out.
 const COLUMNS_MIN: usize = 20;
 /// How high a terminal is taken to be that does not say so.
@@ -21,7 +21,8 @@ const ROWS_USUAL: usize = 24;
 pub(crate) struct Room {
     /// How wide its rows may be; `None` where nothing is folded.
     pub(crate) columns: Option<usize>,
-    /// How many of its rows fit; 0 if nothing can be read here.
+    /// How many rows there are for it, and for what is asked below it where that is printed too; 0 if
+    /// nothing can be read here.
     pub(crate) rows: usize,
 }
 

@@ -141,6 +141,9 @@ async fn watch(
     let mut heard = Heard { is_changed: true, is_typed: false };
     loop {
         if let (Some(desk), true) = (&mut desk, heard.is_typed) {
+            // What is typed is for what there is now.
+            watcher.look(true, &mut ears, screen)?;
+            desk.tell(&mut watcher, screen)?;
             match desk.on_typed(&mut watcher, screen)? {
                 Next::GoOn => {}
                 Next::Look => heard.is_changed = true,
@@ -149,7 +152,8 @@ async fn watch(
         }
         watcher.look(heard.is_changed, &mut ears, screen)?;
         if let Some(desk) = &mut desk {
-            desk.settle(&mut watcher, screen)?;
+            desk.tell(&mut watcher, screen)?;
+            desk.show(&mut watcher, screen)?;
         }
         screen.out().flush().map_err(Failure::output)?;
         let wakes_at = desk.as_ref().and_then(Desk::wakes_at);

@@ -307,6 +307,8 @@ async fn a_question_is_named_by_its_number() {
 #[tokio::test(start_paused = true)]
 async fn what_does_not_stand_there_whole_is_not_approved() {
     for echo in [Echo::Below, Echo::Apart] {
+        // What is asked stands below it, on a row of its own.
+        let rows = |n_rows: usize| n_rows + usize::from(echo == Echo::Below);
         let mut scene = Scene::new();
         scene.said.echo = echo;
         scene.put("a", "ask", "/d/a");
@@ -318,7 +320,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         assert!(scene.answered().is_empty() && !scene.is_open());
         scene.ask().await;
         // The window is smaller, and then larger.
-        scene.said.room.rows = 4;
+        scene.said.room.rows = rows(4);
         scene.act(|_, _| ());
         scene.ask().await;
         assert!(scene.said("? 6 more rows: Enter shows them, n denies."), "{:?}", scene.said.said);
@@ -339,7 +341,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.typed("y");
         scene.typed("");
         assert!(scene.answered().is_empty(), "nothing of it is seen");
-        scene.said.room.rows = 11;
+        scene.said.room.rows = rows(11);
         scene.act(|_, _| ());
         scene.ask().await;
         scene.typed("y");

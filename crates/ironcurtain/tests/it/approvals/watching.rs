@@ -268,7 +268,7 @@ fn a_long_line_is_no_answer_wherever_it_is_cut() {
     let mut terminal = desk(&rig);
     // What is read first is exactly as long as what is looked at.
     terminal.type_in(&format!("{}y 1\n", " ".repeat(256)));
-    terminal.expect("  id: ").expect(READY).type_in("d 1\n").expect("\nd 1\n").expect("  id: ");
+    terminal.expect("  id: ").expect(READY).type_in("d 1\n").expect("d 1\n").expect("  id: ");
     assert!(!asked.response.exists());
     terminal.type_in("q\n");
     assert_eq!(terminal.end().code, 0);
@@ -297,7 +297,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     let rig = Rig::new();
     let work = rig.session("work");
     let first = work.ask("/d/a.txt", "hello");
-    let command = format!("stty cols 80 rows 9; exec {BINARY} approvals watch --desk");
+    let command = format!("stty cols 80 rows 10; exec {BINARY} approvals watch --desk");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
     let more = "more rows: Enter shows them, n denies.\n";
     terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);
@@ -307,7 +307,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     // Another one comes, and does not push it away.
     let second = work.ask("/d/b.txt", "there");
     terminal.type_in("y 2\n").expect("#2 work: ").expect(more).type_in("y 1\n").expect("#1 work: ");
-    terminal.expect(more).type_in("\n").expect(READY);
+    terminal.expect(more).type_in("\n").expect("details · q quit");
     assert!(!first.response.exists() && !second.response.exists());
     terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted").expect("#2 work: ");
     terminal.expect(more).type_in("q\n");

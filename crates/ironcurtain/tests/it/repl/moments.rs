@@ -29,7 +29,7 @@ fn slowly(stage: &Stage, text: &str, gaps_ms: &[u64]) {
 /// The question still waits; and now it is answered as it should be.
 #[track_caller]
 fn check_unanswered(rig: &Rig, stage: &mut Stage) {
-    stage.type_in("\x15").asked();
+    stage.type_in("\x15z").asked_with("z").type_in("\x15").asked();
     assert_eq!(rig.pending().len(), 1, "{}", stage.rows().join("\n"));
     assert!(!PathBuf::from(document(rig, "a.txt")).exists());
     stage.type_in("y").expect("Escalation approved.");
@@ -43,6 +43,11 @@ fn typing_on_through_a_question_answers_nothing() {
     let rig = rig();
     let mut stage = asked(&rig);
     slowly(&stage, "thanks\ry", &[150]);
+    stage.expect("(press y again: the question had just appeared)").asked();
+    // With nothing printed in between.
+    stage.type_in("\x1b[C");
+    std::thread::sleep(Duration::from_millis(150));
+    stage.type_in("y");
     stage.expect("(press y again: something was typed right before it)");
     check_unanswered(&rig, &mut stage);
 }
@@ -112,7 +117,7 @@ fn on_a_slow_line_nothing_else_answers_and_a_command_does() {
     let gaps = [10, 300, 60, 150, 20];
     slowly(&stage, "hey, say yes\ryes\r", &gaps);
     slowly(&stage, "\x1b[?2026;2$y\x1b[I\x1b[12;40R", &gaps);
-    stage.type_in("\x15").asked();
+    stage.type_in("\x15z").asked_with("z").type_in("\x15").asked();
     assert_eq!(rig.pending().len(), 1, "{}", stage.rows().join("\n"));
     slowly(&stage, "/approve\r", &gaps);
     stage.expect("Escalation approved.");
@@ -160,4 +165,22 @@ fn what_is_typed_pushes_no_question_away() {
     stage.expect("The question was withdrawn.").type_in("\x04");
     assert_eq!(stage.end(), 0);
     assert!(!stage.sent().contains(&format!("{KEYS}\r\n> 9")));
+}
+
+/// What a server makes us say comes when the question was answered.
+#[test]
+fn notices_wait_for_the_answer() {
+    const NOTICE: &str = "ironcurtain: server `filesystem`";
+    let rig = rig();
+    let mut stage = Stage::new(&rig);
+    stage.send("list the files").expect("(Answered by the offline model.)").prompt("");
+    stage.send(&format!("write \"text\" to {}", document(&rig, "a.txt"))).asked();
+    stage.kill_children();
+    // There is time for it to come.
+    stage.type_in("x").asked_with("x").type_in("\x15").asked();
+    assert!(!stage.sent().contains(NOTICE), "{}", stage.rows().join("\n"));
+    stage.type_in("n").expect("Escalation denied.").expect(NOTICE).prompt("");
+    stage.never_below("A call waits for you:", NOTICE, "Escalation denied.");
+    stage.type_in("\x04");
+    assert_eq!(stage.end(), 0);
 }

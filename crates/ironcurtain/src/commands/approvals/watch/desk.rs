@@ -111,8 +111,8 @@ impl Desk {
         self.banner.wakes_at()
     }
 
-    /// Shows what is new, what has ended and what waited, and asks what can be asked.
-    pub(super) fn settle(
+    /// Takes in what is new and what has ended.
+    pub(super) fn tell(
         &mut self,
         watcher: &mut Watcher,
         screen: &mut Screen,
@@ -129,7 +129,15 @@ impl Desk {
                 said => said.print(screen)?,
             }
         }
-        self.with_banner(watcher, screen, Banner::recheck)?;
+        self.with_banner(watcher, screen, Banner::recheck)
+    }
+
+    /// Shows what stands there or has waited, and asks what can be asked.
+    pub(super) fn show(
+        &mut self,
+        watcher: &mut Watcher,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
         if !self.banner.is_asking() && !self.held.is_empty() {
             let (held, dropped) = self.held.take();
             held.iter().try_for_each(|said| said.print(screen))?;
