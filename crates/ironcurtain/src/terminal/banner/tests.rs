@@ -21,7 +21,7 @@ struct Scene {
 }
 
 struct Said {
-    said: Vec<String>,
+    lines: Vec<String>,
     room: Room,
     echo: Echo,
 }
@@ -67,7 +67,7 @@ impl Scene {
             process: Process::this().unwrap(),
         });
         let room = Room { columns: None, rows: 100 };
-        let said = Said { said: Vec::new(), room, echo: Echo::Below };
+        let said = Said { lines: Vec::new(), room, echo: Echo::Below };
         Self { root, questions, said, banner: Banner::new(), n_asked: 0 }
     }
 
@@ -119,7 +119,7 @@ impl Scene {
     }
 
     fn said(&self, text: &str) -> bool {
-        self.said.said.iter().any(|it| it.contains(text))
+        self.said.lines.iter().any(|it| it.contains(text))
     }
 }
 
@@ -195,14 +195,14 @@ async fn questions_that_differ_in_little_are_answered_together() {
         scene.put(name, "ask", &format!("/d/src/{name}.rs"));
     }
     scene.act(Banner::recheck);
-    assert!(scene.said("3 calls wait for you, to be answered together:"), "{:?}", scene.said.said);
+    assert!(scene.said("3 calls wait for you, to be answered together:"), "{:?}", scene.said.lines);
     assert!(
         scene.said(r#"and 2 calls like it, 3 files under "/d/src/":"#),
         "{:?}",
-        scene.said.said
+        scene.said.lines
     );
     for name in ["/d/src/a.rs", "/d/src/b.rs", "/d/src/c.rs"] {
-        assert!(scene.said(name), "{name}: {:?}", scene.said.said);
+        assert!(scene.said(name), "{name}: {:?}", scene.said.lines);
     }
     // One that comes later was not shown, and is not answered.
     scene.put("e", "ask", "/d/src/e.rs");
@@ -269,7 +269,7 @@ async fn a_grant_answers_the_first_of_a_group_alone() {
     scene.act(Banner::recheck);
     scene.ask().await;
     scene.typed("g");
-    assert!(scene.said("Call #1 alone is forwarded, and"), "{:?}", scene.said.said);
+    assert!(scene.said("Call #1 alone is forwarded, and"), "{:?}", scene.said.lines);
     scene.ask().await;
     scene.typed("1");
     assert_eq!(scene.answered(), ["a yes"]);
@@ -323,7 +323,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.said.room.rows = rows(4);
         scene.act(|_, _| ());
         scene.ask().await;
-        assert!(scene.said("? 6 more rows: Enter shows them, n denies."), "{:?}", scene.said.said);
+        assert!(scene.said("? 6 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
         scene.typed("y");
         assert!(scene.answered().is_empty());
         scene.ask().await;
@@ -331,7 +331,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.typed("y");
         assert!(scene.answered().is_empty());
         scene.ask().await;
-        assert!(scene.said("? 2 more rows: Enter shows them, n denies."), "{:?}", scene.said.said);
+        assert!(scene.said("? 2 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
         scene.typed("");
         scene.ask().await;
         scene.said.room.rows = 0;
@@ -358,7 +358,7 @@ async fn a_question_that_has_changed_is_read_anew() {
     scene.ask().await;
     scene.put("a", "ask", "/d/other");
     scene.act(Banner::recheck);
-    assert!(scene.said("/d/other"), "{:?}", scene.said.said);
+    assert!(scene.said("/d/other"), "{:?}", scene.said.lines);
     scene.typed("y");
     assert!(scene.answered().is_empty());
     scene.ask().await;
@@ -376,10 +376,15 @@ async fn typing_through_a_question_draws_it_again_once() {
         scene.typed("y");
     }
     scene.ask().await;
-    let n_drawn = scene.said.said.iter().filter(|it| it.starts_with("#1 ")).count();
-    assert_eq!(n_drawn, 2, "{:?}", scene.said.said);
+    let n_drawn = scene.said.lines.iter().filter(|it| it.starts_with("#1 ")).count();
+    assert_eq!(n_drawn, 2, "{:?}", scene.said.lines);
     let hint = "(press y again: the question had just appeared)";
-    assert_eq!(scene.said.said.iter().filter(|it| *it == hint).count(), 1, "{:?}", scene.said.said);
+    assert_eq!(
+        scene.said.lines.iter().filter(|it| *it == hint).count(),
+        1,
+        "{:?}",
+        scene.said.lines
+    );
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes"]);
 }

@@ -299,7 +299,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     let first = work.ask("/d/a.txt", "hello");
     let command = format!("stty cols 80 rows 10; exec {BINARY} approvals watch --desk");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
-    let more = "more rows: Enter shows them, n denies.\n";
+    let more = "more rows: Enter shows them, n denies.";
     terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);
     terminal.type_in("y 1\n").expect("(y was not taken: the rest of the question").expect(more);
     assert!(!first.response.exists());

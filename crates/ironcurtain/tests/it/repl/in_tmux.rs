@@ -170,7 +170,9 @@ fn nothing_is_answered_by_accident_in_tmux() {
     tmux.keys(&["C-u"]).ends_with(&[KEYS, ">"]);
     assert_eq!(rig.pending().len(), 1);
     assert!(!std::path::Path::new(&document(&rig, "a.txt")).exists());
-    tmux.keys(&["y"]).expect("Escalation approved.").expect("I wrote 4 bytes");
+    tmux.keys(&["y"])
+        .until("the file", |_| std::path::Path::new(&document(&rig, "a.txt")).exists());
+    tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
     tmux.keys(&["C-d"]).ends_with(&["ended with 0", "isig", "icanon", "echo"]);
 }
 
