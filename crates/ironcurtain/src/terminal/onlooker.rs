@@ -279,7 +279,7 @@ async fn changed(resized: &mut Option<Signal>) {
         None => None,
     };
     if told.is_none() {
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 

@@ -36,13 +36,13 @@ impl Stage for Said {
     }
 
     fn draw(&mut self, rows: &[String], _: usize) {
-        self.said.extend_from_slice(rows);
+        self.lines.extend_from_slice(rows);
     }
 
     fn leave(&mut self, _: &[String], _: usize) {}
 
     fn say(&mut self, _: Tone, text: &str) {
-        self.said.push(text.to_owned());
+        self.lines.push(text.to_owned());
     }
 
     fn is_read(&mut self) -> bool {
@@ -50,7 +50,7 @@ impl Stage for Said {
     }
 
     fn ask(&mut self, text: &str) {
-        self.said.push(format!("? {text}"));
+        self.lines.push(format!("? {text}"));
     }
 }
 
