@@ -2,7 +2,8 @@
 //!
 //! All text of a question was written by an agent, a server or a repository. Values are shown as JSON
 //! and then made visible, so that no value can look like another one or like a line of ours; long
-//! ones are shortened in the middle, with their length, and the full view shows all of it. Colours
+//! ones are shortened in the middle, with their length, and the full view shows all of it. An address is
+//! never shortened: what carries data out may stand in the middle of it. Colours
 //! and widths are the business of whoever prints.
 
 mod petition;
@@ -108,6 +109,8 @@ fn role_name(role: &str, view: View) -> String {
 
 /// Shows one value as JSON on one line, shortened unless everything is to be shown.
 pub fn value(json: &Json, view: View) -> String {
+    // SECURITY: the part of an address that is left out may be what carries data out.
+    let view = if holds_address(json) { View::Full } else { view };
     match (json, view) {
         (Json::String(text), View::Short) => quoted_short(text, VALUE_CHARS_MAX),
         (_, View::Full) => visible(&json.to_string()),
@@ -115,6 +118,19 @@ pub fn value(json: &Json, view: View) -> String {
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_),
             View::Short,
         ) => short(&json.to_string(), VALUE_CHARS_MAX, visible),
+    }
+}
+
+/// Returns whether a value is an address, or has one in it.
+fn holds_address(json: &Json) -> bool {
+    match json {
+        Json::String(text) => text.trim_start().split_once("://").is_some_and(|(scheme, _)| {
+            !scheme.is_empty()
+                && scheme.bytes().all(|it| it.is_ascii_alphanumeric() || b"+-.:".contains(&it))
+        }),
+        Json::Array(items) => items.iter().any(holds_address),
+        Json::Object(object) => object.iter().any(|(_, it)| holds_address(it)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
     }
 }
 
@@ -177,7 +193,8 @@ fn resolved_lines(role: &str, values: &Json, view: View) -> Vec<String> {
                 format!("    {}{there}", value(path, View::Full))
             }
             (None, Some(url), Some(destination)) => {
-                format!("    {} (at {})", value(url, view), value(destination, View::Full))
+                // So is an address, however long it is.
+                format!("    {} (at {})", value(url, View::Full), value(destination, View::Full))
             }
             _ => format!("    {}", value(item, view)),
         }
@@ -213,11 +230,17 @@ fn argument_lines(arguments: &Object, view: View) -> Vec<String> {
     arguments.iter().map(line).collect()
 }
 
-/// Keeps the beginning of a long list, and says how much more there is.
-fn cut(mut lines: Vec<String>, view: View) -> Vec<String> {
-    if view == View::Short && LINES_MAX < lines.len() {
-        let more = lines.len() - LINES_MAX;
-        lines.truncate(LINES_MAX);
+/// Keeps the beginning of a long list and every address in it, and says how much more there is.
+fn cut(lines: Vec<String>, view: View) -> Vec<String> {
+    if view == View::Full {
+        return lines;
+    }
+    let is_kept = |(at, line): &(usize, String)| *at < LINES_MAX || line.contains("://");
+    let n_lines = lines.len();
+    let kept = lines.into_iter().enumerate().filter(is_kept);
+    let mut lines: Vec<String> = kept.map(|(_, line)| line).collect();
+    let more = n_lines - lines.len();
+    if 0 < more {
         let lines_are = if more == 1 { "line is" } else { "lines are" };
         lines.push(format!("    … {more} more {lines_are} not shown …"));
     }

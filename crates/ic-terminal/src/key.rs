@@ -59,13 +59,30 @@ pub enum Key {
     PasteTooLong,
 }
 
-/// Reads keys out of bytes that come in any pieces.
-#[derive(Debug, Default)]
-pub struct Decoder {
-    state: State,
+/// What one reading of the terminal brought.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Piece {
+    /// The keys that it completed, in order.
+    pub keys: Vec<Key>,
+    /// Whether it was exactly one key and nothing else: no report, no part of anything.
+    pub is_alone: bool,
 }
 
-#[derive(Debug, Default)]
+/// Reads keys out of bytes that come in any pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    state: State,
+    /// Whether a sequence was waited for in vain; its end may still come.
+    is_late: bool,
+    /// Whether what comes next may be the rest of a report that was waited for in vain.
+    is_doubtful: bool,
+    /// Whether the last thing was an Escape that was taken for a key because nothing followed.
+    was_escape: bool,
+    /// How many things were read that are no keys.
+    n_dropped: usize,
+}
+
+#[derive(Clone, Debug, Default)]
 enum State {
     #[default]
     Ground,
@@ -81,6 +98,22 @@ enum State {
 }
 
 impl Decoder {
+    /// Takes the bytes of one reading.
+    ///
+    /// SECURITY: a report of the terminal may end with the letter that approves, and that letter may
+    /// come late. It is not a key that somebody pressed, so nothing of it is ever [alone](Piece).
+    pub fn read(&mut self, bytes: &[u8]) -> Piece {
+        let (was_between, n_dropped) = (self.is_between(), self.n_dropped);
+        let keys = self.feed(bytes);
+        let is_all = self.is_between() && self.n_dropped == n_dropped;
+        Piece { is_alone: was_between && is_all && keys.len() == 1, keys }
+    }
+
+    /// Returns whether what comes next is surely no part of what came before.
+    fn is_between(&self) -> bool {
+        matches!(self.state, State::Ground) && !self.is_doubtful
+    }
+
     /// Takes bytes, and returns the keys that they complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut keys = Vec::new();
@@ -92,14 +125,30 @@ impl Decoder {
 
     /// Returns whether an Escape waits for what may follow it.
     pub fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Escape | State::Sequence(_))
+        matches!(self.state, State::Escape | State::Sequence(_)) && !self.is_late
     }
 
     /// Gives up waiting: an Escape that nothing followed was pressed alone.
+    ///
+    /// The end of a sequence that has begun is still taken for its end whenever it comes. A report of
+    /// any length is not, because a person may have pressed what begins one; until the end of a line
+    /// nothing is [alone](Piece) then.
     pub fn give_up(&mut self) -> Option<Key> {
         match std::mem::take(&mut self.state) {
-            State::Escape => Some(Key::Escape),
-            State::Sequence(_) => None,
+            State::Escape => {
+                self.was_escape = true;
+                Some(Key::Escape)
+            }
+            State::Sequence(sequence) if sequence.is_report() => {
+                self.n_dropped += 1;
+                self.is_doubtful = true;
+                None
+            }
+            state @ State::Sequence(_) => {
+                self.state = state;
+                self.is_late = true;
+                None
+            }
             state @ (State::Ground | State::Utf8(_) | State::Paste(_) | State::LongPaste(_)) => {
                 self.state = state;
                 None
@@ -107,34 +156,38 @@ impl Decoder {
         }
     }
 
-    /// Forgets what is not complete.
-    pub fn forget(&mut self) {
-        self.state = State::Ground;
-    }
-
     fn byte(&mut self, byte: u8) -> Option<Key> {
+        let was_late = std::mem::take(&mut self.is_late);
         match std::mem::take(&mut self.state) {
             State::Ground => self.ground(byte),
             State::Utf8(mut bytes) => {
                 if byte & 0xc0 != 0x80 {
                     // What came before was no character.
+                    self.n_dropped += 1;
                     return self.ground(byte);
                 }
                 bytes.push(byte);
                 self.utf8(bytes)
             }
             State::Escape => self.after_escape(byte),
+            // Whoever presses Control-C means it, whatever was begun before.
+            State::Sequence(_) if was_late && byte < 0x20 && byte != ESCAPE => {
+                self.n_dropped += 1;
+                self.ground(byte)
+            }
             State::Sequence(sequence) => match sequence.byte(byte) {
                 sequence::Step::More(sequence) => {
                     self.state = State::Sequence(sequence);
+                    self.is_late = was_late;
                     None
                 }
                 sequence::Step::Paste => {
                     self.state = State::Paste(Vec::new());
                     None
                 }
-                sequence::Step::Key(key) => key,
+                sequence::Step::Key(key) => self.or_dropped(key),
                 sequence::Step::Escape => {
+                    self.n_dropped += 1;
                     self.state = State::Escape;
                     None
                 }
@@ -155,12 +208,18 @@ impl Decoder {
     }
 
     fn ground(&mut self, byte: u8) -> Option<Key> {
+        // What followed the Escape may be late.
+        self.is_doubtful |= std::mem::take(&mut self.was_escape) && is_introducer(byte);
         match byte {
             ESCAPE => {
                 self.state = State::Escape;
                 None
             }
-            b'\r' => Some(Key::Enter),
+            b'\r' => {
+                // No report holds the end of a line.
+                self.is_doubtful = false;
+                Some(Key::Enter)
+            }
             // What a terminal sends for Control-J, and for Enter if it does not translate.
             b'\n' => Some(Key::LineBreak),
             b'\t' => Some(Key::Tab),
@@ -174,18 +233,26 @@ impl Decoder {
     fn utf8(&mut self, bytes: Vec<u8>) -> Option<Key> {
         match std::str::from_utf8(&bytes) {
             // Controls of the second kind are no keys.
-            Ok(text) => text.chars().next().filter(|c| !c.is_control()).map(Key::Char),
+            Ok(text) => {
+                self.or_dropped(text.chars().next().filter(|c| !c.is_control()).map(Key::Char))
+            }
             Err(error) if error.error_len().is_none() => {
                 self.state = State::Utf8(bytes);
                 None
             }
-            Err(_) => None,
+            Err(_) => self.or_dropped(None),
         }
+    }
+
+    /// Counts what is no key.
+    fn or_dropped(&mut self, key: Option<Key>) -> Option<Key> {
+        self.n_dropped += usize::from(key.is_none());
+        key
     }
 
     fn after_escape(&mut self, byte: u8) -> Option<Key> {
         match byte {
-            b'[' | b'O' | b']' | b'P' | b'_' | b'^' | b'X' => {
+            byte if is_introducer(byte) => {
                 self.state = State::Sequence(Sequence::new(byte));
                 None
             }
@@ -196,7 +263,7 @@ impl Decoder {
             b'\r' | b'\n' => Some(Key::LineBreak),
             0x7f | 0x08 => Some(Key::WordBackspace),
             0x20..=0x7e => Some(Key::Alt(char::from(byte))),
-            _ => None,
+            _ => self.or_dropped(None),
         }
     }
 
@@ -212,6 +279,11 @@ impl Decoder {
         };
         None
     }
+}
+
+/// Returns whether an Escape and this byte begin a sequence.
+fn is_introducer(byte: u8) -> bool {
+    matches!(byte, b'[' | b'O' | b']' | b'P' | b'_' | b'^' | b'X')
 }
 
 fn pasted(bytes: &[u8]) -> String {

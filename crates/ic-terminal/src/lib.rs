@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Reading order: [`mod@line`] (what may stand on a screen), [`key`], [`editor`] and [`history`],
-//! [`layout`], [`markdown`], [`canvas`]; [`command`] and [`completion`] know what can be typed.
+//! [`layout`], [`markdown`], [`canvas`], [`gate`] (what answers a question); [`command`] and
+//! [`completion`] know what can be typed.
 //!
 //! # Invariants
 //!
@@ -17,11 +18,13 @@
 //!   [`harmless`](line::harmless) on its way in, and there is no other way.
 //! - No row that a [`Canvas`] draws is left to the terminal to break.
 //! - What was pasted is never taken for keys.
+//! - What answers a question is handed out by a [`Gate`], as the question that stood there.
 
 pub mod canvas;
 pub mod command;
 pub mod completion;
 pub mod editor;
+pub mod gate;
 pub mod history;
 pub mod key;
 pub mod layout;
@@ -32,8 +35,9 @@ pub use canvas::{Canvas, Size};
 pub use command::{COMMANDS, Command, Named};
 pub use completion::{Completed, Place, complete};
 pub use editor::Editor;
+pub use gate::Gate;
 pub use history::History;
-pub use key::{Decoder, Key};
+pub use key::{Decoder, Key, Piece};
 pub use layout::Frame;
 pub use line::{Ink, Line, Span};
 pub use markdown::Markdown;

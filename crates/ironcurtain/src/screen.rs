@@ -17,9 +17,8 @@ use crate::error::Failure;
 const FOLDED: &str = "      | ";
 /// The narrowest terminal for which lines are folded.
 const COLUMNS_MIN: usize = 20;
-/// How wide a terminal is taken to be that does not say so, and how high.
+/// How wide a terminal is taken to be that does not say so.
 const COLUMNS_USUAL: usize = 80;
-const ROWS_USUAL: usize = 24;
 /// What stands before each line that a script prints.
 const SCRIPT_MARK: &str = "| ";
 
@@ -149,13 +148,6 @@ impl Screen {
 /// Returns `lines` as the rows that they take where progress is shown.
 pub(crate) fn rows(lines: &[String]) -> Vec<String> {
     fold(lines, columns(std::io::stderr()))
-}
-
-/// Returns how many rows of progress a person sees at once.
-pub(crate) fn height() -> usize {
-    let size = tcgetwinsize(std::io::stderr());
-    let rows = size.map_or(0, |size| usize::from(size.ws_row));
-    if rows == 0 { ROWS_USUAL } else { rows }
 }
 
 /// Returns how wide the terminal is, if `fd` is one that says so.

@@ -6,6 +6,7 @@
 
 mod banner;
 mod group;
+mod held;
 mod onlooker;
 mod paint;
 mod piped;
@@ -15,9 +16,13 @@ mod stage;
 mod telling;
 mod tty;
 
+pub(crate) use banner::{Asking, Banner, Place};
+pub(crate) use group::Group;
+pub(crate) use held::Held;
 pub(crate) use onlooker::Onlooker;
-pub(crate) use paint::Paint;
+pub(crate) use paint::{Paint, Tone};
 pub(crate) use piped::{Lines, Next};
 pub(crate) use raw::restore;
 pub(crate) use repl::{Left, Repl, Scene, Setting, Total};
+pub(crate) use stage::{Echo, Room, Stage, room};
 pub(crate) use tty::Tty;

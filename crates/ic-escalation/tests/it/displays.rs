@@ -324,3 +324,23 @@ fn the_time_that_is_left_is_said_plainly() {
     }
     assert_eq!(remaining(NOW, Timestamp::from_unix_ms(NOW.unix_ms() + 1)), "now");
 }
+
+/// The part of an address that is left out may be what carries data out.
+#[test]
+fn an_address_is_never_shortened() {
+    let long = format!("https://a.example/{}/secret?q={}", "p".repeat(500), "d".repeat(500));
+    let ask = Ask::of("fetch", &[(Role::FetchUrl, &[url(&long)])]).with(|ask| {
+        for n in 0..30 {
+            ask.parts.sent.insert(format!("filler-{n}"), "");
+        }
+        ask.parts.sent.insert("url", long.clone());
+        ask.parts.sent.insert("urls", Json::Array(vec![Json::from(long.clone()), Json::Null]));
+        ask.parts.sent.insert("content", format!("no address, but long: {}", "x".repeat(500)));
+    });
+    let shown = show(&request(&ask), View::Short, None, NOW);
+    let whole: Vec<&String> = shown.iter().filter(|line| line.contains(&long)).collect();
+    assert_eq!(whole.len(), 3, "{shown:#?}");
+    assert!(shown.iter().any(|line| line.contains("11 more lines are not shown")), "{shown:#?}");
+    assert!(shown.iter().all(|line| !line.contains("no address")), "{shown:#?}");
+    assert_eq!(text(&"x".repeat(500), View::Short).matches("not shown").count(), 1);
+}

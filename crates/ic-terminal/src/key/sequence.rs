@@ -10,7 +10,7 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
 /// A sequence of which more may come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sequence {
     kind: Kind,
     bytes: Vec<u8>,
@@ -23,6 +23,8 @@ enum Kind {
     Csi,
     /// `ESC O`: one byte.
     Ss3,
+    /// `ESC [ M` or `ESC [ [`: so many bytes of any value, of a mouse or of a console's own keys.
+    Raw { n_left: usize },
     /// A text of the terminal's, up to its end; whether the byte before was an Escape.
     Report { is_escaped: bool },
 }
@@ -50,6 +52,11 @@ impl Sequence {
         Self { kind, bytes: Vec::new(), n_bytes: 0 }
     }
 
+    /// Returns whether it is a text that goes on up to its own end.
+    pub(super) fn is_report(&self) -> bool {
+        matches!(self.kind, Kind::Report { .. })
+    }
+
     pub(super) fn byte(mut self, byte: u8) -> Step {
         self.n_bytes += 1;
         match self.kind {
@@ -59,6 +66,11 @@ impl Sequence {
                     return Step::Key(None);
                 }
                 self.kind = Kind::Report { is_escaped: byte == ESCAPE };
+                Step::More(self)
+            }
+            Kind::Raw { n_left: 0 | 1 } => Step::Key(None),
+            Kind::Raw { n_left } => {
+                self.kind = Kind::Raw { n_left: n_left - 1 };
                 Step::More(self)
             }
             Kind::Csi | Kind::Ss3 if byte == ESCAPE => Step::Escape,
@@ -77,7 +89,20 @@ impl Sequence {
         }
     }
 
-    fn csi(&self, last: u8) -> Step {
+    fn csi(mut self, last: u8) -> Step {
+        match (last, self.bytes.is_empty()) {
+            (b'M', true) => {
+                self.kind = Kind::Raw { n_left: 3 };
+                return Step::More(self);
+            }
+            (b'[', true) => {
+                self.kind = Kind::Raw { n_left: 1 };
+                return Step::More(self);
+            }
+            // A mouse; Enter is `ESC O M`.
+            (b'M', false) => return Step::Key(None),
+            _ => {}
+        }
         let text = std::str::from_utf8(&self.bytes).unwrap_or_default();
         let mut numbers = text.split(';').map(|it| it.parse::<u32>().unwrap_or(0));
         let first = numbers.next().unwrap_or(0);

@@ -63,7 +63,75 @@ fn an_escape_waits_for_what_follows() {
     assert_eq!(decoder.feed(b"[A"), [Key::Char('['), Key::Char('A')]);
     assert_eq!(decoder.feed(b"\x1b[1;"), []);
     assert_eq!(decoder.give_up(), None);
+    assert!(!decoder.is_waiting());
+    // Its end comes late, and is no key all the same; what comes after it is.
+    assert_eq!(decoder.feed(b"y"), []);
     assert_eq!(decoder.feed(b"y"), [Key::Char('y')]);
+    // A key on a slow line.
+    assert_eq!(decoder.feed(b"\x1b["), []);
+    assert_eq!(decoder.give_up(), None);
+    assert_eq!(decoder.feed(b"A"), [Key::Up]);
+    // Nobody is kept from stopping what runs.
+    assert_eq!(decoder.feed(b"\x1b["), []);
+    assert_eq!(decoder.give_up(), None);
+    assert_eq!(decoder.feed(b"\x03"), [Key::Ctrl('c')]);
+}
+
+#[test]
+fn a_mouse_presses_no_keys() {
+    check(
+        b"\x1b[My!!a\x1b[<0;1;1Mb\x1b[32;1;1Mc",
+        &[Key::Char('a'), Key::Char('b'), Key::Char('c')],
+    );
+    // Keys of a console without a terminal.
+    check(b"\x1b[[Ay", &[Key::Char('y')]);
+    check(b"\x1bOM", &[Key::Enter]);
+}
+
+/// Feeds pieces, waits in vain after each, and returns which of them were one key alone.
+fn alone(pieces: &[&[u8]]) -> Vec<bool> {
+    let mut decoder = Decoder::default();
+    let mut read = |piece: &&[u8]| {
+        let is_alone = decoder.read(piece).is_alone;
+        if decoder.is_waiting() {
+            decoder.give_up();
+        }
+        is_alone
+    };
+    pieces.iter().map(&mut read).collect()
+}
+
+#[test]
+fn a_key_is_alone_or_it_is_not() {
+    assert_eq!(
+        alone(&[b"y", b"yy", b"y\r", b"", b"\r", b"\x1b[A", b"y"]),
+        [true, false, false, false, true, true, true]
+    );
+    // With a report before it, behind it or around it.
+    assert_eq!(
+        alone(&[b"\x1b[1;1Ry", b"y\x1b[1;1R", b"y\x1b", b"\xffy", b"y\xc3", b"y"]),
+        [false; 6]
+    );
+    // The ends of reports that are late, one of which looks like an answer.
+    assert_eq!(alone(&[b"\x1b[?2026;2$", b"y", b"y"]), [false, false, true]);
+    assert_eq!(
+        alone(&[b"\x1b[", b"?2026", b";2$", b"y", b"y"]),
+        [false, false, false, false, true]
+    );
+    assert_eq!(
+        alone(&[b"\x1b[I", b"\x1b[?1;2c", b"\x1bO", b"y", b"n"]),
+        [false, false, false, false, true]
+    );
+    // A text of the terminal's whose end never came: nothing is an answer before the end of a line.
+    assert_eq!(alone(&[b"\x1bP", b"1", b"y", b"\r", b"y"]), [false, false, false, false, true]);
+    assert_eq!(alone(&[b"\x1b]11;rgb:0", b"y", b"\x07", b"y"]), [false; 4]);
+    assert_eq!(
+        alone(&[b"\x1b", b"[", b"1", b"y", b"\r", b"y"]),
+        [false, false, false, false, false, true]
+    );
+    assert_eq!(alone(&[b"\x1b", b"y"]), [false, true]);
+    // The rest of a character.
+    assert_eq!(alone(&[b"\xc3", b"y", b"y"]), [false, false, true]);
 }
 
 #[test]

@@ -1,73 +1,154 @@
-//! A question of a session at its own terminal: shown, answered with a letter, never by accident.
+//! A question at the terminal where it is answered: shown, answered with a letter, never by accident.
 //!
 //! ```text
 //! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, d
 //! ```
 //!
 //! One question at a time, in the order in which they came; questions that differ in little are shown
-//! as one [`Group`]. Nobody can say yes to what did not stand on the screen, or stood there for the blink
-//! of an eye. What an answer means is decided elsewhere, and where it is shown is a [`Stage`]'s business.
+//! as one [`Group`]. Which key is an answer is for the [`Gate`]; where a question is shown is a [`Stage`]'s
+//! business, and what an answer does that of whoever [asks](Asking).
+
+mod answer;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ic_escalation::display::View;
-use ic_escalation::offer::LIFETIME;
-use ic_escalation::{Offer, Pending, Reply, Terms, Wish};
-use ic_home::{Clock as _, SystemClock};
+use ic_escalation::{Pending, Reply, Wish};
 use ic_session::Questions;
+use ic_terminal::Gate;
+use ic_terminal::gate::{Arrival, NotYet, Page, QUIET, Reach};
 use ic_types::EscalationId;
 use tokio::time::Instant;
 
 use super::group::Group;
 use super::paint::Tone;
-use super::stage::Stage;
+use super::stage::{Echo, Room, Stage};
 use crate::error::chain;
+use crate::screen::fold;
 
 /// What can be typed.
 const KEYS: &str = "y approve · n deny · g approve and grant · d details";
-/// How long something stands there before it can be answered; what is typed meanwhile was meant for
-/// something else.
-const READING_MIN: Duration = Duration::from_millis(700);
-/// Rows of a screen that are not for the question: what was typed, and what is asked.
-const ROWS_KEPT: usize = 3;
+/// What stands there while a question is read.
+const READING: &str = "(read it; then y, n, g and d are taken)";
+const READING_ON: &str = "(read it; then Enter shows more)";
+const NO_ROOM: &str = "Make the window larger: there is no room to show what is asked.";
 
 /// The questions that wait, of which the first is shown.
-#[derive(Debug, Default)]
-pub(super) struct Banner {
-    shown: Option<Group>,
+#[derive(Debug)]
+pub(crate) struct Banner {
+    gate: Gate<Group>,
+    /// When the time of the gate began.
+    start: Instant,
+    shown: Option<Shown>,
+    waiting: VecDeque<EscalationId>,
+    /// What was laid out and is not on the screen yet.
+    undrawn: Option<Undrawn>,
+    /// When what was spoilt is drawn again.
+    redraw_at: Option<Instant>,
+    /// Why what was typed did not count.
+    hint: Option<String>,
+}
+
+/// What is to stand on the screen.
+#[derive(Debug)]
+struct Shown {
+    group: Group,
     /// The grants of which the person is to choose one.
     wishes: Vec<Wish>,
-    waiting: VecDeque<EscalationId>,
-    /// What is still to be shown before anything is asked.
-    rows: VecDeque<String>,
-    /// What is asked next, and not before that moment.
-    prompt: Option<(String, Instant)>,
-    /// What is asked now.
-    asked: Option<String>,
+    lines: Vec<String>,
+    n_headings: usize,
+    /// What can be typed.
+    keys: String,
+    laid: Option<Laid>,
+}
+
+/// Rows, and which of them stand on the screen.
+#[derive(Debug)]
+struct Laid {
+    room: Room,
+    rows: Vec<String>,
+    page: Page,
+}
+
+/// How what is drawn next differs from what stood there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Undrawn {
+    Anew,
+    NextPage,
+    Again,
+}
+
+/// Whoever asks, and takes the answers.
+pub(crate) trait Asking {
+    /// Returns what waits now.
+    fn pending(&self) -> Vec<Pending>;
+
+    /// Returns what is shown together with `first`.
+    fn group(&self, first: &Pending, pending: &[Pending]) -> Group;
+
+    /// Says what can be typed.
+    fn keys(&self, group: &Group) -> String;
+
+    /// Answers one question, and returns what is said about it.
+    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String);
+}
+
+impl Asking for Questions {
+    fn pending(&self) -> Vec<Pending> {
+        self.pending()
+    }
+
+    fn group(&self, first: &Pending, pending: &[Pending]) -> Group {
+        Group::of(first.clone(), pending)
+    }
+
+    fn keys(&self, _: &Group) -> String {
+        KEYS.to_owned()
+    }
+
+    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
+        match self.resolve(pending, reply) {
+            Ok(told) => (Tone::Quiet, told.to_string()),
+            Err(error) => (Tone::Bad, chain(&error)),
+        }
+    }
 }
 
 /// Where a banner is shown, and answered.
-pub(super) struct Place<'a> {
-    pub(super) questions: &'a Questions,
-    pub(super) stage: &'a mut dyn Stage,
+pub(crate) struct Place<'a> {
+    pub(crate) questions: &'a dyn Asking,
+    pub(crate) stage: &'a mut dyn Stage,
 }
 
+/// Which questions there are.
 impl Banner {
+    pub(crate) fn new() -> Self {
+        Self {
+            gate: Gate::shut(),
+            start: Instant::now(),
+            shown: None,
+            waiting: VecDeque::new(),
+            undrawn: None,
+            redraw_at: None,
+            hint: None,
+        }
+    }
+
     /// Takes in a question that was raised.
-    pub(super) fn raised(&mut self, id: EscalationId, place: &mut Place<'_>) {
-        let is_shown = self.shown.as_ref().is_some_and(|it| it.holds(&id));
-        if !is_shown && !self.waiting.contains(&id) {
+    pub(crate) fn raised(&mut self, id: EscalationId, place: &mut Place<'_>) {
+        if !self.holds(&id) && !self.waiting.contains(&id) {
             self.waiting.push_back(id);
         }
         self.show_next(place);
     }
 
     /// Takes note that a question is over, however that came.
-    pub(super) fn ended(&mut self, id: &EscalationId, how: &str, place: &mut Place<'_>) {
+    pub(crate) fn ended(&mut self, id: &EscalationId, how: &str, place: &mut Place<'_>) {
         self.waiting.retain(|it| it != id);
-        if let Some(group) = self.shown.take_if(|it| it.holds(id)) {
-            self.forget();
+        if self.holds(id)
+            && let Some(group) = self.close(place)
+        {
             place.stage.say(Tone::Quiet, how);
             // What is left of them is shown anew, so that what stands there is what is asked about.
             self.wait_again(&group, id);
@@ -76,108 +157,46 @@ impl Banner {
     }
 
     /// Takes note of which questions wait, after news of them were missed.
-    pub(super) fn recheck(&mut self, place: &mut Place<'_>) {
+    pub(crate) fn recheck(&mut self, place: &mut Place<'_>) {
         let pending = place.questions.pending();
-        let is_pending = |it: &Pending| pending.iter().any(|other| is_same(it, other));
-        if self.shown.take_if(|group| !group.all().all(is_pending)).is_some() {
-            self.forget();
-            place.stage.say(Tone::Quiet, "The question was answered, or is over.");
+        let is_pending = |it: &Pending| pending.iter().any(|other| it.request() == other.request());
+        if self.shown.as_ref().is_some_and(|it| !it.group.all().all(is_pending)) {
+            self.close(place);
+            place.stage.say(Tone::Quiet, "The question was answered, has changed, or is over.");
         }
         for it in &pending {
             self.raised(it.request().escalation.clone(), place);
         }
     }
 
-    /// Returns whether a question stands there.
-    pub(super) fn is_asking(&self) -> bool {
+    /// Returns whether a question stands there, or is about to.
+    pub(crate) fn is_asking(&self) -> bool {
         self.shown.is_some()
     }
 
-    /// Returns what is asked now.
-    pub(super) fn asked(&self) -> Option<&str> {
-        self.asked.as_deref()
-    }
-
-    /// Returns whether a key can be an answer now.
-    pub(super) fn takes_keys(&self) -> bool {
-        self.shown.is_some() && (self.prompt.is_none() || !self.rows.is_empty())
-    }
-
-    /// Returns when the person is asked, if something stands there that they are to read first.
-    pub(super) fn asks_at(&self) -> Option<Instant> {
-        self.prompt.as_ref().filter(|_| self.rows.is_empty()).map(|(_, at)| *at)
-    }
-
-    /// Asks what is to be asked, now that it could be read.
-    pub(super) fn ask(&mut self, place: &mut Place<'_>) {
-        if let Some((prompt, _)) = self.prompt.take() {
-            let prompt = match self.waiting.len() {
-                0 => prompt,
-                left => format!("{prompt} · {left} more wait"),
-            };
-            place.stage.ask(&prompt);
-            self.asked = Some(prompt);
-        }
-    }
-
-    /// Takes note that somebody types while they should read: the moment to read begins anew.
-    ///
-    /// SECURITY: whoever is typing something else never answers with the next letter of it.
-    pub(super) fn hurried(&mut self) {
-        if self.rows.is_empty()
-            && let Some((_, at)) = &mut self.prompt
-        {
-            *at = Instant::now() + READING_MIN;
-        }
-    }
-
-    /// Takes in a line that was typed.
-    pub(super) fn typed(&mut self, line: &str, place: &mut Place<'_>) {
-        let Some(group) = self.shown.clone() else {
-            if !line.is_empty() {
-                place.stage.say(Tone::Quiet, "No escalation pending. Ctrl-C ends the task.");
-            }
-            return;
-        };
-        if !self.rows.is_empty() {
-            return match line {
-                "" => self.page(place),
-                "n" => self.answer(&group, &Reply::Deny, place),
-                _ => place
-                    .stage
-                    .say(Tone::Question, "Look at all of it first: Enter shows more, n denies."),
-            };
-        }
-        if self.prompt.is_some() {
-            // SECURITY: nothing is asked yet, so this is no answer.
-            return;
-        }
-        if !self.wishes.is_empty() {
-            return self.chosen(line, &group, place);
-        }
-        match line {
-            "y" => self.answer(&group, &Reply::Approve(None), place),
-            "n" => self.answer(&group, &Reply::Deny, place),
-            "g" => self.offer(&group, place),
-            "d" => self.present(&group.lines(View::Full), KEYS, place),
-            _ => place.stage.say(Tone::Question, KEYS),
-        }
-    }
-
     /// Returns whether the question with this number stands there.
-    pub(super) fn shows(&self, number: u64) -> bool {
-        self.shown.as_ref().is_some_and(|it| it.all().any(|it| it.number() == number))
+    pub(crate) fn shows(&self, number: u64) -> bool {
+        self.shown.as_ref().is_some_and(|it| it.group.all().any(|it| it.number() == number))
+    }
+
+    /// Returns whether this question stands there.
+    pub(crate) fn holds(&self, id: &EscalationId) -> bool {
+        self.shown.as_ref().is_some_and(|it| it.group.holds(id))
+    }
+
+    /// Returns whether one of several grants is to be chosen.
+    pub(crate) fn is_choosing(&self) -> bool {
+        self.shown.as_ref().is_some_and(|it| !it.wishes.is_empty())
     }
 
     /// Shows the question with this number, in place of the one that stands there; `false` if there is none.
-    pub(super) fn bring(&mut self, number: u64, place: &mut Place<'_>) -> bool {
+    pub(crate) fn bring(&mut self, number: u64, place: &mut Place<'_>) -> bool {
         let pending = place.questions.pending();
         let Some(wanted) = pending.iter().find(|it| it.number() == number) else { return false };
-        if self.shown.as_ref().is_some_and(|it| it.holds(&wanted.request().escalation)) {
+        if self.shown.as_ref().is_some_and(|it| it.group.holds(&wanted.request().escalation)) {
             return true;
         }
-        if let Some(group) = self.shown.take() {
-            self.forget();
+        if let Some(group) = self.withdraw() {
             self.wait_again(&group, &wanted.request().escalation);
         }
         self.waiting.retain(|it| *it != wanted.request().escalation);
@@ -187,25 +206,26 @@ impl Banner {
     }
 
     /// Denies the question with this number, which need not stand there; `false` if there is none.
-    pub(super) fn deny(&mut self, number: u64, place: &mut Place<'_>) -> bool {
+    pub(crate) fn deny(&mut self, number: u64, place: &mut Place<'_>) -> bool {
         let pending = place.questions.pending();
         let Some(wanted) = pending.into_iter().find(|it| it.number() == number) else {
             return false;
         };
         let id = wanted.request().escalation.clone();
-        let said = settle(&wanted, &Reply::Deny, place);
-        place.stage.say(said.0, &said.1);
         self.waiting.retain(|it| *it != id);
-        if let Some(group) = self.shown.take_if(|it| it.holds(&id)) {
-            self.forget();
+        if self.shows(number)
+            && let Some(group) = self.close(place)
+        {
             self.wait_again(&group, &id);
         }
+        let (tone, said) = place.questions.settle(&wanted, &Reply::Deny);
+        place.stage.say(tone, &said);
         self.show_next(place);
         true
     }
 
     fn show_next(&mut self, place: &mut Place<'_>) {
-        if self.shown.is_some() {
+        if self.shown.is_some() || self.waiting.is_empty() {
             return;
         }
         let pending = place.questions.pending();
@@ -214,104 +234,46 @@ impl Banner {
             let Some(next) = pending.iter().find(|it| it.request().escalation == id) else {
                 continue;
             };
-            let group = Group::of(next.clone(), &pending);
+            let group = place.questions.group(next, &pending);
             self.waiting.retain(|it| !group.holds(it));
-            place.stage.say(
-                Tone::Question,
-                &match group.len() {
-                    1 => "A call waits for you:".to_owned(),
-                    n_calls => format!("{n_calls} calls wait for you, to be answered together:"),
-                },
-            );
-            let lines = group.lines(View::Short);
-            self.shown = Some(group);
-            self.present(&lines, KEYS, place);
+            let heading = match group.len() {
+                1 => "A call waits for you:".to_owned(),
+                n_calls => format!("{n_calls} calls wait for you, to be answered together:"),
+            };
+            let mut lines = vec![heading];
+            lines.extend(group.lines(View::Short));
+            let keys = place.questions.keys(&group);
+            self.present(Shown {
+                group,
+                wishes: Vec::new(),
+                lines,
+                n_headings: 1,
+                keys,
+                laid: None,
+            });
             return;
         }
     }
 
-    /// Answers what is shown.
-    fn answer(&mut self, group: &Group, reply: &Reply, place: &mut Place<'_>) {
-        self.shown = None;
-        self.forget();
-        let mut told: Vec<(Tone, String, usize)> = Vec::new();
-        for pending in group.all() {
-            let (tone, said) = settle(pending, reply, place);
-            match told.iter_mut().find(|(_, other, _)| *other == said) {
-                Some((_, _, count)) => *count += 1,
-                None => told.push((tone, said, 1)),
-            }
-        }
-        for (tone, said, count) in told {
-            let count = if 1 < count { format!(" ({count} calls)") } else { String::new() };
-            place.stage.say(tone, &format!("{said}{count}"));
-        }
-        self.show_next(place);
+    /// Puts something on the screen of which the person is to decide.
+    fn present(&mut self, shown: Shown) {
+        self.withdraw();
+        self.shown = Some(shown);
     }
 
-    /// Shows what can be granted, and asks for one of it.
-    fn offer(&mut self, group: &Group, place: &mut Place<'_>) {
-        let offer = match Offer::of_request(group.first().request()) {
-            Ok(offer) => offer,
-            Err(none) => {
-                place.stage.say(Tone::Quiet, &format!("Nothing can be granted: {none}"));
-                return;
-            }
-        };
-        let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else { return };
-        self.wishes = offer.choices().into_iter().map(|it| it.with(terms)).collect();
-        let mut lines = match group.len() {
-            1 => vec!["This call is forwarded, and".to_owned()],
-            _ => vec![format!("Call #{} alone is forwarded, and", group.first().number())],
-        };
-        for (at, wish) in self.wishes.iter().enumerate() {
-            for (n_line, line) in wish.preview().iter().enumerate() {
-                let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
-                lines.push(format!("  {mark:3} {line}"));
-            }
-        }
-        let numbers: Vec<String> = (1..=self.wishes.len()).map(|it| it.to_string()).collect();
-        let numbers = numbers.join(" or ");
-        let which = format!("Which one? Type {numbers}; anything else is none.");
-        self.present(&lines, &which, place);
+    /// Takes what stands there away.
+    fn withdraw(&mut self) -> Option<Group> {
+        self.gate.withdrawn();
+        (self.undrawn, self.redraw_at, self.hint) = (None, None, None);
+        self.shown.take().map(|shown| shown.group)
     }
 
-    /// Shows something of which the person is to decide, and then asks.
-    fn present(&mut self, lines: &[String], prompt: &str, place: &mut Place<'_>) {
-        self.asked = None;
-        self.rows = place.stage.rows(lines).into();
-        self.prompt = Some((prompt.to_owned(), Instant::now()));
-        self.page(place);
-    }
-
-    /// Shows as much as the screen has room for.
-    ///
-    /// SECURITY: what scrolled away was not seen, and the value that matters may be there.
-    fn page(&mut self, place: &mut Place<'_>) {
-        let room = place.stage.height().saturating_sub(ROWS_KEPT).max(1);
-        for row in self.rows.drain(..room.min(self.rows.len())) {
-            place.stage.row(&row);
+    /// Takes what stands there away, and leaves it behind to be looked up.
+    fn close(&mut self, place: &mut Place<'_>) -> Option<Group> {
+        if let Some(Shown { laid: Some(laid), n_headings, .. }) = &self.shown {
+            place.stage.leave(&laid.rows, *n_headings);
         }
-        self.asked = None;
-        match self.rows.len() {
-            0 => {
-                if let Some((_, at)) = &mut self.prompt {
-                    *at = Instant::now() + READING_MIN;
-                }
-            }
-            left => {
-                let more = format!("{left} more rows: Enter shows them, n denies.");
-                place.stage.ask(&more);
-                self.asked = Some(more);
-            }
-        }
-    }
-
-    fn forget(&mut self) {
-        self.wishes.clear();
-        self.rows.clear();
-        self.prompt = None;
-        self.asked = None;
+        self.withdraw()
     }
 
     /// Puts what was shown together back to what waits, but for one.
@@ -321,37 +283,220 @@ impl Banner {
             self.waiting.push_front(id);
         }
     }
+}
 
-    /// Takes the person's choice among the grants.
-    fn chosen(&mut self, line: &str, group: &Group, place: &mut Place<'_>) {
-        let number: Option<usize> = line.parse().ok();
-        let wishes = std::mem::take(&mut self.wishes);
-        let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) else {
-            let none = format!("Nothing was granted, and nothing answered. {KEYS}");
-            place.stage.say(Tone::Question, &none);
-            self.asked = Some(KEYS.to_owned());
-            return;
+/// What stands on the screen, and since when.
+impl Banner {
+    /// Lays out what is to be shown for the room that there is now; whoever has sent it says so.
+    ///
+    /// SECURITY: what is not on the screen was not seen, and the value that matters may be there.
+    pub(crate) fn fit(&mut self, place: &mut Place<'_>) {
+        let is_time = self.redraw_at.is_some_and(|at| at <= Instant::now());
+        let Some(shown) = &mut self.shown else { return };
+        let room = shown.room(place.stage);
+        let undrawn = match &shown.laid {
+            Some(laid) if laid.room == room => match (self.undrawn, self.gate.is_disturbed()) {
+                (Some(undrawn), _) => undrawn,
+                (None, true) if is_time => Undrawn::Again,
+                (None, _) => return,
+            },
+            _ => {
+                let rows = fold(&shown.lines, room.columns);
+                let page = Page { from: 0, to: room.rows.min(rows.len()), of: rows.len() };
+                shown.laid = Some(Laid { room, rows, page });
+                Undrawn::Anew
+            }
         };
-        let first = group.first();
-        self.shown = None;
-        self.forget();
-        let (tone, said) = settle(first, &Reply::Approve(Some(wish)), place);
-        place.stage.say(tone, &said);
-        self.wait_again(group, &first.request().escalation);
-        self.show_next(place);
+        if let Some(hint) = self.hint.as_ref().filter(|_| place.stage.echo() == Echo::Below) {
+            place.stage.say(Tone::Quiet, &format!("({hint})"));
+        }
+        let n_headings = shown.n_headings.saturating_sub(shown.page().from);
+        place.stage.draw(shown.rows(), n_headings);
+        (self.undrawn, self.redraw_at) = (Some(undrawn), None);
+        // Nothing answers what stood there before.
+        self.gate.disturbed();
+    }
+
+    /// Takes note that what was laid out is on the screen now.
+    pub(crate) fn drawn(&mut self) {
+        let now = self.now();
+        let (Some(undrawn), Some(shown)) = (self.undrawn.take(), &self.shown) else { return };
+        match undrawn {
+            Undrawn::Anew => self.gate.stands(shown.group.clone(), shown.page(), now),
+            Undrawn::NextPage => self.gate.paged(shown.page(), now),
+            Undrawn::Again => self.gate.drawn_again(now),
+        }
+    }
+
+    /// Takes note that something else was printed: what stands there is drawn again.
+    pub(crate) fn disturbed(&mut self) {
+        self.spoil(Duration::ZERO);
+    }
+
+    /// Returns when there is something to do, with nothing happening before.
+    pub(crate) fn wakes_at(&self) -> Option<Instant> {
+        let opens_at = self.gate.opens_at().map(|at| self.start + at);
+        self.redraw_at.or(opens_at)
+    }
+
+    /// Asks what is to be asked, now that it could be read.
+    pub(crate) fn wake(&mut self, place: &mut Place<'_>) {
+        let is_time = self.gate.opens_at().is_some_and(|at| at <= self.now());
+        if is_time && place.stage.is_read() && self.gate.open(self.now()) {
+            place.stage.ask(&self.prompt());
+        }
+    }
+
+    /// Returns the rows of the question that stand on the screen, and how many of them are headings.
+    pub(crate) fn rows(&self) -> (&[String], usize) {
+        let Some(shown) = &self.shown else { return (&[], 0) };
+        (shown.rows(), shown.n_headings.saturating_sub(shown.page().from))
+    }
+
+    /// Returns what stands below the question: what can be typed, or that it is to be read first.
+    pub(crate) fn asked(&self) -> Option<String> {
+        let shown = self.shown.as_ref()?;
+        Some(match (self.gate.is_open(), shown.has_more()) {
+            (true, _) => self.prompt(),
+            (false, _) if shown.has_no_room() => NO_ROOM.to_owned(),
+            (false, false) => READING.to_owned(),
+            (false, true) => READING_ON.to_owned(),
+        })
+    }
+
+    /// Returns what can be typed once the question was read.
+    pub(crate) fn prompt(&self) -> String {
+        let Some(shown) = &self.shown else { return String::new() };
+        if shown.has_no_room() {
+            return NO_ROOM.to_owned();
+        }
+        let page = shown.page();
+        let prompt = match page.of - page.to {
+            0 => shown.keys.clone(),
+            left => format!("{left} more rows: Enter shows them, n denies."),
+        };
+        match self.waiting.len() {
+            0 => prompt,
+            left => format!("{prompt} · {left} more wait"),
+        }
+    }
+
+    /// Returns why what was typed did not count.
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
     }
 }
 
-/// Answers one question, and returns what is said about it.
-fn settle(pending: &Pending, reply: &Reply, place: &Place<'_>) -> (Tone, String) {
-    match place.questions.resolve(pending, reply) {
-        Ok(told) => (Tone::Quiet, told.to_string()),
-        Err(error) => (Tone::Bad, chain(&error)),
+/// What is typed.
+impl Banner {
+    /// Takes note that something was read; of the keys in it is told afterwards.
+    pub(crate) fn arrives(&mut self, arrival: Arrival) {
+        self.hint = None;
+        self.gate.arrives(arrival, self.now());
+    }
+
+    /// Takes note that something was typed below the question that is no line.
+    pub(crate) fn arrives_below(&mut self) {
+        self.arrives(Arrival::Mixed);
+        self.spoil(QUIET);
+    }
+
+    /// Takes note that a line is begun, after `n_keys` others that were read with its first key.
+    pub(crate) fn line_begins(&mut self, n_keys: usize) {
+        self.gate.line_begins(n_keys);
+    }
+
+    /// Returns what a command answers whose line ends now.
+    pub(crate) fn line_ends(&mut self, reach: Reach) -> Result<Group, NotYet> {
+        self.gate.line_ends(reach).cloned()
+    }
+
+    /// Takes in a key, or a line, that was just read alone.
+    pub(crate) fn typed(&mut self, word: &str, place: &mut Place<'_>) {
+        if self.shown.is_none() {
+            if !word.is_empty() {
+                place.stage.say(Tone::Quiet, "No escalation pending. Ctrl-C ends the task.");
+            }
+            return;
+        }
+        // SECURITY: the window may be smaller than it was when the question was drawn.
+        let is_as_drawn =
+            |it: &Shown| it.laid.as_ref().is_some_and(|laid| laid.room == it.room(place.stage));
+        if !self.shown.as_ref().is_some_and(is_as_drawn) {
+            self.gate.disturbed();
+        }
+        let reach = if matches!(word, "" | "n") { Reach::Page } else { Reach::Whole };
+        match self.gate.key(reach).cloned() {
+            Ok(group) => self.act(word, &group, place),
+            Err(why) => {
+                let word = if word.is_empty() { "Enter" } else { word };
+                self.refuse(why.to_hint(word), place);
+                if matches!(why, NotYet::JustShown | NotYet::TypedBefore)
+                    && self.redraw_at.is_some()
+                {
+                    // Whoever is still typing sees it again when they have done.
+                    self.redraw_at = Some(Instant::now() + QUIET);
+                }
+            }
+        }
+    }
+
+    /// Says why something did not count.
+    fn refuse(&mut self, hint: String, place: &mut Place<'_>) {
+        self.hint = Some(hint);
+        if place.stage.echo() == Echo::Below {
+            self.spoil(Duration::ZERO);
+        }
+    }
+
+    /// Draws what stands there again, after a while.
+    fn spoil(&mut self, after: Duration) {
+        if self.shown.is_some() {
+            self.gate.disturbed();
+            self.redraw_at = Some(Instant::now() + after);
+        }
     }
 }
 
-fn is_same(one: &Pending, other: &Pending) -> bool {
-    one.request().escalation == other.request().escalation
+impl Shown {
+    /// Returns how much of it can be seen at once; what is asked below it takes rows too.
+    fn room(&self, stage: &dyn Stage) -> Room {
+        let room = stage.room();
+        let n_kept = match stage.echo() {
+            Echo::Below => fold(&[format!("{} · 999 more wait", self.keys)], room.columns).len(),
+            Echo::Apart => 0,
+        };
+        Room { rows: room.rows.saturating_sub(n_kept), ..room }
+    }
+
+    fn page(&self) -> Page {
+        self.laid.as_ref().map_or(Page { from: 0, to: 0, of: self.lines.len() }, |it| it.page)
+    }
+
+    fn rows(&self) -> &[String] {
+        let rows = self.laid.as_ref().and_then(|it| it.rows.get(it.page.from..it.page.to));
+        rows.unwrap_or_default()
+    }
+
+    fn has_more(&self) -> bool {
+        self.page().to < self.page().of
+    }
+
+    fn has_no_room(&self) -> bool {
+        self.laid.as_ref().is_some_and(|it| it.room.rows == 0)
+    }
+
+    /// Goes on to the next page.
+    fn turn(&mut self) {
+        if let Some(Laid { room, page, .. }) = &mut self.laid {
+            page.from = page.to;
+            page.to = (page.from + room.rows).min(page.of);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -15,43 +15,49 @@ const MEMBERS_MAX: usize = 50;
 
 /// Questions that are shown together; the first one in full.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     first: Pending,
     others: Vec<Pending>,
+    at: At,
 }
 
 impl Group {
     /// Puts those of `pending` beside the first that are like it.
-    pub(super) fn of(first: Pending, pending: &[Pending]) -> Self {
+    pub(crate) fn of(first: Pending, pending: &[Pending]) -> Self {
         let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
         let alike = pending.iter().filter(is_other).filter(|it| is_alike(&first, it));
         let others = alike.take(MEMBERS_MAX - 1).cloned().collect();
-        Self { first, others }
+        Self { first, others, at: At::Banner }
+    }
+
+    /// Takes one alone, to be shown at the desk.
+    pub(crate) fn alone(first: Pending) -> Self {
+        Self { first, others: Vec::new(), at: At::Desk }
     }
 
     /// Returns the one that is shown in full.
-    pub(super) fn first(&self) -> &Pending {
+    pub(crate) fn first(&self) -> &Pending {
         &self.first
     }
 
     /// Returns all of them, in order.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Pending> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Pending> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Returns how many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         1 + self.others.len()
     }
 
     /// Returns whether `id` is one of them.
-    pub(super) fn holds(&self, id: &EscalationId) -> bool {
+    pub(crate) fn holds(&self, id: &EscalationId) -> bool {
         self.all().any(|it| it.request().escalation == *id)
     }
 
     /// Returns what a person reads.
-    pub(super) fn lines(&self, view: View) -> Vec<String> {
-        let mut shown = lines(&self.first, view, At::Banner, SystemClock.now());
+    pub(crate) fn lines(&self, view: View) -> Vec<String> {
+        let mut shown = lines(&self.first, view, self.at, SystemClock.now());
         if self.others.is_empty() {
             return shown;
         }

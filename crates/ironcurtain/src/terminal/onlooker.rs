@@ -6,13 +6,16 @@ use std::pin::pin;
 
 use ic_agent::Diagnostic;
 use ic_session::{CallNews, Event, News, Questions};
+use ic_terminal::gate::Arrival;
 use ic_types::{EscalationId, visible};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::banner::{Banner, Place};
+use super::held::Held;
 use super::paint::{Paint, Tone};
 use super::stage::LineStage;
 use super::telling;
@@ -30,6 +33,8 @@ pub(crate) struct Onlooker<'a> {
     /// Where answers are typed, if somebody is there.
     terminal: Option<Tty>,
     banner: Banner,
+    /// What came while a question stands there.
+    held: Held<Event>,
     /// What goes to standard output as it comes.
     prints: Option<mpsc::Receiver<String>>,
     /// Why standard output cannot be written to any more.
@@ -45,8 +50,8 @@ impl<'a> Onlooker<'a> {
         screen: &'a mut Screen,
     ) -> Self {
         let events = news.subscribe();
-        let banner = Banner::default();
-        Self { questions, events, screen, paint, terminal, banner, prints: None, deaf: None }
+        let (banner, held) = (Banner::new(), Held::new());
+        Self { questions, events, screen, paint, terminal, banner, held, prints: None, deaf: None }
     }
 
     /// Lets it print what comes out of `prints`.
@@ -67,7 +72,12 @@ impl<'a> Onlooker<'a> {
         cancel: &CancellationToken,
     ) -> T {
         let mut work = pin!(work);
+        // Without it a smaller window is noticed when something is typed.
+        let mut resized = signal(SignalKind::window_change()).ok();
         loop {
+            self.tell_held();
+            self.with_banner(Banner::fit);
+            self.banner.drawn();
             tokio::select! {
                 // What has happened is told before the answer to it.
                 biased;
@@ -85,14 +95,14 @@ impl<'a> Onlooker<'a> {
                 Some(text) = printed(&mut self.prints), if !self.banner.is_asking() => {
                     self.on_printed(&text, cancel);
                 }
-                () = moment(self.banner.asks_at()) => {
-                    self.with_banner(Banner::ask);
-                }
+                () = moment(self.banner.wakes_at()) => self.with_banner(Banner::wake),
+                () = changed(&mut resized) => {}
                 done = &mut work => {
                     self.catch_up(cancel);
                     return done;
                 }
                 () = signals.any() => {
+                    self.banner.disturbed();
                     self.say(Tone::Quiet, "Cancelled; ending what runs. Once more leaves it at once.");
                     cancel.cancel();
                 }
@@ -106,7 +116,25 @@ impl<'a> Onlooker<'a> {
         while let Ok(event) = self.events.try_recv() {
             self.on_event(event);
         }
+        let (held, _) = self.held.take();
+        for event in held {
+            self.tell(event);
+        }
         self.print_waiting(cancel);
+    }
+
+    /// Tells what has waited for a question to be answered.
+    fn tell_held(&mut self) {
+        if self.banner.is_asking() || self.held.is_empty() {
+            return;
+        }
+        let (held, said) = self.held.take();
+        for event in held {
+            self.tell(event);
+        }
+        if let Some(said) = said {
+            self.screen.notice(&said);
+        }
     }
 
     /// Prints what was printed by now, unless a question stands there.
@@ -131,8 +159,6 @@ impl<'a> Onlooker<'a> {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Called(call) => self.on_call(&call),
-            Event::Notice(text) => self.screen.notice(&text),
             Event::EscalationRaised(id) => self.on_raised(id),
             Event::EscalationResolved(id, ending) => {
                 let how = telling::ending(ending);
@@ -142,8 +168,31 @@ impl<'a> Onlooker<'a> {
                 let how = telling::EXPIRED;
                 self.with_banner(|banner, place| banner.ended(&id, how, place));
             }
-            Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
+            // SECURITY: nothing pushes a question away, or stands between it and its answer.
+            event @ (Event::Called(_) | Event::Notice(_) | Event::Diagnostic(_)) => {
+                match self.banner.is_asking() {
+                    true => self.held.push(event),
+                    false => self.tell(event),
+                }
+            }
             Event::Status(_)
+            | Event::Text(_)
+            | Event::Calling(_)
+            | Event::Answer(_)
+            | Event::Budget(_) => {}
+        }
+    }
+
+    /// Tells what happened, if it is told at all.
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Called(call) => self.on_call(&call),
+            Event::Notice(text) => self.screen.notice(&text),
+            Event::Diagnostic(diagnostic) => self.on_diagnostic(&diagnostic),
+            Event::EscalationRaised(_)
+            | Event::EscalationResolved(..)
+            | Event::EscalationExpired(_)
+            | Event::Status(_)
             | Event::Text(_)
             | Event::Calling(_)
             | Event::Answer(_)
@@ -179,7 +228,7 @@ impl<'a> Onlooker<'a> {
     }
 
     fn on_missed(&mut self, n_events: u64) {
-        self.screen.notice(&format!("{n_events} events came too fast to be shown"));
+        self.on_event(Event::Notice(format!("{n_events} events came too fast to be shown")));
         // A question among them must not be lost, nor one stay that is over.
         if self.terminal.is_some() {
             self.with_banner(Banner::recheck);
@@ -188,8 +237,11 @@ impl<'a> Onlooker<'a> {
 
     fn on_typed(&mut self, typed: &Typed) {
         match typed {
-            Typed::Line(line) => self.with_banner(|banner, place| banner.typed(line, place)),
-            Typed::Noise => {}
+            Typed::Line(line) => {
+                self.banner.arrives(Arrival::Alone);
+                self.with_banner(|banner, place| banner.typed(line, place));
+            }
+            Typed::Noise => self.banner.arrives_below(),
             Typed::End => {
                 self.terminal = None;
                 self.say(Tone::Quiet, "Nothing can be typed any more; others can still answer.");
@@ -217,6 +269,17 @@ async fn moment(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Waits until the window has another size, if that is told.
+async fn changed(resized: &mut Option<Signal>) {
+    let told = match resized {
+        Some(resized) => resized.recv().await,
+        None => None,
+    };
+    if told.is_none() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -15,6 +15,7 @@ mod keys;
 mod memory;
 mod names;
 mod pen;
+mod region;
 mod turn;
 
 use std::collections::VecDeque;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use ic_agent::{Dimension, Snapshot, TurnError};
 use ic_audit::Redactor;
 use ic_session::{Event, News, Questions, Session, SessionError};
-use ic_terminal::{Decoder, Editor, Frame, Ink, Line, Size, Span};
+use ic_terminal::{Decoder, Editor, Ink, Line};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
@@ -35,6 +36,7 @@ use self::memory::Memory;
 use self::pen::Pen;
 use self::turn::Turn;
 use super::banner::{Banner, Place};
+use super::held::Held;
 use super::paint::{Paint, Tone};
 use super::raw::RawMode;
 use super::stage::Stage as _;
@@ -46,8 +48,6 @@ use crate::signals::Signals;
 
 /// What stands before what is typed.
 const PROMPT: &str = "> ";
-/// What stands there while a question is read.
-const READING: &str = "(read it; then y, n, g and d are taken)";
 /// How long an Escape waits for what may follow it.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 /// How long a picture of the spinner stands.
@@ -107,8 +107,8 @@ pub(crate) struct Repl<'a> {
     banner: Banner,
     turn: Option<Turn<'a>>,
     queue: VecDeque<String>,
-    /// Lines of the model's that came while a question stands there.
-    held: Vec<Line>,
+    /// What came while a question stands there.
+    held: Held<HeldLine>,
     /// Whether Control-C was the last key, with nothing to be stopped.
     is_leaving: bool,
     /// Whether standard output is this terminal.
@@ -118,13 +118,19 @@ pub(crate) struct Repl<'a> {
     failure: Option<Failure>,
 }
 
+/// A line that waits for a question to be answered.
+enum HeldLine {
+    Ours(Line),
+    Strangers(Line),
+}
+
 /// Something that happened.
 enum Happening {
     Signalled,
     Bytes(Vec<u8>),
     EscapeAlone,
     Event(Result<Event, RecvError>),
-    Ask,
+    Wake,
     Resized,
     Continued,
     Frame,
@@ -155,10 +161,10 @@ impl<'a> Repl<'a> {
             escape_at: None,
             editor: Editor::default(),
             memory,
-            banner: Banner::default(),
+            banner: Banner::new(),
             turn: None,
             queue: VecDeque::new(),
-            held: Vec::new(),
+            held: Held::new(),
             is_leaving: false,
             shows_answers: super::tty::is_ours(std::io::stdout()),
             left: None,
@@ -209,7 +215,7 @@ impl<'a> Repl<'a> {
             event = self.events.recv() => Happening::Event(event),
             _ = resized.recv() => Happening::Resized,
             _ = continued.recv() => Happening::Continued,
-            () = moment(self.banner.asks_at()) => Happening::Ask,
+            () = moment(self.banner.wakes_at()) => Happening::Wake,
             answered = answered(&mut self.turn) => Happening::Answered(answered),
             () = moment(frame_at) => Happening::Frame,
         }
@@ -222,12 +228,12 @@ impl<'a> Repl<'a> {
             Happening::EscapeAlone => self.on_escape_alone(),
             Happening::Event(Ok(event)) => self.on_event(event),
             Happening::Event(Err(RecvError::Lagged(n_events))) => {
-                self.pen.notice(&format!("{n_events} events came too fast to be shown"));
+                self.notice(&format!("{n_events} events came too fast to be shown"));
                 self.with_banner(Banner::recheck);
             }
             // Whoever tells is held by the session.
             Happening::Event(Err(RecvError::Closed)) => self.left = Some(Left::Quit),
-            Happening::Ask => self.with_banner(Banner::ask),
+            Happening::Wake => self.with_banner(Banner::wake),
             // The next drawing sees the size.
             Happening::Resized => {}
             Happening::Continued => self.on_continued(),
@@ -242,13 +248,17 @@ impl<'a> Repl<'a> {
 
     /// Begins the next turn, and shows what waited for a question to be answered.
     fn settle(&mut self) {
-        if self.pen.take_flushed() {
-            self.decoder.forget();
-            self.escape_at = None;
-        }
         if !self.banner.is_asking() && !self.held.is_empty() {
-            let held = std::mem::take(&mut self.held);
-            self.pen.print_strangers(&held);
+            let (held, said) = self.held.take();
+            for line in held {
+                match line {
+                    HeldLine::Ours(line) => self.pen.print(&[line]),
+                    HeldLine::Strangers(line) => self.pen.print_strangers(&[line]),
+                }
+            }
+            if let Some(said) = said {
+                self.notice(&said);
+            }
         }
         if self.turn.is_none()
             && let Some(message) = self.queue.pop_front()
@@ -260,10 +270,29 @@ impl<'a> Repl<'a> {
     }
 
     fn draw(&mut self) {
-        let (editor, setting, banner) = (&self.editor, &self.setting, &self.banner);
-        let (turn, n_queued) = (self.turn.as_ref(), self.queue.len());
-        let region = |size: Size| region(editor, setting, banner, turn, n_queued, size);
-        self.pen.show(region);
+        if self.pen.take_printed() {
+            self.banner.disturbed();
+        }
+        let (size, fits) = self.pen.new_size();
+        self.pen.room = self.room(size, fits);
+        self.with_banner(Banner::fit);
+        let frame = self.region(size);
+        self.pen.show(size, frame);
+        self.banner.drawn();
+    }
+
+    /// Tells something of ours, unless a question stands there.
+    fn tell(&mut self, lines: Vec<Line>) {
+        // SECURITY: nothing pushes a question away, or stands between it and its answer.
+        match self.banner.is_asking() {
+            true => lines.into_iter().for_each(|line| self.held.push(HeldLine::Ours(line))),
+            false => self.pen.print(&lines),
+        }
+    }
+
+    /// Tells the person what is going on.
+    fn notice(&mut self, text: &str) {
+        self.tell(vec![Line::plain(&format!("ironcurtain: {text}"))]);
     }
 
     fn on_event(&mut self, event: Event) {
@@ -281,9 +310,9 @@ impl<'a> Repl<'a> {
                 let mut lines =
                     vec![Line::new(tone.ink(), begin).and(Ink::Plain, &format!(" {what}"))];
                 lines.extend(why.map(|why| Line::new(Ink::Quiet, &why)));
-                self.pen.print(&lines);
+                self.tell(lines);
             }
-            Event::Notice(text) => self.pen.notice(&text),
+            Event::Notice(text) => self.notice(&text),
             Event::EscalationRaised(_) => self.with_banner(Banner::recheck),
             Event::EscalationResolved(id, ending) => {
                 let how = telling::ending(ending);
@@ -299,7 +328,7 @@ impl<'a> Repl<'a> {
                 };
                 self.tell_text(lines);
                 if let Some(notice) = telling::diagnostic(&diagnostic) {
-                    self.pen.notice(&notice);
+                    self.notice(&notice);
                 }
             }
             Event::Text(delta) => {
@@ -318,7 +347,7 @@ impl<'a> Repl<'a> {
         }
         // SECURITY: nothing of a stranger's stands between a question and its answer.
         match self.banner.is_asking() {
-            true => self.held.extend(lines),
+            true => lines.into_iter().for_each(|line| self.held.push(HeldLine::Strangers(line))),
             false => self.pen.print_strangers(&lines),
         }
     }
@@ -367,10 +396,9 @@ impl<'a> Repl<'a> {
             // A terminal that cannot be taken again is one that cannot be read either.
             RawMode::again(&handle).ok();
         }
-        let size = self.pen.size();
-        let turn = self.turn.as_ref();
-        let n_queued = self.queue.len();
-        let region = region(&self.editor, &self.setting, &self.banner, turn, n_queued, size);
+        self.banner.disturbed();
+        let (size, _) = self.pen.new_size();
+        let region = self.region(size);
         self.pen.redraw(region);
     }
 
@@ -412,33 +440,6 @@ fn ended_by_a_fault() -> Failure {
             "what was done is kept, and `ironcurtain start --continue` goes on from there; \
              please report what stands above",
         )
-}
-
-/// Lays out what stands below the lines: what goes on, what is asked, what is typed.
-fn region(
-    editor: &Editor,
-    setting: &Setting,
-    banner: &Banner,
-    turn: Option<&Turn<'_>>,
-    n_queued: usize,
-    size: Size,
-) -> Frame {
-    let mut above = Vec::new();
-    match (banner.is_asking(), banner.asked(), turn) {
-        (true, Some(asked), _) => {
-            above =
-                Line::new(Ink::Question, asked).fold(size.columns, &Span::new(Ink::Plain, "  "));
-        }
-        (true, None, _) => above.push(Line::new(Ink::Quiet, READING)),
-        (false, _, Some(turn)) => {
-            let status = turn.status(setting.paint == Paint::Colours, n_queued);
-            above.push(Line::new(Ink::Quiet, &status));
-        }
-        (false, _, None) => {}
-    }
-    let room = (size.rows / 2).max(1);
-    let typed = Frame::of(editor, &Span::new(Ink::Strong, PROMPT), size.columns).within(room);
-    typed.below(above)
 }
 
 /// Waits for a moment, if there is one.

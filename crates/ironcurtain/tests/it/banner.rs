@@ -173,7 +173,7 @@ fn what_is_typed_before_a_question_stands_there_is_no_answer_to_it() {
     terminal.type_in("g\n1\n");
     terminal.expect("Which one? ");
     terminal.type_in("none\n");
-    terminal.expect("Nothing was granted, and nothing answered.");
+    terminal.expect("Nothing was granted, and nothing answered.").expect(KEYS);
     assert_eq!(rig.pending().len(), 1);
     terminal.type_in("n\n").expect("Escalation denied.\n");
     check_end(&rig, terminal, 0);
@@ -406,7 +406,8 @@ fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
     terminal.expect("more rows: Enter shows them, n denies.\n");
     let first = terminal.seen.clone();
     assert!(first.contains("secret-0") && !first.contains("secret-39"), "{first}");
-    terminal.type_in("y\n").expect("Look at all of it first: Enter shows more, n denies.\n");
+    terminal.type_in("y\n").expect("y was not taken: the rest of the question was not shown yet");
+    terminal.expect("more rows: Enter shows them, n denies.\n");
     for _ in 0..10 {
         terminal.type_in("\n").expect("n den");
         if terminal.seen.ends_with("y approve · n den") {
@@ -428,4 +429,32 @@ fn an_answer_that_is_quicker_than_reading_is_none() {
     terminal.expect("Escalation denied.\n");
     check_end(&rig, terminal, 0);
     assert_eq!(read(&rig, "a.txt"), None);
+}
+
+/// A window that was made smaller, and what a person typed below a question, push it out of sight.
+#[test]
+fn a_banner_that_is_not_wholly_in_sight_is_drawn_again() {
+    let rig = rig();
+    let path = document(&rig, "a.txt");
+    let script =
+        format!("try {{ filesystem.write_file({{path: '{path}', content: 'x'}}) }} catch (e) {{}}");
+    let mut terminal = run_small(&rig, &script);
+    terminal.expect(KEYS);
+    // From another terminal, as a window is made smaller.
+    let small = format!("stty rows 10 < /proc/{}/fd/0", terminal.pid);
+    let status = std::process::Command::new("sh").args(["-c", &small]).status().unwrap();
+    assert!(status.success());
+    terminal.expect("more rows: Enter shows them, n denies.\n").type_in("y\n");
+    terminal.expect("y was not taken").expect("more rows: Enter shows them");
+    assert_eq!(rig.pending().len(), 1);
+    terminal
+        .type_in("\n")
+        .expect(KEYS)
+        .type_in("what\ny\n")
+        .expect("that is no answer")
+        .expect(KEYS);
+    assert_eq!(rig.pending().len(), 1);
+    terminal.type_in("y\n").expect("Escalation approved.\n");
+    check_end(&rig, terminal, 0);
+    assert_eq!(read(&rig, "a.txt").unwrap(), "x");
 }

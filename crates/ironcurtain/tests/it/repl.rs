@@ -3,6 +3,7 @@
 mod asking;
 mod ends;
 mod in_tmux;
+mod moments;
 mod pipes;
 mod typing;
 mod world;

@@ -19,6 +19,7 @@ use ic_escalation::display::View;
 use ic_escalation::{Board, Ending, Pending, Presence, Registry, SessionEntry};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_types::{EscalationId, Json, Object};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::desk::{Desk, Next};
@@ -37,8 +38,8 @@ const COMPLAINTS_MAX: usize = 1000;
 /// Show escalations as they come, and how they end, until interrupted
 ///
 /// What waits already is shown first. With `--desk` you count as somebody who answers, so that
-/// sessions ask instead of denying at once, and at a terminal you can type the answers:
-/// `y N` approve, `n N` deny, `g N` approve and grant, `d N` details, `q` quit.
+/// sessions ask instead of denying at once, and at a terminal you can type the answers. One question
+/// stands there at a time: `y N` approve, `n N` deny, `g N` approve and grant, `d N` details, `q` quit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Be there to answer: hold a seat at the desk until this ends
@@ -66,6 +67,29 @@ struct Watcher {
     /// The names in each directory when it was last looked at.
     names: Vec<(PathBuf, Vec<OsString>)>,
     complaints: HashSet<String>,
+    /// What is to be said at the desk.
+    said: Vec<Said>,
+}
+
+/// Something that is said at the desk, when there is nothing more important.
+#[derive(Debug)]
+enum Said {
+    /// How a question has ended.
+    Ended(EscalationId, String),
+    /// What is wrong.
+    Complaint(String),
+}
+
+impl Said {
+    fn print(&self, screen: &mut Screen) -> Result<(), Failure> {
+        match self {
+            Self::Ended(_, how) => screen.line(how),
+            Self::Complaint(what) => {
+                screen.warning(what);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Runs the command.
@@ -117,21 +141,24 @@ async fn watch(
     let mut heard = Heard { is_changed: true, is_typed: false };
     loop {
         if let (Some(desk), true) = (&mut desk, heard.is_typed) {
+            // What is typed is for what there is now.
+            watcher.look(true, &mut ears, screen)?;
+            desk.tell(&mut watcher, screen)?;
             match desk.on_typed(&mut watcher, screen)? {
                 Next::GoOn => {}
                 Next::Look => heard.is_changed = true,
                 Next::End => return Ok(()),
             }
         }
+        watcher.look(heard.is_changed, &mut ears, screen)?;
         if let Some(desk) = &mut desk {
-            desk.lapse(SystemClock.now(), screen)?;
-        }
-        // Nothing is shown between a question about a grant and its answer.
-        if !desk.as_ref().is_some_and(Desk::is_asking) {
-            watcher.look(heard.is_changed, &mut ears, screen)?;
+            desk.tell(&mut watcher, screen)?;
+            desk.show(&mut watcher, screen)?;
         }
         screen.out().flush().map_err(Failure::output)?;
-        let listening = tokio::task::spawn_blocking(move || ears.listen());
+        let wakes_at = desk.as_ref().and_then(Desk::wakes_at);
+        let wait = wakes_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let listening = tokio::task::spawn_blocking(move || ears.listen(wait));
         (ears, heard) = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             listened = listening => listened.map_err(|error| unusable(&error))?,
@@ -151,17 +178,8 @@ impl Watcher {
             shown: BTreeMap::new(),
             names: Vec::new(),
             complaints: HashSet::new(),
+            said: Vec::new(),
         }
-    }
-
-    /// Returns the question with that number, as it was shown.
-    fn find(&self, number: u64) -> Option<&Pending> {
-        self.shown.values().find(|it| it.number() == number)
-    }
-
-    /// Takes a question off that was answered here, so that its end is not told twice.
-    fn forget(&mut self, id: &EscalationId) {
-        self.shown.remove(id);
     }
 
     /// Shows what is new and what has ended.
@@ -202,7 +220,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Shows a question that was not shown yet, or not as it is now.
+    /// Shows a question that was not shown yet, or not as it is now; at the desk each has its turn.
     fn on_pending(&mut self, pending: Pending, screen: &mut Screen) -> Result<(), Failure> {
         let id = &pending.request().escalation;
         let before = self.shown.get(id);
@@ -210,6 +228,7 @@ impl Watcher {
             return Ok(());
         }
         match self.format {
+            Format::Lines if self.at == At::Desk => {}
             Format::Lines => {
                 if before.is_some() {
                     screen.line(&format!("#{}: the question has changed:", pending.number()))?;
@@ -231,14 +250,21 @@ impl Watcher {
     }
 
     fn print_end(
-        &self,
+        &mut self,
         pending: &Pending,
         ending: Ending,
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         match self.format {
             Format::Lines => {
-                screen.line(&format!("#{} {}: {ending}", pending.number(), pending.session()))
+                let how = format!("#{} {}: {ending}", pending.number(), pending.session());
+                match self.at {
+                    At::Desk => {
+                        self.said.push(Said::Ended(pending.request().escalation.clone(), how));
+                        Ok(())
+                    }
+                    At::Prompt | At::Banner => screen.line(&how),
+                }
             }
             Format::Json => {
                 let (word, by) = ending.word();
@@ -269,7 +295,10 @@ impl Watcher {
     /// Says what is wrong, once.
     fn complain(&mut self, complaint: String, screen: &mut Screen) {
         if self.complaints.len() < COMPLAINTS_MAX && !self.complaints.contains(&complaint) {
-            screen.warning(&complaint);
+            match self.at {
+                At::Desk => self.said.push(Said::Complaint(complaint.clone())),
+                At::Prompt | At::Banner => screen.warning(&complaint),
+            }
             self.complaints.insert(complaint);
         }
     }

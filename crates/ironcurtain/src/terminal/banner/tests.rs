@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use ic_escalation::SessionEntry;
-use ic_home::Process;
+use ic_home::{Clock as _, Process, SystemClock};
 use ic_types::Digest;
 use tempfile::TempDir;
 
@@ -20,28 +20,37 @@ struct Scene {
     n_asked: usize,
 }
 
-#[derive(Default)]
-struct Said(Vec<String>);
+struct Said {
+    lines: Vec<String>,
+    room: Room,
+    echo: Echo,
+}
 
 impl Stage for Said {
-    fn rows(&self, lines: &[String]) -> Vec<String> {
-        lines.to_vec()
+    fn room(&self) -> Room {
+        self.room
     }
 
-    fn height(&self) -> usize {
-        100
+    fn echo(&self) -> Echo {
+        self.echo
     }
 
-    fn row(&mut self, row: &str) {
-        self.0.push(row.to_owned());
+    fn draw(&mut self, rows: &[String], _: usize) {
+        self.lines.extend_from_slice(rows);
     }
+
+    fn leave(&mut self, _: &[String], _: usize) {}
 
     fn say(&mut self, _: Tone, text: &str) {
-        self.0.push(text.to_owned());
+        self.lines.push(text.to_owned());
+    }
+
+    fn is_read(&mut self) -> bool {
+        true
     }
 
     fn ask(&mut self, text: &str) {
-        self.0.push(format!("? {text}"));
+        self.lines.push(format!("? {text}"));
     }
 }
 
@@ -57,7 +66,9 @@ impl Scene {
             started_at: SystemClock.now(),
             process: Process::this().unwrap(),
         });
-        Self { root, questions, said: Said::default(), banner: Banner::default(), n_asked: 0 }
+        let room = Room { columns: None, rows: 100 };
+        let said = Said { lines: Vec::new(), room, echo: Echo::Below };
+        Self { root, questions, said, banner: Banner::new(), n_asked: 0 }
     }
 
     /// Puts a question there.
@@ -79,17 +90,27 @@ impl Scene {
     fn act(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
         let mut place = Place { questions: &self.questions, stage: &mut self.said };
         act(&mut self.banner, &mut place);
+        // As whoever has a banner does before they wait.
+        self.banner.fit(&mut place);
+        self.banner.drawn();
     }
 
     fn typed(&mut self, line: &str) {
+        self.banner.arrives(Arrival::Alone);
         self.act(|banner, place| banner.typed(line, place));
     }
 
     /// Lets the person read, and asks.
     async fn ask(&mut self) {
-        let at = self.banner.asks_at().expect("something is to be read");
-        tokio::time::sleep_until(at).await;
-        self.act(Banner::ask);
+        while !self.is_open() {
+            let at = self.banner.wakes_at().expect("something is to be read");
+            tokio::time::sleep_until(at).await;
+            self.act(Banner::wake);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.banner.gate.is_open()
     }
 
     /// Returns the questions that were answered, and how.
@@ -98,7 +119,7 @@ impl Scene {
     }
 
     fn said(&self, text: &str) -> bool {
-        self.said.0.iter().any(|it| it.contains(text))
+        self.said.lines.iter().any(|it| it.contains(text))
     }
 }
 
@@ -116,7 +137,7 @@ fn answers(directory: &Path) -> Vec<String> {
     answers
 }
 
-/// Not `READING_MIN`: a moment that is shorter than this is none, whatever the constant says.
+/// Not `QUIET`: a moment that is shorter than this is none, whatever the constant says.
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// For a task and for a conversation alike: both have this banner.
@@ -129,21 +150,22 @@ async fn nothing_can_be_answered_before_it_could_be_read() {
     for word in ["y", "g", "1"] {
         scene.typed(word);
     }
-    assert!(!scene.banner.takes_keys() && scene.answered().is_empty());
+    assert!(!scene.is_open() && scene.answered().is_empty());
     scene.ask().await;
     assert!(MOMENT <= shown.elapsed(), "{:?}", shown.elapsed());
-    assert!(scene.banner.takes_keys());
+    assert!(scene.is_open());
     // What is shown in full, and what can be granted, is read anew.
     for word in ["d", "g"] {
         let shown = Instant::now();
         scene.typed(word);
         scene.typed("y");
         scene.typed("1");
-        assert!(!scene.banner.takes_keys() && scene.answered().is_empty(), "{word}");
+        assert!(!scene.is_open() && scene.answered().is_empty(), "{word}");
         scene.ask().await;
         assert!(MOMENT <= shown.elapsed(), "{word}: {:?}", shown.elapsed());
     }
     scene.typed("none");
+    scene.ask().await;
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes"]);
 }
@@ -156,9 +178,9 @@ async fn a_key_that_comes_too_early_answers_nothing_and_begins_the_moment_anew()
     // Somebody types, a letter every 400 ms: there is no moment in which one of them answers.
     for _ in 0..20 {
         tokio::time::advance(Duration::from_millis(400)).await;
-        assert!(scene.banner.asks_at().is_some_and(|at| Instant::now() < at));
-        assert!(!scene.banner.takes_keys());
-        scene.banner.hurried();
+        assert!(scene.banner.wakes_at().is_some_and(|at| Instant::now() < at));
+        assert!(!scene.is_open());
+        scene.typed("y");
     }
     assert!(scene.answered().is_empty());
     scene.ask().await;
@@ -173,10 +195,14 @@ async fn questions_that_differ_in_little_are_answered_together() {
         scene.put(name, "ask", &format!("/d/src/{name}.rs"));
     }
     scene.act(Banner::recheck);
-    assert!(scene.said("3 calls wait for you, to be answered together:"), "{:?}", scene.said.0);
-    assert!(scene.said(r#"and 2 calls like it, 3 files under "/d/src/":"#), "{:?}", scene.said.0);
+    assert!(scene.said("3 calls wait for you, to be answered together:"), "{:?}", scene.said.lines);
+    assert!(
+        scene.said(r#"and 2 calls like it, 3 files under "/d/src/":"#),
+        "{:?}",
+        scene.said.lines
+    );
     for name in ["/d/src/a.rs", "/d/src/b.rs", "/d/src/c.rs"] {
-        assert!(scene.said(name), "{name}: {:?}", scene.said.0);
+        assert!(scene.said(name), "{name}: {:?}", scene.said.lines);
     }
     // One that comes later was not shown, and is not answered.
     scene.put("e", "ask", "/d/src/e.rs");
@@ -243,7 +269,7 @@ async fn a_grant_answers_the_first_of_a_group_alone() {
     scene.act(Banner::recheck);
     scene.ask().await;
     scene.typed("g");
-    assert!(scene.said("Call #1 alone is forwarded, and"), "{:?}", scene.said.0);
+    assert!(scene.said("Call #1 alone is forwarded, and"), "{:?}", scene.said.lines);
     scene.ask().await;
     scene.typed("1");
     assert_eq!(scene.answered(), ["a yes"]);
@@ -265,7 +291,7 @@ async fn a_question_is_named_by_its_number() {
     assert!(!is_there);
     // It stands there first, and is not answered before it was read.
     scene.act(|banner, place| is_there = banner.bring(2, place));
-    assert!(is_there && scene.banner.shows(2) && !scene.banner.takes_keys());
+    assert!(is_there && scene.banner.shows(2) && !scene.is_open());
     scene.ask().await;
     scene.typed("y");
     assert_eq!(scene.answered(), ["b yes"]);
@@ -275,4 +301,90 @@ async fn a_question_is_named_by_its_number() {
     scene.ask().await;
     scene.typed("n");
     assert_eq!(scene.answered(), ["a no", "b yes", "c no"]);
+}
+
+/// Whatever happens to the screen: it is drawn again, from where it has to be read.
+#[tokio::test(start_paused = true)]
+async fn what_does_not_stand_there_whole_is_not_approved() {
+    for echo in [Echo::Below, Echo::Apart] {
+        // What is asked stands below it, on a row of its own.
+        let rows = |n_rows: usize| n_rows + usize::from(echo == Echo::Below);
+        let mut scene = Scene::new();
+        scene.said.echo = echo;
+        scene.put("a", "ask", "/d/a");
+        scene.act(Banner::recheck);
+        scene.ask().await;
+        // Something else stands below it.
+        scene.banner.disturbed();
+        scene.typed("y");
+        assert!(scene.answered().is_empty() && !scene.is_open());
+        scene.ask().await;
+        // The window is smaller, and then larger.
+        scene.said.room.rows = rows(4);
+        scene.act(|_, _| ());
+        scene.ask().await;
+        assert!(scene.said("? 6 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
+        scene.typed("y");
+        assert!(scene.answered().is_empty());
+        scene.ask().await;
+        scene.typed("");
+        scene.typed("y");
+        assert!(scene.answered().is_empty());
+        scene.ask().await;
+        assert!(scene.said("? 2 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
+        scene.typed("");
+        scene.ask().await;
+        scene.said.room.rows = 0;
+        scene.typed("y");
+        scene.act(|_, _| ());
+        scene.ask().await;
+        scene.typed("y");
+        scene.typed("");
+        assert!(scene.answered().is_empty(), "nothing of it is seen");
+        scene.said.room.rows = rows(11);
+        scene.act(|_, _| ());
+        scene.ask().await;
+        scene.typed("y");
+        assert_eq!(scene.answered(), ["a yes"]);
+    }
+}
+
+/// What is on the screen is the question as it is now, or it is no question to be answered.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_has_changed_is_read_anew() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    scene.put("a", "ask", "/d/other");
+    scene.act(Banner::recheck);
+    assert!(scene.said("/d/other"), "{:?}", scene.said.lines);
+    scene.typed("y");
+    assert!(scene.answered().is_empty());
+    scene.ask().await;
+    scene.typed("n");
+    assert_eq!(scene.answered(), ["a no"]);
+}
+
+/// Whoever types through a question sees it once more when they have done, and why nothing was taken.
+#[tokio::test(start_paused = true)]
+async fn typing_through_a_question_draws_it_again_once() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.act(Banner::recheck);
+    for _ in 0..10 {
+        scene.typed("y");
+    }
+    scene.ask().await;
+    let n_drawn = scene.said.lines.iter().filter(|it| it.starts_with("#1 ")).count();
+    assert_eq!(n_drawn, 2, "{:?}", scene.said.lines);
+    let hint = "(press y again: the question had just appeared)";
+    assert_eq!(
+        scene.said.lines.iter().filter(|it| *it == hint).count(),
+        1,
+        "{:?}",
+        scene.said.lines
+    );
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["a yes"]);
 }

@@ -2,11 +2,12 @@
 
 use ic_agent::Diagnostic;
 use ic_session::Turn;
+use ic_terminal::gate::NotYet;
 use ic_terminal::{COMMANDS, Command, Ink, Line};
 
 use super::{Left, Repl};
 use crate::error::chain;
-use crate::terminal::banner::Banner;
+use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
 use crate::terminal::stage::Stage as _;
 
@@ -18,13 +19,14 @@ const TURN_CHARS_MAX: usize = 500;
 const NOTHING: &str = "No escalation pending.";
 
 impl Repl<'_> {
-    pub(super) fn on_command(&mut self, command: Command) {
+    /// Does a command; `answered` is the question that it answers if it is one that does.
+    pub(super) fn on_command(&mut self, command: Command, answered: Result<Group, NotYet>) {
         match command {
             Command::Help => self.help(),
             Command::Pending => self.pending(),
-            Command::Approve(number) => self.answer(number, "y"),
-            Command::Grant(number) => self.answer(number, "g"),
-            Command::Deny(None) => self.answer(None, "n"),
+            Command::Approve(number) => self.answer(number, "y", answered),
+            Command::Grant(number) => self.answer(number, "g", answered),
+            Command::Deny(None) => self.answer(None, "n", answered),
             Command::Deny(Some(number)) => {
                 let mut is_there = false;
                 self.with_banner(|banner, place| is_there = banner.deny(number, place));
@@ -45,33 +47,28 @@ impl Repl<'_> {
     }
 
     /// Answers what is shown; a question that is not shown yet is shown first.
-    fn answer(&mut self, number: Option<u64>, word: &str) {
-        self.with_banner(Banner::recheck);
+    fn answer(&mut self, number: Option<u64>, word: &str, answered: Result<Group, NotYet>) {
         if !self.banner.is_asking() {
             return match number {
                 Some(number) => self.not_there(number),
                 None => self.pen.say(Tone::Quiet, NOTHING),
             };
         }
-        let was_shown = match number {
-            None => true,
-            Some(number) => {
-                let (mut is_there, mut was_shown) = (false, false);
-                self.with_banner(|banner, place| {
-                    was_shown = banner.shows(number);
-                    is_there = banner.bring(number, place);
-                });
-                if !is_there {
-                    return self.not_there(number);
-                }
-                was_shown
+        if let Some(number) = number.filter(|number| !self.banner.shows(*number)) {
+            let mut is_there = false;
+            self.with_banner(|banner, place| is_there = banner.bring(number, place));
+            // SECURITY: nobody says yes to what did not stand there.
+            return match is_there {
+                true => self.pen.say(Tone::Quiet, "Read it first; then y, n, g and d answer."),
+                false => self.not_there(number),
+            };
+        }
+        match answered {
+            Ok(group) => self.with_banner(|banner, place| banner.act(word, &group, place)),
+            Err(why) => {
+                let hint = why.to_hint("the command");
+                self.pen.say(Tone::Quiet, &format!("Nothing was answered: {hint}."));
             }
-        };
-        // SECURITY: nobody says yes to what did not stand there.
-        if was_shown && self.banner.takes_keys() {
-            self.with_banner(|banner, place| banner.typed(word, place));
-        } else {
-            self.pen.say(Tone::Quiet, "Read it first; then y, n, g and d answer.");
         }
     }
 
@@ -107,9 +104,8 @@ impl Repl<'_> {
         let now = ic_home::Clock::now(&ic_home::SystemClock);
         let lines: Vec<String> =
             pending.iter().flat_map(|it| crate::commands::approvals::rows(it, now)).collect();
-        for row in self.pen.rows(&lines) {
-            self.pen.row(&row);
-        }
+        let lines: Vec<Line> = lines.iter().map(|line| Line::plain(line)).collect();
+        self.pen.print(&lines);
     }
 
     fn history(&mut self) {

@@ -1,12 +1,16 @@
 //! What keys do in a conversation: edit, send, answer, complete, stop, leave.
 
 use ic_terminal::editor::Press;
-use ic_terminal::{Completed, Frame, Ink, Key, Line, Named, Place as Completable, Span, complete};
+use ic_terminal::gate::{Arrival, Reach};
+use ic_terminal::{
+    Command, Completed, Frame, Ink, Key, Line, Named, Piece, Place as Completable, Span, complete,
+};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::time::Instant;
 
 use super::names::names;
 use super::{ESCAPE_WAIT, Left, PROMPT, Repl};
+use crate::terminal::banner::Banner;
 use crate::terminal::paint::Tone;
 use crate::terminal::raw;
 use crate::terminal::stage::Stage as _;
@@ -21,22 +25,30 @@ impl Repl<'_> {
             self.left = Some(Left::Signalled);
             return;
         }
-        let keys = self.decoder.feed(bytes);
+        if self.pen.new_size().0 != self.pen.size() {
+            // SECURITY: it was read before the window was drawn anew.
+            self.banner.disturbed();
+        }
+        let Piece { keys, is_alone } = self.decoder.read(bytes);
         self.escape_at = self.decoder.is_waiting().then(|| Instant::now() + ESCAPE_WAIT);
-        // SECURITY: what comes in one piece with something else was not pressed as an answer.
-        let is_alone = keys.len() == 1;
-        for key in keys {
+        self.banner.arrives(if is_alone { Arrival::Alone } else { Arrival::Mixed });
+        for (n_keys, key) in keys.iter().enumerate() {
             if self.left.is_some() {
                 return;
             }
-            self.on_key(&key, is_alone);
+            let was_empty = self.editor.is_empty();
+            self.on_key(key, is_alone);
+            if was_empty && !self.editor.is_empty() {
+                self.banner.line_begins(n_keys);
+            }
         }
     }
 
     pub(super) fn on_escape_alone(&mut self) {
         self.escape_at = None;
+        self.banner.arrives(Arrival::Mixed);
         if let Some(key) = self.decoder.give_up() {
-            self.on_key(&key, true);
+            self.on_key(&key, false);
         }
     }
 
@@ -49,7 +61,10 @@ impl Repl<'_> {
                 return;
             }
             Key::Ctrl('z') => return self.suspend(),
-            Key::Ctrl('l') => return self.pen.clear(),
+            Key::Ctrl('l') => {
+                self.banner.disturbed();
+                return self.pen.clear();
+            }
             Key::PasteTooLong => {
                 self.pen.say(Tone::Bad, "That is too much to be pasted; nothing of it was taken.");
                 return;
@@ -77,32 +92,19 @@ impl Repl<'_> {
         }
     }
 
-    /// Takes a key as an answer, or as an attempt at one that came too early; says whether it did.
+    /// Takes a key as an answer, or as an attempt at one; says whether it did.
     fn is_for_banner(&mut self, key: &Key, is_alone: bool) -> bool {
         let word = match key {
-            Key::Char('/') => return false,
-            Key::Char(c) => c.to_string(),
+            // In one piece with others it is the beginning of a message, or of nothing.
+            Key::Char(_) | Key::Enter if !is_alone => return false,
+            Key::Char(c @ ('y' | 'n' | 'g' | 'd')) => c.to_string(),
+            Key::Char(c) if self.banner.is_choosing() && c.is_ascii_digit() => c.to_string(),
             Key::Enter => String::new(),
             // A paste is no answer, but may be a message.
             _ => return false,
         };
-        if !is_alone {
-            // It is the beginning of a message, or of nothing.
-            self.banner.hurried();
-            return false;
-        }
-        if !self.banner.takes_keys() {
-            self.banner.hurried();
-            return true;
-        }
-        let is_answer = match word.as_str() {
-            "y" | "n" | "g" | "d" | "" => true,
-            word => word.bytes().all(|it| it.is_ascii_digit()),
-        };
-        if is_answer {
-            self.with_banner(|banner, place| banner.typed(&word, place));
-        }
-        is_answer
+        self.with_banner(|banner, place| banner.typed(&word, place));
+        true
     }
 
     fn on_interrupt(&mut self, was_leaving: bool) {
@@ -142,11 +144,21 @@ impl Repl<'_> {
         if line.trim().is_empty() {
             return;
         }
-        match Named::of(&line) {
+        let named = Named::of(&line);
+        // What stands there by now is what counts.
+        if let Named::Command(Command::Approve(_) | Command::Grant(_) | Command::Deny(_)) = named {
+            self.with_banner(Banner::recheck);
+        }
+        let reach = match named {
+            Named::Command(Command::Deny(_)) => Reach::Page,
+            Named::Command(_) | Named::Mistake(_) | Named::Message => Reach::Whole,
+        };
+        let answered = self.banner.line_ends(reach);
+        match named {
             Named::Command(command) => {
                 self.memory.add(&line);
                 self.pen.print(&[Line::new(Ink::Quiet, line.trim())]);
-                self.on_command(command);
+                self.on_command(command, answered);
             }
             Named::Mistake(why) => self.pen.say(Tone::Bad, &why),
             Named::Message => {

@@ -6,18 +6,17 @@
 use std::os::fd::OwnedFd;
 
 use ic_terminal::{Canvas, Frame, Ink, Line, Size, Span};
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::tcgetwinsize;
 
-use crate::screen::{Screen, fold};
+use crate::screen::Screen;
 use crate::terminal::paint::Tone;
-use crate::terminal::stage::Stage;
+use crate::terminal::stage::{Echo, Room, Stage};
 
 /// What stands before the rest of a line of ours that was folded.
 const FOLDED: &str = "      | ";
 /// What stands before each row of the model's text.
 const STRANGER: &str = "│ ";
-/// Rows that a question leaves to the region.
-const ROWS_KEPT: usize = 3;
 /// The smallest terminal that is drawn for, and the one that does not say how large it is.
 const SIZE_MIN: Size = Size { columns: 20, rows: 4 };
 const SIZE_USUAL: Size = Size { columns: 80, rows: 24 };
@@ -28,24 +27,37 @@ pub(super) struct Pen<'a> {
     screen: &'a mut Screen,
     /// The terminal, to ask it how large it is.
     terminal: OwnedFd,
-    /// Whether what was typed and not read yet was thrown away, so that keys begin anew.
-    is_flushed: bool,
+    /// How much room a question has in the region.
+    pub(super) room: Room,
+    /// Whether something was printed since this was asked last.
+    has_printed: bool,
 }
 
 impl<'a> Pen<'a> {
     pub(super) fn new(terminal: OwnedFd, is_painted: bool, screen: &'a mut Screen) -> Self {
         let canvas = Canvas::new(size(&terminal), is_painted);
-        Self { canvas, screen, terminal, is_flushed: false }
+        let room = Room { columns: None, rows: 0 };
+        Self { canvas, screen, terminal, room, has_printed: false }
+    }
+
+    /// Returns how large the screen is now, and whether it is what it is drawn for.
+    pub(super) fn new_size(&self) -> (Size, bool) {
+        let size = size(&self.terminal);
+        let real = tcgetwinsize(&self.terminal).ok();
+        // One that does not say how large it is has the usual size.
+        let is_small = |real: u16, drawn: usize| real != 0 && usize::from(real) < drawn;
+        let fits = real.is_none_or(|real| {
+            !is_small(real.ws_col, size.columns) && !is_small(real.ws_row, size.rows)
+        });
+        (size, fits)
     }
 
     pub(super) fn size(&self) -> Size {
         self.canvas.size()
     }
 
-    /// Shows the region, on a screen of whatever size it now has.
-    pub(super) fn show(&mut self, region: impl Fn(Size) -> Frame) {
-        let size = size(&self.terminal);
-        let frame = region(size);
+    /// Shows the region, on a screen of that size.
+    pub(super) fn show(&mut self, size: Size, frame: Frame) {
         let sent = match size == self.canvas.size() {
             true => self.canvas.show(frame),
             false => self.canvas.resize(size, frame),
@@ -73,26 +85,23 @@ impl<'a> Pen<'a> {
 
     /// Prints lines of ours.
     pub(super) fn print(&mut self, lines: &[Line]) {
+        self.has_printed = true;
         let sent = self.canvas.print(lines, &Span::new(Ink::Quiet, FOLDED));
         self.send(&sent);
     }
 
     /// Prints lines of a stranger.
     pub(super) fn print_strangers(&mut self, lines: &[Line]) {
+        self.has_printed = true;
         let mark = Span::new(Ink::Quiet, STRANGER);
         let lines: Vec<Line> = lines.iter().map(|line| line.behind(&mark)).collect();
         let sent = self.canvas.print(&lines, &mark);
         self.send(&sent);
     }
 
-    /// Tells the person what is going on.
-    pub(super) fn notice(&mut self, text: &str) {
-        self.print(&[Line::plain(&format!("ironcurtain: {text}"))]);
-    }
-
-    /// Returns whether what was typed was thrown away since this was asked last.
-    pub(super) fn take_flushed(&mut self) -> bool {
-        std::mem::take(&mut self.is_flushed)
+    /// Returns whether something was printed since this was asked last.
+    pub(super) fn take_printed(&mut self) -> bool {
+        std::mem::take(&mut self.has_printed)
     }
 
     /// Returns where answers go that are not shown here.
@@ -108,28 +117,42 @@ impl<'a> Pen<'a> {
 }
 
 impl Stage for Pen<'_> {
-    fn rows(&self, lines: &[String]) -> Vec<String> {
-        fold(lines, Some(self.size().columns))
+    fn room(&self) -> Room {
+        self.room
     }
 
-    fn height(&self) -> usize {
-        self.size().rows.saturating_sub(ROWS_KEPT)
+    fn echo(&self) -> Echo {
+        Echo::Apart
     }
 
-    fn row(&mut self, row: &str) {
-        self.print(&[Line::plain(row)]);
+    /// A question stands in the region, which is drawn whenever something has happened.
+    fn draw(&mut self, _: &[String], _: usize) {}
+
+    fn leave(&mut self, rows: &[String], n_headings: usize) {
+        let lines: Vec<Line> = question_lines(rows, n_headings).collect();
+        self.print(&lines);
     }
 
     fn say(&mut self, tone: Tone, text: &str) {
         self.print(&[Line::new(tone.ink(), text)]);
     }
 
-    /// What is asked stands in the region.
-    fn ask(&mut self, _: &str) {
-        // SECURITY: what was typed before the question was read is no answer to it.
-        tcflush(&self.terminal, QueueSelector::IFlush).ok();
-        self.is_flushed = true;
+    fn is_read(&mut self) -> bool {
+        let mut sources = [PollFd::new(&self.terminal, PollFlags::IN)];
+        // SECURITY: whoever cannot be asked may have something to be read.
+        poll(&mut sources, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
+
+    /// What is asked stands in the region.
+    fn ask(&mut self, _: &str) {}
+}
+
+/// Returns the rows of a question as lines.
+pub(super) fn question_lines(rows: &[String], n_headings: usize) -> impl Iterator<Item = Line> {
+    rows.iter().enumerate().map(move |(at, row)| match at < n_headings {
+        true => Line::new(Ink::Question, row),
+        false => Line::plain(row),
+    })
 }
 
 /// Returns how large a terminal is.

@@ -74,9 +74,11 @@ fn nothing_in_a_question_drives_the_terminal_or_hides() {
     assert!(is_harmless(&output.stdout), "{output:?}");
 
     let mut terminal = rig.at_terminal(&["approvals", "watch", "--desk"]);
-    terminal.expect(&format!("#{own} work: ")).expect("  id: ").type_in("d 1\n");
-    terminal.expect("\n#1 work: ").expect("  id: ").type_in(&format!("g {own}\n"));
-    terminal.expect("anything else is none.\n").type_in("n\n").expect("nothing answered.\n");
+    terminal.expect("#1 work: ").expect("more wait\n").type_in("d 1\n");
+    terminal.expect("\n#1 work: ").expect("more wait\n").type_in(&format!("g {own}\n"));
+    terminal.expect(&format!("#{own} work: ")).expect("more wait\n");
+    terminal.type_in(&format!("g {own}\n")).expect("anything else is none. ").expect("more wait\n");
+    terminal.type_in("n\n").expect("nothing answered.\n");
     terminal.type_in("q\n");
     let output = terminal.end();
     assert!(output.code == 0 && is_harmless(&output.stdout), "{output:?}");

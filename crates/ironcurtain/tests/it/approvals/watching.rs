@@ -160,10 +160,13 @@ fn whoever_is_killed_is_not_there_any_more() {
     assert!(seats(&rig).is_empty(), "whoever looks cleans up");
 }
 
+/// What the line ends with that says what can be typed.
+const READY: &str = "details · q quit\n";
+
 /// Sits down at the desk, where one question waits.
 fn desk(rig: &Rig) -> Terminal {
     let mut terminal = rig.at_terminal(&["approvals", "watch", "--desk"]);
-    terminal.expect("You are at the desk").expect("#1 work: ").expect("  id: ").expect("\n");
+    terminal.expect("You are at the desk").expect("#1 work: ").expect("  id: ").expect(READY);
     terminal
 }
 
@@ -174,14 +177,14 @@ fn at_the_desk_answers_are_typed() {
     let first = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     assert!(is_there(&rig));
-    terminal.type_in("x\n").expect("q quit\n");
-    terminal.type_in("y 7\n").expect("No pending escalation with ID: #7\n");
+    terminal.type_in("x\n").expect("(that is no answer; y 1 approve").expect(READY);
+    terminal.type_in("y 7\n").expect("No pending escalation with ID: #7\n").expect(READY);
     terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted by `work`.\n");
     assert_eq!(rig.summary(first), "Approved by cli");
     terminal.type_in("y 1\n").expect("No escalation pending.\n");
     let second = work.ask("/d/b.txt", &"x".repeat(500));
     terminal.expect("#2 work: ").expect("340 of 500 characters").expect("`d 2` shows all of it\n");
-    terminal.type_in("d 2\n").expect(&"x".repeat(500));
+    terminal.expect(READY).type_in("d 2\n").expect(&"x".repeat(500)).expect(READY);
     terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
     assert_eq!(rig.summary(second), "Denied by cli");
     terminal.type_in("q\n");
@@ -199,7 +202,7 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     terminal.type_in("g 1\n").expect("anything else is none.\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @"
     g 1
-    #1: this call is forwarded, and
+    This call is forwarded, and
       1)  `filesystem` may call `write_file` without asking again, for
             write-path: exactly `/d/a.txt`
           until [TIME] or the end of the session
@@ -209,10 +212,10 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     Which one? Type 1 or 2; anything else is none.
     ");
     // Not an answer to this question, and none to another.
-    terminal.type_in("y 1\n").expect("#1: nothing was granted, and nothing answered.\n");
+    terminal.type_in("y 1\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     // What was typed before it was shown is no choice.
     terminal.type_in("g 1\n1\n").expect("anything else is none.\n");
-    terminal.type_in("x\n").expect("#1: nothing was granted, and nothing answered.\n");
+    terminal.type_in("x\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     assert!(!asked.response.exists());
     terminal.type_in("g 1\n").expect("anything else is none.\n");
     terminal.type_in("1\n").expect("Escalation approved. #1 was accepted");
@@ -247,7 +250,8 @@ fn at_the_desk_what_was_replaced_is_not_approved_but_shown_again() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     asked.replace(|it| it["arguments"]["path"] = "/etc/passwd".into());
-    terminal.expect("#1: the question has changed:\n").expect("/etc/passwd").expect("  id: ");
+    terminal.expect("The question was answered, has changed, or is over.\n").expect("/etc/passwd");
+    terminal.expect(READY);
     // What was shown the second time was not what the session had asked.
     terminal.type_in("y 1\n");
     let said = rig.summary(asked);
@@ -264,7 +268,7 @@ fn a_long_line_is_no_answer_wherever_it_is_cut() {
     let mut terminal = desk(&rig);
     // What is read first is exactly as long as what is looked at.
     terminal.type_in(&format!("{}y 1\n", " ".repeat(256)));
-    terminal.type_in("d 1\n").expect("\nd 1\n").expect("  id: ");
+    terminal.expect("  id: ").expect(READY).type_in("d 1\n").expect("d 1\n").expect("  id: ");
     assert!(!asked.response.exists());
     terminal.type_in("q\n");
     assert_eq!(terminal.end().code, 0);
@@ -285,4 +289,29 @@ fn in_a_pipe_nothing_is_typed() {
     assert_eq!(terminal.end().code, 130);
     assert!(!is_there(&rig));
     assert_eq!(rig.summary(asked), "Denied by listener");
+}
+
+/// What has scrolled away, has just come, or stands below another one is read first.
+#[test]
+fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let first = work.ask("/d/a.txt", "hello");
+    let command = format!("stty cols 80 rows 10; exec {BINARY} approvals watch --desk");
+    let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
+    let more = "more rows: Enter shows them, n denies.";
+    terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);
+    terminal.type_in("y 1\n").expect("(y was not taken: the rest of the question").expect(more);
+    assert!(!first.response.exists());
+    terminal.type_in("\n").expect("  id: ").expect(READY);
+    // Another one comes, and does not push it away.
+    let second = work.ask("/d/b.txt", "there");
+    terminal.type_in("y 2\n").expect("#2 work: ").expect(more).type_in("y 1\n").expect("#1 work: ");
+    terminal.expect(more).type_in("\n").expect("details · q quit");
+    assert!(!first.response.exists() && !second.response.exists());
+    terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted").expect("#2 work: ");
+    terminal.expect(more).type_in("q\n");
+    assert_eq!(terminal.end().code, 0);
+    assert_eq!(rig.summary(first), "Approved by cli");
+    assert!(!second.response.exists());
 }

@@ -26,17 +26,18 @@ fn stage(rig: &Rig) -> Stage {
 fn one_key_answers() {
     let rig = rig();
     let mut stage = stage(&rig);
-    write(&stage, &rig, "a.txt");
-    stage.asked().type_in("d");
+    let long = "x".repeat(400);
+    stage.send(&format!("write \"{long}\" to {}", document(&rig, "a.txt")));
+    stage.asked().expect("240 of 400 characters not shown").type_in("d");
     // All of it is read anew.
-    stage.until("it is shown again", |rows| {
-        rows.iter()
-            .filter(|row| row.starts_with("#1 talk: filesystem wants to call write_file"))
-            .count()
-            == 2
+    stage.until("it is shown whole", |rows| {
+        !rows.iter().any(|row| row.contains("not shown"))
+            && rows
+                .iter()
+                .any(|row| row.starts_with("#1 talk: filesystem wants to call write_file"))
     });
     stage.asked().type_in("y").expect("Escalation approved.").prompt("");
-    assert_eq!(read(&rig, "a.txt").unwrap(), "text");
+    assert_eq!(read(&rig, "a.txt").unwrap(), long);
     write(&stage, &rig, "b.txt");
     stage.asked().type_in("n").expect("Escalation denied.").prompt("");
     assert_eq!(read(&rig, "b.txt"), None);

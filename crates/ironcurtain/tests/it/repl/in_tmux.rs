@@ -155,6 +155,27 @@ fn tmux_shows_what_the_emulator_shows() {
     tmux.ends_with(&["ended with 0", "isig", "icanon", "echo"]);
 }
 
+/// Typing on, a command behind a message, and the end of a report that comes late; and then an answer.
+#[test]
+fn nothing_is_answered_by_accident_in_tmux() {
+    let rig = rig();
+    let Some(tmux) = Tmux::start(&rig, 200) else { return };
+    tmux.type_in(&format!("write \"text\" to {}", document(&rig, "a.txt"))).expect("a.txt");
+    tmux.keys(&["Enter"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["t", "h", "x", "Enter", "y"]).expect("Queued: it is sent when");
+    tmux.keys(&["C-u"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["o", "k", "Enter", "/", "a", "p", "p", "r", "o", "v", "e", "Enter"]);
+    tmux.expect("Nothing was answered:").ends_with(&[KEYS, ">"]);
+    tmux.type_in("\x1b[?2026;2$").type_in("y").type_in("x").ends_with(&["> x"]);
+    tmux.keys(&["C-u"]).ends_with(&[KEYS, ">"]);
+    assert_eq!(rig.pending().len(), 1);
+    assert!(!std::path::Path::new(&document(&rig, "a.txt")).exists());
+    tmux.keys(&["y"])
+        .until("the file", |_| std::path::Path::new(&document(&rig, "a.txt")).exists());
+    tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
+    tmux.keys(&["C-d"]).ends_with(&["ended with 0", "isig", "icanon", "echo"]);
+}
+
 /// Counted, grouped, answered together, and the next one read before it is.
 #[test]
 fn several_questions_in_tmux() {
@@ -185,7 +206,6 @@ fn several_questions_in_tmux() {
         "/d/three"
       "path": "/d/three"
       id: 00000003-0000-4000-8000-000000000000
-    Read it first; then y, n, g and d answer.
     y approve · n deny · g approve and grant · d details · 1 more wait
     >
     "#);

@@ -280,6 +280,25 @@ impl Stage {
         self
     }
 
+    /// Ends every process that the program has started, at once.
+    pub(super) fn kill_children(&self) {
+        let mut parents = vec![self.child.id()];
+        let mut children = Vec::new();
+        while let Some(parent) = parents.pop() {
+            let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
+            for task in tasks.flatten() {
+                let of_task = std::fs::read_to_string(task.path().join("children"));
+                let of_task = of_task.unwrap_or_default();
+                parents.extend(of_task.split_whitespace().filter_map(|it| it.parse::<u32>().ok()));
+                children.extend(of_task.split_whitespace().filter_map(|it| it.parse::<i32>().ok()));
+            }
+        }
+        assert!(!children.is_empty(), "nothing was started");
+        for child in children {
+            kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).ok();
+        }
+    }
+
     pub(super) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

@@ -1,24 +1,26 @@
 //! What a person types at `approvals watch --desk`, and what comes of it.
 //!
-//! Read from the terminal itself, one line at a time. An answer is to what was shown under its
-//! number; a number is never given twice, so it cannot have become another question.
+//! Read from the terminal itself, one line at a time. One question stands there at a time, and an answer
+//! names its number: which lines are answers is decided as for a session's own banner.
 
+use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 
-use ic_escalation::display::View;
-use ic_escalation::offer::LIFETIME;
-use ic_escalation::{Offer, Pending, Receipt, Reply, Terms, Wish};
+use ic_escalation::{Pending, Receipt, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::DecidedBy;
-use ic_types::Timestamp;
+use ic_terminal::gate::Arrival;
+use ic_types::EscalationId;
 use rustix::termios::{QueueSelector, tcflush};
+use tokio::time::Instant;
 
-use super::Watcher;
+use super::{Said, Watcher};
+use crate::commands::approvals::NOTHING;
 use crate::commands::approvals::answer::receipt;
-use crate::commands::approvals::{At, NOTHING, lines, unusable};
 use crate::error::{Failure, chain};
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
+use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Stage, Tone, room};
 
 /// The longest line that is looked at.
 const LINE_BYTES_MAX: usize = 256;
@@ -31,8 +33,9 @@ pub(super) struct Desk {
     terminal: OwnedFd,
     /// Whether what comes next is the rest of a line that was too long.
     is_within_line: bool,
-    /// The grants of which the person is to choose one.
-    asked: Option<(Pending, Vec<Wish>)>,
+    banner: Banner,
+    /// What came while a question stands there.
+    held: Held<Said>,
 }
 
 /// What is done next.
@@ -63,13 +66,30 @@ enum Line {
     End,
 }
 
+/// The questions of all sessions.
+struct Everybodys {
+    pending: Vec<Pending>,
+    /// Those that were answered here.
+    answered: RefCell<Vec<EscalationId>>,
+}
+
+/// The terminal as a place for questions.
+struct DeskStage<'a> {
+    screen: &'a mut Screen,
+    terminal: &'a OwnedFd,
+    failure: Option<Failure>,
+}
+
 impl Desk {
     /// Finds the terminal.
     pub(super) fn open() -> Result<Self, Failure> {
         match Person::find("at the desk", false, Scripts::MayNotAnswer)? {
-            Person::AtTerminal(terminal) => {
-                Ok(Self { terminal: terminal.into(), is_within_line: false, asked: None })
-            }
+            Person::AtTerminal(terminal) => Ok(Self {
+                terminal: terminal.into(),
+                is_within_line: false,
+                banner: Banner::new(),
+                held: Held::new(),
+            }),
             Person::Scripted => Err(Failure::environment("a script cannot sit at the desk")),
         }
     }
@@ -81,25 +101,53 @@ impl Desk {
         })
     }
 
-    /// Returns whether the person was asked something.
-    pub(super) fn is_asking(&self) -> bool {
-        self.asked.is_some()
-    }
-
-    /// Stops asking about a question that nobody can answer any more, so that others are shown.
-    pub(super) fn lapse(&mut self, now: Timestamp, screen: &mut Screen) -> Result<(), Failure> {
-        let is_over = |(pending, _): &(Pending, _)| pending.request().expires_at < now;
-        match self.asked.take_if(|asked| is_over(asked)) {
-            Some((pending, _)) => {
-                screen.line(&format!("#{}: it is too late for a grant.", pending.number()))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Says what can be typed.
     pub(super) fn greet(screen: &mut Screen) -> Result<(), Failure> {
         screen.line(&format!("You are at the desk: {HELP}."))
+    }
+
+    /// Returns when there is something to do, with nothing happening before.
+    pub(super) fn wakes_at(&self) -> Option<Instant> {
+        self.banner.wakes_at()
+    }
+
+    /// Takes in what is new and what has ended.
+    pub(super) fn tell(
+        &mut self,
+        watcher: &mut Watcher,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        for said in std::mem::take(&mut watcher.said) {
+            match said {
+                Said::Ended(id, how) if self.banner.holds(&id) => {
+                    self.with_banner(watcher, screen, |banner, place| {
+                        banner.ended(&id, &how, place);
+                    })?;
+                }
+                // SECURITY: nothing pushes a question away, or stands between it and its answer.
+                said if self.banner.is_asking() => self.held.push(said),
+                said => said.print(screen)?,
+            }
+        }
+        self.with_banner(watcher, screen, Banner::recheck)
+    }
+
+    /// Shows what stands there or has waited, and asks what can be asked.
+    pub(super) fn show(
+        &mut self,
+        watcher: &mut Watcher,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        if !self.banner.is_asking() && !self.held.is_empty() {
+            let (held, dropped) = self.held.take();
+            held.iter().try_for_each(|said| said.print(screen))?;
+            dropped.map_or(Ok(()), |dropped| screen.line(&dropped))?;
+        }
+        self.with_banner(watcher, screen, |banner, place| {
+            banner.fit(place);
+            banner.drawn();
+            banner.wake(place);
+        })
     }
 
     /// Reads what was typed, and does it.
@@ -110,67 +158,76 @@ impl Desk {
     ) -> Result<Next, Failure> {
         let line = match self.read() {
             Line::Whole(line) => line,
-            Line::Part => return Ok(Next::GoOn),
+            Line::Part => {
+                self.banner.arrives_below();
+                return Ok(Next::GoOn);
+            }
             Line::End => return Ok(Next::End),
         };
-        if let Some((pending, wishes)) = self.asked.take() {
-            return choose(&line, &pending, wishes, watcher, screen);
-        }
-        let (number, typed) = match Typed::parse(&line) {
+        self.banner.arrives(Arrival::Alone);
+        let typed = Typed::parse(&line);
+        let (number, word) = match typed {
+            _ if self.banner.is_choosing() => return self.type_in(&line, watcher, screen),
             Typed::Quit => return Ok(Next::End),
-            Typed::Nothing => return Ok(Next::GoOn),
-            Typed::Unknown => return say(HELP, screen),
-            typed @ (Typed::Approve(number)
-            | Typed::Deny(number)
-            | Typed::Grant(number)
-            | Typed::Details(number)) => (number, typed),
-        };
-        let Some(pending) = watcher.find(number).cloned() else {
-            return match watcher.shown.is_empty() {
-                true => say(NOTHING, screen),
-                false => say(&format!("No pending escalation with ID: #{number}"), screen),
-            };
-        };
-        match typed {
-            Typed::Approve(_) => answer(&pending, &Reply::Approve(None), watcher, screen),
-            Typed::Deny(_) => answer(&pending, &Reply::Deny, watcher, screen),
-            Typed::Grant(_) => self.offer(pending, screen),
-            Typed::Details(_) => {
-                screen.lines(&lines(&pending, View::Full, At::Desk, SystemClock.now()))?;
-                Ok(Next::GoOn)
+            Typed::Nothing => return self.type_in("", watcher, screen),
+            Typed::Unknown if self.banner.is_asking() => {
+                return self.type_in("?", watcher, screen);
             }
-            Typed::Quit | Typed::Nothing | Typed::Unknown => Ok(Next::GoOn),
+            Typed::Unknown => return self.say(HELP, screen),
+            Typed::Approve(number) => (number, "y"),
+            Typed::Deny(number) => (number, "n"),
+            Typed::Grant(number) => (number, "g"),
+            Typed::Details(number) => (number, "d"),
+        };
+        if self.banner.shows(number) {
+            return self.type_in(word, watcher, screen);
+        }
+        // SECURITY: what does not stand there is shown first.
+        let mut is_there = false;
+        self.with_banner(watcher, screen, |banner, place| is_there = banner.bring(number, place))?;
+        match is_there {
+            true => Ok(Next::GoOn),
+            false if watcher.shown.is_empty() => self.say(NOTHING, screen),
+            false => self.say(&format!("No pending escalation with ID: #{number}"), screen),
         }
     }
 
-    /// Shows what can be granted, and asks for one of it.
-    fn offer(&mut self, pending: Pending, screen: &mut Screen) -> Result<Next, Failure> {
-        let number = pending.number();
-        let offer = match Offer::of_request(pending.request()) {
-            Ok(offer) => offer,
-            Err(none) => return say(&format!("#{number}: nothing can be granted: {none}"), screen),
-        };
-        let terms = Terms::new(SystemClock.now(), LIFETIME, None);
-        let terms = terms.map_err(|error| unusable(&error))?;
-        let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
-        let mut shown = vec![format!("#{number}: this call is forwarded, and")];
-        for (at, wish) in wishes.iter().enumerate() {
-            for (n_line, line) in wish.preview().iter().enumerate() {
-                let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
-                shown.push(format!("  {mark:3} {line}"));
-            }
+    /// Takes a word for what stands there.
+    fn type_in(
+        &mut self,
+        word: &str,
+        watcher: &mut Watcher,
+        screen: &mut Screen,
+    ) -> Result<Next, Failure> {
+        if self.banner.is_asking() {
+            self.with_banner(watcher, screen, |banner, place| banner.typed(word, place))?;
         }
-        screen.lines(&shown)?;
-        screen.out().flush().map_err(Failure::output)?;
-        // SECURITY: what was typed before this was read is no answer to it.
-        tcflush(&self.terminal, QueueSelector::IFlush).map_err(|errno| {
-            Failure::environment("cannot ask at the terminal").with_source(errno)
-        })?;
-        let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
-        screen
-            .line(&format!("Which one? Type {}; anything else is none.", numbers.join(" or ")))?;
-        self.asked = Some((pending, wishes));
+        Ok(Next::Look)
+    }
+
+    /// Says something below what stands there, which is drawn again then.
+    fn say(&mut self, text: &str, screen: &mut Screen) -> Result<Next, Failure> {
+        screen.line(text)?;
+        self.banner.disturbed();
         Ok(Next::GoOn)
+    }
+
+    fn with_banner(
+        &mut self,
+        watcher: &mut Watcher,
+        screen: &mut Screen,
+        act: impl FnOnce(&mut Banner, &mut Place<'_>),
+    ) -> Result<(), Failure> {
+        let mut pending: Vec<Pending> = watcher.shown.values().cloned().collect();
+        pending.sort_by_key(Pending::number);
+        let questions = Everybodys { pending, answered: RefCell::default() };
+        let mut stage = DeskStage { screen, terminal: &self.terminal, failure: None };
+        act(&mut self.banner, &mut Place { questions: &questions, stage: &mut stage });
+        // Their end is not told twice.
+        for id in questions.answered.into_inner() {
+            watcher.shown.remove(&id);
+        }
+        stage.failure.map_or(Ok(()), Err)
     }
 
     /// Reads once, which does not wait because something is there.
@@ -191,53 +248,84 @@ impl Desk {
     }
 }
 
-/// Answers, and says what became of it.
-fn answer(
-    pending: &Pending,
-    reply: &Reply,
-    watcher: &mut Watcher,
-    screen: &mut Screen,
-) -> Result<Next, Failure> {
-    let told = match pending.answer(reply, DecidedBy::Cli, SystemClock.now()) {
-        Ok(told) => told,
-        // The next question can be answered all the same.
-        Err(error) => {
-            screen.line(&visible(&chain(&error)))?;
-            return Ok(Next::Look);
+impl Asking for Everybodys {
+    fn pending(&self) -> Vec<Pending> {
+        let answered = self.answered.borrow();
+        let is_open = |it: &&Pending| !answered.contains(&it.request().escalation);
+        self.pending.iter().filter(is_open).cloned().collect()
+    }
+
+    /// Each is answered by its number, so each stands there alone.
+    fn group(&self, first: &Pending, _: &[Pending]) -> Group {
+        Group::alone(first.clone())
+    }
+
+    fn keys(&self, group: &Group) -> String {
+        let number = group.first().number();
+        format!(
+            "y {number} approve · n {number} deny · g {number} approve and grant · d {number} \
+             details · q quit"
+        )
+    }
+
+    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
+        let told = match pending.answer(reply, DecidedBy::Cli, SystemClock.now()) {
+            Ok(told) => told,
+            // The next question can be answered all the same.
+            Err(error) => return (Tone::Bad, visible(&chain(&error))),
+        };
+        match told.receipt {
+            Receipt::Accepted(_) => {
+                self.answered.borrow_mut().push(pending.request().escalation.clone());
+            }
+            Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed => {}
         }
-    };
-    match receipt(pending, told) {
-        Ok(accepted) => screen.line(&accepted)?,
-        Err(failure) => screen.line(&failure.to_string())?,
+        match receipt(pending, told) {
+            Ok(accepted) => (Tone::Quiet, accepted),
+            Err(failure) => (Tone::Bad, failure.to_string()),
+        }
     }
-    match told.receipt {
-        Receipt::Accepted(_) => watcher.forget(&pending.request().escalation),
-        Receipt::Expired | Receipt::AnsweredAlready | Receipt::Changed => {}
-    }
-    Ok(Next::Look)
 }
 
-/// Takes the person's choice among `wishes`.
-fn choose(
-    line: &str,
-    pending: &Pending,
-    wishes: Vec<Wish>,
-    watcher: &mut Watcher,
-    screen: &mut Screen,
-) -> Result<Next, Failure> {
-    let number: Option<usize> = line.parse().ok();
-    let wish = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?));
-    let Some(wish) = wish else {
-        let number = pending.number();
-        screen.line(&format!("#{number}: nothing was granted, and nothing answered."))?;
-        return Ok(Next::Look);
-    };
-    answer(pending, &Reply::Approve(Some(wish)), watcher, screen)
+impl DeskStage<'_> {
+    fn lines(&mut self, lines: &[String]) {
+        let written = self.screen.lines(lines);
+        let written = written.and_then(|()| self.screen.out().flush().map_err(Failure::output));
+        if let Err(failure) = written {
+            self.failure.get_or_insert(failure);
+        }
+    }
 }
 
-fn say(text: &str, screen: &mut Screen) -> Result<Next, Failure> {
-    screen.line(text)?;
-    Ok(Next::GoOn)
+impl Stage for DeskStage<'_> {
+    fn room(&self) -> Room {
+        room(std::io::stdout())
+    }
+
+    fn echo(&self) -> Echo {
+        Echo::Below
+    }
+
+    fn draw(&mut self, rows: &[String], _: usize) {
+        self.lines(rows);
+    }
+
+    fn leave(&mut self, _: &[String], _: usize) {
+        // It stands there already.
+    }
+
+    fn say(&mut self, _: Tone, text: &str) {
+        self.lines(&[visible(text)]);
+    }
+
+    fn is_read(&mut self) -> bool {
+        // SECURITY: what was typed before the question was read is no answer to it.
+        tcflush(self.terminal, QueueSelector::IFlush).is_ok()
+    }
+
+    fn ask(&mut self, text: &str) {
+        self.lines(&[text.to_owned()]);
+    }
 }
 
 impl Typed {

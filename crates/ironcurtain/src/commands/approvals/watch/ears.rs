@@ -5,12 +5,15 @@
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ic_home::watch::DirectoryWatch;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// How long is waited before everything is looked at again.
-const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+const POLL: Duration = Duration::from_millis(500);
+/// The shortest wait, so that nothing makes us run in circles.
+const POLL_MIN: Duration = Duration::from_millis(5);
 
 /// What is listened to.
 #[derive(Debug)]
@@ -53,14 +56,16 @@ impl Ears {
         }
     }
 
-    /// Waits until something happens, or for a while.
-    pub(super) fn listen(mut self) -> (Self, Heard) {
+    /// Waits until something happens, or for a while, which may be shorter than usual.
+    pub(super) fn listen(mut self, wait: Option<Duration>) -> (Self, Heard) {
+        let wait = wait.unwrap_or(POLL).clamp(POLL_MIN, POLL);
+        let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
         let is_typed = {
             let mut sources: Vec<PollFd<'_>> =
                 self.terminal.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
             sources.extend(self.watches.values().map(|it| PollFd::new(it, PollFlags::IN)));
             // What interrupts us is time that has passed.
-            poll(&mut sources, Some(&POLL)).ok();
+            poll(&mut sources, Some(&wait)).ok();
             let terminal = self.terminal.as_ref().and(sources.first());
             terminal.is_some_and(|it| !it.revents().is_empty())
         };

@@ -1,0 +1,109 @@
+//! What an answer does: approves, denies, shows what can be granted, grants, shows more.
+//!
+//! That it is an answer was seen to before; what is answered is what the gate handed out.
+
+use ic_escalation::display::View;
+use ic_escalation::offer::LIFETIME;
+use ic_escalation::{Offer, Reply, Terms, Wish};
+use ic_home::{Clock as _, SystemClock};
+
+use super::{Banner, Place, Shown, Undrawn};
+use crate::terminal::group::Group;
+use crate::terminal::paint::Tone;
+
+impl Banner {
+    /// Does what an answer to `group` means.
+    pub(crate) fn act(&mut self, word: &str, group: &Group, place: &mut Place<'_>) {
+        let Some(shown) = &mut self.shown else { return };
+        if shown.has_more() && word.is_empty() {
+            shown.turn();
+            self.undrawn = Some(Undrawn::NextPage);
+            return;
+        }
+        if !shown.wishes.is_empty() {
+            let wishes = std::mem::take(&mut shown.wishes);
+            return self.chosen(word, wishes, group, place);
+        }
+        match word {
+            "y" => self.answer(group, &Reply::Approve(None), place),
+            "n" => self.answer(group, &Reply::Deny, place),
+            "g" => self.offer(group, place),
+            "d" => {
+                let keys = place.questions.keys(group);
+                self.present(shown_of(group.lines(View::Full), keys, group));
+            }
+            _ => {
+                let hint = format!("that is no answer; {}", shown.keys);
+                self.refuse(hint, place);
+            }
+        }
+    }
+
+    /// Answers what is shown.
+    fn answer(&mut self, group: &Group, reply: &Reply, place: &mut Place<'_>) {
+        self.close(place);
+        let mut told: Vec<(Tone, String, usize)> = Vec::new();
+        for pending in group.all() {
+            let (tone, said) = place.questions.settle(pending, reply);
+            match told.iter_mut().find(|(_, other, _)| *other == said) {
+                Some((_, _, count)) => *count += 1,
+                None => told.push((tone, said, 1)),
+            }
+        }
+        for (tone, said, count) in told {
+            let count = if 1 < count { format!(" ({count} calls)") } else { String::new() };
+            place.stage.say(tone, &format!("{said}{count}"));
+        }
+        self.show_next(place);
+    }
+
+    /// Shows what can be granted, and asks for one of it.
+    fn offer(&mut self, group: &Group, place: &mut Place<'_>) {
+        let offer = match Offer::of_request(group.first().request()) {
+            Ok(offer) => offer,
+            Err(none) => return self.refuse(format!("nothing can be granted: {none}"), place),
+        };
+        let Ok(terms) = Terms::new(SystemClock.now(), LIFETIME, None) else { return };
+        let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
+        let mut lines = match group.len() {
+            1 => vec!["This call is forwarded, and".to_owned()],
+            _ => vec![format!("Call #{} alone is forwarded, and", group.first().number())],
+        };
+        for (at, wish) in wishes.iter().enumerate() {
+            for (n_line, line) in wish.preview().iter().enumerate() {
+                let mark = if n_line == 0 { format!("{})", at + 1) } else { String::new() };
+                lines.push(format!("  {mark:3} {line}"));
+            }
+        }
+        let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
+        let keys = format!("Which one? Type {}; anything else is none.", numbers.join(" or "));
+        self.close(place);
+        self.present(Shown { wishes, ..shown_of(lines, keys, group) });
+    }
+
+    /// Takes the person's choice among the grants.
+    fn chosen(&mut self, word: &str, wishes: Vec<Wish>, group: &Group, place: &mut Place<'_>) {
+        let number: Option<usize> = word.parse().ok();
+        let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) else {
+            self.withdraw();
+            place.stage.say(Tone::Question, "Nothing was granted, and nothing answered.");
+            // The call itself stands there again.
+            let ids = group.all().map(|it| it.request().escalation.clone());
+            for id in ids.collect::<Vec<_>>().into_iter().rev() {
+                self.waiting.push_front(id);
+            }
+            return self.show_next(place);
+        };
+        let first = group.first();
+        self.close(place);
+        let (tone, said) = place.questions.settle(first, &Reply::Approve(Some(wish)));
+        place.stage.say(tone, &said);
+        self.wait_again(group, &first.request().escalation);
+        self.show_next(place);
+    }
+}
+
+fn shown_of(lines: Vec<String>, keys: String, group: &Group) -> Shown {
+    let (group, wishes) = (group.clone(), Vec::new());
+    Shown { group, wishes, lines, n_headings: 0, keys, laid: None }
+}
