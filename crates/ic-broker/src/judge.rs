@@ -2,7 +2,7 @@
 //!
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
-use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
+use ic_policy::{Bounds, Finding, InvalidValue, Policy, ResolvedCall, Verdict, evaluate, explain};
 use ic_resolve::{RealDisk, Resolver, petition};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
@@ -52,7 +52,14 @@ impl Judge {
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
-        let (call, sandbox) = (method::spread(call), self.bounds.sandbox.as_ref());
-        Resolver { disk: &RealDisk, home: &self.home, sandbox }.resolve(&self.policy, call)
+        let sandbox = self.bounds.sandbox.as_ref();
+        let resolver = Resolver { disk: &RealDisk, home: &self.home, sandbox };
+        let (call, fault) = method::spread(call);
+        let fault = fault.map(|reason| InvalidValue {
+            place: method::URI.to_owned(),
+            role: Role::None,
+            reason: reason.to_owned(),
+        });
+        resolver.resolve_with(&self.policy, call, fault)
     }
 }

@@ -55,8 +55,19 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
+        self.resolve_with(policy, call, None)
+    }
+
+    /// Resolves `call`, with a fault that was found before; the call is denied for it.
+    pub fn resolve_with(
+        &self,
+        policy: &Policy,
+        call: ToolCall,
+        fault: Option<InvalidValue>,
+    ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let mut parts = Resolving::new(&disk, self).resolve_parts(policy, call);
+        parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
             parts.invalid.push(InvalidValue {
