@@ -445,7 +445,7 @@ impl<O: Open> Client<O> {
 async fn silent(begun: &CancellationToken, within: Option<Duration>) {
     let Some(within) = within else { return std::future::pending().await };
     if tokio::time::timeout(within, begun.cancelled()).await.is_ok() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -120,7 +120,7 @@ mod tests {
             (format!(r#"{{"a":"{}"}}"#, "x".repeat(BYTES_MAX)), Weight::Heavy),
             (format!(r#"{{"{}":1}}"#, "x".repeat(BYTES_MAX + 1)), Weight::Heavy),
         ] {
-            assert_eq!(weight(&text), expected, "{:.60}", text);
+            assert_eq!(weight(&text), expected, "{text:.60}");
         }
     }
 
