@@ -2,12 +2,13 @@
 //!
 //! Without it nobody could tell a log from the beginning of a longer one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ic_home::file::{self, FileError};
 use ic_types::{Digest, Json, JsonLimits, Object, SessionId};
 
 use crate::key::AuditKey;
+use crate::log::LogFiles;
 
 /// The last record that was committed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,6 +26,23 @@ pub(crate) enum Found {
     /// It is not one that we wrote for this session.
     Forged,
     Genuine(Head),
+}
+
+impl Found {
+    /// Returns the head, if we wrote it for this session.
+    pub(crate) fn genuine(self) -> Option<Head> {
+        match self {
+            Self::Genuine(head) => Some(head),
+            Self::Absent | Self::Forged => None,
+        }
+    }
+}
+
+impl LogFiles {
+    /// Returns where the copy of a session's head is, if copies are kept.
+    pub(crate) fn copy_of_head(&self, session: &SessionId) -> Option<PathBuf> {
+        Some(self.heads.as_ref()?.join(format!("{session}.head")))
+    }
 }
 
 /// The longest head file that is looked at.

@@ -32,6 +32,6 @@ pub mod verify;
 
 pub use entry::{Entry, Keep, Kind};
 pub use key::AuditKey;
-pub use log::{AuditError, AuditLog, LogFiles, LogOptions, Recorded, SyncMode};
+pub use log::{AuditError, AuditLog, BYTES_MAX, LogFiles, LogOptions, Recorded, SyncMode};
 pub use redact::Redactor;
 pub use verify::{Condition, Report, Tampering};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use ic_home::clock::Clock;
-use ic_home::file::FileError;
+use ic_home::file::{self, FileError};
 use ic_policy::{Denial, Effect, Escalation, Permit, ResolvedCall};
 use ic_types::{Json, Object, SessionId};
 
@@ -31,7 +31,13 @@ pub struct LogFiles {
     pub log: PathBuf,
     /// `audit.head`.
     pub head: PathBuf,
+    /// The directory of copies of heads, far from the logs: an older log that is put back together with
+    /// its head is found out by the copy.
+    pub heads: Option<PathBuf>,
 }
+
+/// How long a log may be where nobody says otherwise.
+pub const BYTES_MAX: u64 = 1 << 30;
 
 /// When a record is made durable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,6 +60,8 @@ pub struct LogOptions {
     pub clock: Arc<dyn Clock>,
     /// When a record is made durable.
     pub sync: SyncMode,
+    /// How long the log may become; after that refused calls are counted, and others stop.
+    pub bytes_max: u64,
 }
 
 /// An open audit log.
@@ -124,6 +132,18 @@ pub enum AuditError {
         /// What went wrong.
         reason: String,
     },
+    /// The log is as long as it may be.
+    #[error(
+        "the audit log `{}` has reached its limit of {mib_max} MiB (`audit.maxMiB`), so no call is forwarded; \
+         start another session or raise the limit",
+        .path.display()
+    )]
+    Full {
+        /// The log.
+        path: PathBuf,
+        /// How long it may be.
+        mib_max: u64,
+    },
     /// An earlier failure left the log in an unknown state.
     #[error("the audit log `{}` is in an unknown state after a failed write, so no call is forwarded", .0.display())]
     Broken(PathBuf),
@@ -140,7 +160,11 @@ impl AuditLog {
             .map_err(AuditError::Open)?
             .ok_or_else(|| AuditError::InUse(files.log.clone()))?;
         let report = verify::verify(&files, Some(&options.session), &options.key)?;
-        let repair = repair(&files.log, &mut sink, &report)?;
+        let repair = match report.begun_anew_after {
+            // Whoever has moved a log away goes on without it, and that is written down.
+            Some(n_records) => Some(begun_anew(n_records)),
+            None => repair(&files.log, &mut sink, &report)?,
+        };
         Self::start(files, options, Box::new(sink), &report, repair.into_iter().chain([opening]))
     }
 
@@ -157,6 +181,12 @@ impl AuditLog {
             drop(Self::start(files, options, Box::new(sink), &report, event.into_iter())?);
         }
         Ok(report)
+    }
+
+    /// Returns whether a process writes the log right now.
+    pub fn is_written(files: &LogFiles) -> Result<bool, AuditError> {
+        let sink = FileSink::open(&files.log).map_err(AuditError::Open)?;
+        Ok(sink.is_none())
     }
 
     /// Makes a log of a sink of the caller's, to be broken by tests.
@@ -176,6 +206,9 @@ impl AuditLog {
         report: &Report,
         opening: impl Iterator<Item = Object>,
     ) -> Result<Self, AuditError> {
+        if let Some(heads) = &files.heads {
+            file::create_dir(heads).map_err(AuditError::Open)?;
+        }
         let state = State {
             tip: report.tip,
             length: report.bytes,
@@ -183,6 +216,8 @@ impl AuditLog {
             commit_failure: None,
             is_broken: false,
             is_closing: false,
+            is_full: false,
+            n_refused: 0,
             sink,
         };
         let durable = state.sink.durable();
@@ -267,6 +302,7 @@ impl AuditLog {
 
     /// Writes the last record, commits everything, and ends.
     pub fn close(mut self) -> Result<(), AuditError> {
+        self.shared.note_refused()?;
         let n_records = self.shared.lock()?.tip.next_seq;
         let mut closing = Object::new();
         closing.insert("event", "closed");
@@ -326,6 +362,13 @@ fn repair(path: &Path, sink: &mut FileSink, report: &Report) -> Result<Option<Ob
             Err(AuditError::Tampered { path: path.to_owned(), tampering: tampering.clone() })
         }
     }
+}
+
+fn begun_anew(n_records: u64) -> Object {
+    let mut event = Object::new();
+    event.insert("event", "begunAnew");
+    event.insert("recordsBefore", n_records);
+    event
 }
 
 fn intent(call: &ResolvedCall, request_id: &str) -> Entry {

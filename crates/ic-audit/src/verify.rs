@@ -38,6 +38,10 @@ pub struct Report {
     pub records: u64,
     /// How the log is.
     pub condition: Condition,
+    /// Whether the last record says that the session ended, or that its log was put right after a crash.
+    pub is_closed: bool,
+    /// How many records there were at least before the log was begun anew, of which nothing is left.
+    pub(crate) begun_anew_after: Option<u64>,
     /// Where the chain ends.
     pub(crate) tip: Tip,
     /// How many bytes the whole records take.
@@ -101,6 +105,13 @@ pub enum Tampering {
         /// How many there were at least.
         of: u64,
     },
+    /// An older log was put back, together with its head.
+    RolledBack {
+        /// How many records are left.
+        at: u64,
+        /// How many there were at least.
+        of: u64,
+    },
     /// The records are not those that were committed: the chain was made anew.
     Forged {
         /// The committed record that is another now.
@@ -148,15 +159,23 @@ pub fn verify(
         Some(session) => session.clone(),
         None => named_session(&files.log)?,
     };
+    // Before the head, since a session may be writing: its head is never behind the copy.
+    let copy = match files.copy_of_head(&session) {
+        Some(path) => Head::read(&path, key, &session)?,
+        None => head::Found::Absent,
+    };
     let head = Head::read(&files.head, key, &session)?;
     let wanted = match head {
         head::Found::Genuine(head) => Some(head),
         head::Found::Absent | head::Found::Forged => None,
     };
-    let walk = Walk::over(&files.log, key.beginning(&session), wanted)?;
+    let walk = Walk::over(&files.log, key.beginning(&session), (wanted, copy.genuine()))?;
+    let is_gone = walk.tip.next_seq == 0 && walk.torn_bytes == 0 && head == head::Found::Absent;
+    let begun_anew_after =
+        copy.genuine().filter(|_| is_gone).map(|copy| copy.seq.saturating_add(1));
     let tampering = match walk.fault {
         Some(fault) => Some(fault.name(&files.log)?),
-        None => against_head(&walk, head),
+        None => against_head(&walk, head).or_else(|| against_copy(&walk, head, copy)),
     };
     let condition = match (tampering, head) {
         (Some(tampering), _) => Condition::Tampered(tampering),
@@ -169,16 +188,28 @@ pub fn verify(
         }
         (None, head::Found::Absent | head::Found::Forged) => Condition::NoHead,
     };
+    let last = session_event(&walk.last);
+    // A repair says that the session was killed, and nothing follows it.
+    let is_closed = matches!(last.as_deref(), Some("closed" | "repaired"));
     let Walk { tip, bytes, torn_bytes, .. } = walk;
-    Ok(Report { session, records: tip.next_seq, condition, tip, bytes, torn_bytes })
+    let records = tip.next_seq;
+    Ok(Report { session, records, condition, is_closed, begun_anew_after, tip, bytes, torn_bytes })
 }
 
 impl Report {
     /// What is to be said about a log in which nothing has been written yet.
     pub(crate) fn of_nothing(options: &LogOptions) -> Self {
         let tip = Tip { next_seq: 0, hash: options.key.beginning(&options.session) };
-        let session = options.session.clone();
-        Self { session, records: 0, condition: Condition::NoHead, tip, bytes: 0, torn_bytes: 0 }
+        Self {
+            session: options.session.clone(),
+            records: 0,
+            condition: Condition::NoHead,
+            is_closed: false,
+            begun_anew_after: None,
+            tip,
+            bytes: 0,
+            torn_bytes: 0,
+        }
     }
 }
 
@@ -212,6 +243,26 @@ fn against_head(walk: &Walk, head: head::Found) -> Option<Tampering> {
     is_forged.then_some(Tampering::ForgedTail { from: head.seq + 1 })
 }
 
+/// Compares a log that fits its head with the copy of the head that is kept elsewhere.
+fn against_copy(walk: &Walk, head: head::Found, copy: head::Found) -> Option<Tampering> {
+    let copy = match copy {
+        head::Found::Genuine(copy) => copy,
+        head::Found::Forged => return Some(Tampering::HeadForged),
+        // Written before copies were kept, or somewhere else.
+        head::Found::Absent => return None,
+    };
+    let records = walk.tip.next_seq;
+    let is_older = match head {
+        // The copy is written after the head, so that it is never the newer one by itself.
+        head::Found::Genuine(head) => head.seq < copy.seq,
+        head::Found::Absent | head::Found::Forged => true,
+    };
+    if is_older {
+        return Some(Tampering::RolledBack { at: records, of: copy.seq.saturating_add(1) });
+    }
+    (walk.at_copy != Some(copy.hash)).then_some(Tampering::Forged { record: copy.seq })
+}
+
 /// One pass over a log, up to the first record that does not follow the one before it.
 struct Walk {
     tip: Tip,
@@ -219,6 +270,10 @@ struct Walk {
     torn_bytes: u64,
     /// The hash of the record that the head speaks of.
     at_head: Option<Digest>,
+    /// The hash of the record that the copy of the head speaks of.
+    at_copy: Option<Digest>,
+    /// The last record.
+    last: Vec<u8>,
     /// Whether that record closes the log.
     head_is_closing: bool,
     /// How many records that no head vouches for say something else than how a session begins or ends.
@@ -238,13 +293,19 @@ struct Fault {
 }
 
 impl Walk {
-    fn over(log: &Path, beginning: Digest, head: Option<Head>) -> Result<Self, VerifyError> {
+    fn over(
+        log: &Path,
+        beginning: Digest,
+        (head, copy): (Option<Head>, Option<Head>),
+    ) -> Result<Self, VerifyError> {
         let tip = Tip { next_seq: 0, hash: beginning };
         let mut walk = Self {
             tip,
             bytes: 0,
             torn_bytes: 0,
             at_head: None,
+            at_copy: None,
+            last: Vec::new(),
             head_is_closing: false,
             n_calls_unvouched: 0,
             tail_is_strange: false,
@@ -266,6 +327,11 @@ impl Walk {
                         walk.n_calls_unvouched += u64::from(session_event(content).is_none());
                         walk.tail_is_strange |= !is_record(content);
                     }
+                    if copy.is_some_and(|copy| copy.seq == link.seq) {
+                        walk.at_copy = Some(link.hash);
+                    }
+                    walk.last.clear();
+                    walk.last.extend_from_slice(content);
                     walk.tip = Tip { next_seq: link.seq + 1, hash: link.hash };
                     walk.bytes += line.len() as u64;
                     true
@@ -400,6 +466,10 @@ impl fmt::Display for Tampering {
             Self::Truncated { at, of } => {
                 write!(f, "truncated at {at}: there were at least {of} records")
             }
+            Self::RolledBack { at, of } => write!(
+                f,
+                "an older log was put back: it has {at} records, and there were at least {of}"
+            ),
             Self::Forged { record } => write!(
                 f,
                 "record {record} is not the one that was committed: the chain was made anew before it"

@@ -98,6 +98,7 @@ pub(crate) fn of_entry(
     cage.links = plan.links;
     // What they run, and how they find it, is their own business.
     cage.follows_links = true;
+    cage.opens_beneath = false;
     cage.seen = seen;
     cage.network = match allowed {
         Some(allowed) => Network::Doors {
@@ -176,6 +177,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
         scratch: Some(lent.private.clone()),
         network: Network::None,
         unix_sockets: false,
+        opens_beneath: true,
         limits: Limits::SERVER,
     }
 }

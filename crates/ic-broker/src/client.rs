@@ -88,6 +88,17 @@ pub enum Ended<E> {
     NotOpened(E),
 }
 
+/// How one client of possibly several is served.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner<'a> {
+    /// Ends it.
+    pub stop: &'a CancellationToken,
+    /// What becomes of it if it does not read.
+    pub slow: Slow,
+    /// How long it may be connected without having begun to speak the protocol, if not for ever.
+    pub begins_within: Option<Duration>,
+}
+
 /// Serves one client until it goes away, or `stop` is cancelled.
 pub async fn serve<O: Open>(
     reader: impl AsyncRead + Unpin,
@@ -95,7 +106,8 @@ pub async fn serve<O: Open>(
     open: O,
     stop: &CancellationToken,
 ) -> Ended<O::Error> {
-    serve_one(reader, writer, open, (stop, Slow::IsWaitedFor)).await
+    let manner = Manner { stop, slow: Slow::IsWaitedFor, begins_within: None };
+    serve_one(reader, writer, open, manner).await
 }
 
 /// Serves one client of possibly several.
@@ -103,9 +115,9 @@ pub async fn serve_one<O: Open>(
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin + Send + 'static,
     open: O,
-    (stop, slow): (&CancellationToken, Slow),
+    Manner { stop, slow, begins_within }: Manner<'_>,
 ) -> Ended<O::Error> {
-    let gone = CancellationToken::new();
+    let (gone, begun) = (CancellationToken::new(), CancellationToken::new());
     let (outbox, outgoing) = Outbox::new(slow, gone.clone());
     let mut writing = tokio::spawn(writer::write(writer, outgoing, gone.clone(), slow));
     let calls = TaskTracker::new();
@@ -125,11 +137,13 @@ pub async fn serve_one<O: Open>(
         is_enveloped: Arc::new(AtomicBool::new(false)),
         end_all: end_all.clone(),
         left: left.clone(),
+        begun: begun.clone(),
     };
     let listened = tokio::select! {
         listened = client.listen(reader) => listened,
         () = stop.cancelled() => Ok(()),
         () = gone.cancelled() => Ok(()),
+        () = silent(&begun, begins_within) => Ok(()),
     };
     // A person is not asked on behalf of somebody who has gone.
     left.cancel();
@@ -184,6 +198,8 @@ struct Client<O: Open> {
     end_all: CancellationToken,
     /// Cancelled when the client has said all it had to say.
     left: CancellationToken,
+    /// Cancelled when the client has begun to speak the protocol.
+    begun: CancellationToken,
 }
 
 /// What a method is to us.
@@ -283,6 +299,10 @@ impl<O: Open> Client<O> {
             self.record(&method, &error.message).await?;
             self.send(error_line(Some(&id), &error)).await;
             return Ok(());
+        }
+        // Whoever only asks whether we are there has not begun.
+        if !matches!(kind, Method::Ping | Method::Other) {
+            self.begun.cancel();
         }
         self.is_enveloped.store(self.era == Era::Enveloped, Ordering::Relaxed);
         match kind {
@@ -421,6 +441,14 @@ impl<O: Open> Client<O> {
     }
 }
 
+/// Waits until a client has been silent for too long; for ever, if it has begun.
+async fn silent(begun: &CancellationToken, within: Option<Duration>) {
+    let Some(within) = within else { return std::future::pending().await };
+    if tokio::time::timeout(within, begun.cancelled()).await.is_ok() {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// Reads a message; a long one beside the thread that serves everybody.
 async fn parsed(line: &[u8]) -> Result<Message, MessageFault> {
     if line.len() <= PARSED_HERE_BYTES_MAX {
@@ -439,3 +467,6 @@ async fn parsed(line: &[u8]) -> Result<Message, MessageFault> {
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
 use ic_escalation::Closed;
-use ic_policy::{Bounds, Finding, Policy, ResolvedCall, Verdict, evaluate, explain};
+use ic_policy::{Bounds, Finding, InvalidValue, Policy, ResolvedCall, Verdict, evaluate, explain};
+use ic_resolve::resolver::Besides;
 use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
@@ -72,9 +73,14 @@ impl Judge {
     }
 
     fn resolve_bringing(&self, call: ToolCall, brought: &[CanonicalPath]) -> ResolvedCall {
-        let (call, sandbox) = (method::spread(call), self.bounds.sandbox.as_ref());
-        let orders = Some(&self.orders);
+        let (sandbox, orders) = (self.bounds.sandbox.as_ref(), Some(&self.orders));
         let resolver = Resolver { disk: &RealDisk, home: &self.home, sandbox, orders };
-        resolver.resolve_bringing(&self.policy, call, brought)
+        let (call, fault) = method::spread(call);
+        let fault = fault.map(|reason| InvalidValue {
+            place: method::URI.to_owned(),
+            role: Role::None,
+            reason: reason.to_owned(),
+        });
+        resolver.resolve_with(&self.policy, call, Besides { fault, brought })
     }
 }

@@ -1,9 +1,12 @@
 //! The methods besides `tools/call` that are calls: judged as tools of their own names.
 //!
 //! A resource is judged by what its URI names: a `file:` URI is a path that is read, an `http` or `https`
-//! URI is fetched, and what any other scheme means only the annotation says. Nothing is sent from here.
+//! URI is fetched, and what any other scheme means only the annotation says. A template of resources is
+//! judged by as much of it as is certain. Nothing is sent from here.
 
-use std::path::{Path, PathBuf};
+mod uri;
+
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use ic_types::{Json, Object, ServerName, ToolCall};
@@ -13,8 +16,11 @@ use crate::judge::Judge;
 use crate::tool::Tool;
 
 /// The argument that says what kind of thing a URI names; written by us alone.
-const SCHEME: &str = "scheme";
-const URI: &str = "uri";
+pub(crate) const SCHEME: &str = "scheme";
+/// The URI; of a completion, what is certain of its template, and written by us alone.
+pub(crate) const URI: &str = "uri";
+/// What a completion is for.
+const REF: &str = "ref";
 
 /// A method that is a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -69,7 +75,7 @@ impl CallMethod {
         let (properties, required): (&[&str], &[&str]) = match self {
             Self::ReadResource | Self::Subscribe => (&[URI, SCHEME], &[URI]),
             Self::GetPrompt => (&["name", "arguments"], &["name"]),
-            Self::Complete => (&["ref", "argument", "context"], &["ref", "argument"]),
+            Self::Complete => (&[REF, "argument", "context", URI, SCHEME], &[REF, "argument"]),
         };
         let kind = |name: &str| match name {
             "arguments" | "ref" | "argument" | "context" => "object",
@@ -119,17 +125,39 @@ impl CallMethod {
     /// Returns the parameters that are sent to the server, from the arguments that were judged.
     pub(crate) fn params(self, sent: &Object) -> Object {
         let mut params = sent.clone();
-        if let Self::GetPrompt | Self::Complete = self {
+        if self == Self::GetPrompt {
             return params;
         }
         let is_path = params.remove(SCHEME).is_some_and(|it| it.as_str() == Some("file"));
-        if let (true, Some(path)) = (is_path, params.get(URI).and_then(Json::as_str)) {
+        let judged = params.remove(URI).map(|judged| match (is_path, judged.as_str()) {
             // What was judged is what is sent.
-            let uri = file_uri(Path::new(path)).unwrap_or_default();
-            params.insert(URI, uri);
+            (true, Some(path)) => Json::from(file_uri(Path::new(path)).unwrap_or_default()),
+            _ => judged,
+        });
+        match (self, judged) {
+            (Self::Complete, Some(judged)) => put_back(&mut params, &judged, is_path),
+            (_, Some(judged)) => params.insert(URI, judged),
+            (_, None) => {}
         }
         params
     }
+}
+
+/// Writes what was judged of a template in the place of what was asked.
+fn put_back(params: &mut Object, judged: &Json, is_path: bool) {
+    let Some(Json::Object(reference)) = params.get_mut(REF) else { return };
+    let (Some(template), Some(judged)) =
+        (reference.get(URI).and_then(Json::as_str), judged.as_str())
+    else {
+        return;
+    };
+    let (_, rest) = uri::certain(template);
+    let slash = match is_path && !rest.is_empty() && !judged.ends_with('/') {
+        true => "/",
+        false => "",
+    };
+    let template = format!("{judged}{slash}{rest}");
+    reference.insert(URI, template);
 }
 
 /// Writes annotations of resources so that a URI is judged as what it names, whatever else they say.
@@ -145,7 +173,7 @@ pub fn annotate_uris(annotations: &mut Object) {
             let Json::Object(tool) = tool else { continue };
             let method = tool.get("toolName").and_then(Json::as_str).and_then(CallMethod::of);
             let (
-                Some(CallMethod::ReadResource | CallMethod::Subscribe),
+                Some(CallMethod::ReadResource | CallMethod::Subscribe | CallMethod::Complete),
                 Some(Json::Object(arguments)),
             ) = (method, tool.get_mut("args"))
             else {
@@ -181,73 +209,37 @@ pub fn annotate_uris(annotations: &mut Object) {
 
 /// Writes the arguments of a call so that they can be judged; doing it twice changes nothing.
 ///
+/// Says what is wrong with a URI that has to be denied, if so.
+///
 /// SECURITY: what a URI names is found out here and nowhere else; whatever the caller says of it is
 /// written over.
-pub(crate) fn spread(mut call: ToolCall) -> ToolCall {
-    let method = CallMethod::of(call.tool.as_str());
-    if let Some(CallMethod::ReadResource | CallMethod::Subscribe) = method {
-        let uri = call.arguments.remove(URI);
-        call.arguments.remove(SCHEME);
-        let (uri, scheme) = match uri {
-            Some(Json::String(uri)) => {
-                let (uri, scheme) = named(uri);
-                (Some(Json::String(uri)), scheme)
+pub(crate) fn spread(mut call: ToolCall) -> (ToolCall, Option<&'static str>) {
+    let uri = match CallMethod::of(call.tool.as_str()) {
+        Some(CallMethod::ReadResource | CallMethod::Subscribe) => call.arguments.remove(URI),
+        Some(CallMethod::Complete) => {
+            call.arguments.remove(URI);
+            match call.arguments.get(REF) {
+                Some(Json::Object(reference)) => reference.get(URI).cloned(),
+                Some(_) | None => None,
             }
-            other => (other, "other"),
-        };
-        if let Some(uri) = uri {
-            call.arguments.insert(URI, uri);
         }
-        call.arguments.insert(SCHEME, scheme);
-    }
-    call
-}
-
-/// Says what a URI names, and writes it so.
-fn named(uri: String) -> (String, &'static str) {
-    if uri.starts_with('/') {
-        return (uri, "file");
-    }
-    let scheme = uri.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-    match scheme.as_deref() {
-        // What is no path stays as it is, and is denied as none.
-        Some("file") => match path_of(&uri) {
-            Some(path) => (path, "file"),
-            None => (uri, "file"),
-        },
-        Some("http" | "https") => (uri, "http"),
-        _ => (uri, "other"),
-    }
-}
-
-/// Reads the path of a `file:` URI; one on another machine, or with anything besides a path, is none.
-fn path_of(uri: &str) -> Option<String> {
-    let (_, rest) = uri.split_once(':')?;
-    let path = match rest.strip_prefix("//") {
-        Some(rest) => {
-            let (host, _) = rest.split_once('/')?;
-            matches!(host, "" | "localhost").then(|| rest.get(host.len()..)).flatten()?
-        }
-        None => rest,
+        Some(CallMethod::GetPrompt) | None => return (call, None),
     };
-    if !path.starts_with('/') || path.contains(['?', '#']) {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                let digits = std::str::from_utf8(&digits).ok()?;
-                u8::from_str_radix(digits, 16).ok()?
-            }
-            byte => byte,
-        });
-    }
-    let path = String::from_utf8(bytes).ok()?;
-    // Another spelling of the root could stand for something else to another program.
-    PathBuf::from(&path).is_absolute().then_some(path)
+    call.arguments.remove(SCHEME);
+    let is_template = CallMethod::of(call.tool.as_str()) == Some(CallMethod::Complete);
+    let Some(uri) = uri else { return (call, None) };
+    let (uri, named, fault) = match uri {
+        Json::String(uri) => {
+            let fault = uri::fault(&uri);
+            let certain = if is_template { uri::certain(&uri).0.to_owned() } else { uri };
+            let (uri, named) = uri::named(certain);
+            (Json::String(uri), named, fault)
+        }
+        other => (other, uri::Named::Other, Some("a URI is a string")),
+    };
+    call.arguments.insert(URI, uri);
+    call.arguments.insert(SCHEME, named.as_str());
+    (call, fault)
 }
 
 #[cfg(test)]
@@ -263,10 +255,11 @@ mod tests {
             tool: "resources/read".parse().unwrap(),
             arguments,
         };
-        let once = spread(call);
+        let (once, fault) = spread(call);
         let arguments = once.arguments.clone();
-        let twice = spread(once);
+        let (twice, _) = spread(once);
         assert_eq!(twice.arguments, arguments, "{uri}");
+        assert_eq!(fault.is_some(), uri::fault(uri).is_some(), "{uri}");
         Json::Object(arguments).to_string()
     }
 
@@ -290,6 +283,38 @@ mod tests {
             ("", r#"{"uri":"","scheme":"other"}"#),
         ] {
             assert_eq!(judged(uri), expected, "{uri}");
+        }
+    }
+
+    /// A template is judged by what is certain of it, and sent as it was judged.
+    #[test]
+    fn a_template_of_files_or_pages_is_judged_as_what_it_names() {
+        for (template, judged, sent) in [
+            ("file:///a/b{x}", Some(("/a/", "file")), "file:///a/b{x}"),
+            ("file:///a%20b/{x}", Some(("/a b/", "file")), "file:///a%20b/{x}"),
+            ("http://h/{x}", Some(("http://h/", "http")), "http://h/{x}"),
+            ("demo://{x}", Some(("demo://", "other")), "demo://{x}"),
+            ("", None, ""),
+        ] {
+            let mut reference = Object::new();
+            reference.insert("type", "ref/resource");
+            if !template.is_empty() {
+                reference.insert("uri", template);
+            }
+            let mut arguments = Object::new();
+            arguments.insert("ref", reference);
+            arguments.insert("uri", "/of/the/callers/choice");
+            arguments.insert("scheme", "other");
+            let (server, tool) = ("s".parse().unwrap(), "completion/complete".parse().unwrap());
+            let (call, fault) = spread(ToolCall { server, tool, arguments });
+            assert_eq!(fault, None, "{template}");
+            let text = |name: &str| call.arguments.get(name).and_then(Json::as_str);
+            assert_eq!(text("uri").zip(text("scheme")), judged, "{template}");
+            let params = CallMethod::Complete.params(&call.arguments);
+            assert!(params.get("uri").is_none() && params.get("scheme").is_none());
+            let Some(Json::Object(reference)) = params.get("ref") else { panic!("{template}") };
+            let kept = reference.get("uri").and_then(Json::as_str).unwrap_or_default();
+            assert_eq!(kept, sent, "{template}");
         }
     }
 

@@ -8,10 +8,12 @@
 //! What clients say is not known here. When the socket is dropped its name is removed, unless it is
 //! somebody else's by then.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
@@ -19,12 +21,20 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::net::{UnixListener, UnixStream};
 
+use crate::locked;
+
 /// Only the owner connects.
 const SOCKET_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// What others may never do in the directory of a socket.
 const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 /// How many clients may wait to be let in.
 const BACKLOG: i32 = 1024;
+/// How many connections one process may have.
+pub const PER_PROCESS_MAX: usize = 64;
+/// How often others get a turn before a process is turned away.
+const SEAT_TRIES_MAX: usize = 64;
+/// How long a client may be connected before it begins to speak the protocol.
+pub const BEGINS_WITHIN: Duration = Duration::from_secs(10);
 /// How long another process may take to make its socket in the same directory.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long we wait when there is no descriptor left for another client.
@@ -38,6 +48,18 @@ pub struct Socket {
     name: OsString,
     /// What the name leads to as long as it is ours.
     inode: (u64, u64),
+    /// How many connections each process has.
+    connected: Connected,
+}
+
+/// How many connections each process has; none where the system does not say which process it is.
+type Connected = Arc<Mutex<HashMap<Option<i32>, usize>>>;
+
+/// The place of one client among those of its process; free again when it is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    connected: Connected,
+    process: Option<i32>,
 }
 
 /// Why there is no socket.
@@ -94,21 +116,65 @@ impl Socket {
         drop(lock);
         let listener = UnixListener::from_std(socket.into())
             .map_err(|source| SocketError::System { path: path.to_owned(), source })?;
-        Ok(Self { listener, directory, name, inode: inode(&stat) })
+        let connected = Connected::default();
+        Ok(Self { listener, directory, name, inode: inode(&stat), connected })
     }
 
-    /// Waits for the next client of this user; others are turned away.
-    pub async fn accept(&self) -> UnixStream {
+    /// Waits for the next client of this user; others are turned away, and so is a process that has as
+    /// many connections as one may have.
+    pub async fn accept(&self) -> (UnixStream, Seat) {
         let us = rustix::process::geteuid().as_raw();
         loop {
             match self.listener.accept().await {
                 // SECURITY: whoever could open the name by some mistake is still not let in.
                 Ok((client, _)) => match client.peer_cred() {
-                    Ok(peer) if is_let_in(peer.uid(), us) => return client,
+                    Ok(peer) if is_let_in(peer.uid(), us) => {
+                        if let Some(seat) = self.seat(peer.pid()).await {
+                            return (client, seat);
+                        }
+                    }
                     Ok(_) | Err(_) => drop(client),
                 },
                 // It went away again, or there is no descriptor left for it: others are served on.
                 Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+impl Socket {
+    /// Finds a seat for a client of `process`, if it has not as many as it may have.
+    async fn seat(&self, process: Option<i32>) -> Option<Seat> {
+        for _ in 0..SEAT_TRIES_MAX {
+            if let Some(seat) = Seat::take(&self.connected, process) {
+                return Some(seat);
+            }
+            // Those that have gone already get to notice it.
+            tokio::task::yield_now().await;
+        }
+        None
+    }
+}
+
+impl Seat {
+    fn take(connected: &Connected, process: Option<i32>) -> Option<Self> {
+        let mut counts = locked(connected);
+        let count = counts.entry(process).or_insert(0);
+        if PER_PROCESS_MAX <= *count {
+            return None;
+        }
+        *count += 1;
+        Some(Self { connected: Arc::clone(connected), process })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut counts = locked(&self.connected);
+        if let Some(count) = counts.get_mut(&self.process) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.process);
             }
         }
     }

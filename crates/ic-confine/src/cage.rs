@@ -36,6 +36,11 @@ pub struct CageSpec {
     pub network: Network,
     /// Whether it may make and connect to Unix sockets in what it sees.
     pub unix_sockets: bool,
+    /// Whether there is `openat2`, which our own servers open files with beneath a directory.
+    ///
+    /// SECURITY: with it files can be made that run with the rights of their owner, since nobody sees the
+    /// mode that they are made with. So it is for programs of ours.
+    pub opens_beneath: bool,
     /// How much it may use.
     pub limits: Limits,
 }

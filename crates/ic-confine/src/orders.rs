@@ -260,6 +260,7 @@ mod tests {
             scratch: Some("/scratch".into()),
             network: Network::None,
             unix_sockets: false,
+            opens_beneath: false,
             limits: Limits::SERVER,
         };
         let directory = "/home/x".into();

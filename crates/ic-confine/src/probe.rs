@@ -93,6 +93,7 @@ fn empty(scratch: &Path) -> CageSpec {
         scratch: Some(scratch.to_owned()),
         network: Network::None,
         unix_sockets: false,
+        opens_beneath: false,
         limits: Limits::SERVER,
     }
 }

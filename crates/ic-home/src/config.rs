@@ -55,6 +55,8 @@ pub struct Config {
     pub budget: TurnBudget,
     /// `audit.sync`.
     pub audit_sync: AuditSync,
+    /// `audit.maxMiB`.
+    pub audit_mib_max: u64,
     /// `autoApprove.enabled`.
     pub auto_approve: bool,
     /// `confinement`.
@@ -224,6 +226,7 @@ impl Config {
                 warn_percent: read.whole_or_off("budget.warnPercent")?,
             },
             audit_sync: read.value("audit.sync", AuditSync::of)?,
+            audit_mib_max: read.whole("audit.maxMiB")?,
             auto_approve: read.value("autoApprove.enabled", value::switch)?,
             confinement: read.value("confinement", Confinement::of)?,
             docker: read.docker()?,

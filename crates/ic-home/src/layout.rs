@@ -80,6 +80,11 @@ impl Home {
         self.keys().join("audit.key")
     }
 
+    /// Returns the directory of the copies of the heads of audit logs.
+    pub fn audit_heads(&self) -> PathBuf {
+        self.keys().join("heads")
+    }
+
     /// Returns the directory in which each server that we installed has one of its own.
     pub fn installed_servers(&self) -> PathBuf {
         self.at("servers")
@@ -179,6 +184,7 @@ mod tests {
             (home.generated(), "generated"),
             (home.keys(), "keys"),
             (home.audit_key(), "keys/audit.key"),
+            (home.audit_heads(), "keys/heads"),
             (home.sessions(), "sessions"),
             (home.session(&session), "sessions/2026-11-15-00-00-00-123-aaaa"),
             (home.escalations(&session), "sessions/2026-11-15-00-00-00-123-aaaa/escalations"),

@@ -45,6 +45,15 @@ pub struct Resolver<'a> {
     pub orders: Option<&'a Orders>,
 }
 
+/// What is known of a call besides its arguments.
+#[derive(Debug)]
+pub struct Besides<'a> {
+    /// A fault that was found before; the call is denied for it.
+    pub fault: Option<InvalidValue>,
+    /// What its server says that it would change as well.
+    pub brought: &'a [CanonicalPath],
+}
+
 impl std::fmt::Debug for Resolver<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Resolver")
@@ -60,20 +69,21 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
-        self.resolve_bringing(policy, call, &[])
+        self.resolve_with(policy, call, Besides { fault: None, brought: &[] })
     }
 
-    /// Resolves `call`, of which a server says that it would change what is at `brought` as well.
-    pub fn resolve_bringing(
+    /// Resolves `call`, of which something is known besides its arguments.
+    pub fn resolve_with(
         &self,
         policy: &Policy,
         call: ToolCall,
-        brought: &[CanonicalPath],
+        Besides { fault, brought }: Besides<'_>,
     ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let resolving = Resolving::new(&disk, self);
         let mut parts = resolving.resolve_parts(policy, call);
         resolving.note_brought(brought, &mut parts);
+        parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
             parts.invalid.push(InvalidValue {

@@ -40,6 +40,7 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
         scratch: Some(scratch),
         network: Network::None,
         unix_sockets: false,
+        opens_beneath: false,
         limits: ic_confine::Limits {
             // The fewest that the system counts; a worker makes none at all.
             tasks_max: 512,

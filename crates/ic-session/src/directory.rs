@@ -204,7 +204,11 @@ impl SessionDirectory {
 
     /// Returns the files of the audit log.
     pub fn audit(&self) -> LogFiles {
-        LogFiles { log: self.path.join("audit.jsonl"), head: self.path.join("audit.head") }
+        LogFiles {
+            log: self.path.join("audit.jsonl"),
+            head: self.path.join("audit.head"),
+            heads: None,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::key::KeyError;
-use ic_audit::{AuditError, AuditKey, AuditLog, LogOptions, Redactor, SyncMode};
+use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_broker::pins::PinsFile;
 use ic_broker::servers_file::ServersFile;
 use ic_broker::{Broker, FORWARD_GRACE, Judge, Keyring, People, Setup, Witness};
@@ -41,6 +41,8 @@ pub struct Opening<'a> {
     pub redactor: Arc<Redactor>,
     /// When records are committed.
     pub sync: SyncMode,
+    /// How long the record may become.
+    pub record_bytes_max: u64,
     /// What starts processes.
     pub launcher: Launcher,
     /// What the `${ENV:NAME}` of the servers file stand for.
@@ -126,12 +128,13 @@ impl Opening<'_> {
             redactor: Arc::clone(&self.redactor),
             clock: Arc::new(SystemClock),
             sync: self.sync,
+            bytes_max: self.record_bytes_max,
         };
-        let log =
-            AuditLog::open(directory.audit(), options, event).map_err(|error| match error {
-                AuditError::InUse(_) => OpenError::InUse(directory.name.clone()),
-                other => OpenError::Audit(other),
-            })?;
+        let files = LogFiles { heads: Some(home.audit_heads()), ..directory.audit() };
+        let log = AuditLog::open(files, options, event).map_err(|error| match error {
+            AuditError::InUse(_) => OpenError::InUse(directory.name.clone()),
+            other => OpenError::Audit(other),
+        })?;
         let grants = Grants::open(home.grants(&directory.id), directory.id.clone())
             .map_err(OpenError::Grants)?;
         // Only once the log is open: then no other process has the session, and a question that is

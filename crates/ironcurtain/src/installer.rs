@@ -240,6 +240,7 @@ impl<'a> Installer<'a> {
             |path: &&PathBuf| !is_of_the_system(path) && !self.home.as_path().starts_with(path);
         seen.extend(job.shown.iter().filter(is_shown).map(read));
         CageSpec {
+            opens_beneath: false,
             hidden: hidden(&seen),
             seen,
             links: Vec::new(),

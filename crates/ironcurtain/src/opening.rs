@@ -153,6 +153,7 @@ impl SessionWanted<'_> {
                 AuditSync::Group => SyncMode::Group,
                 AuditSync::Each => SyncMode::Each,
             },
+            record_bytes_max: config.audit_mib_max << 20,
             launcher: launcher.clone(),
             variables,
             keyring: Keyring {

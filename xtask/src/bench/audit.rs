@@ -34,7 +34,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 fn files(session: &Path) -> LogFiles {
-    LogFiles { log: session.join("audit.jsonl"), head: session.join("audit.head") }
+    LogFiles { log: session.join("audit.jsonl"), head: session.join("audit.head"), heads: None }
 }
 
 fn open(home: &Path, files: LogFiles, sync: SyncMode) -> anyhow::Result<AuditLog> {
@@ -44,6 +44,7 @@ fn open(home: &Path, files: LogFiles, sync: SyncMode) -> anyhow::Result<AuditLog
         redactor: Arc::new(Redactor::new([])),
         clock: Arc::new(SystemClock),
         sync,
+        bytes_max: u64::MAX,
     };
     Ok(AuditLog::open(files, options, Object::new())?)
 }

@@ -282,6 +282,7 @@ fn caged(rung: Rung, place: &Path) -> Hold {
         scratch: Some(place.to_owned()),
         network: Network::None,
         unix_sockets: false,
+        opens_beneath: false,
         follows_links: false,
         limits: Limits::SERVER,
     };

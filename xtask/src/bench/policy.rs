@@ -21,6 +21,7 @@ const ROUNDS: usize = 40;
 const CALLS_PER_ROUND: usize = 250;
 const LOADS: usize = 10;
 const BATCH: usize = 100_000;
+const MANY_PATHS: [usize; 4] = [10, 100, 1_000, 9_999];
 
 /// One size of policy, and what was measured with it.
 struct Subject {
@@ -64,6 +65,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
         )?;
     }
     workspace(&ground, out)?;
+    many_paths(&ground, out)?;
     let subject = subjects.last().context("there are sizes")?;
     batch(&ground, &subject.text, out)
 }
@@ -223,6 +225,29 @@ fn workspace(ground: &Ground, out: &mut dyn Write) -> anyhow::Result<()> {
             shown(p50),
             shown(p99)
         )?;
+    }
+    Ok(())
+}
+
+/// Times calls with many paths five levels deep in a workspace: the time grows with their number.
+fn many_paths(ground: &Ground, out: &mut dyn Write) -> anyhow::Result<()> {
+    let policy = load(&rules(10))?;
+    let path = CanonicalPath::new(ground.directory.path().join("sandbox").canonicalize()?)?;
+    let sandbox = Sandbox { path, kind: SandboxKind::Workspace };
+    let resolver = Resolver { sandbox: Some(&sandbox), ..ground.resolver() };
+    writeln!(out, "\n| paths of one call | resolve and decide p50 | p99 |\n|---:|---:|---:|")?;
+    for n_paths in MANY_PATHS {
+        let paths: Vec<String> = (0..n_paths).map(|at| format!("\"a/b/c/d/f{at}\"")).collect();
+        let call = call("write", &format!(r#"{{"path":[{}]}}"#, paths.join(",")))?;
+        let mut samples = Samples::default();
+        for _ in 0..ROUNDS {
+            let call = call.clone();
+            drop(
+                samples.time(|| evaluate(&policy, &ground.bounds, resolver.resolve(&policy, call))),
+            );
+        }
+        let (p50, p99) = (samples.percentile(50), samples.percentile(99));
+        writeln!(out, "| {n_paths} | {} | {} |", shown(p50), shown(p99))?;
     }
     Ok(())
 }

@@ -127,6 +127,7 @@ impl World {
             held: Held { confinement: self.confinement, mode: "enforce", exceptions: Vec::new() },
             redactor: Arc::new(Redactor::new([])),
             sync: SyncMode::Group,
+            record_bytes_max: ic_audit::BYTES_MAX,
             launcher: self.launcher.clone(),
             variables: Vec::new(),
             keyring: ic_broker::Keyring::default(),

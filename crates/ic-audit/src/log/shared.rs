@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::{AuditError, LogFiles, LogOptions};
+use ic_policy::Effect;
+use ic_types::Object;
+
+use super::{AuditError, LogFiles, LogOptions, session_entry};
 use crate::chain::Tip;
-use crate::entry::{Body, Entry};
+use crate::entry::{Body, Entry, Kind};
 use crate::head::Head;
 use crate::sink::{Durable, Sink};
 use crate::verify::COMMIT_RECORDS_MAX;
@@ -41,12 +44,38 @@ pub(super) struct State {
     pub(super) commit_failure: Option<String>,
     pub(super) is_broken: bool,
     pub(super) is_closing: bool,
+    /// Whether a record did not fit any more.
+    pub(super) is_full: bool,
+    /// How many refused calls were counted instead of written out.
+    pub(super) n_refused: u64,
+}
+
+/// What becomes of a record for which the log has no room.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum WhenFull {
+    /// It is counted: whoever is refused must not fill the disk.
+    Count,
+    /// It is an error, so that what it is about does not happen.
+    Refuse,
+    /// It is written all the same: it belongs to something that has happened, of which there is little.
+    Write,
+}
+
+impl WhenFull {
+    fn of(entry: &Entry) -> Self {
+        match (entry.kind, entry.verdict) {
+            (Kind::Intent, Some(Effect::Deny)) => Self::Count,
+            (Kind::Intent | Kind::Egress | Kind::Llm, _) => Self::Refuse,
+            (Kind::Outcome | Kind::Escalation | Kind::Grant | Kind::Session, _) => Self::Write,
+        }
+    }
 }
 
 impl Shared {
     /// Appends one record and returns its number.
     pub(super) fn append(&self, entry: Entry) -> Result<u64, AuditError> {
-        let LogOptions { session, redactor, clock, .. } = &self.options;
+        let LogOptions { session, redactor, clock, bytes_max, .. } = &self.options;
+        let when_full = WhenFull::of(&entry);
         let body = entry.into_body(session, clock.now(), redactor);
         let mut state = self.lock()?;
         while COMMIT_RECORDS_MAX <= state.tip.next_seq - state.committed {
@@ -55,6 +84,19 @@ impl Shared {
             state = self.committed.wait(state).map_err(|_| self.broken())?;
         }
         self.refuse_if_failing(&state)?;
+        let is_over = *bytes_max < state.length.saturating_add(body.len() as u64);
+        if state.is_full || is_over {
+            // For good: a smaller record would let a call through after one was refused for want of room.
+            state.is_full |= when_full != WhenFull::Write;
+            match when_full {
+                WhenFull::Count => return self.count(state),
+                WhenFull::Refuse => {
+                    let (path, mib_max) = (self.files.log.clone(), bytes_max >> 20);
+                    return Err(AuditError::Full { path, mib_max });
+                }
+                WhenFull::Write => {}
+            }
+        }
         let was_committed = state.tip.next_seq == state.committed;
         let seq = state.append(&body).map_err(|source| self.write_error(source))?;
         drop(state);
@@ -62,6 +104,26 @@ impl Shared {
             self.work.notify_all();
         }
         Ok(seq)
+    }
+
+    /// Counts a refused call; the count is written down each time that it has doubled.
+    fn count(&self, mut state: MutexGuard<'_, State>) -> Result<u64, AuditError> {
+        state.n_refused = state.n_refused.saturating_add(1);
+        let (n_refused, next_seq) = (state.n_refused, state.tip.next_seq);
+        drop(state);
+        match n_refused.is_power_of_two() {
+            true => self.append(refused_entry(n_refused)),
+            false => Ok(next_seq.saturating_sub(1)),
+        }
+    }
+
+    /// Writes down how many refused calls were counted, if any were.
+    pub(super) fn note_refused(&self) -> Result<(), AuditError> {
+        let n_refused = self.lock()?.n_refused;
+        match n_refused {
+            0 => Ok(()),
+            n_refused => self.append(refused_entry(n_refused)).map(drop),
+        }
     }
 
     fn refuse_if_failing(&self, state: &State) -> Result<(), AuditError> {
@@ -98,10 +160,15 @@ impl Shared {
         }
         let Some(seq) = tip.next_seq.checked_sub(1) else { return Ok(()) };
         let head = Head { seq, hash: tip.hash };
-        head.write(&self.files.head, &self.options.key, &self.options.session).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            format!("{error}: {}", cause.unwrap_or_default())
-        })
+        // The copy last, so that it is never ahead of the head.
+        let copy = self.files.copy_of_head(&self.options.session);
+        for path in std::iter::once(&self.files.head).chain(&copy) {
+            head.write(path, &self.options.key, &self.options.session).map_err(|error| {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                format!("{error}: {}", cause.unwrap_or_default())
+            })?;
+        }
+        Ok(())
     }
 
     pub(super) fn commit_now(&self) -> Result<(), AuditError> {
@@ -160,6 +227,13 @@ impl Shared {
     fn write_error(&self, source: io::Error) -> AuditError {
         AuditError::Write { path: self.files.log.clone(), source }
     }
+}
+
+fn refused_entry(n_refused: u64) -> Entry {
+    let mut event = Object::new();
+    event.insert("event", "refusedNotWritten");
+    event.insert("count", n_refused);
+    session_entry(event)
 }
 
 impl State {

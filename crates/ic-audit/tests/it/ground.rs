@@ -32,7 +32,7 @@ pub(crate) fn tempdir() -> tempfile::TempDir {
 pub(crate) const SESSION: &str = "2026-11-15-00-00-00-000-test";
 
 pub(crate) fn files(directory: &Path) -> LogFiles {
-    LogFiles { log: directory.join("audit.jsonl"), head: directory.join("audit.head") }
+    LogFiles { log: directory.join("audit.jsonl"), head: directory.join("audit.head"), heads: None }
 }
 
 pub(crate) fn key() -> AuditKey {
@@ -46,6 +46,7 @@ pub(crate) fn options(session: &str) -> LogOptions {
         redactor: Arc::new(Redactor::new([])),
         clock: Arc::new(StoppedClock),
         sync: SyncMode::Group,
+        bytes_max: ic_audit::BYTES_MAX,
     }
 }
 

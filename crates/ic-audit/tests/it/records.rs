@@ -241,3 +241,29 @@ fn records_are_found_by_filter() {
     assert_eq!(count(Filter { since: some("2026-11-16"), ..Filter::default() }), 0);
     assert_eq!(count(Filter { until: some("2026-11-14"), ..Filter::default() }), 0);
 }
+
+/// Whoever is refused cannot fill the disk, and whoever is allowed is not forwarded unrecorded.
+#[test]
+fn a_log_that_is_full_counts_what_is_refused_and_stops_what_is_allowed() {
+    let directory = tempdir();
+    let options = LogOptions { bytes_max: 4096, ..options(SESSION) };
+    let log = AuditLog::open(files(directory.path()), options, opening()).unwrap();
+    let length = || std::fs::metadata(directory.path().join("audit.jsonl")).unwrap().len();
+    while length() + 1000 < 4096 {
+        log.record_denial(&denial(1), "r").unwrap();
+    }
+    for _ in 0..1000 {
+        log.record_denial(&denial(1), "r").unwrap();
+    }
+    assert!(length() < 4096 + 10 * 500, "{} bytes", length());
+    let error = log.record(permit(0), "r".to_owned(), "namespaces").unwrap_err();
+    assert!(matches!(error, AuditError::Full { .. }), "{error}");
+    assert!(error.to_string().contains("audit.maxMiB"), "{error}");
+    // What belongs to something that has happened is written all the same.
+    log.note(Entry::new(Kind::Outcome)).unwrap();
+    log.close().unwrap();
+    assert_eq!(condition(directory.path()), Condition::Intact);
+    let text = std::fs::read_to_string(directory.path().join("audit.jsonl")).unwrap();
+    let counts = text.lines().filter(|line| line.contains("refusedNotWritten")).count();
+    assert!((8..=12).contains(&counts), "{counts} records of the count");
+}

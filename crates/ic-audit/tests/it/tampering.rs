@@ -7,7 +7,9 @@ use ic_audit::{AuditError, AuditKey, AuditLog, Condition, LogFiles, Tampering, v
 use ic_types::{Digest, Json, JsonLimits};
 use proptest::prelude::*;
 
-use crate::ground::{SESSION, check, closed_log, condition, files, key, opening, options, tempdir};
+use crate::ground::{
+    SESSION, check, closed_log, condition, files, key, opening, options, permit, tempdir,
+};
 
 fn lines(log: &Path) -> Vec<String> {
     fs::read_to_string(log).unwrap().lines().map(ToOwned::to_owned).collect()
@@ -251,7 +253,7 @@ thread_local! {
 /// Lays out a copy of the long log.
 fn long_log() -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempdir();
-    let LogFiles { log, head } = files(directory.path());
+    let LogFiles { log, head, .. } = files(directory.path());
     LONG.with(|(bytes, head_bytes)| {
         fs::write(&log, bytes).unwrap();
         fs::write(head, head_bytes).unwrap();
@@ -281,4 +283,72 @@ fn rechained(line: &str, prev: Option<String>) -> String {
     let canonical = Json::Object(record.clone()).to_canonical();
     record.insert("hash", Digest::of(format!("{prev}{canonical}").as_bytes()).to_string());
     Json::Object(record).to_canonical()
+}
+
+/// A log with copies of its heads elsewhere.
+fn files_with_copies(directory: &Path) -> LogFiles {
+    let heads = directory.join("heads");
+    fs::create_dir_all(&heads).unwrap();
+    fs::set_permissions(&heads, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    LogFiles { heads: Some(heads), ..files(directory) }
+}
+
+/// Writes `n_calls` calls, and closes the log.
+fn write_on(files: &LogFiles, n_calls: usize) {
+    let log = AuditLog::open(files.clone(), options(SESSION), opening()).unwrap();
+    for at in 0..n_calls {
+        drop(log.record(permit(at), format!("r{at}"), "namespaces").unwrap());
+    }
+    log.close().unwrap();
+}
+
+#[test]
+fn an_older_log_that_is_put_back_with_its_head_is_found_out() {
+    let directory = tempdir();
+    let files = files_with_copies(directory.path());
+    let check = || verify::verify(&files, Some(&SESSION.parse().unwrap()), &key()).unwrap();
+    write_on(&files, 3);
+    let older = (fs::read(&files.log).unwrap(), fs::read(&files.head).unwrap());
+    assert_eq!((check().condition, check().is_closed), (Condition::Intact, true));
+    write_on(&files, 3);
+    assert_eq!(check().condition, Condition::Intact);
+    fs::write(&files.log, &older.0).unwrap();
+    fs::write(&files.head, &older.1).unwrap();
+    let rolled_back = Tampering::RolledBack { at: 5, of: 10 };
+    assert_eq!(check().condition, Condition::Tampered(rolled_back));
+    let opened = AuditLog::open(files.clone(), options(SESSION), opening());
+    assert!(matches!(opened, Err(AuditError::Tampered { .. })), "{opened:?}");
+    // Whoever moves it away goes on, and that is written down.
+    fs::remove_file(&files.log).unwrap();
+    fs::remove_file(&files.head).unwrap();
+    write_on(&files, 1);
+    assert_eq!(check().condition, Condition::Intact);
+    let first = lines(&files.log).remove(0);
+    assert!(first.contains(r#""event":"begunAnew","recordsBefore":10"#), "{first}");
+}
+
+#[test]
+fn a_copy_of_the_head_that_we_did_not_write_is_named() {
+    let directory = tempdir();
+    let files = files_with_copies(directory.path());
+    write_on(&files, 3);
+    let copy = files.heads.as_ref().unwrap().join(format!("{SESSION}.head"));
+    let text = fs::read_to_string(&copy).unwrap().replace("\"seq\":4", "\"seq\":3");
+    fs::write(&copy, text).unwrap();
+    let report = verify::verify(&files, Some(&SESSION.parse().unwrap()), &key()).unwrap();
+    assert_eq!(report.condition, Condition::Tampered(Tampering::HeadForged));
+    // A log from before there were copies is what it was.
+    fs::remove_file(&copy).unwrap();
+    let report = verify::verify(&files, Some(&SESSION.parse().unwrap()), &key()).unwrap();
+    assert_eq!(report.condition, Condition::Intact);
+}
+
+#[test]
+fn a_log_without_its_last_record_is_not_closed() {
+    let directory = tempdir();
+    let log = AuditLog::open(files(directory.path()), options(SESSION), opening()).unwrap();
+    assert!(AuditLog::is_written(&files(directory.path())).unwrap());
+    drop(log);
+    assert!(!check(directory.path()).is_closed);
+    assert!(!AuditLog::is_written(&files(directory.path())).unwrap());
 }

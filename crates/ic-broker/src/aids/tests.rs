@@ -63,8 +63,9 @@ impl Rig {
             redactor: Arc::new(Redactor::new([])),
             clock: Arc::new(SystemClock),
             sync: SyncMode::Group,
+            bytes_max: ic_audit::BYTES_MAX,
         };
-        let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
+        let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head"), heads: None };
         let log = open(files, options);
         // There is no such program: whoever is asked to run one fails.
         let lender = Lender::new(Keyring::default(), Launcher::at("/nowhere"));

@@ -114,13 +114,13 @@ mod tests {
             ("{}".to_owned(), Weight::Light),
             (r#"{"a":"x","b":[1,{"c":null}]}"#.to_owned(), Weight::Light),
             (format!(r#"{{"a":[{}]}}"#, many("1", 255)), Weight::Light),
-            (format!(r#"{{"a":[{}]}}"#, many("1", 256)), Weight::Heavy),
+            (format!(r#"{{"a":[{}]}}"#, many("1", 257)), Weight::Heavy),
             (format!(r#"{{"a":[{}]}}"#, many("[1]", 200)), Weight::Heavy),
             (format!(r#"{{"a":[{}]}}"#, many("1", 9999)), Weight::Heavy),
             (format!(r#"{{"a":"{}"}}"#, "x".repeat(BYTES_MAX)), Weight::Heavy),
-            (format!(r#"{{"{}":1}}"#, "x".repeat(BYTES_MAX)), Weight::Heavy),
+            (format!(r#"{{"{}":1}}"#, "x".repeat(BYTES_MAX + 1)), Weight::Heavy),
         ] {
-            assert_eq!(weight(&text), expected, "{:.60}", text);
+            assert_eq!(weight(&text), expected, "{text:.60}");
         }
     }
 

@@ -14,7 +14,7 @@ use super::flights::FLIGHTS_MAX;
 use super::{Client, Open, era};
 use crate::broker::{Asked, Broker, Flight, ListKind, Reply};
 use crate::locked;
-use crate::method::CallMethod;
+use crate::method::{CallMethod, SCHEME, URI};
 use crate::server::Progress;
 
 /// How many resources a client may follow.
@@ -112,7 +112,10 @@ impl<O: Open> Client<O> {
             }
         };
         // What a URI names is ours to say.
-        arguments.remove("scheme");
+        arguments.remove(SCHEME);
+        if method == CallMethod::Complete {
+            arguments.remove(URI);
+        }
         let uri = arguments.get("uri").and_then(Json::as_str).map(str::to_owned);
         if let (CallMethod::Subscribe, Some(uri)) = (method, &uri)
             && !has_room(&locked(&self.subscribed), uri)

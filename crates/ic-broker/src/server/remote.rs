@@ -10,6 +10,7 @@
 //! server has forgotten ends the connection, and the next use begins another one, with its tools listed
 //! and compared anew. What the messages mean is not known here, and nothing is judged.
 
+mod before_head;
 mod events;
 pub(crate) mod headers;
 mod http;

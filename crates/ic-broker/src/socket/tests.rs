@@ -114,3 +114,31 @@ fn only_the_same_user_is_let_in() {
         assert_eq!(is_let_in(peer, us), is_in, "{peer} to {us}");
     }
 }
+
+/// Whoever connects without end keeps out itself, and nobody who comes after one of its clients has gone.
+#[tokio::test]
+async fn one_process_has_only_so_many_connections() {
+    let (_directory, path) = directory(0o700);
+    let socket = Socket::bind(&path).await.unwrap();
+    let connect = || StdStream::connect(&path).unwrap();
+    let mut held = Vec::new();
+    for _ in 0..PER_PROCESS_MAX {
+        let client = connect();
+        held.push((client, socket.accept().await));
+    }
+    let mut turned_away = connect();
+    let accepting = tokio::time::timeout(Duration::from_millis(200), socket.accept());
+    assert!(accepting.await.is_err(), "one more was let in");
+    turned_away.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let n_bytes = io::Read::read(&mut turned_away, &mut [0]).expect("it is closed");
+    assert_eq!(n_bytes, 0);
+    // One that goes makes room.
+    held.pop();
+    let _client = connect();
+    let _accepted = socket.accept().await;
+    // Another process has its own; the system says which it is.
+    assert!(Seat::take(&socket.connected, Some(1)).is_some());
+    assert!(Seat::take(&socket.connected, Some(std::process::id().cast_signed())).is_none());
+    held.clear();
+    assert_eq!(locked(&socket.connected).len(), 1, "what is gone is forgotten");
+}

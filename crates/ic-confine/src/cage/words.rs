@@ -19,6 +19,7 @@ const DOORS: &str = "doors";
 const PORT: &str = "port";
 const ADDRESS: &str = "address";
 const UNIX: &str = "unix";
+const BENEATH: &str = "beneath";
 const LIMITS: &str = "limits";
 const END: &str = "end";
 
@@ -61,6 +62,9 @@ impl CageSpec {
         if self.unix_sockets {
             say(UNIX, &[]);
         }
+        if self.opens_beneath {
+            say(BENEATH, &[]);
+        }
         let limits = self.limits.numbers().map(|number| OsString::from(number.to_string()));
         say(LIMITS, &limits.each_ref().map(OsString::as_os_str));
         say(END, &[]);
@@ -72,6 +76,7 @@ impl CageSpec {
         let (mut home, mut scratch, mut limits) = (None, None, None);
         let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
         let (mut network, mut unix_sockets, mut follows_links) = (Network::None, false, false);
+        let mut opens_beneath = false;
         loop {
             let name = words.next()?;
             let mut path = || words.next().map(PathBuf::from);
@@ -93,6 +98,7 @@ impl CageSpec {
                     Network::None => return None,
                 },
                 UNIX => unix_sockets = true,
+                BENEATH => opens_beneath = true,
                 LIMITS => limits = Some(Limits::read(words)?),
                 END => break,
                 _ => return None,
@@ -108,6 +114,7 @@ impl CageSpec {
             scratch,
             network,
             unix_sockets,
+            opens_beneath,
             limits,
         })
     }
@@ -159,6 +166,7 @@ mod tests {
                 addresses: vec!["127.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
             },
             unix_sockets: true,
+            opens_beneath: true,
             limits: Limits::SERVER,
         }
     }
@@ -176,7 +184,7 @@ mod tests {
     fn a_cage_is_read_as_it_was_written() {
         check(&spec());
         check(&CageSpec { network: Network::None, unix_sockets: false, ..spec() });
-        check(&CageSpec { scratch: None, follows_links: false, ..spec() });
+        check(&CageSpec { scratch: None, follows_links: false, opens_beneath: false, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
     }
 

@@ -44,6 +44,7 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
     })?;
     if order.rung == Rung::Bubblewrap {
         bubblewrap::check_shown(order)?;
+        bubblewrap::forbid_running(order)?;
     }
     limits::set(&order.spec.limits)?;
     privileges::drop_all()?;

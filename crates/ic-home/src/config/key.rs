@@ -131,6 +131,12 @@ pub static KEYS: &[Key] = &[
         "when records are safe on the disk: within 50 ms, or each before its call is forwarded",
     )
     .default("\"group\""),
+    key(
+        "audit.maxMiB",
+        Kind::Whole { min: 1, max: 1_048_576 },
+        "how long the audit log of a session may become, in MiB; after that no call is forwarded",
+    )
+    .default("1024"),
     key("autoApprove.enabled", Kind::Switch, "whether a model may approve what you just asked for")
         .default("false"),
     key(

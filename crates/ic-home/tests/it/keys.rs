@@ -71,6 +71,7 @@ const ROWS: &[Row] = &[
         option(it.docker.budget.duration_max.map(|it| it.as_secs()))
     }),
     ("audit.sync", r#""each""#, "Each", |it| format!("{:?}", it.audit_sync)),
+    ("audit.maxMiB", "7", "7", |it| it.audit_mib_max.to_string()),
     ("autoApprove.enabled", "true", "true", |it| it.auto_approve.to_string()),
     ("confinement", r#""warn""#, "Warn", |it| format!("{:?}", it.confinement)),
     ("docker.defaultAgent", r#""goose""#, "goose", |it| it.docker.default_agent.clone()),

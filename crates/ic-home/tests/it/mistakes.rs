@@ -122,6 +122,7 @@ fn numbers_and_switches_have_their_range_and_type() {
 
 #[test]
 fn texts_and_lists_have_their_form() {
+    check("audit.maxMiB", &["1", "1048576"], &["0", "1048577", "1.5", "null"]);
     check("audit.sync", &[r#""each""#], &[r#""Each""#, r#""""#, "1", "null"]);
     check("confinement", &[r#""off""#], &["false", r#""none""#]);
     let models = [r#""""#, r#""acme:x""#, r#""a b""#, "1"];

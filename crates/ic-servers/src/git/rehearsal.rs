@@ -227,6 +227,7 @@ impl<'a> Rehearsal<'a> {
                 output_bytes_max: LIST_BYTES_MAX,
                 complaint_bytes_max: COMPLAINT_BYTES_MAX,
                 excess: Excess::PassOver,
+                memory_bytes_max: None,
             },
         };
         let ran = run_inner(&spec, &|| self.run.cancel.is_cancelled());

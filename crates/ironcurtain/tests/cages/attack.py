@@ -1,7 +1,7 @@
 """Runs in a cage and tries to get out of it. Says what it could reach, and how often it tried.
 
 Its one argument is JSON: {"secrets": [paths], "token": text, "sockets": [paths], "abstract": name,
-"unwritable": [directories], "pids": [numbers], "ports": [numbers], "network": bool, "unix": bool}.
+"unwritable": [directories], "writable": [directories], "pids": [numbers], "ports": [numbers], "network": bool, "unix": bool}.
 Each line of the output is something that was reached, but for the last, which counts the attempts.
 """
 
@@ -145,6 +145,8 @@ def writes():
     with open(own, "w", encoding="utf-8") as file:
         attempt("a program with its owner's rights", lambda: os.chmod(own, 0o4755) or "made")
         attempt("the same by descriptor", lambda: os.fchmod(file.fileno(), 0o2755) or "made")
+    for directory in (os.environ["HOME"], *given["writable"]):
+        set_id(directory)
     with open(sys.argv[0], "rb") as file:
         attempt("a lease", lambda: fcntl.fcntl(file, 1024, 0))
         attempt("the flags of a file", lambda: fcntl.ioctl(file, 0x40086602, struct.pack("l", 0x80)))
@@ -234,6 +236,32 @@ def privileges():
     attempt("core files", lambda: max(resource.getrlimit(resource.RLIMIT_CORE)) or None)
 
 
+def set_id(directory):
+    """Makes files that would run with the rights of their owner, in all the ways there are."""
+    os.umask(0)
+    for mode in (0o4755, 0o2755, 0o6755):
+        path = os.path.join(directory, f"set-id-{mode:o}")
+        file, how = path.encode(), os.O_CREAT | os.O_WRONLY
+        opened = struct.pack("QQQ", how, mode, 0)
+        unnamed = struct.pack("QQQ", os.O_TMPFILE | os.O_WRONLY, mode, 0)
+        for name, action in (
+            ("open", lambda: system_call(2, file, how, mode)),
+            ("openat", lambda: system_call(257, -100, file, how, mode)),
+            ("an unnamed file", lambda: system_call(257, -100, directory.encode(), os.O_TMPFILE | 1, mode)),
+            ("openat2", lambda: system_call(437, -100, file, opened, len(opened))),
+            ("an unnamed file by openat2", lambda: system_call(437, -100, directory.encode(), unnamed, 24)),
+            ("creat", lambda: system_call(85, file, mode)),
+            ("mkdir", lambda: system_call(83, file, mode)),
+            ("mkdirat", lambda: system_call(258, -100, file, mode)),
+            ("mknod", lambda: system_call(133, file, 0o100000 | mode, 0)),
+            ("mknodat", lambda: system_call(259, -100, file, 0o100000 | mode, 0)),
+            ("chmod", lambda: system_call(90, sys.argv[0].encode(), mode)),
+            ("fchmodat", lambda: system_call(268, -100, file, mode)),
+            ("fchmodat2", lambda: system_call(452, -100, file, mode, 0)),
+        ):
+            attempt(f"a file with {mode:o} in {directory} by {name}", action)
+
+
 def is_open(number):
     """The descriptor with which the directory was listed is closed by now."""
     try:
@@ -250,6 +278,21 @@ def programs():
     attempt("making it a program", lambda: os.chmod(path, 0o755))
     attempt("running what it wrote", lambda: subprocess.run([path], check=True, timeout=5))
     attempt("mapping what it wrote", lambda: map_executable(path))
+    for directory in (os.environ["HOME"], "/tmp", "/dev/shm", *given["writable"]):
+        attempt(f"a loader for what it wrote in {directory}", lambda: load(directory))
+
+
+def load(directory):
+    """Runs a copy of a program by the loader, which needs no right to run it."""
+    path = os.path.join(directory, "copied")
+    with open("/bin/true", "rb") as program, open(path, "wb") as copy:
+        copy.write(program.read())
+    try:
+        loader = "/lib64/ld-linux-x86-64.so.2"
+        ran = subprocess.run([loader, path], check=True, timeout=5, stderr=subprocess.DEVNULL)
+        return None if given["maps"] else ran
+    finally:
+        os.unlink(path)
 
 
 def map_executable(path):

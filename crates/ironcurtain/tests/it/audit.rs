@@ -9,10 +9,11 @@ use std::sync::Arc;
 use ic_audit::{AuditKey, AuditLog, Entry, Kind, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_home::clock::SystemClock;
 use ic_policy::Effect;
-use ic_testkit::Place;
+use ic_testkit::proxy::audit_log;
+use ic_testkit::{Place, Proxy};
 use ic_types::{Json, Object};
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::approvals::world::Rig;
 use crate::place;
@@ -33,8 +34,13 @@ fn open(place: &Place, session: &str) -> AuditLog {
         redactor: Arc::new(Redactor::new([])),
         clock: Arc::new(SystemClock),
         sync: SyncMode::Group,
+        bytes_max: ic_audit::BYTES_MAX,
     };
-    let files = LogFiles { log: directory.join("audit.jsonl"), head: directory.join("audit.head") };
+    let files = LogFiles {
+        log: directory.join("audit.jsonl"),
+        head: directory.join("audit.head"),
+        heads: None,
+    };
     let mut opening = Object::new();
     opening.insert("event", "opened");
     AuditLog::open(files, options, opening).unwrap()
@@ -266,4 +272,72 @@ fn a_log_that_is_gone_does_not_vanish_and_hides_no_other() {
         output.stdout.contains("2026-11-15-12-00-00-000-next: 4 records: intact"),
         "{output:?}"
     );
+}
+
+/// An older log that somebody puts back fits its head; the copy of the head, elsewhere, does not.
+#[test]
+fn a_log_that_is_rolled_back_with_its_head_is_found_out() {
+    let place = place();
+    let mut proxy = Proxy::start(&place, &["--session", "kept"]);
+    proxy.initialize();
+    proxy.finish();
+    let directory = place.sessions().pop().unwrap();
+    let (log, head) = (directory.join("audit.jsonl"), directory.join("audit.head"));
+    let older = (fs::read(&log).unwrap(), fs::read(&head).unwrap());
+    let mut proxy = Proxy::start(&place, &["--session", "kept"]);
+    proxy.initialize();
+    proxy.finish();
+    let verified = place.run(["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
+    fs::write(&log, &older.0).unwrap();
+    fs::write(&head, &older.1).unwrap();
+    let verified = place.run(["audit", "verify"]);
+    assert_eq!(verified.code, 1, "{verified:?}");
+    assert!(verified.stdout.contains("an older log was put back"), "{verified:?}");
+}
+
+/// A session that was killed has no last record, and neither has a log whose end was cut off.
+#[test]
+fn a_log_without_its_last_record_is_said_to_be_cut_or_killed() {
+    let place = place();
+    let mut proxy = Proxy::start(&place, &[]);
+    proxy.initialize();
+    let running = place.run(["audit", "verify"]);
+    assert!(running.stdout.contains("a session is still writing it"), "{running:?}");
+    proxy.kill();
+    let verified = place.run(["audit", "verify"]);
+    // What was not committed yet is put right, and that is said as well.
+    let is_said = ["the session was killed, or", "repaired and recorded"];
+    assert!(is_said.iter().any(|it| verified.stdout.contains(it)), "{verified:?}");
+    assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+/// The limit of the configuration is the one that holds.
+#[test]
+fn a_log_grows_no_longer_than_the_configuration_says() {
+    let place = place();
+    assert_eq!(place.run(["config", "set", "audit.maxMiB", "1"]).code, 0);
+    let mut proxy = Proxy::start(&place, &[]);
+    proxy.initialize();
+    let work = json!({"path": "."});
+    proxy.call("filesystem__list_directory", &work).good();
+    // Each refused call is kept with its beginning.
+    let long = "x".repeat(60 << 10);
+    for n in 0..40 {
+        proxy.request(
+            "tools/call",
+            &json!({"name": "none", "arguments": {"a": format!("{n}{long}")}}),
+        );
+    }
+    let log = audit_log(&place);
+    let bytes = fs::metadata(&log).unwrap().len();
+    assert!(bytes < (1 << 20) + (64 << 10), "{bytes} bytes");
+    let stopped = proxy
+        .request("tools/call", &json!({"name": "filesystem__list_directory", "arguments": work}));
+    assert!(stopped.line.contains("audit.maxMiB"), "{}", stopped.line);
+    proxy.finish();
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains("\"refusedNotWritten\""), "the count is written down");
+    let verified = place.run(["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified:?}");
 }

@@ -151,6 +151,7 @@ impl Ground {
             scratch: Some(self.path("scratch")),
             network: Network::None,
             unix_sockets: false,
+            opens_beneath: false,
             limits: Limits::SERVER,
         }
     }

@@ -144,8 +144,9 @@ impl Link {
             redactor: Arc::clone(&redactor),
             clock: Arc::new(SystemClock),
             sync: SyncMode::Group,
+            bytes_max: ic_audit::BYTES_MAX,
         };
-        let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head") };
+        let files = LogFiles { log: at("audit.jsonl"), head: at("audit.head"), heads: None };
         let servers = parts.servers.to_string();
         let file = Source { file: "servers.json", bytes: servers.as_bytes() };
         let servers = ServersFile::read(file).unwrap();

@@ -8,6 +8,7 @@ mod breaker;
 mod edited;
 mod everything;
 mod fidelity;
+mod heavy;
 mod hostile_client;
 mod hostile_results;
 mod hostile_server;
@@ -21,6 +22,7 @@ mod records;
 mod revisions;
 mod secrets;
 mod sockets;
+mod uris;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

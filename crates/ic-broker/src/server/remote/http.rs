@@ -19,6 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
 
+use super::before_head::BeforeHead;
 use super::headers::Headers;
 
 /// How long the handshake of TLS may take.
@@ -90,6 +91,7 @@ impl Http {
             Ok(Err(error)) => return Err(NoAnswer(format!("TLS fails: {error}"))),
             Err(_) => return Err(NoAnswer("TLS takes too long".to_owned())),
         };
+        let (stream, limit) = BeforeHead::new(stream);
         let broken =
             |error: hyper::Error| NoAnswer(format!("the exchange fails: {}", crate::chain(&error)));
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
@@ -102,6 +104,7 @@ impl Http {
             connection.await.ok();
         }));
         let response = sender.send_request(self.request(url, ask)?).await.map_err(broken)?;
+        limit.lift();
         let (parts, body) = response.into_parts();
         Ok(Answer { status: parts.status, headers: parts.headers, body, _connection: connection })
     }

@@ -11,11 +11,12 @@ use std::path::Path;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, SeekFrom};
+use rustix::mount::MountAttrFlags;
 use rustix::process::{Pid, Signal};
 
 use super::super::{LaunchError, cannot, hold_ourselves};
 use super::{hold_seen, is_in_view, not_in_view, system};
-use crate::cage::{Access, CageSpec};
+use crate::cage::{Access, CageSpec, Seen};
 use crate::orders::{BecomeOrder, CageOrder, HoldOrder, Identity, Invocation};
 use crate::program;
 use crate::start::OURSELVES;
@@ -82,6 +83,29 @@ pub(super) fn check_shown(order: &CageOrder) -> Result<(), LaunchError> {
     Ok(())
 }
 
+/// Keeps what can be written from being run: by name, by a loader, or as a library.
+///
+/// Bubblewrap has no words for this, so it is done from inside, while we still may.
+pub(super) fn forbid_running(order: &CageOrder) -> Result<(), LaunchError> {
+    let spec = &order.spec;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOEXEC
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let written = spec.seen.iter().filter(|seen| seen.access == Access::Write);
+    let places = [Path::new("/tmp"), Path::new("/dev/shm"), &spec.home];
+    for path in places.into_iter().chain(written.map(|seen| seen.path.as_path())) {
+        let (held, _) = hold_seen(path)?;
+        let is_read = |seen: &Seen| seen.access == Access::Read && seen.path.starts_with(path);
+        // What lies in it and is only read may be run, and is a mount of its own.
+        let set = match spec.seen.iter().any(is_read) {
+            true => sys::set_one_mount_attributes(&held, attributes),
+            false => sys::set_mount_attributes(&held, attributes),
+        };
+        set.map_err(|source| LaunchError::NotInView { path: path.to_owned(), source })?;
+    }
+    Ok(())
+}
+
 /// Looks at what is at `path`, to which no link may lead.
 fn identity(path: &Path) -> Result<Identity, LaunchError> {
     let (held, _) = hold_seen(path)?;
@@ -103,9 +127,10 @@ impl Words {
             self.say([format!("--unshare-{namespace}")]);
         }
         self.say(["--die-with-parent", "--hostname", system::HOST_NAME]);
-        // What the doors take, and what it takes to give it up again.
+        // What the doors and the mounts take, and what it takes to give it up again.
         self.say(["--cap-drop", "ALL"]);
-        for capability in ["CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE"] {
+        for capability in ["CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE", "CAP_SYS_ADMIN"]
+        {
             self.say(["--cap-add", capability]);
         }
         self.system()?;

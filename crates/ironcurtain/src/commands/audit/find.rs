@@ -30,7 +30,7 @@ pub(crate) fn one(name: Option<&str>, environment: &Environment) -> Result<Found
         });
     };
     if name.contains('/') || Path::new(name).extension().is_some_and(|ending| ending == "jsonl") {
-        return Ok(of_file(environment.absolute(Path::new(name))?.as_path()));
+        return Ok(of_file(environment.absolute(Path::new(name))?.as_path(), &home));
     }
     // A name of a session, or the beginning of one, stands for its id.
     let named = Sessions::of(&home).find(name).map(|session| session.id.to_string());
@@ -61,7 +61,7 @@ pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
     for directory in [home.audit(), home.sessions()] {
         for name in file::names(&directory)?.unwrap_or_default() {
             let session = name.to_str().and_then(|name| name.parse::<SessionId>().ok());
-            let files = of_directory(&directory.join(&name));
+            let files = of_directory(&directory.join(&name), home);
             if session.is_some() && (is_there(&files.log) || is_there(&files.head)) {
                 found.push(Found { files, session });
             }
@@ -71,14 +71,17 @@ pub(crate) fn all(home: &Home) -> Result<Vec<Found>, Failure> {
     Ok(found)
 }
 
-fn of_file(path: &Path) -> Found {
+fn of_file(path: &Path, home: &Home) -> Found {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    let files = LogFiles { log: path.to_owned(), head: directory.join(HEAD) };
+    // A copy that somebody keeps elsewhere may well be older.
+    let heads = path.starts_with(home.root()).then(|| home.audit_heads());
+    let files = LogFiles { log: path.to_owned(), head: directory.join(HEAD), heads };
     Found { files, session: None }
 }
 
-fn of_directory(directory: &Path) -> LogFiles {
-    LogFiles { log: directory.join(LOG), head: directory.join(HEAD) }
+fn of_directory(directory: &Path, home: &Home) -> LogFiles {
+    let heads = Some(home.audit_heads());
+    LogFiles { log: directory.join(LOG), head: directory.join(HEAD), heads }
 }
 
 /// What cannot be looked at counts as there: a log must not vanish by being hard to see.

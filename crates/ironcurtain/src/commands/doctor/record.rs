@@ -104,13 +104,18 @@ fn append(directory: &Path) -> Result<u64, Failure> {
     let key = random::bytes::<32>().map_err(random)?;
     let chance = random::bytes::<4>().map_err(random)?;
     let session = SessionId::generate(SystemClock.now(), u32::from_le_bytes(chance));
-    let files = LogFiles { log: directory.join("audit.jsonl"), head: directory.join("audit.head") };
+    let files = LogFiles {
+        log: directory.join("audit.jsonl"),
+        head: directory.join("audit.head"),
+        heads: None,
+    };
     let options = LogOptions {
         session: session.clone(),
         key: AuditKey::from_bytes(key),
         redactor: Arc::new(Redactor::new([])),
         clock: Arc::new(SystemClock),
         sync: SyncMode::Each,
+        bytes_max: ic_audit::BYTES_MAX,
     };
     let mut opening = Object::new();
     opening.insert("event", "opened");

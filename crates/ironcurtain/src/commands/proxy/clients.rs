@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_broker::Broker;
-use ic_broker::client::{ClientInfo, Ended, Open, Slow, serve_one};
+use ic_broker::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
 use ic_broker::method::CallMethod;
-use ic_broker::socket::Socket;
+use ic_broker::socket::{BEGINS_WITHIN, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -95,12 +95,12 @@ pub(super) async fn serve_all(
                     }
                 }
             }
-            (slot, client) = next => {
+            (slot, (client, seat)) = next => {
                 let (session, offered) = (asking.clone(), Arc::clone(&opener.offered));
                 let (ask, stop) = (Ask { session, offered }, end_all.child_token());
                 clients.spawn(async move {
                     serve_client(client, ask, stop).await;
-                    drop(slot);
+                    drop((seat, slot));
                 });
             }
         }
@@ -122,7 +122,8 @@ pub(super) async fn serve_all(
 async fn serve_client(client: UnixStream, ask: Ask, stop: CancellationToken) {
     let Ok(watched) = client.as_fd().try_clone_to_owned() else { return };
     let (reader, writer) = client.into_split();
-    let serving = serve_one(reader, writer, ask, (&stop, Slow::IsDropped));
+    let manner = Manner { stop: &stop, slow: Slow::IsDropped, begins_within: Some(BEGINS_WITHIN) };
+    let serving = serve_one(reader, writer, ask, manner);
     let watching = async {
         hung_up(&watched).await;
         // Nobody reads an answer any more, so what still runs for it is taken back.

@@ -68,11 +68,13 @@ impl Treasure {
             },
             "abstract": name,
             "unwritable": unwritable.map(|name| ground.path(name)),
+            "writable": [ground.path("seen/write")],
             "pids": [std::process::id()],
             "ports": [port.local_addr().unwrap().port()],
             "network": cage.network != Network::None,
             "unix": cage.unix_sockets,
-            "maps": !ground.rung.can_hide() || ground.rung == ic_confine::Rung::Bubblewrap,
+            // Landlock alone says nothing about mappings.
+            "maps": !ground.rung.can_hide(),
         });
         Self { given, _sockets: sockets, _port: port }
     }
@@ -102,6 +104,12 @@ async fn attack(ground: Ground, change: impl Fn(&mut CageSpec)) {
         attempts.strip_prefix("attempts: ").and_then(|it| it.parse().ok()).unwrap_or(0);
     assert!(250 < attempts, "only {attempts} attempts on {on}: {complained}");
     assert_eq!((complained.as_str(), code), ("", Some(0)), "on {on}");
+    for entry in std::fs::read_dir(ground.path("seen/write")).unwrap() {
+        let mode = std::os::unix::fs::PermissionsExt::mode(
+            &entry.as_ref().unwrap().metadata().unwrap().permissions(),
+        );
+        assert_eq!(mode & 0o6000, 0, "{entry:?} is left on the host on {on}");
+    }
     for secret in treasure.given["secrets"].as_array().unwrap() {
         let path = secret.as_str().unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), TOKEN, "{path} was changed on {on}");

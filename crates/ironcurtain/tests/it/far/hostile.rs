@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Rig, TOKEN};
 
 const EVENTS_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "html",
     "nothing",
     "unauthorized",
@@ -19,6 +19,7 @@ const NAMES: [&str; 13] = [
     "event_without_end",
     "body_without_end",
     "head_without_end",
+    "hints_without_end",
     "broken_chunk",
     "work",
 ];
@@ -47,6 +48,10 @@ fn whatever_a_server_answers_the_next_call_is_served() {
                 vec![b' '; 1 << 16],
             ),
             "head_without_end" => FarSays::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"X: y\r\n".repeat(999)),
+            "hints_without_end" => FarSays::Endless(
+                Vec::new(),
+                b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(99),
+            ),
             "broken_chunk" => FarSays::Bytes(
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz"
                     .to_vec(),
@@ -67,6 +72,7 @@ fn whatever_a_server_answers_the_next_call_is_served() {
         ("event_without_end", "too long"),
         ("body_without_end", "more than 33554432 bytes"),
         ("head_without_end", "the exchange fails"),
+        ("hints_without_end", "before its answer begins"),
         ("broken_chunk", "breaks off"),
     ] {
         let answer = proxy.call(&format!("far__{tool}"), &json!({}));

@@ -156,14 +156,20 @@ fn a_resource_that_is_a_file_is_judged_as_one() {
         rig.file("home/.ssh/id_ed25519"),
         rig.file("allowed/link/id_ed25519"),
         rig.file("allowed/../home/.ssh/id_ed25519"),
-        rig.file("home/.ssh/id_ed25519").replace("file://", "FILE://localhost"),
+        rig.file("home/.ssh/id_ed25519").replace("file://", "file://localhost"),
         rig.file("home/.ssh/id_ed25519").replace(".ssh", "%2essh"),
         format!("file:{key}"),
         key.clone(),
     ] {
         assert_eq!(rule(&read(&mut proxy, &uri)), "structural-protected-path", "{uri}");
     }
-    for uri in ["file:relative", "file://elsewhere/etc/passwd", "file:///a%00b", "file:///%zz"] {
+    for uri in [
+        "file:relative",
+        "file://elsewhere/etc/passwd",
+        "file:///a%00b",
+        "file:///%zz",
+        "FILE:///a",
+    ] {
         assert_eq!(rule(&read(&mut proxy, uri)), "structural-invalid-value", "{uri}");
     }
     assert_eq!(rule(&read(&mut proxy, "file:///etc/hostname")), "other-paths");
@@ -187,7 +193,7 @@ fn a_resource_that_is_a_file_is_judged_as_one() {
     let verified = rig.place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
     let intents = records(&rig.place).into_iter().filter(|it| it["tool"] == "resources/read");
-    assert_eq!(intents.filter(|it| it["kind"] == "intent").count(), 16);
+    assert_eq!(intents.filter(|it| it["kind"] == "intent").count(), 17);
 }
 
 #[test]

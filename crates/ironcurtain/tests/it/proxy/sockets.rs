@@ -195,6 +195,30 @@ fn ten_thousand_connects_and_disconnects_leak_nothing() {
     served.finish();
 }
 
+/// Whoever connects without end and says nothing keeps out itself alone.
+#[test]
+fn silent_clients_of_one_process_keep_no_other_out() {
+    let served = Served::by(plain());
+    drop(served.client("first"));
+    // More than are served at once.
+    let silent: Vec<Caller> = (0..300).map(|_| Caller::connect(&served.socket)).collect();
+    let script = "import socket, sys\n\
+        s = socket.socket(socket.AF_UNIX)\n\
+        s.settimeout(30)\n\
+        s.connect(sys.argv[1])\n\
+        s.sendall(sys.argv[2].encode() + b'\\n')\n\
+        print(s.recv(1000).decode())";
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
+        {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "other", "version": "1"}}});
+    let mut other = Command::new(python());
+    other.args(["-c", script]).arg(&served.socket).arg(initialize.to_string());
+    let output = other.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("serverInfo"), "{said} {}", String::from_utf8_lossy(&output.stderr));
+    drop(silent);
+    served.finish();
+}
+
 #[test]
 fn a_socket_where_the_agent_writes_or_somebody_listens_is_refused() {
     let place = place();

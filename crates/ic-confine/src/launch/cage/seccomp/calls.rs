@@ -423,6 +423,17 @@ pub(super) const MODES: &[(c_long, u8)] = &[
     (libc::SYS_mknodat, 2),
 ];
 
+/// Calls that open a file and may make it, with the arguments that say how and with which mode.
+pub(super) const OPENINGS: &[(c_long, u8, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+    (libc::SYS_openat, 2, 3),
+];
+
+/// `O_CREAT`, and what makes `O_TMPFILE` of a directory: with one of these the mode counts, and without
+/// them whatever stands in its place is nobody's.
+pub(super) const MAKING: [u32; 2] = [0o100, 0o20_000_000];
+
 /// A program with one of these runs with the rights of its owner, or of its group.
 pub(super) const SET_ID_BITS: [u32; 2] = [0o4000, 0o2000];
 

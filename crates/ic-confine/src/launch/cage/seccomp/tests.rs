@@ -27,6 +27,7 @@ fn spec(unix_sockets: bool, has_doors: bool) -> CageSpec {
         scratch: None,
         network,
         unix_sockets,
+        opens_beneath: false,
         limits: Limits::SERVER,
     }
 }
@@ -56,6 +57,8 @@ fn a_call_exists_or_is_shut_or_does_not_exist() {
                 // A socket of no family, and a pair of no kind.
                 libc::SYS_socket | libc::SYS_socketpair => error(libc::EAFNOSUPPORT),
                 _ if is_shut => error(libc::EPERM),
+                // Only for programs of ours.
+                libc::SYS_openat2 => error(libc::ENOSYS),
                 _ if is_known => ALLOW,
                 _ => error(libc::ENOSYS),
             };
@@ -152,5 +155,35 @@ fn what_leads_out_by_its_arguments_is_refused() {
         check(&everywhere, error(libc::EPERM));
         check(&alone, if rung == Rung::Landlock { error(libc::EPERM) } else { ALLOW });
         check(&ordinary, ALLOW);
+    }
+}
+
+/// A file that is made with the rights of its owner stays on the host when the cage is gone.
+#[test]
+fn no_file_is_made_that_runs_with_the_rights_of_its_owner() {
+    const CREATE: u32 = 0o101;
+    const UNNAMED: u32 = 0o20_200_002;
+    for rung in Rung::ALL {
+        let filter = built(rung, &spec(false, false));
+        for (how, mode, expected) in [
+            (CREATE, 0o4755, error(libc::EPERM)),
+            (CREATE, 0o2755, error(libc::EPERM)),
+            (CREATE, 0o6755, error(libc::EPERM)),
+            (UNNAMED, 0o4755, error(libc::EPERM)),
+            (CREATE, 0o755, ALLOW),
+            (CREATE, 0o1777, ALLOW),
+            // Nothing is made, and so whatever stands in the place of the mode is no mode.
+            (0, 0o6755, ALLOW),
+            (0o200_000, 0o6755, ALLOW),
+        ] {
+            let at = verdict(&filter, libc::SYS_openat, &[0, 0, how, mode]);
+            assert_eq!(at, expected, "{rung}: {how:o} {mode:o}");
+            #[cfg(target_arch = "x86_64")]
+            assert_eq!(verdict(&filter, libc::SYS_open, &[0, how, mode]), expected, "{rung}");
+        }
+        // Its mode cannot be seen, so it is for programs of ours.
+        assert_eq!(verdict(&filter, libc::SYS_openat2, &[]), error(libc::ENOSYS));
+        let ours = CageSpec { opens_beneath: true, ..spec(false, false) };
+        assert_eq!(verdict(&built(rung, &ours), libc::SYS_openat2, &[]), ALLOW);
     }
 }
