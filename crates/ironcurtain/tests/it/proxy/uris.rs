@@ -94,7 +94,7 @@ fn spellings(path: &Path) -> Vec<String> {
     all.extend([
         format!("file:{back}"),
         format!("file:\\\\{back}"),
-        format!("file:///{}", &path[1..]).replace("file:/", "file:\\"),
+        format!("file:///{}", path.trim_start_matches('/')).replace("file:/", "file:\\"),
     ]);
     all
 }
