@@ -159,7 +159,8 @@ fn what_is_typed_pushes_no_question_away() {
     let rig = rig();
     let stage = Stage::start(&rig, 100, 24, &["NO_COLOR=1"], &["--workspace", "work"]);
     stage.prompt("").send(&format!("write \"text\" to {}", document(&rig, "a.txt"))).asked();
-    stage.type_in("\x1b[200~1\n2\n3\n4\n5\n6\n7\n8\n9\x1b[201~").expect("more rows: Enter");
+    stage.type_in("1\x1b\r2\x1b\r3\x1b\r4\x1b\r5\x1b\r6\x1b\r7\x1b\r8\x1b\r9");
+    stage.expect("more rows: Enter");
     stage.type_in("\x03\x03");
     let mut stage = stage;
     stage.expect("The question was withdrawn.").type_in("\x04");
@@ -175,7 +176,7 @@ fn notices_wait_for_the_answer() {
     let mut stage = Stage::new(&rig);
     stage.send("list the files").expect("(Answered by the offline model.)").prompt("");
     stage.send(&format!("write \"text\" to {}", document(&rig, "a.txt"))).asked();
-    stage.kill_children();
+    stage.kill_servers();
     // There is time for it to come.
     stage.type_in("x").asked_with("x").type_in("\x15").asked();
     assert!(!stage.sent().contains(NOTICE), "{}", stage.rows().join("\n"));
