@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::world::{KEYS, Stage, ask_four, document, rig};
+use super::world::{Stage, ask_four, document, rig};
 use crate::approvals::world::Rig;
 
 /// A report of a terminal but for its last byte, which is the letter that approves.
@@ -153,18 +153,17 @@ fn a_question_that_is_not_wholly_in_sight_is_not_approved() {
     check_unanswered(&rig, &mut stage);
 }
 
-/// A long message that is typed below a question takes its place, and gives it back.
+/// A long message that is typed below a question takes rows from it, and gives them back.
 #[test]
 fn what_is_typed_pushes_no_question_away() {
     let rig = rig();
-    let stage = Stage::start(&rig, 100, 24, &["NO_COLOR=1"], &["--workspace", "work"]);
+    let mut stage = Stage::start(&rig, 100, 20, &["NO_COLOR=1"], &["--workspace", "work"]);
     stage.prompt("").send(&format!("write \"text\" to {}", document(&rig, "a.txt"))).asked();
-    stage.type_in("\x1b[200~1\n2\n3\n4\n5\n6\n7\n8\n9\x1b[201~").expect("more rows: Enter");
-    stage.type_in("\x03\x03");
-    let mut stage = stage;
-    stage.expect("The question was withdrawn.").type_in("\x04");
-    assert_eq!(stage.end(), 0);
-    assert!(!stage.sent().contains(&format!("{KEYS}\r\n> 9")));
+    stage.type_in("1\x1b\r2\x1b\r3\x1b\r4\x1b\r5\x1b\r6\x1b\r7\x1b\r8\x1b\r9");
+    stage.expect("more rows: Enter").type_in("\r").asked();
+    // All of it stands there again.
+    stage.expect("A call waits for you:").expect("  id: ");
+    check_unanswered(&rig, &mut stage);
 }
 
 /// What a server makes us say comes when the question was answered.
@@ -175,7 +174,7 @@ fn notices_wait_for_the_answer() {
     let mut stage = Stage::new(&rig);
     stage.send("list the files").expect("(Answered by the offline model.)").prompt("");
     stage.send(&format!("write \"text\" to {}", document(&rig, "a.txt"))).asked();
-    stage.kill_children();
+    stage.kill_servers();
     // There is time for it to come.
     stage.type_in("x").asked_with("x").type_in("\x15").asked();
     assert!(!stage.sent().contains(NOTICE), "{}", stage.rows().join("\n"));

@@ -280,8 +280,8 @@ impl Stage {
         self
     }
 
-    /// Ends every process that the program has started, at once.
-    pub(super) fn kill_children(&self) {
+    /// Ends the servers that the program has started, at once.
+    pub(super) fn kill_servers(&self) {
         let mut parents = vec![self.child.id()];
         let mut children = Vec::new();
         while let Some(parent) = parents.pop() {
@@ -293,7 +293,11 @@ impl Stage {
                 children.extend(of_task.split_whitespace().filter_map(|it| it.parse::<i32>().ok()));
             }
         }
-        assert!(!children.is_empty(), "nothing was started");
+        children.retain(|child| {
+            let words = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&words).contains("mcp-server")
+        });
+        assert!(!children.is_empty(), "no server was started");
         for child in children {
             kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).ok();
         }
