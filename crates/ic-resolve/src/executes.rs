@@ -86,7 +86,7 @@ impl<'a> Executes<'a> {
 
     /// Returns which of the changes, all made together, the host would execute or be led by.
     pub fn of(&self, changes: &[Change]) -> Vec<Executed> {
-        let made = self.made(changes);
+        let made = made(changes);
         let mut executed = Vec::new();
         for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
             if let Some(why) = self.why(change, &made) {
@@ -121,22 +121,6 @@ impl<'a> Executes<'a> {
 
     fn is_exempt(&self, path: &CanonicalPath) -> bool {
         self.exempt.is_some_and(|exempt| path.is_within(exempt))
-    }
-
-    /// Returns which parts of a repository each directory gets by the changes.
-    fn made(&self, changes: &[Change]) -> HashMap<CanonicalPath, u8> {
-        let mut made = HashMap::new();
-        for Change { path, .. } in changes.iter().filter(|it| it.role == Role::WritePath) {
-            for at in path.ancestors() {
-                let part = at.as_path().file_name().map_or(0, part_of_shape);
-                if part != 0
-                    && let Some(parent) = at.parent()
-                {
-                    *made.entry(parent).or_insert(0) |= part;
-                }
-            }
-        }
-        made
     }
 
     fn why(&self, change: &Change, made: &HashMap<CanonicalPath, u8>) -> Option<Why> {
@@ -260,6 +244,22 @@ impl<'a> Executes<'a> {
         self.seen.borrow_mut().insert(path.clone(), Rc::clone(&directory));
         directory
     }
+}
+
+/// Returns which parts of a repository each directory gets by the changes.
+fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
+    let mut made = HashMap::new();
+    for Change { path, .. } in changes.iter().filter(|it| it.role == Role::WritePath) {
+        for at in path.ancestors() {
+            let part = at.as_path().file_name().map_or(0, part_of_shape);
+            if part != 0
+                && let Some(parent) = at.parent()
+            {
+                *made.entry(parent).or_insert(0) |= part;
+            }
+        }
+    }
+    made
 }
 
 fn part_of_shape(name: &OsStr) -> u8 {

@@ -233,9 +233,10 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
 
 fn workspace(wanted: &Wanted) -> Option<String> {
     match &wanted.sandbox {
-        Some((path, SandboxKind::Workspace)) => Some(path.as_path().display().to_string()),
-        // Remembered by its own directory: a session that goes on is filled still.
-        Some((path, SandboxKind::Filled)) => Some(path.as_path().display().to_string()),
+        // A filled one by its own directory: a session that goes on is filled still.
+        Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => {
+            Some(path.as_path().display().to_string())
+        }
         Some((_, SandboxKind::Session)) | None => None,
     }
 }

@@ -88,19 +88,16 @@ impl Broker {
             None => outcome,
         };
         service.end();
-        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
-        let entry = Entry { duration_ms, ..entry };
+        let entry =
+            Entry { duration_ms: u64::try_from(started.elapsed().as_millis()).ok(), ..entry };
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
         }
         if let Some(next) = tree.and_then(|tree| tree.next(&outcome)) {
             return self.take_over(next, entry, repetition, (found, flight)).await;
         }
-        let caged = match confinement {
-            Confinement::Cage(_) if !server.is_ours() => Some(&server.name),
-            Confinement::Cage(_) | Confinement::None => None,
-        };
-        self.finish(outcome, entry, repetition, caged)
+        let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
+        self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
     }
 
     /// Records and answers a call that may be made, and is not.

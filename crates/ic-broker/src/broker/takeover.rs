@@ -52,7 +52,8 @@ impl Tree {
         (name, meta): (&str, &mut Object),
         (flight, n_hops): (&Flight, usize),
     ) -> Option<Self> {
-        if !server.is_git() {
+        // A clone makes its tree where none was, and was judged as that.
+        if !server.is_git() || permit.call().tool().as_str() == "git_clone" {
             return None;
         }
         let arguments = permit.call().asked().arguments.clone();
@@ -95,16 +96,13 @@ impl Broker {
         if let Err(error) = self.log.note(Entry { reason: Some(Arc::from(reason)), ..entry }) {
             return self.unrecorded(&error);
         }
-        let reply = match HOPS_MAX <= n_hops {
-            true => {
-                let reason = "the repository changes faster than it can be asked about";
-                let refusal = Refusal::structural(RefusalKind::Denied, RULE, reason);
-                self.refuse(&asked, &refusal, Some(found.names()), &id)
-            }
-            false => {
-                let flight = Flight { brought: Some(brought), ..flight };
-                Box::pin(self.serve(asked, found, flight, (&id, n_hops + 1))).await
-            }
+        let reply = if HOPS_MAX <= n_hops {
+            let reason = "the repository changes faster than it can be asked about";
+            let refusal = Refusal::structural(RefusalKind::Denied, RULE, reason);
+            self.refuse(&asked, &refusal, Some(found.names()), &id)
+        } else {
+            let flight = Flight { brought: Some(brought), ..flight };
+            Box::pin(self.serve(asked, found, flight, (&id, n_hops + 1))).await
         };
         if let Some(came) = came_of(&reply) {
             locked(&self.breaker).remember(repetition, came, self.clock.now());

@@ -116,7 +116,7 @@ fn everything_that_asks_is_shown() {
     let shown = show(&request(&ask), View::Short, None, NOW).join("\n");
     insta::assert_snapshot!(shown, @r#"
     filesystem wants to call copy_file
-      because: "`/h/.bashrc` is run later by programs of this machine"
+      because: "`/h/.bashrc`: programs of this machine run it or take orders from it"
       rule: "structural-host-executes"
       also because: "nobody has confirmed what this tool's arguments mean"
         rule: "structural-draft", about: the call as a whole

@@ -55,7 +55,10 @@ impl Resolving<'_> {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
-            let is_own = own.is_some_and(|it| self.is_in_workspace(&it));
+            let is_own = own.is_some_and(|it| match self.is_in_workspace(&from) {
+                true => self.is_in_workspace(&it),
+                false => !self.is_exempt(&it),
+            });
             let carried = self.carried(&from, is_own, &mut left);
             if !carried.is_nothing() {
                 all.push((from, carried));

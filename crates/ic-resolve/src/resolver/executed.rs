@@ -68,8 +68,8 @@ pub(super) fn is_changing(tool: &ToolName, role: Role) -> bool {
 
 /// Returns whether a call makes a repository of the directory that it names.
 fn makes_bare(call: &ToolCall) -> bool {
-    let is_set = |name: &&str| matches!(call.arguments.get(name), Some(Json::Bool(true)));
-    MAKING.contains(&call.tool.as_str()) && BARE.iter().any(|name| is_set(&name))
+    let is_set = |name: &str| matches!(call.arguments.get(name), Some(Json::Bool(true)));
+    MAKING.contains(&call.tool.as_str()) && BARE.iter().any(|name| is_set(name))
 }
 
 fn path_of(value: &Value) -> Option<&PathValue> {

@@ -12,7 +12,6 @@
 //! Nothing of it stays. What the outcome means is not known here.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use ic_confine::{Excess, InnerLimits, InnerOutput, InnerSpec, run_inner};
 use rustix::fd::OwnedFd;
@@ -99,6 +98,9 @@ impl<'a> Rehearsal<'a> {
         for name in DIRECTORIES {
             private.make(name)?;
         }
+        let borrowed = repository.common_path().join("objects");
+        let borrowed = format!("{}\n", borrowed.to_str().unwrap_or_default());
+        private.write("objects/info/alternates", borrowed.as_bytes())?;
         let config = settings::private(&repository.settings);
         private.write("config", format!("{config}\n{SPARSE}").as_bytes())?;
         private.write("info/sparse-checkout", b"!/*\n")?;
@@ -246,14 +248,12 @@ impl<'a> Rehearsal<'a> {
         let mut environment = self.run.environment(&self.private);
         environment.retain(|(name, _)| !OWN.iter().any(|own| name == *own));
         let at = |name: &str| -> OsString { self.private.path.join(name).into() };
-        let borrowed: PathBuf = self.run.repository.common_path().join("objects");
         // As when it is done: what is put aside is named by git itself.
         let is_literal = if words.first() == Some(&"stash") { "0" } else { "1" };
         environment.extend([
             ("GIT_DIR".into(), self.private.path.clone().into()),
             ("GIT_WORK_TREE".into(), at("tree")),
             ("GIT_OBJECT_DIRECTORY".into(), at("objects")),
-            ("GIT_ALTERNATE_OBJECT_DIRECTORIES".into(), borrowed.into()),
             ("GIT_LITERAL_PATHSPECS".into(), is_literal.into()),
             ("GIT_OPTIONAL_LOCKS".into(), "1".into()),
         ]);

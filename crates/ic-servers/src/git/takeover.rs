@@ -141,10 +141,9 @@ const HARMLESS: [&str; 21] = [
 
 fn changes_tree(words: &[&str]) -> bool {
     match words {
-        ["stash", "list" | "drop" | "clear", ..] => false,
+        [] | ["stash", "list" | "drop" | "clear", ..] => false,
         ["clean", ..] => !words.contains(&"--dry-run"),
         [first, ..] => !HARMLESS.contains(first),
-        [] => false,
     }
 }
 
@@ -240,7 +239,7 @@ fn removed(run: &Run<'_>, with_ignored: bool) -> Result<Vec<Entry>, Fault> {
 fn put_aside(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
     let said = Rehearsal::look(
         run,
-        &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD"],
+        &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD", "--"],
     )?;
     let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(|(old, _)| old).collect();
     if words.contains(&"--include-untracked") {

@@ -43,7 +43,11 @@ fn check(rung: &str, proxy: &mut Proxy, path: &str) {
     let made = git(proxy, "git_branch", json!({"operation": "create", "name": "side"})).good();
     assert!(made.contains("side"), "{rung}: {made}");
     let config = "[core]\n\tfsmonitor = touch /tmp/caught\n";
-    write(proxy, ".git/config", config);
+    match path.starts_with('/') {
+        // Only in the session's own sandbox may the agent write git's own files unasked.
+        true => std::fs::write(format!("{path}/.git/config"), config).unwrap(),
+        false => write(proxy, ".git/config", config),
+    }
     let refused = git(proxy, "git_status", json!({})).bad();
     assert!(refused.contains("structural-git-config"), "{rung}: {refused}");
 }

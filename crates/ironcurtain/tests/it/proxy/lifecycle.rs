@@ -91,7 +91,7 @@ fn a_killed_proxy_leaves_no_process_and_a_log_that_can_be_read() {
         assert!(process.is_gone_within(DEADLINE), "{process:?}");
     }
     assert!(of_this_place(&rig).is_empty());
-    check_log(&rig, &["intact", "crash", "repaired"]);
+    check_log(&rig, &["the session was killed", "crash", "repaired"]);
     let allowed = rig.intents("allow");
     assert_eq!(allowed.len(), 2, "what was sent is recorded: {allowed:?}");
 }
