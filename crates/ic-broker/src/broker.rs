@@ -30,7 +30,8 @@ use std::time::Duration;
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
 use ic_home::Clock;
 use ic_mcp::{RpcError, code};
-use ic_policy::{Denial, Effect, Rule, Verdict};
+use ic_policy::{Annotation, Denial, Effect, Rule, Verdict};
+use ic_servers::git::reaches_out;
 use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -74,6 +75,8 @@ pub struct Broker {
     /// What servers have besides tools, and whose it is.
     shelf: Shelf,
     breaker: Mutex<Breaker>,
+    /// Held by the one call that changes files, from its judgement to its end.
+    changing: Arc<tokio::sync::Mutex<()>>,
     questions: Mutex<Questions>,
     people: People,
     announcements: broadcast::Sender<Announcement>,
@@ -143,9 +146,10 @@ impl Broker {
         &self,
         mut asked: Asked,
         found: Found,
-        flight: Flight,
+        mut flight: Flight,
         (id, n_hops): (&str, usize),
     ) -> Reply {
+        self.begin_to_change(&found, &mut flight).await;
         let weight = Weight::of(&asked.arguments);
         let judged = self.judged(&mut asked, &found, flight.brought.as_ref()).await;
         let (verdict, repetition) = match judged {
@@ -162,6 +166,21 @@ impl Broker {
                 let going = Going::new(asked, found, flight, (weight, repetition, id, n_hops));
                 self.escalated(escalation, going).await
             }
+        }
+    }
+
+    /// Waits until no other call changes files, if this one may.
+    ///
+    /// SECURITY: what a change makes of a tree is judged by how the tree is. Two calls that are judged
+    /// side by side could each be harmless, and together make what the host executes.
+    async fn begin_to_change(&self, found: &Found, flight: &mut Flight) {
+        let (server, tool) = found.names();
+        let is_ours =
+            found.server.is_filesystem() || (found.server.is_git() && !reaches_out(tool.as_str()));
+        let annotation = self.judge.policy.annotation(server, tool);
+        let is_changing = annotation.is_some_and(Annotation::may_change_paths);
+        if is_ours && is_changing && flight.changing.is_none() {
+            flight.changing = Some(Arc::clone(&self.changing).lock_owned().await);
         }
     }
 

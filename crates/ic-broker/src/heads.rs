@@ -57,7 +57,11 @@ impl Judge {
             }
         }
         let executes = Executes::new(&RealDisk, &self.home, Some(&self.orders), None);
-        let named = top.iter().flat_map(|top| executes.led_to(top)).take(NAMED_MAX);
+        let named = top.iter().flat_map(|top| executes.led_to(top));
+        // Links elsewhere that lead into the tree, from the home or from another part of it.
+        let listed = self.bounds.home_executes.iter().map(|it| it.path.clone());
+        let listed = listed.filter(|path| top.iter().any(|top| path.is_within(top)));
+        let named = named.chain(listed).take(NAMED_MAX);
         let named: Vec<Json> = named.map(|path| Json::from(path.to_string())).collect();
         let mut terms = Object::new();
         terms.insert("bases", bases);

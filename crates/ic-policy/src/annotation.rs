@@ -180,6 +180,11 @@ impl Annotation {
         &self.arguments
     }
 
+    /// Returns whether a call of the tool may change or remove what is at a path.
+    pub fn may_change_paths(&self) -> bool {
+        self.arguments().iter().any(|it| it.possible_roles().any(Role::changes_path))
+    }
+
     /// Returns whether the annotation speaks of the argument `name`, or of something within it.
     pub fn names(&self, name: &str) -> bool {
         self.arguments.iter().any(|argument| argument.place.argument() == name)

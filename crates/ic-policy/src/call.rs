@@ -178,6 +178,8 @@ pub enum Why {
     Unreadable(CanonicalPath),
     /// It is at the top of a repository, and servers that build what is pushed take it for orders.
     Pipeline,
+    /// Tools look for a file of this name.
+    Listed,
     /// Git would change it, and it counts for one of the other reasons.
     Brought,
 }
@@ -313,6 +315,7 @@ impl std::fmt::Display for Why {
                 write!(f, "the git configuration `{at}` cannot be read, and may name it")
             }
             Self::Pipeline => f.write_str("CI runs it once it is pushed"),
+            Self::Listed => f.write_str("tools run it or take orders from it"),
             Self::Brought => f.write_str("git would change it here"),
         }
     }

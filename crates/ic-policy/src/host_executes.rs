@@ -33,7 +33,7 @@ const fn beneath(components: &'static [&'static str]) -> ListedName {
 pub const GIT_DIRECTORY: &str = ".git";
 
 /// What counts at any depth.
-pub const LISTED_NAMES: [ListedName; 45] = [
+pub const LISTED_NAMES: [ListedName; 58] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
@@ -49,8 +49,8 @@ pub const LISTED_NAMES: [ListedName; 45] = [
     itself(&["lefthook.yml"]),
     itself(&[".lefthook.yml"]),
     itself(&[".overcommit.yml"]),
-    itself(&[".hg"]),
-    itself(&[".hg", "hgrc"]),
+    beneath(&[".hg"]),
+    beneath(&[".jj"]),
     beneath(&[".claude"]),
     beneath(&[".cursor"]),
     beneath(&[".codex"]),
@@ -82,10 +82,24 @@ pub const LISTED_NAMES: [ListedName; 45] = [
     itself(&[".pre-commit-config.yml"]),
     itself(&[".pnpmfile.mjs"]),
     itself(&[".nvimrc"]),
+    // Others that run as soon as a directory is entered or opened.
+    itself(&[".devcontainer.json"]),
+    itself(&["lefthook-local.yml"]),
+    itself(&[".mise.local.toml"]),
+    itself(&["mise", "config.toml"]),
+    itself(&[".vimrc"]),
+    itself(&[".dir-locals.el"]),
+    beneath(&[".helix"]),
+    beneath(&[".fleet"]),
+    itself(&[".gdbinit"]),
+    itself(&[".lldbinit"]),
+    itself(&[".yarnrc"]),
+    beneath(&[".continue"]),
+    itself(&["opencode.json"]),
 ];
 
 /// What counts at the top of a repository alone: it is run by servers that build what is pushed.
-pub const PIPELINE_NAMES: [ListedName; 9] = [
+pub const PIPELINE_NAMES: [ListedName; 16] = [
     itself(&[".github"]),
     beneath(&[".github", "workflows"]),
     beneath(&[".github", "actions"]),
@@ -95,6 +109,13 @@ pub const PIPELINE_NAMES: [ListedName; 9] = [
     itself(&["Jenkinsfile"]),
     itself(&["azure-pipelines.yml"]),
     itself(&["bitbucket-pipelines.yml"]),
+    beneath(&[".gitea", "workflows"]),
+    beneath(&[".forgejo", "workflows"]),
+    beneath(&[".buildkite"]),
+    itself(&[".drone.yml"]),
+    itself(&[".woodpecker.yml"]),
+    itself(&["appveyor.yml"]),
+    itself(&[".appveyor.yml"]),
 ];
 
 /// Directories of packages and builds, beneath which only git's own files count.

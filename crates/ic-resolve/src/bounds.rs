@@ -12,7 +12,7 @@ use ic_policy::{Bounds, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits}
 use ic_types::{AbsolutePath, CanonicalPath, ServerName};
 
 use crate::disk::{Disk, Entry, Kind};
-use crate::executes::Executes;
+use crate::executes::{Executes, Orders};
 use crate::path::{self, Last, PathFault};
 
 /// How many entries of one protected directory are looked at.
@@ -157,7 +157,9 @@ fn led_to_by_repositories(
             }
         }
     }
-    let led_to = tops.iter().flat_map(|top| executes.led_to(top));
+    let orders = Orders::of_user(home);
+    let of_user = Executes::new(disk, home, Some(&orders), None).named_by_user(workspace);
+    let led_to = tops.iter().flat_map(|top| executes.led_to(top)).chain(of_user);
     led_to.map(|path| HomeExecutes { path, reach: Reach::Beneath }).collect()
 }
 

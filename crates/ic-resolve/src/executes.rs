@@ -119,6 +119,12 @@ impl<'a> Executes<'a> {
         }
     }
 
+    /// Returns what the user's own configuration names, as seen from `directory`.
+    pub fn named_by_user(&self, directory: &CanonicalPath) -> Vec<CanonicalPath> {
+        let named = Named::read(self.disk, self.home, (directory, Vec::new()), self.orders);
+        named.all().cloned().collect()
+    }
+
     fn is_exempt(&self, path: &CanonicalPath) -> bool {
         self.exempt.is_some_and(|exempt| path.is_within(exempt))
     }
@@ -140,7 +146,7 @@ impl<'a> Executes<'a> {
 
     /// Says why a change in the repository whose top is `top` counts.
     fn why_in(&self, top: &CanonicalPath, seen: &Directory, change: &Change) -> Option<Why> {
-        let Change { role, path } = change;
+        let path = &change.path;
         let depth = top.components().count();
         let below: Vec<&OsStr> = path.components().skip(depth).collect();
         if PIPELINE_NAMES.iter().any(|name| name.covers(&below)) {
@@ -150,8 +156,11 @@ impl<'a> Executes<'a> {
         if let Some(git) = named.git.iter().find(|git| path.is_within(git)) {
             return Some(Why::Repository(git.clone()));
         }
-        let is_removed = *role == Role::DeletePath;
-        named.why(path, is_removed)
+        // In a repository within a directory of packages everything counts as in any other.
+        match is_listed(below.iter().copied()) {
+            true => Some(Why::Listed),
+            false => named.why(path),
+        }
     }
 
     /// Returns what the configuration of the repository at `top` names.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ic_types::{Digest, Object, Timestamp};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::takeover::Brought;
@@ -30,6 +30,8 @@ pub struct Flight {
     pub(super) asks: Option<watch::Sender<bool>>,
     /// Whether a person typed this very call; spent with the first question that it answers.
     pub(super) is_typed: bool,
+    /// Held from the judgement to the end of a call that changes files of the user's.
+    pub(super) changing: Option<OwnedMutexGuard<()>>,
     /// What its server says that it would change as well, once it did.
     pub(super) brought: Option<Brought>,
 }
@@ -69,8 +71,8 @@ impl Flight {
         progress: Option<Progress>,
         turn: Option<Turn>,
     ) -> Self {
-        let (ear, asks, is_typed, brought) = (None, None, false, None);
-        Self { cancel, left, progress, ear, turn, asks, is_typed, brought }
+        let (ear, asks, is_typed, changing, brought) = (None, None, false, None, None);
+        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought }
     }
 
     /// Says whose call it is: whom its server may ask for something while it runs.

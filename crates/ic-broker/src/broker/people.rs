@@ -96,6 +96,8 @@ impl Broker {
         going: &mut Going,
     ) -> Result<Permit, Reply> {
         for _ in 0..QUESTIONS_MAX {
+            // Nobody waits for a person but this call; it is judged again when the answer comes.
+            going.flight.changing = None;
             match self.ask(escalation, going).await? {
                 Came::Permit(permit) => return Ok(permit),
                 Came::AskAgain(changed) => escalation = changed,
@@ -317,6 +319,7 @@ impl Broker {
         if self.is_over(going.until) {
             return Err(self.too_late(ticket, going));
         }
+        self.begin_to_change(&going.found, &mut going.flight).await;
         let brought = going.flight.brought.as_ref();
         let judged = self.judged(&mut asked, &going.found, brought).await;
         judged.map(|(verdict, _)| verdict).map_err(|refusal| {

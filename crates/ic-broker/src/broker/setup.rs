@@ -183,6 +183,7 @@ impl Setup {
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
+            changing: Arc::default(),
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
             people: self.people,

@@ -29,7 +29,7 @@ const ENTRIES_MAX: usize = 4096;
 const LINKED: [&str; 2] = ["hooks", "info"];
 
 /// Sections of which every setting can name a program, or a file that can.
-const SECTIONS: [&str; 18] = [
+const SECTIONS: [&str; 19] = [
     "alias",
     "browser",
     "credential",
@@ -47,11 +47,12 @@ const SECTIONS: [&str; 18] = [
     "pager",
     "sendemail",
     "sequence",
+    "tar",
     "trailer",
 ];
 
 /// Further settings that name a program or a file that git obeys.
-const SETTINGS: [(&str, &str); 22] = [
+const SETTINGS: [(&str, &str); 23] = [
     ("core", "alternaterefscommand"),
     ("core", "askpass"),
     ("core", "attributesfile"),
@@ -65,6 +66,7 @@ const SETTINGS: [(&str, &str); 22] = [
     ("diff", "command"),
     ("diff", "external"),
     ("diff", "textconv"),
+    ("gc", "recentobjectshook"),
     ("imap", "tunnel"),
     ("init", "templatedir"),
     ("interactive", "difffilter"),
@@ -75,6 +77,10 @@ const SETTINGS: [(&str, &str); 22] = [
     ("submodule", "update"),
     ("uploadpack", "packobjectshook"),
 ];
+
+/// What lets a command of git's own run something.
+const RUNNING: [&str; 8] =
+    ["-c", "-x", "exec", "bisect", "difftool", "mergetool", "-pack", "filter-branch"];
 
 /// The names of hooks, for a directory of hooks in which much else may lie.
 const HOOKS: [&str; 28] = [
@@ -189,7 +195,7 @@ impl Named {
                 break;
             };
             for setting in settings {
-                let found = named.note(home, top, &file, setting);
+                let found = named.note((disk, home), top, &file, setting);
                 if matches!(setting.section.as_str(), "include" | "includeif") {
                     files.extend(found);
                 }
@@ -199,9 +205,10 @@ impl Named {
     }
 
     /// Says why the host would execute what is at `path`, or is led by it.
-    pub(super) fn why(&self, path: &CanonicalPath, is_removed: bool) -> Option<Why> {
-        let is_hit =
-            |named: &CanonicalPath| path.is_within(named) || (is_removed && named.is_within(path));
+    ///
+    /// What is put in the place of a directory above counts too: it brings along what is in it.
+    pub(super) fn why(&self, path: &CanonicalPath) -> Option<Why> {
+        let is_hit = |named: &CanonicalPath| path.is_within(named) || named.is_within(path);
         let hit = self.paths.iter().find(|(named, _)| is_hit(named));
         match (hit, &self.unreadable) {
             (Some((_, why)), _) => Some(why.clone()),
@@ -234,7 +241,7 @@ impl Named {
     /// Notes the paths that a setting names, and returns them.
     fn note(
         &mut self,
-        home: &AbsolutePath,
+        (disk, home): (&dyn Disk, &AbsolutePath),
         top: &CanonicalPath,
         file: &CanonicalPath,
         setting: &Setting,
@@ -248,7 +255,7 @@ impl Named {
                 let Some(path) = path::lexical(word.as_bytes(), home, Some(base)) else { continue };
                 let is_above = top.is_within(&path) || home_is_within(home, &path);
                 match (is_above, is_hooks) {
-                    (false, _) => found.push(path),
+                    (false, _) => found.extend(led_by(disk, path)),
                     // Hooks beside everything else: only what is called like one counts.
                     (true, true) => {
                         found.extend(HOOKS.iter().filter_map(|name| path.join(name.as_ref()).ok()));
@@ -263,6 +270,15 @@ impl Named {
     }
 }
 
+/// Returns a path, the links that it leads through, and what it leads to.
+fn led_by(disk: &dyn Disk, path: CanonicalPath) -> Vec<CanonicalPath> {
+    let found = AbsolutePath::new(path.as_path()).ok();
+    let found = found.and_then(|it| path::follow(disk, &it, Last::Follow).ok());
+    let led = found.filter(|it| !it.links.is_empty()).map(|it| (it.links, it.path));
+    let led = led.into_iter().flat_map(|(links, last)| links.into_iter().chain([last]));
+    std::iter::once(path).chain(led).collect()
+}
+
 /// A word that stands for the home, or for all that holds it, names nothing in it.
 fn home_is_within(home: &AbsolutePath, path: &CanonicalPath) -> bool {
     CanonicalPath::new(home.as_path()).is_ok_and(|home| home.is_within(path))
@@ -270,8 +286,13 @@ fn home_is_within(home: &AbsolutePath, path: &CanonicalPath) -> bool {
 
 /// Reads the settings of a file that can name programs; a file that is not there has none.
 fn read(disk: &dyn Disk, file: &CanonicalPath, orders: Option<&Orders>) -> Arc<Parsed> {
-    let Ok(entry) = disk.look(file.as_path()) else { return Arc::new(None) };
-    let Some(entry) = entry else { return Arc::new(Some(Vec::new())) };
+    // Git follows links to a configuration, and people keep theirs behind one.
+    let found = AbsolutePath::new(file.as_path()).ok();
+    let found = found.and_then(|file| path::follow(disk, &file, Last::Follow).ok());
+    let Some(found) = found else { return Arc::new(None) };
+    let (Some(entry), file) = (found.entry, &found.path) else {
+        return Arc::new(Some(Vec::new()));
+    };
     let recalled = orders.and_then(|orders| orders.recall(file, entry.state));
     if let Some(Remembered::Config(parsed)) = recalled {
         return parsed;
@@ -318,14 +339,17 @@ fn parse(disk: &dyn Disk, file: &Path) -> Parsed {
 fn names_programs(setting: &Setting) -> bool {
     let (section, key) = (setting.section.as_str(), setting.key.as_str());
     match section {
-        // Other aliases are git's own commands.
-        "alias" => setting.value.trim_start().starts_with('!'),
+        // Other aliases are git's own commands, some of which run programs.
+        "alias" => {
+            let value = setting.value.as_str();
+            value.trim_start().starts_with('!') || RUNNING.iter().any(|it| value.contains(it))
+        }
         section => SECTIONS.contains(&section) || SETTINGS.contains(&(section, key)),
     }
 }
 
 /// Returns the words of a setting that may be paths: the whole of it, and what a shell would make of it.
-fn words(setting: &Setting) -> Vec<&str> {
+fn words(setting: &Setting) -> Vec<String> {
     let value = setting.value.as_str();
     let is_path = matches!(
         (setting.section.as_str(), setting.key.as_str()),
@@ -333,25 +357,33 @@ fn words(setting: &Setting) -> Vec<&str> {
             | ("core", "hookspath" | "attributesfile" | "worktree")
             | ("init", "templatedir")
     );
+    // As a shell would put quoted and escaped parts together.
+    let plain: String = value.chars().filter(|c| !"'\"\\".contains(*c)).collect();
     let mut words = Vec::new();
     if is_path || value.contains('/') {
-        words.push(value);
+        words.extend([value.to_owned(), plain.clone()]);
     }
     if !is_path {
-        let is_end = |c: char| c.is_whitespace() || "'\"`$(){}[]<>|&;=,!\\".contains(c);
+        let is_end = |c: char| c.is_whitespace() || "'\"`$(){}[]<>|&;=,!\\:".contains(c);
+        let is_blank = |c: char| c.is_whitespace() || "$(){};|&=!".contains(c);
+        words.extend(plain.split(is_blank).filter(|it| it.contains('/')).map(ToOwned::to_owned));
         let mut parts =
             value.split(is_end).filter(|word| !word.is_empty() && !word.starts_with('-'));
         // The program itself is looked for where programs are, unless it is written as a path.
         let first = parts.next().filter(|word| word.contains('/'));
-        words.extend(first.into_iter().chain(parts).take(WORDS_MAX));
+        let parts = first.into_iter().chain(parts).take(WORDS_MAX);
+        words.extend(parts.map(ToOwned::to_owned));
     }
-    // `$PWD/tools/x` is `tools/x` for all we know.
+    // `$PWD/tools/x` and `$(…)/tools/x` are `tools/x` for all we know.
     let is_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    let tails = words.iter().filter_map(|word| {
-        let (first, tail) = word.split_once('/')?;
-        (!first.is_empty() && first.chars().all(is_variable)).then_some(tail)
-    });
-    let tails: Vec<&str> = tails.collect();
+    let tails: Vec<String> = words
+        .iter()
+        .filter_map(|word| {
+            let (first, tail) = word.split_once('/')?;
+            first.chars().all(is_variable).then(|| tail.trim_start_matches('/').to_owned())
+        })
+        .filter(|tail| !tail.is_empty())
+        .collect();
     words.extend(tails);
     words.truncate(WORDS_MAX);
     words

@@ -85,6 +85,7 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
     }
     let reading = Run { does: Does::Read, terms: None, ..*run };
     let entries = match words {
+        ["add", ..] => staged(&reading, words)?,
         ["clean", ..] => removed(&reading, words.contains(&"-x"))?,
         ["stash", "push", ..] => put_aside(&reading, words)?,
         words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
@@ -115,8 +116,7 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
 const GOING_ON: [&str; 4] = ["--continue", "--skip", "--abort", "--quit"];
 
 /// The commands that leave the working tree as it is.
-const HARMLESS: [&str; 21] = [
-    "add",
+const HARMLESS: [&str; 20] = [
     "branch",
     "cat-file",
     "commit",
@@ -164,6 +164,9 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     // In a new working tree there are no files yet, whatever HEAD says.
     let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
     let mut entries = rehearsal.index_against(&there)?;
+    // What is not on the disk as the index has it may be brought back.
+    let here = Rehearsal::look(run, &["diff-files", "--raw", "-z", "--no-renames", "--abbrev=64"])?;
+    entries.extend(Entry::parse(&here)?.into_iter().map(|(old, _)| old));
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
     }
@@ -225,6 +228,30 @@ pub(super) fn ids(text: &str) -> impl Iterator<Item = String> {
 /// Returns whether a word can be the number of an object, or the beginning of one.
 fn is_id(word: &str) -> bool {
     (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns what of a repository by its shape lies in the index once files are staged: on the disk it may
+/// be there in parts, and nowhere else whole, until somebody brings it back.
+fn staged(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
+    let files = words.iter().copied().skip_while(|word| *word != "--");
+    let mut listed = vec!["ls-files", "--others", "--modified", "-z"];
+    listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
+    listed.extend(files);
+    let added = Rehearsal::look(run, &listed)?;
+    let mut paths: Vec<String> = added.split('\0').map(ToOwned::to_owned).collect();
+    if !paths.iter().any(|path| path.split('/').any(is_part)) {
+        return Ok(Vec::new());
+    }
+    let known = Rehearsal::look(run, &["ls-files", "-z"])?;
+    let known = known.split('\0').filter(|path| path.split('/').any(is_part));
+    paths.extend(known.map(ToOwned::to_owned));
+    let entry = |path: String| Entry { path, mode: "100644".to_owned(), id: "staged".to_owned() };
+    Ok(paths.into_iter().map(entry).collect())
+}
+
+/// Returns whether a name is one of those that make a directory a repository.
+fn is_part(name: &str) -> bool {
+    matches!(name, "HEAD" | "objects" | "refs" | "commondir")
 }
 
 /// Returns what `git clean` may remove.

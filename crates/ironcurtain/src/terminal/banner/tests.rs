@@ -82,7 +82,7 @@ impl Scene {
                 "causes":[{{"rule":"{rule}","reason":"r","roles":["write-path"]}}],
                 "escalatedRoles":["write-path"],"resolved":{{"write-path":[{{"path":"{path}"}}]}},
                 "digest":"{digest}","createdAt":"2026-11-15T00:00:{second:02}Z",
-                "expiresAt":"2999-11-15T00:00:00Z"}}"#
+                "expiresAt":"2999-11-15T00:00:00Z","grantable":{{"only":[],"exact":[]}}}}"#
         );
         std::fs::write(self.root.path().join(format!("request-{id}.json")), text).unwrap();
     }
