@@ -39,6 +39,7 @@ pub mod method;
 pub mod one_shot;
 pub mod petition;
 pub mod pins;
+pub mod planted;
 pub mod probe;
 mod questions;
 mod reach;

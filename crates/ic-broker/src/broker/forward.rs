@@ -48,7 +48,7 @@ impl Broker {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
         let service = self.service(&permit, (&server, live), &flight.cancel);
-        let service = match self.in_time(until, service).await {
+        let mut service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.
             Some(Ok(service)) => {
@@ -87,9 +87,16 @@ impl Broker {
             Some(mask) => masked(outcome, &mask),
             None => outcome,
         };
+        let planted = match service.watched() {
+            Some(watched) => watched.end(self, outcome.is_ok()).await,
+            None => None,
+        };
         service.end();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
+        if let Some(done) = planted {
+            return self.put_back(&done, entry, repetition);
+        }
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
         }
