@@ -107,7 +107,7 @@ fn differences(before: &Survey, after: &Survey) -> Vec<Difference> {
     let mut found = Vec::new();
     let was = |path: &CanonicalPath| before.counted().get(path).map(|it| it.identity);
     for (path, now) in after.counted() {
-        if was(path) == Some(now.identity) {
+        if was(path) == Some(now.identity) || after.is_newly_led(path, before) {
             continue;
         }
         let origin = before.counted().iter().find(|(_, then)| then.identity == now.identity);

@@ -3,7 +3,7 @@
 //! Only what stands topmost is noted: what lies in a `.git` goes with it. Links are noted and not
 //! followed, but for what a listed name leads to. Nothing is changed here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 
@@ -29,6 +29,8 @@ pub(crate) struct Survey {
     counted: BTreeMap<CanonicalPath, Counted>,
     /// Entries that are a part of a repository's shape in directories that are none.
     parts: BTreeMap<CanonicalPath, Identity>,
+    /// Where configurations and listed links lead, whether something is there or not.
+    led: BTreeSet<CanonicalPath>,
 }
 
 /// Something that the host would execute, or be led by.
@@ -134,6 +136,14 @@ impl Survey {
 
     pub(super) fn counted(&self) -> &BTreeMap<CanonicalPath, Counted> {
         &self.counted
+    }
+
+    /// Returns whether a path counted only since something leads to it, and nothing did before.
+    ///
+    /// SECURITY: it may be any file of the user's. What leads there is new itself, and is put back.
+    pub(super) fn is_newly_led(&self, path: &CanonicalPath, before: &Self) -> bool {
+        let was_known = before.led.contains(path) || before.counted.contains_key(path);
+        self.led.contains(path) && !was_known
     }
 
     pub(super) fn parts(&self) -> &BTreeMap<CanonicalPath, Identity> {
@@ -251,6 +261,7 @@ impl Walk<'_> {
             let found = AbsolutePath::new(path.as_path()).ok();
             let found = found.and_then(|it| follow(self.disk, &it, Last::Keep).ok());
             if let Some(found) = found {
+                self.survey.led.insert(found.path.clone());
                 self.note(&found.path, Reach::Beneath);
             }
         }
