@@ -44,6 +44,8 @@ pub(crate) struct Kept {
     pub(crate) ground: Ground,
     /// What is read-only in its cage, and which files and directories these were.
     covers: HashMap<CanonicalPath, Cover>,
+    /// How it was before the server was started.
+    pub(crate) at_start: Survey,
 }
 
 impl Ground {
@@ -76,7 +78,7 @@ impl Ground {
             return Err(SurveyFault::Whole(root.clone()));
         }
         match covers.len() <= COVERS_MAX {
-            true => Ok(Kept { ground: self, covers }),
+            true => Ok(Kept { ground: self, covers, at_start: survey }),
             false => Err(SurveyFault::TooManyCovers(covers.len())),
         }
     }

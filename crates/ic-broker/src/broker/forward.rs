@@ -15,11 +15,12 @@ use tokio::time::Instant;
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
-use super::service::NoService;
+use super::service::{NoService, Service};
 use super::takeover::Tree;
 use super::{Broker, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
+use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Asking, Connection, Unanswered};
 
@@ -48,7 +49,7 @@ impl Broker {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
         let service = self.service(&permit, (&server, live), &flight.cancel);
-        let mut service = match self.in_time(until, service).await {
+        let service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.
             Some(Ok(service)) => {
@@ -82,16 +83,7 @@ impl Broker {
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
-        let outcome = match service.mask() {
-            Some(mask) => masked(outcome, &mask),
-            None => outcome,
-        };
-        let planted = match service.watched() {
-            Some(watched) => watched.end(self, outcome.is_ok()).await,
-            None => None,
-        };
-        service.end();
+        let (outcome, planted) = self.let_go(service, outcome).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
         if let Some(done) = planted {
@@ -108,6 +100,25 @@ impl Broker {
             Confinement::Cage(_) | Confinement::None => None,
         };
         self.finish(outcome, entry, repetition, caged)
+    }
+
+    /// Lets go of the server of a call that is over; returns what it had to put back, if anything.
+    async fn let_go(
+        &self,
+        mut service: Service,
+        outcome: Result<Outcome, Unanswered>,
+    ) -> (Result<Outcome, Unanswered>, Option<PutBack>) {
+        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+        let outcome = match service.mask() {
+            Some(mask) => masked(outcome, &mask),
+            None => outcome,
+        };
+        let planted = match service.watched() {
+            Some(watched) => watched.end(self, outcome.is_ok()).await,
+            None => None,
+        };
+        service.end();
+        (outcome, planted)
     }
 
     /// Records and answers a call that may be made, and is not.

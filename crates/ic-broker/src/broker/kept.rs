@@ -8,16 +8,13 @@ use std::sync::Arc;
 
 use ic_audit::Entry;
 use ic_resolve::RealDisk;
-use ic_types::{CanonicalPath, Digest};
+use ic_types::Digest;
 
 use super::{Broker, Reply};
 use crate::locked;
 use crate::planted::{PutBack, Survey, Uncovered, put_back};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Live, Server};
-
-/// How many names an answer or a record lists.
-const NAMES_MAX: usize = 20;
 
 /// A call during which a server is looked after.
 #[derive(Debug)]
@@ -103,52 +100,9 @@ impl Broker {
     /// Records and answers a call after which something was put back.
     pub(super) fn put_back(&self, done: &PutBack, entry: Entry, call: Digest) -> Reply {
         let server = entry.server.as_ref().map_or("", |server| server.as_str());
-        let why = told(server, done);
-        let kept: Vec<String> = done
-            .away
-            .iter()
-            .filter_map(|(path, place)| {
-                Some(format!("`{path}` is `{}`", place.as_ref()?.display()))
-            })
-            .take(NAMES_MAX)
-            .collect();
-        let reason = match kept.is_empty() {
-            true => why.clone(),
-            false => format!("{why}; in the quarantine {}", kept.join(", ")),
-        };
+        let (why, reason) = (done.told(server), done.told_in_full(server));
         self.witness.violation(&reason);
         self.witness.notice(&reason);
         self.failed_with(&why, Entry { reason: Some(Arc::from(reason)), ..entry }, call)
     }
-}
-
-/// Says what was put back.
-fn told(server: &str, done: &PutBack) -> String {
-    let names = |paths: Vec<&CanonicalPath>| {
-        let shown: Vec<String> = paths.iter().take(NAMES_MAX).map(|it| format!("`{it}`")).collect();
-        match paths.len().checked_sub(NAMES_MAX) {
-            Some(more) if 0 < more => format!("{} and {more} more", shown.join(", ")),
-            Some(_) | None => shown.join(", "),
-        }
-    };
-    let mut text = format!(
-        "host_executes_put_back: while the server `{server}` served this call, files changed that programs \
-         on this machine run or take orders from"
-    );
-    for (what, paths) in [
-        ("moved to the quarantine", done.away.iter().map(|(path, _)| path).collect::<Vec<_>>()),
-        ("moved back", done.back.iter().collect()),
-        ("no longer there", done.gone.iter().collect()),
-    ] {
-        if !paths.is_empty() {
-            text = format!("{text}; {what}: {}", names(paths));
-        }
-    }
-    if !done.failed.is_empty() {
-        text = format!("{text}; NOT put back: {}", done.failed.join("; "));
-    }
-    format!(
-        "{text}. The server was ended. To write such files, use the built-in filesystem server, which asks for \
-         approval"
-    )
 }

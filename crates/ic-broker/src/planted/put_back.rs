@@ -22,6 +22,8 @@ use crate::judge::Judge;
 
 /// How often a ground is looked at again, since one change can hide another.
 const ROUNDS_MAX: usize = 8;
+/// How many names an answer or a record lists.
+const LISTED_MAX: usize = 20;
 /// How many names for one thing in the quarantine are tried.
 const NAMES_MAX: usize = 10_000;
 /// What is kept of something that cannot be moved to the quarantine, but has to be copied.
@@ -43,6 +45,51 @@ pub(crate) struct PutBack {
     pub(crate) gone: Vec<CanonicalPath>,
     /// What could not be done.
     pub(crate) failed: Vec<String>,
+}
+
+impl PutBack {
+    /// Says what was put back.
+    pub(crate) fn told(&self, server: &str) -> String {
+        let mut text = format!(
+            "host_executes_put_back: while the server `{server}` ran, files changed that programs on this \
+             machine run or take orders from"
+        );
+        for (what, paths) in [
+            ("moved to the quarantine", self.away.iter().map(|(path, _)| path).collect::<Vec<_>>()),
+            ("moved back", self.back.iter().collect()),
+            ("no longer there", self.gone.iter().collect()),
+        ] {
+            if !paths.is_empty() {
+                text = format!("{text}; {what}: {}", names(&paths));
+            }
+        }
+        if !self.failed.is_empty() {
+            text = format!("{text}; NOT put back: {}", self.failed.join("; "));
+        }
+        format!(
+            "{text}. The server was ended. To write such files, use the built-in filesystem server, which \
+             asks for approval"
+        )
+    }
+
+    /// Says where it is kept as well.
+    pub(crate) fn told_in_full(&self, server: &str) -> String {
+        let kept = self.away.iter().filter_map(|(path, place)| Some((path, place.as_ref()?)));
+        let kept = kept.map(|(path, place)| format!("`{path}` is `{}`", place.display()));
+        let kept: Vec<String> = kept.take(LISTED_MAX).collect();
+        match kept.is_empty() {
+            true => self.told(server),
+            false => format!("{}; in the quarantine {}", self.told(server), kept.join(", ")),
+        }
+    }
+}
+
+fn names(paths: &[&CanonicalPath]) -> String {
+    let shown: Vec<String> = paths.iter().take(LISTED_MAX).map(|it| format!("`{it}`")).collect();
+    match paths.len().saturating_sub(LISTED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -11,7 +11,7 @@ use ic_testkit::Proxy;
 use ic_testkit::git_host::git;
 use serde_json::json;
 
-use super::{Rig, hidden};
+use super::{Rig, hidden, script};
 use crate::proxy::until;
 
 /// What an attack is to achieve, so that the control can show that it does.
@@ -332,4 +332,28 @@ fn what_allow_write_names_counts_and_the_sessions_own_sandbox_does_not() {
     proxy.call("peeker__poke", &poke).good();
     proxy.finish();
     assert_eq!(fs::read_to_string(envrc).unwrap(), "free");
+}
+
+/// What a server does before its first call is looked after too.
+#[test]
+fn a_server_that_plants_something_when_it_is_started_does_not_run() {
+    let mut rig = Rig::new();
+    workspace(&rig);
+    let peeker = fs::read_to_string(script("servers/peeker.py")).unwrap();
+    let planting = format!("open('{}', 'w').close()\n", rig.text("ws/.envrc"));
+    let (head, tail) = peeker.split_once("import json\n").unwrap();
+    let planter =
+        rig.place.write("elsewhere/server.py", format!("{head}import json\n{planting}{tail}"));
+    let cage = json!({"filesystem": {"allowRead": [&planter]}});
+    let entry = json!({"command": "python3", "args": ["-S", "-B", &planter], "contained": true,
+        "sandbox": cage});
+    rig.servers.insert("peeker".to_owned(), entry);
+    let mut proxy = session(&rig);
+    let text = proxy.call("peeker__environment", &json!({})).bad();
+    assert!(text.contains("host_executes_put_back"), "{text}");
+    proxy.finish();
+    assert!(!rig.place.path("ws/.envrc").exists());
+    let mut records = rig.records("session");
+    records.retain(|it| it["reason"].as_str().is_some_and(|it| it.contains("/ws/.envrc")));
+    assert!(!records.is_empty());
 }
