@@ -164,6 +164,11 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn root(&mut self, root: &CanonicalPath) -> Result<(), SurveyFault> {
+        // What is a link by now is not what the server sees.
+        let entry = self.disk.look(root.as_path()).ok().flatten();
+        if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
+            return Ok(());
+        }
         let depth = Ground::depth_of_workspace(root, self.judge);
         // The nearest repository around it; all of them may name what lies in it.
         let tops: Vec<_> =
