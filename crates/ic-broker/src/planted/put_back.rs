@@ -295,3 +295,37 @@ fn on_ground<'a>(
     let root = above.max_by_key(|root| root.components().count())?;
     Some((root, path.as_path().strip_prefix(root.as_path()).ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use super::*;
+
+    /// A quarantine on another file system gets a copy, and the original goes all the same.
+    #[test]
+    fn what_cannot_be_moved_is_copied_and_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let root = CanonicalPath::new(place.path().canonicalize().unwrap()).unwrap();
+        let at = |name: &str| root.join(OsStr::new(name)).unwrap();
+        std::fs::create_dir_all(at(".vscode").as_path().join("deep")).unwrap();
+        std::fs::write(at(".vscode").as_path().join("deep/tasks.json"), "planted").unwrap();
+        std::fs::write(at(".envrc").as_path(), "planted").unwrap();
+        std::fs::write(at("mine").as_path(), "mine").unwrap();
+        std::os::unix::fs::symlink("mine", at(".npmrc").as_path()).unwrap();
+        let held = hold_root(&root).unwrap();
+        for (name, kept) in
+            [(".vscode", Some("0/deep/tasks.json")), (".envrc", Some("1")), (".npmrc", None)]
+        {
+            let to = root.as_path().join(if name == ".vscode" { "0" } else { "1" });
+            let place = copied(&at(name), (&held, OsStr::new(name)), &to).unwrap();
+            assert_eq!(place.is_some(), kept.is_some(), "{name}");
+            assert!(std::fs::symlink_metadata(at(name).as_path()).is_err(), "{name} is gone");
+            if let Some(kept) = kept {
+                let text = std::fs::read_to_string(root.as_path().join(kept)).unwrap();
+                assert_eq!(text, "planted");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(at("mine").as_path()).unwrap(), "mine");
+    }
+}
