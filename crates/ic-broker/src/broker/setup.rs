@@ -140,9 +140,8 @@ impl Setup {
         let log = Arc::new(self.log);
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
-        let quarantine = self.private.with_file_name(QUARANTINE);
         let yard = Arc::new(Yard {
-            quarantine: quarantine.clone(),
+            quarantine: self.private.with_file_name(QUARANTINE),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -193,7 +192,7 @@ impl Setup {
             announcements,
             levels,
             witness: self.witness,
-            quarantine,
+            quarantine: yard.quarantine.clone(),
             requests: AtomicU64::new(1),
             run: self.run,
             tasks: tasks.clone(),
