@@ -162,13 +162,11 @@ impl Setup {
             let private = self.private.join(name.as_str());
             file::create_dir(&private)?;
             let installed = self.installed.join(name.as_str());
+            let lent = lent(&judge, (private, installed), &self.variables);
             let recipe = Recipe {
                 name: name.clone(),
                 config: config.clone(),
-                lent: Lent {
-                    certificates: self.certificates.clone(),
-                    ..lent(&judge, (private, installed), &self.variables)
-                },
+                lent: Lent { certificates: self.certificates.clone(), ..lent },
                 judge: Arc::clone(&judge),
                 confinement: self.confinement,
             };
