@@ -3,7 +3,8 @@
 //! Nothing here is part of the product, and no product crate may use it.
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
-//! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for people to try models with.
+//! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for
+//! people to try models with, [`pictures`] for the README.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,6 +16,7 @@ pub mod bench;
 pub mod echo;
 pub mod ground;
 pub mod peer;
+pub mod pictures;
 pub mod provider;
 pub mod soak;
 pub mod tidy;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::{attack, echo, provider, soak, tidy};
+use xtask::{attack, echo, pictures, provider, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -29,6 +29,8 @@ enum Task {
     /// Each sequence makes a world of its own, up to 30 calls with nobody who approves, and then the
     /// user's ordinary commands. Fails, with the calls that it takes, if anything of an agent's runs.
     Attack(attack::Options),
+    /// Make the README's pictures of a terminal from real runs, or check that they are current
+    Pictures(pictures::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -47,6 +49,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }

@@ -1,0 +1,212 @@
+//! A shell at a pseudo-terminal with an empty home, and what an emulator shows of it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::scenes::{Scene, Step};
+use super::steady::Steady;
+
+/// How long a scene waits for one thing, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a screen has to stay as it is before it is kept.
+const CALM: Duration = Duration::from_millis(1000);
+/// The shell's prompt.
+const PROMPT: &str = "$ ";
+
+/// What the screen showed at one moment.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) rows: Vec<Vec<Run>>,
+    /// For how many tenths of a second it is shown.
+    pub(super) tenths: u32,
+}
+
+/// A piece of a row in one style.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Run {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Style {
+    /// One of the sixteen colours of a terminal.
+    pub(super) colour: Option<u8>,
+    pub(super) bold: bool,
+    pub(super) dim: bool,
+    pub(super) italic: bool,
+    pub(super) underline: bool,
+}
+
+/// Plays a scene with `binary` and returns the frames that it keeps.
+pub(super) fn play(scene: &Scene, binary: &Path) -> anyhow::Result<Vec<Frame>> {
+    let home = tempfile::Builder::new().prefix(".").rand_bytes(3).tempdir()?;
+    std::fs::create_dir(home.path().join(".ssh"))?;
+    std::fs::write(home.path().join(".ssh/id_ed25519"), "not a key\n")?;
+    let steady = Steady::new(home.path())?;
+    let mut stage = Stage::open(scene, binary, home.path())?;
+    let mut frames = Vec::new();
+    for step in scene.steps {
+        match step {
+            Step::Type(text) => stage.terminal.write_all(text.as_bytes())?,
+            Step::Expect(text) => {
+                stage.until(text, |rows| rows.iter().any(|it| it.contains(text)))?
+            }
+            Step::Prompt => {
+                stage.until("the prompt", |rows| {
+                    rows.last().is_some_and(|it| it == PROMPT.trim_end())
+                })?;
+            }
+            Step::Keep(tenths) => frames.push(stage.frame(&steady, *tenths)?),
+        }
+    }
+    Ok(frames)
+}
+
+struct Stage {
+    child: Child,
+    terminal: File,
+    emulator: Arc<Mutex<vt100::Parser>>,
+}
+
+impl Stage {
+    fn open(scene: &Scene, binary: &Path, home: &Path) -> anyhow::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let terminal = openpt(flags)?;
+        grantpt(&terminal)?;
+        unlockpt(&terminal)?;
+        let size =
+            Winsize { ws_row: scene.rows, ws_col: scene.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size)?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = rustix::fs::open(ptsname(&terminal, Vec::new())?, flags, Mode::empty())?;
+        let stream = || anyhow::Ok(Stdio::from(slave.try_clone()?));
+        let beside = binary.parent().map(|it| it.display().to_string()).unwrap_or_default();
+        let child = Command::new("setsid")
+            .args(["--ctty", "bash", "--norc", "--noprofile"])
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", format!("{beside}:/usr/local/bin:/usr/bin:/bin"))
+            .env("PS1", PROMPT)
+            .env("TERM", "xterm-256color")
+            .env("HISTFILE", "/dev/null")
+            .env("LANG", "C.UTF-8")
+            .current_dir(home)
+            .stdin(stream()?)
+            .stdout(stream()?)
+            .stderr(stream()?)
+            .spawn()?;
+        let terminal = File::from(terminal);
+        let emulator = Arc::new(Mutex::new(vt100::Parser::new(scene.rows, scene.columns, 0)));
+        let (mut reading, shown) = (terminal.try_clone()?, Arc::clone(&emulator));
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n_bytes @ 1..) = reading.read(&mut buffer) {
+                shown.lock().unwrap_or_else(PoisonError::into_inner).process(&buffer[..n_bytes]);
+            }
+        });
+        Ok(Self { child, terminal, emulator })
+    }
+
+    /// Waits until the screen is as it should be.
+    fn until(&self, what: &str, is: impl Fn(&[String]) -> bool) -> anyhow::Result<()> {
+        let began = Instant::now();
+        while !is(&self.rows()) {
+            if began.elapsed() > PATIENCE {
+                bail!("waited for {what} in vain; the screen shows:\n{}", self.rows().join("\n"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Waits until the screen has stopped changing, and keeps it.
+    fn frame(&self, steady: &Steady, tenths: u32) -> anyhow::Result<Frame> {
+        let (began, mut last, mut since) = (Instant::now(), self.rows(), Instant::now());
+        while since.elapsed() < CALM {
+            if began.elapsed() > PATIENCE {
+                bail!("the screen never stands still:\n{}", last.join("\n"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            let rows: Vec<String> = self.rows().iter().map(|it| steady.apply(it)).collect();
+            if rows != last {
+                (last, since) = (rows, Instant::now());
+            }
+        }
+        let emulator = self.emulator.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows: Vec<Vec<Run>> = (0..emulator.screen().size().0)
+            .map(|row| runs(emulator.screen(), row, steady))
+            .collect();
+        while rows.last().is_some_and(Vec::is_empty) {
+            rows.pop();
+        }
+        Ok(Frame { rows, tenths })
+    }
+
+    /// The rows of the screen as text, without empty ones at the end.
+    fn rows(&self) -> Vec<String> {
+        let emulator = self.emulator.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, columns) = emulator.screen().size();
+        let mut rows: Vec<String> =
+            emulator.screen().rows(0, columns).map(|it| it.trim_end().to_owned()).collect();
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        rows
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Cuts a row of the screen into pieces of one style each.
+fn runs(screen: &vt100::Screen, row: u16, steady: &Steady) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for column in 0..screen.size().1 {
+        let Some(cell) = screen.cell(row, column).filter(|it| !it.is_wide_continuation()) else {
+            continue;
+        };
+        let text = if cell.has_contents() { cell.contents() } else { " " };
+        let style = style(cell);
+        match runs.last_mut() {
+            Some(run) if run.style == style => run.text.push_str(text),
+            _ => runs.push(Run { text: text.to_owned(), style }),
+        }
+    }
+    if let Some(last) = runs.last_mut() {
+        last.text.truncate(last.text.trim_end().len());
+    }
+    runs.retain(|it| !it.text.is_empty());
+    for run in &mut runs {
+        run.text = steady.apply(&run.text);
+    }
+    runs
+}
+
+fn style(cell: &vt100::Cell) -> Style {
+    let colour = match cell.fgcolor() {
+        vt100::Color::Idx(index @ 0..16) => Some(index),
+        _ => None,
+    };
+    Style {
+        colour,
+        bold: cell.bold(),
+        dim: cell.dim(),
+        italic: cell.italic(),
+        underline: cell.underline(),
+    }
+}
