@@ -4,7 +4,7 @@
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
 //! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for
-//! people to try models with, [`pictures`] for the README.
+//! people to try models with, [`pictures`] for the README, [`reference`] for the reference pages.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,5 +18,6 @@ pub mod ground;
 pub mod peer;
 pub mod pictures;
 pub mod provider;
+pub mod reference;
 pub mod soak;
 pub mod tidy;

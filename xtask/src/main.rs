@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::{attack, echo, pictures, provider, soak, tidy};
+use xtask::{attack, echo, pictures, provider, reference, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Task {
     Attack(attack::Options),
     /// Make the README's pictures of a terminal from real runs, or check that they are current
     Pictures(pictures::Options),
+    /// Write the pages of docs/reference from the program itself, or check that they are current
+    Reference(reference::Options),
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -50,6 +52,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }
