@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use ic_policy::ResolvedCall;
 use ic_resolve::git::{head_commit, linked};
-use ic_resolve::{Executes, RealDisk};
+use ic_resolve::{Executes, NamedInTree, RealDisk};
 use ic_types::{CanonicalPath, Json, Object};
 
 use crate::judge::Judge;
@@ -16,8 +16,6 @@ use crate::locked;
 
 /// How many repositories are remembered.
 const REPOSITORIES_MAX: usize = 256;
-/// How many paths that configurations name are told.
-const NAMED_MAX: usize = 256;
 
 /// The commits at which repositories were found.
 #[derive(Debug, Default)]
@@ -57,15 +55,17 @@ impl Judge {
             }
         }
         let executes = Executes::new(&RealDisk, &self.home, Some(&self.orders), None);
-        let named = top.iter().flat_map(|top| executes.led_to(top));
+        let NamedInTree { mut names, has_drivers } =
+            top.as_ref().map_or_else(NamedInTree::default, |top| executes.named_in(top));
         // Links elsewhere that lead into the tree, from the home or from another part of it.
-        let listed = self.bounds.home_executes.iter().map(|it| it.path.clone());
+        let listed = self.bounds.home_executes.iter().map(|it| &it.path);
         let listed = listed.filter(|path| top.iter().any(|top| path.is_within(top)));
-        let named = named.chain(listed).take(NAMED_MAX);
-        let named: Vec<Json> = named.map(|path| Json::from(path.to_string())).collect();
+        names.extend(listed.map(ToString::to_string));
+        let named: Vec<Json> = names.into_iter().map(Json::from).collect();
         let mut terms = Object::new();
         terms.insert("bases", bases);
         terms.insert("named", named);
+        terms.insert("drivers", has_drivers);
         if let Some(agreed) = agreed {
             terms.insert("agreed", agreed);
         }

@@ -3,6 +3,8 @@
 //! Read once at start and passed down as values, so that tests can run side by side. Keys of
 //! providers do not stay in the environment: see `hand_over.rs`.
 
+mod git;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
+pub use git::GitVariables;
 
 /// A provider's key, shared and never copied.
 pub type ApiKey = Arc<Secret<String>>;
@@ -113,6 +116,7 @@ pub struct Environment {
     texts: BTreeMap<&'static str, OsString>,
     keys: BTreeMap<&'static str, ApiKey>,
     current_dir: Option<PathBuf>,
+    git: GitVariables,
 }
 
 /// How the network is reached.
@@ -206,7 +210,7 @@ impl Environment {
         for (name, key) in find_keys(variables)? {
             keys.insert(name, Arc::new(Secret::new(key.to_owned())));
         }
-        Ok(Self { texts, keys, current_dir })
+        Ok(Self { texts, keys, current_dir, git: GitVariables::of(variables) })
     }
 
     /// Returns the user's home directory.
@@ -269,6 +273,11 @@ impl Environment {
         };
         let names = names.into_iter().filter(|name| key_variable(OsStr::new(name)).is_none());
         names.filter_map(|name| value(&name).map(|value| (name, value))).collect()
+    }
+
+    /// Returns how the user's own git is configured by variables.
+    pub fn git(&self) -> &GitVariables {
+        &self.git
     }
 
     /// Returns how the network is reached.

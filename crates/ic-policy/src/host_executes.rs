@@ -32,12 +32,17 @@ const fn beneath(components: &'static [&'static str]) -> ListedName {
 /// The directory in which git keeps its own files.
 pub const GIT_DIRECTORY: &str = ".git";
 
+/// The file that says which programs of the configuration git runs on which files.
+///
+/// Beneath directories of packages it counts only where there are such programs.
+pub const ATTRIBUTES: &str = ".gitattributes";
+
 /// What counts at any depth.
 pub const LISTED_NAMES: [ListedName; 58] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
-    itself(&[".gitattributes"]),
+    itself(&[ATTRIBUTES]),
     itself(&[".gitconfig"]),
     itself(&[".envrc"]),
     beneath(&[".vscode"]),

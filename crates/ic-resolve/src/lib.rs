@@ -30,6 +30,6 @@ pub mod url;
 
 pub use bounds::{BoundsError, Places};
 pub use disk::{Disk, Entry, Kind, RealDisk};
-pub use executes::{Change, Executes, Orders};
+pub use executes::{Change, Executes, NamedInTree, Names, Orders, UserGit, is_attributes};
 pub use path::PathFault;
 pub use resolver::Resolver;

@@ -18,7 +18,7 @@ use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Orders, Places, RealDisk};
+use ic_resolve::{Orders, Places, RealDisk, UserGit};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
@@ -161,14 +161,10 @@ impl Loaded {
         for warning in policy.warnings() {
             screen.warning(warning);
         }
+        let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+        let orders = Orders::of(&home, &user_git(environment), host_used.map(|it| &it.path));
         Ok(Self {
-            judge: Judge {
-                policy,
-                bounds,
-                orders: Orders::of_user(&home),
-                heads: Heads::default(),
-                home,
-            },
+            judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
             constitution: files.constitution(),
             origin: files.origin,
@@ -181,6 +177,17 @@ impl Loaded {
     pub(crate) fn sandbox(&self) -> String {
         let sandbox = self.judge.bounds.sandbox.as_ref();
         sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string())
+    }
+}
+
+/// Returns how the environment configures the user's own git.
+fn user_git(environment: &Environment) -> UserGit {
+    let variables = environment.git();
+    let absolute = |path: PathBuf| environment.absolute(&path).ok();
+    UserGit {
+        files: variables.files.iter().cloned().filter_map(absolute).collect(),
+        directories: variables.directory().into_iter().filter_map(absolute).collect(),
+        settings: variables.settings.clone(),
     }
 }
 

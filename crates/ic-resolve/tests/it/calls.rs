@@ -2,7 +2,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, ResolvedCall, Sandbox, SandboxKind, Value, evaluate};
-use ic_resolve::{Disk, Places, Resolver, bounds};
+use ic_resolve::{Disk, Orders, Places, Resolver, UserGit, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, Role, ToolCall};
 
@@ -110,8 +110,14 @@ pub(crate) fn verdict_on(
         protected: vec![AbsolutePath::new("/out/secret").unwrap()],
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let resolver =
-        Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref(), orders: None };
+    let workspace = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+    let orders = Orders::of(&places.home, &UserGit::default(), workspace.map(|it| &it.path));
+    let resolver = Resolver {
+        disk,
+        home: &places.home,
+        sandbox: bounds.sandbox.as_ref(),
+        orders: Some(&orders),
+    };
     let policy = policy();
     evaluate(&policy, &bounds, resolver.resolve(&policy, call(tool, arguments))).rule().to_owned()
 }

@@ -3,7 +3,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, SandboxKind, Verdict, evaluate};
-use ic_resolve::{Orders, Places, Resolver, bounds};
+use ic_resolve::{Orders, Places, Resolver, UserGit, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, Json, JsonLimits, ToolCall};
 
@@ -45,7 +45,8 @@ fn judged(disk: &MemoryDisk, sandbox: &str, kind: SandboxKind, tool: &str, json:
         protected: Vec::new(),
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let orders = Orders::of_user(&places.home);
+    let workspace = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+    let orders = Orders::of(&places.home, &UserGit::default(), workspace.map(|it| &it.path));
     let (sandbox, orders) = (bounds.sandbox.as_ref(), Some(&orders));
     let resolver = Resolver { disk, home: &places.home, sandbox, orders };
     let Json::Object(arguments) = Json::parse(json.as_bytes(), JsonLimits::CALL).unwrap() else {

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use ic_resolve::{Change, Executes, RealDisk};
+use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
 use super::fault::Fault;
@@ -30,8 +30,10 @@ const NAMES_MAX: usize = 500;
 pub(super) struct Terms {
     /// The commit that was checked out when the session began, by the top of the repository.
     bases: BTreeMap<String, String>,
-    /// Paths that configurations name which are not seen here.
-    named: Vec<CanonicalPath>,
+    /// What configurations name which are not seen here.
+    named: Names,
+    /// Whether attributes of a file can make the user's git run a program.
+    has_drivers: bool,
     /// The change that was agreed to.
     agreed: Option<String>,
 }
@@ -55,12 +57,11 @@ impl Terms {
             Some(_) | None => BTreeMap::new(),
         };
         let named = match terms.get("named") {
-            Some(Json::Array(named)) => {
-                named.iter().filter_map(|it| CanonicalPath::new(it.as_str()?).ok()).collect()
-            }
-            Some(_) | None => Vec::new(),
+            Some(Json::Array(named)) => Names::of_texts(named.iter().filter_map(Json::as_str)),
+            Some(_) | None => Names::default(),
         };
-        Some(Self { bases, named, agreed: terms.get("agreed").and_then(text) })
+        let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
+        Some(Self { bases, named, has_drivers, agreed: terms.get("agreed").and_then(text) })
     }
 }
 
@@ -289,7 +290,9 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
         .collect();
     let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
     let counting = executes.counting(&run.repository.top, &asked);
-    let is_named = |path: &CanonicalPath| terms.named.iter().any(|named| path.is_within(named));
+    let is_named = |path: &CanonicalPath| {
+        terms.named.why(path).is_some() || (terms.has_drivers && is_attributes(path))
+    };
     let mut counted: Vec<Entry> = changes
         .into_iter()
         .filter(|(_, change)| counting.contains(&change.path) || is_named(&change.path))
