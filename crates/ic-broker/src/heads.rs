@@ -30,9 +30,9 @@ impl Heads {
         if seen.contains_key(top) || REPOSITORIES_MAX <= seen.len() {
             return;
         }
-        if let Some(commit) = head_commit(&RealDisk, top) {
-            seen.insert(top.clone(), Some(commit));
-        }
+        // SECURITY: also that there is none. A branch that gets its first commit from a git tool would
+        // otherwise be found at it, and what is in it would pass for the user's own.
+        seen.insert(top.clone(), head_commit(&RealDisk, top));
     }
 }
 
