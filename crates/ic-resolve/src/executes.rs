@@ -75,6 +75,8 @@ pub struct Change {
     pub role: Role,
     /// What is changed.
     pub path: CanonicalPath,
+    /// Whether it is there afterwards as it was before, and only some of what is in it changes.
+    pub is_kept: bool,
 }
 
 /// A directory as git looks at it.
@@ -113,9 +115,9 @@ impl<'a> Executes<'a> {
         let mut executed = Vec::new();
         for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
             let why = self.why(change, &made);
-            let why = why.or_else(|| self.around().why(&change.path).cloned());
+            let why = why.or_else(|| change.why(self.around()));
             if let Some(why) = why {
-                let Change { role, path } = change.clone();
+                let Change { role, path, .. } = change.clone();
                 executed.push(Executed { role, path, why });
             }
         }
@@ -145,7 +147,7 @@ impl<'a> Executes<'a> {
             if seen.git.is_some() || self.is_shape(&seen, 0) {
                 let named = self.named(&directory, &seen);
                 names.extend(&named.names);
-                let elsewhere = named.git.iter().filter(|git| *git != top);
+                let elsewhere = named.git.iter().filter(|git| !git.is_within(&directory));
                 elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 has_drivers |= named.has_drivers;
                 is_everything |= named.unreadable.is_some();
@@ -174,7 +176,7 @@ impl<'a> Executes<'a> {
                 if seen.git.is_some() || self.is_shape(&seen, 0) {
                     let named = self.named(&top, &seen);
                     names.extend(&named.names);
-                    let elsewhere = named.git.iter().filter(|git| **git != top);
+                    let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
                     elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 }
             }
@@ -224,7 +226,7 @@ impl<'a> Executes<'a> {
         // In a repository within a directory of packages everything counts as in any other.
         match is_listed(below.iter().copied()) || (named.has_drivers && is_attributes(path)) {
             true => Some(Why::Listed),
-            false => named.why(path),
+            false => change.why(&named.names).or_else(|| named.why_unread()),
         }
     }
 
@@ -316,6 +318,16 @@ impl<'a> Executes<'a> {
         });
         self.seen.borrow_mut().insert(path.clone(), Rc::clone(&directory));
         directory
+    }
+}
+
+impl Change {
+    fn why(&self, names: &Names) -> Option<Why> {
+        let why = match self.is_kept {
+            true => names.why_within(&self.path),
+            false => names.why(&self.path),
+        };
+        why.cloned()
     }
 }
 

@@ -137,15 +137,9 @@ impl Named {
         }
     }
 
-    /// Says why the host would execute what is at `path`, or is led by it.
-    ///
-    /// What is put in the place of a directory above counts too: it brings along what is in it.
-    pub(super) fn why(&self, path: &CanonicalPath) -> Option<Why> {
-        match (self.names.why(path), &self.unreadable) {
-            (Some(why), _) => Some(why.clone()),
-            (None, Some(file)) => Some(Why::Unreadable(file.clone())),
-            (None, None) => None,
-        }
+    /// Says why anything may be named here, if it may.
+    pub(super) fn why_unread(&self) -> Option<Why> {
+        self.unreadable.clone().map(Why::Unreadable)
     }
 
     /// Notes where links among git's own files lead, and every link on the way.

@@ -95,17 +95,30 @@ impl Names {
 
     /// Says why a change of what is at `path` counts: it is named, or lies beneath or above a name.
     pub fn why(&self, path: &CanonicalPath) -> Option<&Why> {
-        self.above.get(path).or_else(|| self.why_within(path))
+        let is_hit = |(pattern, _): &&(Pattern, Why)| pattern.is_hit(path, Hit::WithinOrAbove);
+        let of_pattern = || self.patterns.iter().find(is_hit).map(|(_, why)| why);
+        self.above.get(path).or_else(|| self.why_within(path)).or_else(of_pattern)
     }
 
-    fn why_within(&self, path: &CanonicalPath) -> Option<&Why> {
+    /// Says why a change in a directory at `path` counts, which itself stays as it is.
+    pub(super) fn why_within(&self, path: &CanonicalPath) -> Option<&Why> {
         if !self.paths.is_empty()
             && let Some(why) = path.ancestors().find_map(|at| self.paths.get(&at))
         {
             return Some(why);
         }
-        self.patterns.iter().find(|(pattern, _)| pattern.is_hit(path)).map(|(_, why)| why)
+        let is_within = |(pattern, _): &&(Pattern, Why)| pattern.is_hit(path, Hit::Within);
+        self.patterns.iter().find(is_within).map(|(_, why)| why)
     }
+}
+
+/// How a path has to do with a pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Hit {
+    /// It is named, or lies beneath what is.
+    Within,
+    /// The same, or it lies above.
+    WithinOrAbove,
 }
 
 impl Pattern {
@@ -133,19 +146,23 @@ impl Pattern {
         (!parts.is_empty()).then_some(Self { base, is_anywhere, parts })
     }
 
-    /// Returns whether a path is named, or lies beneath or above what is.
-    fn is_hit(&self, path: &CanonicalPath) -> bool {
+    fn is_hit(&self, path: &CanonicalPath, hit: Hit) -> bool {
+        let with_above = hit == Hit::WithinOrAbove;
         if !path.is_within(&self.base) {
-            return !self.is_anywhere && self.base.is_within(path);
+            return with_above && !self.is_anywhere && self.base.is_within(path);
         }
         let depth = self.base.components().count();
         let names: Vec<&OsStr> = path.components().skip(depth).collect();
-        let starts = if self.is_anywhere { names.len() } else { 1 };
-        (0..starts).any(|start| {
+        let n_starts = if self.is_anywhere { names.len() } else { 1 };
+        (0..n_starts).any(|start| {
             let names = names.get(start..).unwrap_or_default();
-            // Whatever is left of either lies beneath the other.
-            names.iter().zip(self.parts()).all(|(name, part)| is_match(name.as_bytes(), part))
-        }) || (names.is_empty() && !self.is_anywhere)
+            // What is left of the one lies beneath the other.
+            (with_above || self.parts.len() <= names.len())
+                && names
+                    .iter()
+                    .zip(self.parts())
+                    .all(|(name, part)| is_match(name.as_bytes(), part))
+        })
     }
 
     /// Returns whether a name fits the first part.

@@ -285,7 +285,7 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
         .filter_map(|entry| {
             let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
             let path = path_of(run, &entry.path)?;
-            Some((entry, Change { role, path }))
+            Some((entry, Change { role, path, is_kept: false }))
         })
         .collect();
     let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();

@@ -45,6 +45,14 @@ fn evil(world: &World, gone: &str, links: &[(&str, &str)], program: &str) {
 /// Tries what a stranger's branch brings by each of three tools; the user then commits.
 #[track_caller]
 fn check(name: &str, prepare: &dyn Fn(&mut World)) {
+    // Another branch, which changes none of it, is free.
+    let mut world = super::world();
+    prepare(&mut world);
+    world.add_branch("", "good", &[("src/good.rs", "// mine\n")]);
+    let flags = super::coding(&world);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let merge = [git("git__git_merge", json!({"branch": "good"}))];
+    assert_eq!(through_the_proxy(&world, &flags, &merge), [SERVED], "{name}");
     for (tool, arguments) in [
         ("git__git_merge", json!({"branch": "evil"})),
         ("git__git_checkout", json!({"target": "evil"})),

@@ -64,7 +64,7 @@ const CASES: [Case; 24] = [
     Case { kind: Kind::Python, ..case("[alias]\n\tx = !python3 -m tools.new\n", "tools/new.py") },
     Case { kind: Kind::Python, ..case("[alias]\n\tx = !python3 tools/p.py\n", "tools/json.py") },
     // Of an alias that is a command of git's.
-    case("[alias]\n\tx = -c core.pager='sh tools/new.sh' --paginate log\n", "tools/new.sh"),
+    case("[alias]\n\tx = -c alias.y='!sh tools/new.sh' y\n", "tools/new.sh"),
 ];
 
 fn text(world: &World, kind: Kind) -> String {

@@ -28,7 +28,7 @@ fn table() -> Vec<(&'static str, Value, Does)> {
     let url = "https://a.invalid/x";
     vec![
         ("git_blame", json!({"file": "README.md"}), Nothing),
-        ("git_changelog_analyze", json!({}), Nothing),
+        ("git_changelog_analyze", json!({"reviewTypes": ["features"]}), Nothing),
         ("git_diff", json!({"target": "evil"}), Nothing),
         ("git_log", json!({}), Nothing),
         ("git_reflog", json!({}), Nothing),
@@ -36,7 +36,7 @@ fn table() -> Vec<(&'static str, Value, Does)> {
         ("git_status", json!({}), Nothing),
         ("git_wrapup_instructions", json!({"acknowledgement": "yes"}), Nothing),
         ("git_set_working_dir", json!({}), Nothing),
-        ("git_clear_working_dir", json!({}), Nothing),
+        ("git_clear_working_dir", json!({"confirm": "yes"}), Nothing),
         ("git_remote", json!({"mode": "add", "name": "o", "url": url}), Nothing),
         ("git_tag", json!({"mode": "create", "tagName": "t", "commit": "evil"}), Nothing),
         ("git_branch", create("copy"), Nothing),
