@@ -165,6 +165,8 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     // In a new working tree there are no files yet, whatever HEAD says.
     let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
     let mut entries = rehearsal.index_against(&there)?;
+    // Where the index had other files than HEAD, as on a branch that just got its first commit.
+    entries.extend(rehearsal.index_changes()?);
     // What is not on the disk as the index has it may be brought back.
     let here = Rehearsal::look(run, &["diff-files", "--raw", "-z", "--no-renames", "--abbrev=64"])?;
     entries.extend(Entry::parse(&here)?.into_iter().map(|(old, _)| old));

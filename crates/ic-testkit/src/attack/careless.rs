@@ -91,7 +91,11 @@ fn words(call: &Call) -> Vec<String> {
             "rename" => row(&["branch", "-m", text("name"), text("newName")]),
             _ => Vec::new(),
         },
-        "git__git_add" => row(&["add", "-A"]),
+        "git__git_add" => match list("files").as_slice() {
+            [] => Vec::new(),
+            [all] if all == "." => row(&["add", "-A"]),
+            files => [row(&["add", "--force", "--"]), files.to_vec()].concat(),
+        },
         "git__git_commit" => row(&["commit", "--allow-empty", "-m", "m"]),
         "git__git_clean" => row(&["clean", "-f", "-d"]),
         _ => Vec::new(),

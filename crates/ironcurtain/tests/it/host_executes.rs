@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod chains;
+mod classes;
 mod elsewhere;
 mod everyday;
 mod generated;

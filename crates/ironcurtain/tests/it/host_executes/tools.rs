@@ -37,7 +37,7 @@ fn table() -> Vec<(&'static str, Value, Does)> {
         ("git_wrapup_instructions", json!({"acknowledgement": "yes"}), Nothing),
         ("git_set_working_dir", json!({}), Nothing),
         ("git_clear_working_dir", json!({"confirm": "yes"}), Nothing),
-        ("git_remote", json!({"mode": "add", "name": "o", "url": url}), Nothing),
+        ("git_remote", json!({"mode": "list"}), Nothing),
         ("git_tag", json!({"mode": "create", "tagName": "t", "commit": "evil"}), Nothing),
         ("git_branch", create("copy"), Nothing),
         ("git_branch", json!({"operation": "rename", "name": "copy", "newName": "own"}), Nothing),
@@ -81,6 +81,7 @@ fn prepare(world: &mut World) {
     let top = world.workspace();
     world.user.git_well(&top, &["checkout", "--quiet", "evil", "--", ".envrc"]);
     world.user.git_well(&top, &["stash", "--quiet"]);
+    world.user.git_well(&top, &["remote", "add", "o", "https://a.invalid/x"]);
     world.write("junk/.mcp.json", "{}\n");
 }
 
