@@ -295,7 +295,8 @@ fn draw_habits(dice: &mut Dice) -> Vec<Habit> {
 }
 
 fn draw_habit(dice: &mut Dice) -> Habit {
-    *dice.pick(if dice.chance(50) { &HABITS } else { &ODD_HABITS[..] })
+    let habits = if dice.chance(50) { &HABITS[..] } else { &ODD_HABITS[..] };
+    *dice.pick(habits)
 }
 
 /// Makes a file that can be run.

@@ -152,14 +152,12 @@ fn an_alias_for_a_command_of_git_s_makes_nothing_ask() {
         "\tunstage = reset HEAD --\n\tgone = \"!git branch | xargs git branch -D\"\n",
     );
     world.write("docs/a.md", "mine\n");
-    world.write("junk/a.tmp", "mine\n");
     let flags = super::coding(&world);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let calls = [
         write("src/a.rs", "// new\n"),
         write("tools/x.sh", "# new\n"),
         write("docs/a.md", "new\n"),
-        git("git__git_clean", json!({"force": true, "directories": true})),
     ];
     let answers = super::through_the_proxy(&world, &flags, &calls);
     assert!(answers.iter().all(|it| it == super::SERVED), "{answers:#?}");
