@@ -170,7 +170,9 @@ impl Orders {
     pub(super) fn of_home(&self, place: Place<'_>) -> Names {
         let mut names = Names::default();
         for path in self.user.iter().chain(&self.directories) {
-            led_by(place.disk, path).into_iter().for_each(|it| names.add(it, Why::Listed));
+            for it in led_by(place.disk, path) {
+                names.add(it, Why::Listed);
+            }
         }
         for (name, reach) in HOME_NAMES {
             let Ok(path) = AbsolutePath::new(place.home.as_path().join(name)) else { continue };
@@ -198,8 +200,9 @@ fn note_links_beneath(place: Place<'_>, directory: CanonicalPath, names: &mut Na
         n_left -= 1;
         let listing = Listing::of(place, &directory);
         for link in &listing.links {
-            let led = led_by(place.disk, link);
-            led.into_iter().for_each(|it| names.add(it, Why::Linked(link.clone())));
+            for it in led_by(place.disk, link) {
+                names.add(it, Why::Linked(link.clone()));
+            }
         }
         directories.extend(listing.directories.iter().cloned());
     }

@@ -5,6 +5,9 @@
 //! that only the shell knows leaves its neighbours: what is before it, with all beneath, or what is after
 //! it, in any directory. If a program itself is only known to the shell, it is any file of the tree.
 
+mod tables;
+
+use self::tables::{CARRIERS, INTERPRETERS, NODE, PLAIN, RUNNERS, RUNNING, RUNNING_OF};
 use super::shell::{self, Command, GLOB, OPEN, PRINTED, TOP, VARIABLE};
 
 /// How many names one setting may have; with more it names everything.
@@ -23,160 +26,17 @@ pub(super) enum Name {
     Everything,
 }
 
-/// Programs whose first argument is a program.
-const INTERPRETERS: [&str; 24] = [
-    ".",
-    "ash",
-    "awk",
-    "bash",
-    "bun",
-    "dash",
-    "deno",
-    "eval",
-    "fish",
-    "ksh",
-    "lua",
-    "node",
-    "nodejs",
-    "osascript",
-    "perl",
-    "php",
-    "pwsh",
-    "ruby",
-    "sh",
-    "source",
-    "tclsh",
-    "ts-node",
-    "tsx",
-    "zsh",
-];
-
-/// Programs that run the one that follows.
-const CARRIERS: [&str; 16] = [
-    "builtin", "chronic", "command", "doas", "env", "exec", "flock", "ionice", "nice", "nohup",
-    "setsid", "stdbuf", "sudo", "time", "timeout", "xargs",
-];
-
-/// Programs that do as a file in their directory says, and these files.
-const RUNNERS: [(&[&str], &[&str]); 18] = [
-    (&["make", "gmake", "bmake"], &["GNUmakefile", "makefile", "Makefile", "*.mk"]),
-    (&["npm", "npx", "yarn", "pnpm", "pnpx", "bun", "bunx", "lint-staged", "turbo", "nx"], NODE),
-    (&["just"], &["justfile", "Justfile", ".justfile", "*.just"]),
-    (&["cargo"], &["Cargo.toml", "build.rs", ".cargo", "rust-toolchain.toml", "rust-toolchain"]),
-    (&["task", "go-task"], &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml"]),
-    (&["rake", "bundle"], &["Rakefile", "rakefile", "Rakefile.rb", "Gemfile", ".bundle"]),
-    (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts", "settings.gradle*", "gradle"]),
-    (&["mvn", "mvnw"], &["pom.xml", ".mvn"]),
-    (&["ninja", "samu"], &["build.ninja"]),
-    (&["cmake"], &["CMakeLists.txt", "CMakePresets.json"]),
-    (&["tox", "nox", "invoke", "inv", "doit"], &["tox.ini", "noxfile.py", "tasks.py", "dodo.py"]),
-    (&["poetry", "uv", "uvx", "pipenv", "hatch", "pdm", "pytest", "ruff", "black", "mypy"], PYTHON),
-    (&["composer"], &["composer.json", "vendor/bin"]),
-    (&["deno"], &["deno.json", "deno.jsonc"]),
-    (&["go"], &["go.mod", "go.work", "magefile.go"]),
-    (
-        &["docker", "docker-compose", "podman"],
-        &["compose.y*ml", "docker-compose.y*ml", "Dockerfile"],
-    ),
-    (&["vagrant", "earthly", "dagger"], &["Vagrantfile", "Earthfile", "dagger.json"]),
-    (&["eslint", "prettier", "stylelint", "commitlint"], NODE),
-];
-const NODE: &[&str] = &[
-    "package.json",
-    "node_modules/.bin",
-    ".lintstagedrc*",
-    "lint-staged.config.*",
-    ".prettierrc*",
-    "prettier.config.*",
-    ".eslintrc*",
-    "eslint.config.*",
-    ".commitlintrc*",
-    "commitlint.config.*",
-];
-const PYTHON: &[&str] =
-    &["pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "pytest.ini", "tox.ini", "Pipfile"];
-
-/// Commands of git's own that run nothing which their arguments name, unless an option says so.
-const PLAIN: [&str; 66] = [
-    "add",
-    "am",
-    "apply",
-    "bisect",
-    "blame",
-    "branch",
-    "cat-file",
-    "checkout",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "commit",
-    "config",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "fetch",
-    "for-each-ref",
-    "format-patch",
-    "fsck",
-    "gc",
-    "grep",
-    "help",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "mv",
-    "name-rev",
-    "notes",
-    "prune",
-    "pull",
-    "push",
-    "range-diff",
-    "rebase",
-    "reflog",
-    "remote",
-    "repack",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "stash",
-    "status",
-    "switch",
-    "symbolic-ref",
-    "tag",
-    "update-index",
-    "update-ref",
-    "var",
-    "verify-commit",
-    "version",
-    "whatchanged",
-    "worktree",
-    "write-tree",
-];
-/// Options of these that name a program, with it in the same word or the next.
-const RUNNING: [&str; 4] = ["--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager"];
-/// The same for one command each.
-const RUNNING_OF: [(&str, &str); 2] = [("rebase", "-x"), ("grep", "-O")];
-
 /// Returns what the commands of a text name.
 pub(super) fn names(text: &str) -> Vec<Name> {
     let mut reader = Reader { names: Vec::new(), directories: Vec::new(), is_anywhere: false };
     let commands = shell::commands(text);
     // Where a command goes, those before it may go too: a function, a loop.
-    commands.iter().for_each(|words| reader.note_directories(words));
-    commands.iter().for_each(|words| reader.command(words));
+    for words in &commands {
+        reader.note_directories(words);
+    }
+    for words in &commands {
+        reader.command(words);
+    }
     if NAMES_MAX < reader.names.len() {
         return vec![Name::Everything];
     }
@@ -253,13 +113,13 @@ impl Reader {
             self.python(rest);
         }
         for (_, files) in RUNNERS.iter().filter(|(programs, _)| programs.contains(&program)) {
-            files.iter().for_each(|file| self.relative(&file.replace('*', &GLOB.to_string())));
+            files.iter().for_each(|file| self.candidate(&file.replace('*', &GLOB.to_string())));
             if files.first() == NODE.first() {
                 let bins = rest.iter().filter(|it| !it.contains(['-', '/', ' ']));
-                bins.for_each(|it| self.relative(&format!("node_modules/.bin/{it}")));
+                bins.for_each(|it| self.candidate(&format!("node_modules/.bin/{it}")));
             }
         }
-        rest.iter().for_each(|it| self.word(it));
+        self.words(rest);
     }
 
     /// `find … -exec sh {}` runs whatever it finds.
@@ -297,7 +157,7 @@ impl Reader {
         for name in ["*.py", "*/__init__.py"] {
             let name = name.replace('*', &GLOB.to_string());
             match beside {
-                "" => self.relative(&name),
+                "" => self.candidate(&name),
                 directory => self.candidate(&format!("{directory}/{name}")),
             }
         }
@@ -307,11 +167,11 @@ impl Reader {
         let mut path = String::new();
         for part in module.split('.') {
             path.push_str(part);
-            self.relative(&format!("{path}.{GLOB}"));
+            self.candidate(&format!("{path}.{GLOB}"));
             path.push('/');
-            self.relative(&format!("{path}__init__.{GLOB}"));
+            self.candidate(&format!("{path}__init__.{GLOB}"));
         }
-        self.relative(path.trim_end_matches('/'));
+        self.candidate(path.trim_end_matches('/'));
     }
 
     /// Of a command of git's, what options or settings of it name.
@@ -344,7 +204,7 @@ impl Reader {
             _ => Some(rest),
         };
         if let Some(words) = runs {
-            words.iter().for_each(|it| self.word(it));
+            self.words(words);
             let options = words.iter().take_while(|it| it.starts_with('-')).count();
             return self.command(words.get(options..).unwrap_or_default());
         }
@@ -367,6 +227,12 @@ impl Reader {
             self.command(&words);
         }
         self.candidate(text);
+    }
+
+    fn words(&mut self, words: &[String]) {
+        for word in words {
+            self.word(word);
+        }
     }
 
     /// Notes an argument, and the parts of it that may be paths.
@@ -392,10 +258,6 @@ impl Reader {
     }
 
     /// Notes a word from where the command runs, and from where it goes.
-    fn relative(&mut self, word: &str) {
-        self.candidate(word);
-    }
-
     fn candidate(&mut self, word: &str) {
         if !word.contains(|c| !OPEN.contains(&c) && !"/.{}%".contains(c)) {
             return;
