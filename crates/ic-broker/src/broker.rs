@@ -11,6 +11,7 @@ mod flight;
 mod forward;
 mod found;
 mod hops;
+mod kept;
 mod lists;
 mod news;
 mod outcome;
@@ -23,6 +24,7 @@ mod shelf;
 mod takeover;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -83,6 +85,8 @@ pub struct Broker {
     /// How much of what servers log clients want to hear.
     levels: Arc<Levels>,
     witness: Arc<dyn Witness>,
+    /// Where what a server planted is kept.
+    quarantine: PathBuf,
     requests: AtomicU64,
     /// Keeps the ids of this run apart from those of earlier runs of the session.
     run: String,

@@ -24,6 +24,7 @@ mod start;
 mod table;
 mod turn;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -102,6 +103,8 @@ pub(crate) struct Yard {
     /// How much of what servers log clients want to hear.
     pub(crate) levels: Arc<Levels>,
     pub(crate) tasks: TaskTracker,
+    /// Where what a server planted is kept.
+    pub(crate) quarantine: PathBuf,
     /// The places of servers that are started for one call.
     pub(crate) errands: Arc<Semaphore>,
     /// Cancelled when the session ends.

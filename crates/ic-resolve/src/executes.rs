@@ -110,10 +110,16 @@ impl<'a> Executes<'a> {
         self.is_shape(&self.directory(directory), 0)
     }
 
+    /// Returns whether `directory` is the top of a working tree, or a repository by itself.
+    pub fn is_top(&self, directory: &CanonicalPath) -> bool {
+        let seen = self.directory(directory);
+        seen.git.is_some() || self.is_shape(&seen, 0)
+    }
+
     /// Returns everything elsewhere that the repository at `top` leads to or names, if one is there.
     pub fn led_to(&self, top: &CanonicalPath) -> Vec<CanonicalPath> {
         let seen = self.directory(top);
-        match seen.git.is_some() || self.is_shape(&seen, 0) {
+        match self.is_top(top) {
             true => self.named(top, &seen).all().filter(|path| *path != top).cloned().collect(),
             false => Vec::new(),
         }
@@ -269,6 +275,11 @@ fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
         }
     }
     made
+}
+
+/// Returns whether a name is a part of what makes a directory a repository for git.
+pub fn is_part_of_repository(name: &OsStr) -> bool {
+    part_of_shape(name) != 0
 }
 
 fn part_of_shape(name: &OsStr) -> u8 {

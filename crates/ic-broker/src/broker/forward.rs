@@ -15,11 +15,12 @@ use tokio::time::Instant;
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
-use super::service::NoService;
+use super::service::{NoService, Service};
 use super::takeover::Tree;
 use super::{Broker, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
+use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Asking, Connection, Unanswered};
 
@@ -82,14 +83,12 @@ impl Broker {
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
-        let outcome = match service.mask() {
-            Some(mask) => masked(outcome, &mask),
-            None => outcome,
-        };
-        service.end();
-        let entry =
-            Entry { duration_ms: u64::try_from(started.elapsed().as_millis()).ok(), ..entry };
+        let (outcome, planted) = self.let_go(service, outcome).await;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..entry };
+        if let Some(done) = planted {
+            return self.put_back(&done, entry, repetition);
+        }
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
         }
@@ -98,6 +97,25 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
+    }
+
+    /// Lets go of the server of a call that is over; returns what it had to put back, if anything.
+    async fn let_go(
+        &self,
+        mut service: Service,
+        outcome: Result<Outcome, Unanswered>,
+    ) -> (Result<Outcome, Unanswered>, Option<PutBack>) {
+        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+        let outcome = match service.mask() {
+            Some(mask) => masked(outcome, &mask),
+            None => outcome,
+        };
+        let planted = match service.watched() {
+            Some(watched) => watched.end(self, outcome.is_ok()).await,
+            None => None,
+        };
+        service.end();
+        (outcome, planted)
     }
 
     /// Records and answers a call that may be made, and is not.

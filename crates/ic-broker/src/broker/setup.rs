@@ -34,6 +34,8 @@ use crate::questions::Questions;
 use crate::server::{Server, Yard};
 use crate::servers_file::ServersFile;
 
+/// What servers planted is kept in this directory of the session.
+const QUARANTINE: &str = "quarantine";
 /// How many news of servers wait to be dealt with.
 const NEWS_MAX: usize = 1024;
 /// How much of what servers ask of clients waits to be taken in.
@@ -139,6 +141,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
+            quarantine: self.private.with_file_name(QUARANTINE),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -188,6 +191,7 @@ impl Setup {
             announcements,
             levels,
             witness: self.witness,
+            quarantine: yard.quarantine.clone(),
             requests: AtomicU64::new(1),
             run: self.run,
             tasks: tasks.clone(),

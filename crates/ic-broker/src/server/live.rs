@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Connection, Introduction, ToolTable};
 use crate::locked;
+use crate::planted::Watching;
 use crate::sight::Sight;
 
 /// A server that runs.
@@ -20,11 +21,13 @@ pub(crate) struct Live {
     pub(crate) confinement: Confinement,
     /// What it reaches.
     pub(crate) sight: Sight,
+    /// How what it may write was before the calls that it is serving.
+    pub(crate) watching: Mutex<Watching>,
     tools: Mutex<Arc<ToolTable>>,
     listing: Mutex<Listing>,
     pub(super) since: Instant,
     /// Cancelled when nothing is left of the process, and the server counts as down.
-    pub(super) gone: CancellationToken,
+    pub(crate) gone: CancellationToken,
 }
 
 /// Whether the tools of a running server are being listed again.
@@ -49,6 +52,7 @@ impl Live {
             introduction,
             confinement,
             sight,
+            watching: Mutex::default(),
             tools: Mutex::new(Arc::new(tools)),
             listing: Mutex::new(Listing::Rests),
             since: Instant::now(),

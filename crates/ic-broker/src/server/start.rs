@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use ic_audit::{Entry, Kind};
 use ic_confine::DoorsToCome;
 use ic_egress::Allowed;
+use ic_resolve::RealDisk;
 use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
@@ -16,6 +18,7 @@ use super::{
 };
 use crate::launch::Launch;
 use crate::pins::Pins;
+use crate::planted::{PutBack, Survey, put_back};
 use crate::servers_file::Start;
 use crate::sight::Sight;
 use crate::tool::{Tool, UnusableTool};
@@ -39,11 +42,19 @@ impl Server {
             }
             Err(error) => Err(Trouble { why: error.in_our_words(), in_full: error.to_string() }),
         };
+        let met = match self.has_planted(&sight).await {
+            true => Err(Trouble::ours("it changed what programs on this machine run".to_owned())),
+            false => met,
+        };
         let (introduction, table) = match met {
             Ok(met) => met,
             Err(Trouble { why, in_full }) => {
                 connection.end(&why);
-                return Err(Trouble::ended(&why, &in_full, &running.stop().await));
+                let ending = running.stop().await;
+                if let Some(done) = self.put_back(&sight).await {
+                    return Err(Trouble::ours(done.told(self.name.as_str())));
+                }
+                return Err(Trouble::ended(&why, &in_full, &ending));
             }
         };
         if introduction.capabilities.get("logging").is_some() {
@@ -52,6 +63,36 @@ impl Server {
         let confinement = running.confinement();
         let live = Live::new(connection, introduction, confinement, sight, table);
         Ok((Arc::new(live), running))
+    }
+
+    /// Returns whether something that the host executes was changed since before the server was started.
+    async fn has_planted(&self, sight: &Sight) -> bool {
+        let Some(kept) = sight.kept().map(Arc::clone) else { return false };
+        let judge = Arc::clone(&self.recipe.judge);
+        let looking = tokio::task::spawn_blocking(move || {
+            let after = Survey::of(&kept.ground, &judge, &RealDisk);
+            after.map(|after| kept.at_start.differs(&after))
+        });
+        // What cannot be looked at may have been changed.
+        !matches!(looking.await, Ok(Ok(false)))
+    }
+
+    /// Puts back what the server changed while it was started, and records it; it must have ended.
+    async fn put_back(&self, sight: &Sight) -> Option<PutBack> {
+        if !self.has_planted(sight).await {
+            return None;
+        }
+        let kept = Arc::clone(sight.kept()?);
+        let (judge, quarantine) = (Arc::clone(&self.recipe.judge), self.yard.quarantine.clone());
+        let putting = tokio::task::spawn_blocking(move || {
+            put_back(&kept, &kept.at_start, &judge, &quarantine)
+        });
+        let done = putting.await.ok()?;
+        let reason = Some(Arc::from(done.told_in_full(self.name.as_str())));
+        let server = Some(self.name.clone());
+        // The answer and the notice say it too.
+        self.yard.log.note(Entry { server, reason, ..Entry::new(Kind::Session) }).ok();
+        Some(done)
     }
 
     /// Starts the process of a server that runs here.

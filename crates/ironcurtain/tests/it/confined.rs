@@ -8,6 +8,7 @@ mod desk;
 mod modes;
 mod network;
 mod one_shots;
+mod planted;
 mod rewritten;
 mod strangers;
 
@@ -185,6 +186,7 @@ impl Rig {
             tool("fail", &text),
             tool("fetch", &json!({"url": ["none"]})),
             tool("environment", &json!({})),
+            tool("run", &text),
             tool("end", &json!({})),
         ];
         let write = |name: &str, value: &Value| self.place.write(name, value.to_string());
