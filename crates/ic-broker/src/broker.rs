@@ -24,7 +24,6 @@ mod shelf;
 mod takeover;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -85,8 +84,6 @@ pub struct Broker {
     /// How much of what servers log clients want to hear.
     levels: Arc<Levels>,
     witness: Arc<dyn Witness>,
-    /// Where what a server planted is kept.
-    quarantine: PathBuf,
     requests: AtomicU64,
     /// Keeps the ids of this run apart from those of earlier runs of the session.
     run: String,

@@ -2,13 +2,18 @@
 //!
 //! ```text
 //! start   Survey ─▶ everything that counts and is there is read-only in the cage       (Ground::cover)
-//! call    Survey ─▶ is all of it still covered?  if not, the server is started anew     (Kept::before)
-//! after   Survey ─▶ what appeared or was moved ends the server, and is put back         (put_back.rs)
+//! later   Survey ─▶ is it as it was?  before and after each call, while it runs, at its end
+//!           └─ what appeared or was moved ends the server, and is put back              (put_back.rs)
+//!                └─ a person may keep it: the very bytes that they are shown             (keeping.rs)
 //! ```
+//!
+//! When that is done, and who must not write meanwhile, is in `server/warden.rs`.
 //!
 //! A cage can keep what is there from being changed; it cannot keep a name from being made. What counts
 //! is asked of `ic_resolve::Executes` and `ic_policy::host_executes`. Nothing is decided about calls here.
 
+mod keeping;
+mod places;
 mod put_back;
 mod survey;
 
@@ -21,7 +26,8 @@ use ic_resolve::Disk;
 use ic_types::CanonicalPath;
 
 use crate::judge::Judge;
-pub(crate) use put_back::{PutBack, put_back};
+pub(crate) use keeping::Keepable;
+pub(crate) use put_back::{PutBack, Settled, put_back};
 use survey::Cover;
 pub(crate) use survey::Survey;
 pub use survey::SurveyFault;
@@ -45,7 +51,7 @@ pub(crate) struct Kept {
     /// What is read-only in its cage, and which files and directories these were.
     covers: HashMap<CanonicalPath, Cover>,
     /// How it was before the server was started.
-    pub(crate) at_start: Survey,
+    pub(crate) at_start: Arc<Survey>,
 }
 
 impl Ground {
@@ -69,16 +75,22 @@ impl Ground {
         &self.roots
     }
 
+    /// Returns whether what is written on one of the two may be on the other.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let mut pairs = self.roots.iter().flat_map(|a| other.roots.iter().map(move |b| (a, b)));
+        pairs.any(|(a, b)| a.is_within(b) || b.is_within(a))
+    }
+
     /// Finds what has to be read-only in a cage that shows this ground.
     pub(crate) fn cover(self, judge: &Judge, disk: &dyn Disk) -> Result<Kept, SurveyFault> {
-        let survey = Survey::of(&self, judge, disk)?;
+        let survey = Survey::of(&self, judge, disk, None)?;
         let covers: HashMap<_, _> = survey.covers().collect();
         // SECURITY: a root that counts as a whole would be written all the same.
         if let Some(root) = self.roots.iter().find(|root| survey.counts(root)) {
             return Err(SurveyFault::Whole(root.clone()));
         }
         match covers.len() <= COVERS_MAX {
-            true => Ok(Kept { ground: self, covers, at_start: survey }),
+            true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
             false => Err(SurveyFault::TooManyCovers(covers.len())),
         }
     }
@@ -107,48 +119,14 @@ impl Kept {
         path.ancestors().find(|above| self.covers.get(above).is_some_and(is_read))
     }
 
-    /// Looks at the ground before a call; fails if something that counts is not covered in the cage
-    /// that runs.
-    pub(crate) fn before(&self, judge: &Judge, disk: &dyn Disk) -> Result<Survey, Uncovered> {
-        let survey = Survey::of(&self.ground, judge, disk).map_err(Uncovered::Fault)?;
-        let new = survey.covers().find(|(path, cover)| self.covers.get(path) != Some(cover));
-        match new {
-            Some((path, _)) => Err(Uncovered::Appeared(path)),
-            None => Ok(survey),
-        }
-    }
-}
-
-/// How a ground was before the calls that are under way.
-///
-/// SECURITY: they share the oldest look, so what one of them plants is new for all of them.
-#[derive(Debug, Default)]
-pub(crate) struct Watching {
-    n_calls: usize,
-    before: Option<Arc<Survey>>,
-}
-
-impl Watching {
-    /// Adds a call that found the ground as `survey` says.
-    pub(crate) fn join(&mut self, survey: Survey) -> Arc<Survey> {
-        self.n_calls += 1;
-        Arc::clone(self.before.get_or_insert_with(|| Arc::new(survey)))
+    /// Returns what counts by now and is not covered in the cage that runs.
+    pub(crate) fn uncovered(&self, survey: &Survey) -> Option<CanonicalPath> {
+        let mut covers = survey.covers();
+        covers.find(|(path, cover)| self.covers.get(path) != Some(cover)).map(|(path, _)| path)
     }
 
-    /// Takes a call out that is over.
-    pub(crate) fn leave(&mut self) {
-        self.n_calls = self.n_calls.saturating_sub(1);
-        if self.n_calls == 0 {
-            self.before = None;
-        }
+    /// Returns the places that nobody in the cage can put something else in.
+    pub(crate) fn covered(&self) -> impl Iterator<Item = CanonicalPath> {
+        self.covers.keys().cloned()
     }
-}
-
-/// A ground on which no call is made as it is.
-#[derive(Debug)]
-pub(crate) enum Uncovered {
-    /// This counts, and could be written in the cage that runs.
-    Appeared(CanonicalPath),
-    /// It cannot be looked at.
-    Fault(SurveyFault),
 }

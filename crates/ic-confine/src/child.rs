@@ -17,7 +17,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::doors::DoorsToCome;
 use crate::launch::{EXIT_LAUNCHER, SWEEP_MAX};
 use crate::rung::Rung;
-use crate::table;
+use crate::table::{self, Asleep};
 
 /// What a guard may take beyond the grace before it is killed itself.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -102,6 +102,11 @@ impl ChildHandle {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    /// Returns a look at whether anything of the child runs.
+    pub fn sleep(&self) -> Sleep {
+        Sleep(self.pid)
+    }
+
     /// Returns what keeps the child from doing harm.
     pub fn confinement(&self) -> Confinement {
         self.confinement
@@ -153,6 +158,23 @@ impl ChildHandle {
                 return;
             }
         }
+    }
+}
+
+/// Tells whether anything of a child ran between two looks.
+///
+/// To be asked while the child is held; afterwards its number may be somebody else's, and what is below
+/// that cannot be the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleep(Pid);
+
+impl Sleep {
+    /// Looks now; `None` if something runs, or cannot be looked at.
+    ///
+    /// If two looks are equal, nothing of the child ran between the end of the first and the beginning of
+    /// the second.
+    pub fn look(self) -> Option<Asleep> {
+        table::asleep_below(self.0)
     }
 }
 

@@ -98,6 +98,48 @@ pub(crate) fn usage(pid: Pid) -> Usage {
     Usage::read(&read("status", STATUS_BYTES_MAX), &read("maps", MAPS_BYTES_MAX))
 }
 
+/// Every thread below a process, all of them asleep, and how often each was taken off the processor.
+///
+/// A thread that sleeps twice with the same numbers did not run in between: it could not fall asleep
+/// again without being taken off once more.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asleep(Vec<(i32, u64, u64)>);
+
+/// Returns what is below `root` if all of it sleeps; `None` if anything runs, or cannot be looked at.
+pub(crate) fn asleep_below(root: Pid) -> Option<Asleep> {
+    let mut threads = Vec::new();
+    for process in below(root, &Kinship::now()) {
+        for thread in numbers_in(&task_directory(process)) {
+            threads.push(asleep(&task_directory(process).join(thread.to_string()), thread)?);
+        }
+    }
+    threads.sort_unstable();
+    (!threads.is_empty()).then_some(Asleep(threads))
+}
+
+/// Returns when a thread began and how often it was taken off the processor, if it sleeps.
+fn asleep(directory: &Path, thread: Pid) -> Option<(i32, u64, u64)> {
+    /// Where the time of a thread's start stands, counted from its state.
+    const STARTED_AT: usize = 19;
+    let status = proc::read(&directory.join("status"), STATUS_BYTES_MAX).ok()?;
+    let status = String::from_utf8_lossy(&status).into_owned();
+    let number = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let n_switches = number("voluntary_ctxt_switches:")?;
+    let n_forced = number("nonvoluntary_ctxt_switches:")?;
+    // After the numbers: what runs now and sleeps by then has other numbers later.
+    let stat = proc::read(&directory.join("stat"), STAT_BYTES_MAX).ok()?;
+    let at = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(at + 1..)?).ok()?;
+    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let sleeps = matches!(words.first(), Some(&"S" | &"Z"));
+    let started = words.get(STARTED_AT)?.parse().ok()?;
+    let id = thread.as_raw_nonzero().get();
+    sleeps.then(|| (id, started, n_switches.saturating_add(n_forced)))
+}
+
 /// How much of the machine a process uses.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Usage {

@@ -60,6 +60,10 @@ impl Broker {
             Some(Err(NoService::Refused(refusal))) => {
                 return self.not_forwarded(permit, &refusal, request_id);
             }
+            Some(Err(NoService::PutBack(done))) => {
+                let asker = (&server, flight);
+                return self.put_back_before(permit, asker, &done, request_id).await;
+            }
             Some(Err(NoService::Cancelled)) => {
                 let reason = "cancelled by the client before it was forwarded";
                 let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
@@ -83,11 +87,16 @@ impl Broker {
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        let (outcome, planted) = self.let_go(service, outcome).await;
+        let (outcome, planted) = let_go(service, outcome).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
-        if let Some(done) = planted {
-            return self.put_back(&done, entry, repetition);
+        match planted {
+            // Nobody waits for the answer of this call, so nobody could be told in it.
+            Some(done) if flight.is_taken_back() => server.tell_planted(done),
+            Some(done) => {
+                return self.put_back((&server, flight), &done, entry, repetition).await;
+            }
+            None => {}
         }
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
@@ -97,25 +106,6 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
-    }
-
-    /// Lets go of the server of a call that is over; returns what it had to put back, if anything.
-    async fn let_go(
-        &self,
-        mut service: Service,
-        outcome: Result<Outcome, Unanswered>,
-    ) -> (Result<Outcome, Unanswered>, Option<PutBack>) {
-        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
-        let outcome = match service.mask() {
-            Some(mask) => masked(outcome, &mask),
-            None => outcome,
-        };
-        let planted = match service.watched() {
-            Some(watched) => watched.end(self, outcome.is_ok()).await,
-            None => None,
-        };
-        service.end();
-        (outcome, planted)
     }
 
     /// Records and answers a call that may be made, and is not.
@@ -132,6 +122,24 @@ impl Broker {
         let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
         self.answered(self.log.note(entry), refusal)
     }
+}
+
+/// Lets go of the server of a call that is over; returns what it had to put back, if anything.
+async fn let_go(
+    mut service: Service,
+    outcome: Result<Outcome, Unanswered>,
+) -> (Result<Outcome, Unanswered>, Option<PutBack>) {
+    // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+    let outcome = match service.mask() {
+        Some(mask) => masked(outcome, &mask),
+        None => outcome,
+    };
+    let planted = match service.watched() {
+        Some(watched) => watched.end().await,
+        None => None,
+    };
+    service.end();
+    (outcome, planted)
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.

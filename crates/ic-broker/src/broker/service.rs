@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Broker;
 use super::kept::Watched;
 use crate::one_shot::OneShot;
+use crate::planted::PutBack;
 use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
@@ -41,6 +42,8 @@ pub(super) enum NoService {
     Refused(Refusal),
     /// Nobody wants an answer any more.
     Cancelled,
+    /// Something had to be put back first, and the server was ended.
+    PutBack(PutBack),
 }
 
 impl Broker {
@@ -84,10 +87,8 @@ impl Broker {
         let is_apart = server.is_git() && !live.sight.holds_together(&judged);
         let lacking = match lacking {
             None if !is_far && !is_apart => {
-                let watched = Watched::begin(self, server, &live).await;
-                return watched
-                    .map(|watched| Service::Standing(live, watched))
-                    .map_err(NoService::Refused);
+                let watched = Watched::begin(self, server, &live).await?;
+                return Ok(Service::Standing(live, watched));
             }
             lacking => lacking,
         };

@@ -31,7 +31,7 @@ use crate::ledger::LogLedger;
 use crate::levels::Levels;
 use crate::pins::PinsFile;
 use crate::questions::Questions;
-use crate::server::{Server, Yard};
+use crate::server::{Server, Warden, Yard};
 use crate::servers_file::ServersFile;
 
 /// What servers planted is kept in this directory of the session.
@@ -141,7 +141,11 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
-            quarantine: self.private.with_file_name(QUARANTINE),
+            warden: Warden::new(
+                (Arc::clone(&judge), Arc::clone(&log)),
+                Arc::clone(&self.witness),
+                self.private.with_file_name(QUARANTINE),
+            ),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -191,7 +195,6 @@ impl Setup {
             announcements,
             levels,
             witness: self.witness,
-            quarantine: yard.quarantine.clone(),
             requests: AtomicU64::new(1),
             run: self.run,
             tasks: tasks.clone(),

@@ -6,20 +6,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::sync::Arc;
 
 use ic_confine::Access;
-use ic_policy::Reach;
 use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
+use ic_policy::{FileState, Reach};
 use ic_resolve::executes::is_part_of_repository;
 use ic_resolve::path::{Last, follow};
 use ic_resolve::{Change, Disk, Executes, Kind};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
 
 use super::Ground;
 use crate::judge::Judge;
 
 /// How many files and directories are looked at.
 pub(crate) const ENTRIES_MAX: usize = 200_000;
+/// How many are looked at once nobody writes any more, and something has to be put back.
+const ENTRIES_THOROUGH_MAX: usize = 10_000_000;
+/// The largest file whose bytes are remembered, and the most that is remembered of all of them.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+const TEXTS_BYTES_MAX: usize = 8 << 20;
 /// A name that stands for any.
 const ANY: &str = "any-name";
 
@@ -31,6 +38,29 @@ pub(crate) struct Survey {
     parts: BTreeMap<CanonicalPath, Identity>,
     /// Where configurations and listed links lead, whether something is there or not.
     led: BTreeSet<CanonicalPath>,
+    /// What is in single files that count, as far as they are small, so that they can be put back.
+    texts: BTreeMap<CanonicalPath, Arc<Text>>,
+    /// Directories that cannot be looked into.
+    closed: BTreeSet<CanonicalPath>,
+    /// What could not be looked at, in a look that is thorough.
+    pub(super) unseen: Vec<String>,
+}
+
+/// How a ground is looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Manner {
+    /// What is too much, or cannot be looked at, is a fault.
+    Strict,
+    /// Whatever can be looked at is, so that nobody can hide one thing behind another.
+    Thorough,
+}
+
+/// What a file held.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Text {
+    state: FileState,
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_executable: bool,
 }
 
 /// Something that the host would execute, or be led by.
@@ -49,10 +79,25 @@ pub(crate) struct Cover {
 }
 
 /// Tells one file or directory from all others.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
+    /// When it was made, where the file system tells: the number of a file that was removed is soon given
+    /// to another one.
+    born: Option<(i64, u32)>,
+}
+
+impl Identity {
+    /// Returns what tells the file of this state, at `path`, from others.
+    pub(super) fn at(path: &CanonicalPath, state: &FileState) -> Self {
+        let looked =
+            rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+        let looked = looked.ok().filter(|it| it.stx_ino == state.inode);
+        let told = looked.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0);
+        let born = told.map(|it| (it.stx_btime.tv_sec, it.stx_btime.tv_nsec));
+        Self { device: state.device, inode: state.inode, born }
+    }
 }
 
 /// A ground that cannot be kept.
@@ -94,8 +139,31 @@ pub enum SurveyFault {
 }
 
 impl Survey {
-    /// Looks at a ground as it is now.
-    pub(crate) fn of(ground: &Ground, judge: &Judge, disk: &dyn Disk) -> Result<Self, SurveyFault> {
+    /// Looks at a ground as it is now; what is `known` of it is not read again.
+    pub(crate) fn of(
+        ground: &Ground,
+        judge: &Judge,
+        disk: &dyn Disk,
+        known: Option<&Self>,
+    ) -> Result<Self, SurveyFault> {
+        Self::look(ground, judge, (disk, Manner::Strict), known)
+    }
+
+    /// Looks at everything that can be looked at, however much it is.
+    pub(super) fn thorough(
+        ground: &Ground,
+        judge: &Judge,
+        disk: &dyn Disk,
+    ) -> Result<Self, SurveyFault> {
+        Self::look(ground, judge, (disk, Manner::Thorough), None)
+    }
+
+    fn look(
+        ground: &Ground,
+        judge: &Judge,
+        (disk, manner): (&dyn Disk, Manner),
+        known: Option<&Self>,
+    ) -> Result<Self, SurveyFault> {
         let executes = Executes::new(disk, &judge.home, Some(&judge.orders), None);
         let mut walk = Walk {
             ground,
@@ -103,8 +171,14 @@ impl Survey {
             disk,
             executes,
             survey: Self::default(),
+            known,
+            manner,
             led: Vec::new(),
-            n_left: ENTRIES_MAX,
+            n_left: match manner {
+                Manner::Strict => ENTRIES_MAX,
+                Manner::Thorough => ENTRIES_THOROUGH_MAX,
+            },
+            n_text_bytes_left: TEXTS_BYTES_MAX,
         };
         for root in &ground.roots {
             walk.root(root)?;
@@ -146,6 +220,15 @@ impl Survey {
         self.led.contains(path) && !was_known
     }
 
+    /// Returns what is known of the bytes of a file.
+    pub(super) fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
+        self.texts.get(path)
+    }
+
+    pub(super) fn closed(&self) -> &BTreeSet<CanonicalPath> {
+        &self.closed
+    }
+
     pub(super) fn parts(&self) -> &BTreeMap<CanonicalPath, Identity> {
         &self.parts
     }
@@ -157,9 +240,12 @@ struct Walk<'a> {
     disk: &'a dyn Disk,
     executes: Executes<'a>,
     survey: Survey,
+    known: Option<&'a Survey>,
+    manner: Manner,
     /// What configurations and links lead to.
     led: Vec<CanonicalPath>,
     n_left: usize,
+    n_text_bytes_left: usize,
 }
 
 impl Walk<'_> {
@@ -281,8 +367,31 @@ impl Walk<'_> {
             let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
             self.led.extend(found.map(|found| found.path).filter(|found| found != path));
         }
-        let identity = Identity { device: entry.state.device, inode: entry.state.inode };
+        if entry.kind == Kind::File {
+            self.note_text(path, entry.state);
+        }
+        let identity = Identity::at(path, &entry.state);
         self.survey.counted.insert(path.clone(), Counted { identity, kind: entry.kind, reach });
+    }
+
+    /// Remembers what is in a file.
+    fn note_text(&mut self, path: &CanonicalPath, state: FileState) {
+        let known = self.known.and_then(|known| known.text(path)).filter(|it| it.state == state);
+        let text = match known {
+            Some(known) => Arc::clone(known),
+            None => {
+                let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten();
+                let Some(bytes) = bytes else { return };
+                let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
+                let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
+                let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
+                Arc::new(Text { state, bytes, is_executable })
+            }
+        };
+        if let Some(left) = self.n_text_bytes_left.checked_sub(text.bytes.len()) {
+            self.n_text_bytes_left = left;
+            self.survey.texts.insert(path.clone(), text);
+        }
     }
 
     /// Some file systems do not say in a list what something is.
@@ -298,7 +407,7 @@ impl Walk<'_> {
 
     fn note_part(&mut self, path: &CanonicalPath) {
         if let Ok(Some(entry)) = self.disk.look(path.as_path()) {
-            let identity = Identity { device: entry.state.device, inode: entry.state.inode };
+            let identity = Identity::at(path, &entry.state);
             self.survey.parts.insert(path.clone(), identity);
         }
     }
@@ -310,8 +419,15 @@ impl Walk<'_> {
     ) -> Result<Vec<(OsString, Kind)>, SurveyFault> {
         let entries = match self.disk.list(directory.as_path(), self.n_left.saturating_add(1)) {
             Ok(entries) => entries,
-            // The server cannot look there either; once it can, so can we.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
+            // The server cannot look there either; what it closed itself is opened again.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.survey.closed.insert(directory.clone());
+                Vec::new()
+            }
+            Err(error) if self.manner == Manner::Thorough => {
+                self.survey.unseen.push(format!("cannot look at `{directory}`: {error}"));
+                Vec::new()
+            }
             Err(error) => {
                 let (path, reason) = (directory.clone(), error.to_string());
                 return Err(SurveyFault::System { path, reason });

@@ -8,9 +8,8 @@ use ic_confine::Confinement;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Connection, Introduction, ToolTable};
+use super::{Connection, Guarded, Introduction, ToolTable};
 use crate::locked;
-use crate::planted::Watching;
 use crate::sight::Sight;
 
 /// A server that runs.
@@ -21,8 +20,8 @@ pub(crate) struct Live {
     pub(crate) confinement: Confinement,
     /// What it reaches.
     pub(crate) sight: Sight,
-    /// How what it may write was before the calls that it is serving.
-    pub(crate) watching: Mutex<Watching>,
+    /// What is looked after, if it may write where the host looks for what it executes.
+    pub(crate) guarded: Option<Guarded>,
     tools: Mutex<Arc<ToolTable>>,
     listing: Mutex<Listing>,
     pub(super) since: Instant,
@@ -44,7 +43,7 @@ impl Live {
         connection: Arc<Connection>,
         introduction: Introduction,
         confinement: Confinement,
-        sight: Sight,
+        (sight, guarded): (Sight, Option<Guarded>),
         tools: ToolTable,
     ) -> Self {
         Self {
@@ -52,7 +51,7 @@ impl Live {
             introduction,
             confinement,
             sight,
-            watching: Mutex::default(),
+            guarded,
             tools: Mutex::new(Arc::new(tools)),
             listing: Mutex::new(Listing::Rests),
             since: Instant::now(),

@@ -3,6 +3,10 @@
 //! Each attack is a program that the server runs. Without a cage it has to work; through the proxy the
 //! user's own git runs nothing of it, and no name that counts is there.
 
+mod attribution;
+mod kept;
+mod later;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -101,6 +105,51 @@ const ATTACKS: &[Attack] = &[
         program: "os.symlink('src/a.txt', '.npmrc')",
         aim: Aim::Makes(".npmrc"),
     },
+    Attack {
+        name: "a link that leads nowhere yet",
+        program: "os.symlink('nowhere', '.envrc')",
+        aim: Aim::Makes(".envrc"),
+    },
+    Attack {
+        name: "another name for a file",
+        program: "os.link('src/a.txt', '.envrc')",
+        aim: Aim::Makes(".envrc"),
+    },
+    Attack {
+        name: "a pointer to a repository",
+        program: "shape('evil', '../lib'); open('lib/.git', 'w').write('gitdir: ../evil')",
+        aim: Aim::Runs("lib"),
+    },
+    Attack {
+        name: "a directory that shares a repository",
+        program: "shape('evil'); os.mkdir('lib/w'); open('lib/w/HEAD', 'w').write('ref: refs/heads/main'); open('lib/w/commondir', 'w').write('../../evil')",
+        aim: Aim::Runs("lib/w"),
+    },
+    Attack {
+        name: "a link in the place of a directory with a repository",
+        program: "os.rename('nested', 'moved'); os.mkdir('other'); shape('other/.git', '..'); os.symlink('other', 'nested')",
+        aim: Aim::Runs("nested"),
+    },
+    Attack {
+        name: "another tree in the place of one with a repository deep in it",
+        program: "os.rename('deep', 'old'); os.makedirs('deep/a/b'); shape('deep/a/b/.git', '..')",
+        aim: Aim::Runs("deep/a/b"),
+    },
+    Attack {
+        name: "a repository in a directory that is closed",
+        program: "os.makedirs('shut/in'); shape('shut/in/.git', '..'); os.chmod('shut/in', 0o555); os.chmod('shut', 0o555)",
+        aim: Aim::Runs("shut/in"),
+    },
+    Attack {
+        name: "a hook among very many files",
+        program: "os.mkdir('many'); [open('many/%d' % i, 'w').close() for i in range(20000)]; shape('many/r/.git', '..')",
+        aim: Aim::Runs("many/r"),
+    },
+    Attack {
+        name: "very many orders",
+        program: "[(os.makedirs('d/%d' % i), open('d/%d/.envrc' % i, 'w').close()) for i in range(1000)]",
+        aim: Aim::Makes("d/999/.envrc"),
+    },
 ];
 
 /// Makes the user's workspace.
@@ -112,8 +161,9 @@ fn workspace(rig: &Rig) -> std::path::PathBuf {
     }
     git(&ws, &["add", "."]);
     git(&ws, &["commit", "-q", "-m", "first"]);
-    let nested = rig.place.dir("ws/nested");
-    git(&nested, &["init", "-q", "-b", "main", "."]);
+    for at in ["ws/nested", "ws/deep/a/b"] {
+        git(&rig.place.dir(at), &["init", "-q", "-b", "main", "."]);
+    }
     ws
 }
 
@@ -197,7 +247,9 @@ fn check(rung: &str, rig: Rig, attack: &Attack) {
     for kept in ["ws/src/a.txt", "ws/lib/b.txt", "ws/src/new.txt", "ws/.github/workflows/ci.yml"] {
         assert!(rig.place.path(kept).exists(), "{what}: {kept}");
     }
-    assert!(rig.place.path("ws/nested/.git/HEAD").exists(), "{what}: the nested repository");
+    for nested in ["ws/nested/.git/HEAD", "ws/deep/a/b/.git/HEAD"] {
+        assert!(rig.place.path(nested).exists(), "{what}: {nested}");
+    }
 }
 
 #[test]
