@@ -7,8 +7,10 @@ use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -103,8 +105,8 @@ impl ChildHandle {
     }
 
     /// Returns a look at whether anything of the child runs.
-    pub fn sleep(&self) -> Sleep {
-        Sleep(self.pid)
+    pub fn sleep(&self) -> io::Result<Sleep> {
+        Ok(Sleep { guard: self.pid, held: Arc::new(self.held.try_clone()?) })
     }
 
     /// Returns what keeps the child from doing harm.
@@ -163,18 +165,52 @@ impl ChildHandle {
 
 /// Tells whether anything of a child ran between two looks.
 ///
-/// To be asked while the child is held; afterwards its number may be somebody else's, and what is below
-/// that cannot be the same.
-#[derive(Clone, Copy, Debug)]
-pub struct Sleep(Pid);
+/// Once its guard has ended there is nothing to look at: the number may be somebody else's.
+#[derive(Clone, Debug)]
+pub struct Sleep {
+    guard: Pid,
+    held: Arc<OwnedFd>,
+}
 
 impl Sleep {
     /// Looks now; `None` if something runs, or cannot be looked at.
     ///
     /// If two looks are equal, nothing of the child ran between the end of the first and the beginning of
     /// the second.
-    pub fn look(self) -> Option<Asleep> {
-        table::asleep_below(self.0)
+    pub fn look(&self) -> Option<Asleep> {
+        let asleep = table::asleep_below(self.guard);
+        asleep.filter(|_| self.is_there())
+    }
+
+    /// Stops everything of the child until what is returned is dropped; `None` if it does not stand still.
+    pub fn hold(&self) -> Option<StandingStill> {
+        if !self.is_there() {
+            return None;
+        }
+        let still = StandingStill(self.clone());
+        // Even if not everything stopped, what did goes on.
+        table::stop_below(self.guard).then_some(still)
+    }
+
+    /// Returns whether the guard has not ended, so that its number is its own.
+    fn is_there(&self) -> bool {
+        let mut events = [PollFd::new(&self.held, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut events, Some(&now)), Ok(0))
+    }
+}
+
+/// A child that is stopped; it goes on when this is dropped.
+#[derive(Debug)]
+#[must_use = "a child goes on when this is dropped"]
+pub struct StandingStill(Sleep);
+
+impl Drop for StandingStill {
+    fn drop(&mut self) {
+        // A guard that has ended took everything with it.
+        if self.0.is_there() {
+            table::continue_below(self.0.guard);
+        }
     }
 }
 

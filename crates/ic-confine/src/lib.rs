@@ -57,7 +57,7 @@ mod table;
 mod tighten;
 
 pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
-pub use child::{Child, ChildHandle, Confinement, Sleep};
+pub use child::{Child, ChildHandle, Confinement, Sleep, StandingStill};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;
 pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_inner, run_inner};

@@ -128,6 +128,9 @@ pub enum SurveyFault {
          take `contained` or the `allowWrite` line out of the server's entry"
     )]
     Landlock(CanonicalPath),
+    /// The server writes on while it is looked at.
+    #[error("the processes of the server cannot be stopped while what it may write is looked at")]
+    Restless,
     /// The system refused.
     #[error("cannot look at `{path}`: {reason}")]
     System {

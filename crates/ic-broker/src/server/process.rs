@@ -217,8 +217,8 @@ impl Running {
     }
 
     /// Returns a look at whether anything of it runs.
-    pub(crate) fn sleep(&self) -> Sleep {
-        self.process.sleep()
+    pub(crate) fn sleep(&self) -> Option<Sleep> {
+        self.process.sleep().ok()
     }
 
     /// Ends the process and returns how it ended.

@@ -28,7 +28,7 @@ impl Running {
     /// Returns a look at whether anything of it runs; of what runs elsewhere nobody knows.
     pub(crate) fn sleep(&self) -> Option<Sleep> {
         match self {
-            Self::Process(running) => Some(running.sleep()),
+            Self::Process(running) => running.sleep(),
             Self::Remote(_) => None,
         }
     }

@@ -26,7 +26,7 @@ use super::Live;
 use crate::broker::Witness;
 use crate::judge::Judge;
 use crate::locked;
-use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
+use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, SurveyFault, put_back};
 
 /// How often it is looked whether a server that is not asleep is let to itself.
 pub(super) const PATROL_EVERY: Duration = Duration::from_secs(1);
@@ -165,17 +165,29 @@ impl Warden {
             (Arc::clone(&state.survey), state.asleep.clone())
         };
         let (judge, kept, sleep) =
-            (Arc::clone(&self.judge), Arc::clone(&guarded.kept), guarded.sleep);
-        doze(sleep, moment).await;
+            (Arc::clone(&self.judge), Arc::clone(&guarded.kept), guarded.sleep.clone());
+        doze(sleep.as_ref(), moment).await;
         let known = Arc::clone(&before);
         let has_slept = slept.clone();
         let looking = tokio::task::spawn_blocking(move || {
-            let asleep = sleep.and_then(Sleep::look);
+            let asleep = sleep.as_ref().and_then(Sleep::look);
             if moment == Moment::Meanwhile && asleep.is_some() && asleep == has_slept {
                 return None;
             }
-            let survey = Survey::of(&kept.ground, &judge, &RealDisk, Some(&known));
-            Some((asleep, survey, sleep.and_then(Sleep::look)))
+            let survey = || Survey::of(&kept.ground, &judge, &RealDisk, Some(&known));
+            let seen = asleep.is_some().then(survey);
+            let after = sleep.as_ref().and_then(Sleep::look);
+            let survey = match (seen, &sleep) {
+                (Some(seen), _) if asleep == after => seen,
+                // SECURITY: what runs meanwhile can see us look, and move something from where we have
+                // not been to where we have.
+                (_, Some(sleep)) => match sleep.hold() {
+                    Some(_still) => survey(),
+                    None => Err(SurveyFault::Restless),
+                },
+                (_, None) => survey(),
+            };
+            Some((asleep, survey, after))
         });
         match looking.await {
             Ok(None) => Looked::Same,
@@ -391,9 +403,10 @@ impl Warden {
 }
 
 /// Gives a server that has just answered a moment to fall asleep.
-async fn doze(sleep: Option<Sleep>, moment: Moment) {
+async fn doze(sleep: Option<&Sleep>, moment: Moment) {
     let Some(sleep) = sleep.filter(|_| moment == Moment::After) else { return };
     for _ in 0..DOZE_MAX {
+        let sleep = sleep.clone();
         let asleep = tokio::task::spawn_blocking(move || sleep.look()).await;
         if matches!(asleep, Ok(Some(_))) {
             return;

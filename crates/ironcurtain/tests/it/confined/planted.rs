@@ -123,7 +123,7 @@ const ATTACKS: &[Attack] = &[
     Attack {
         name: "a directory that shares a repository",
         program: "shape('evil'); os.mkdir('lib/w'); open('lib/w/HEAD', 'w').write('ref: refs/heads/main'); open('lib/w/commondir', 'w').write('../../evil')",
-        aim: Aim::Runs("lib/w"),
+        aim: Aim::Makes("lib/w/commondir"),
     },
     Attack {
         name: "a link in the place of a directory with a repository",
