@@ -19,7 +19,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::doors::DoorsToCome;
 use crate::launch::{EXIT_LAUNCHER, SWEEP_MAX};
 use crate::rung::Rung;
-use crate::table::{self, Asleep};
+use crate::table::{self, Asleep, Kinship};
 
 /// What a guard may take beyond the grace before it is killed itself.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -204,6 +204,15 @@ impl Sleep {
 #[derive(Debug)]
 #[must_use = "a child goes on when this is dropped"]
 pub struct StandingStill(Sleep);
+
+impl StandingStill {
+    /// Ends everything of the child, which does not run again.
+    pub fn kill(self) {
+        if self.0.is_there() {
+            table::kill_below(self.0.guard, &Kinship::now());
+        }
+    }
+}
 
 impl Drop for StandingStill {
     fn drop(&mut self) {

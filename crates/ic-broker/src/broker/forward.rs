@@ -17,12 +17,12 @@ use super::outcome::masked;
 use super::people::stale;
 use super::service::{NoService, Service};
 use super::takeover::Tree;
-use super::{Broker, Going, Reply, refused_entry, repeated};
+use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Unanswered};
+use crate::server::{Asking, Connection, Server, Unanswered};
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -57,18 +57,8 @@ impl Broker {
                 return self.not_forwarded(permit, &stale(), request_id);
             }
             None => return self.not_forwarded(permit, &stale(), request_id),
-            Some(Err(NoService::Refused(refusal))) => {
-                return self.not_forwarded(permit, &refusal, request_id);
-            }
-            Some(Err(NoService::PutBack(done))) => {
-                let asker = (&server, flight);
-                return self.put_back_before(permit, asker, &done, request_id).await;
-            }
-            Some(Err(NoService::Cancelled)) => {
-                let reason = "cancelled by the client before it was forwarded";
-                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
-                self.not_forwarded(permit, &refusal, request_id);
-                return Reply::Nothing;
+            Some(Err(none)) => {
+                return Box::pin(self.unserved(permit, none, (&server, flight), request_id)).await;
             }
         };
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
@@ -94,7 +84,8 @@ impl Broker {
             // Nobody waits for the answer of this call, so nobody could be told in it.
             Some(done) if flight.is_taken_back() => server.tell_planted(done),
             Some(done) => {
-                return self.put_back((&server, flight), &done, entry, repetition).await;
+                let asker = (&server, flight);
+                return Box::pin(self.put_back(asker, &done, entry, repetition)).await;
             }
             None => {}
         }
@@ -106,6 +97,28 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
+    }
+
+    /// Records and answers a call that nobody serves.
+    async fn unserved(
+        &self,
+        permit: Permit,
+        none: NoService,
+        asker: (&Arc<Server>, Flight),
+        request_id: &str,
+    ) -> Reply {
+        match none {
+            NoService::Refused(refusal) => self.not_forwarded(permit, &refusal, request_id),
+            NoService::PutBack(done) => {
+                self.put_back_before(permit, asker, &done, request_id).await
+            }
+            NoService::Cancelled => {
+                let reason = "cancelled by the client before it was forwarded";
+                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
+                self.not_forwarded(permit, &refusal, request_id);
+                Reply::Nothing
+            }
+        }
     }
 
     /// Records and answers a call that may be made, and is not.

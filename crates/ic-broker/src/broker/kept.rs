@@ -145,8 +145,9 @@ impl Broker {
         let reading = tokio::task::spawn_blocking(move || Keepable::of(&done));
         let keepable = reading.await.unwrap_or_default();
         let others = keepable.others.iter().take(OTHERS_MAX);
-        let others: String =
-            others.map(|(path, why)| format!(" `{path}` cannot be kept: {why}.")).collect();
+        let others = others.fold(String::new(), |told, (path, why)| {
+            format!("{told} `{path}` cannot be kept: {why}.")
+        });
         let Some(tool) = keep_tool().filter(|_| !keepable.is_empty()) else {
             return format!("It stays put back.{others}");
         };

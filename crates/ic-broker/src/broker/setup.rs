@@ -141,11 +141,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
-            warden: Warden::new(
-                (Arc::clone(&judge), Arc::clone(&log)),
-                Arc::clone(&self.witness),
-                self.private.with_file_name(QUARANTINE),
-            ),
+            warden: warden(&judge, &log, (&self.witness, &self.private)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -204,6 +200,16 @@ impl Setup {
         tasks.spawn(petitions::take_in(Arc::downgrade(&broker), raised, stop));
         Ok(broker)
     }
+}
+
+/// Makes what looks after servers that may write where the host looks for what it executes.
+fn warden(
+    judge: &Arc<Judge>,
+    log: &Arc<AuditLog>,
+    (witness, private): (&Arc<dyn Witness>, &Path),
+) -> Warden {
+    let quarantine = private.with_file_name(QUARANTINE);
+    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), quarantine)
 }
 
 fn lent(

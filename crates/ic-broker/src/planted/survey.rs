@@ -380,17 +380,14 @@ impl Walk<'_> {
     /// Remembers what is in a file.
     fn note_text(&mut self, path: &CanonicalPath, state: FileState) {
         let known = self.known.and_then(|known| known.text(path)).filter(|it| it.state == state);
-        let text = match known {
-            Some(known) => Arc::clone(known),
-            None => {
-                let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten();
-                let Some(bytes) = bytes else { return };
-                let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
-                let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
-                let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
-                Arc::new(Text { state, bytes, is_executable })
-            }
+        let read = || {
+            let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten()?;
+            let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
+            let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
+            let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
+            Some(Arc::new(Text { state, bytes, is_executable }))
         };
+        let Some(text) = known.map(Arc::clone).or_else(read) else { return };
         if let Some(left) = self.n_text_bytes_left.checked_sub(text.bytes.len()) {
             self.n_text_bytes_left = left;
             self.survey.texts.insert(path.clone(), text);

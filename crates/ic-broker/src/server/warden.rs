@@ -10,13 +10,15 @@
 //! and after one that was taken back. What counts and how it is put back is in `planted`; whether a
 //! person wants to keep it is asked by the broker.
 
+mod glance;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ic_audit::{AuditLog, Entry, Kind};
-use ic_confine::{Asleep, Sleep};
+use ic_confine::{Asleep, Sleep, StandingStill};
 use ic_resolve::RealDisk;
 use ic_types::{CanonicalPath, Json, Object, ServerName};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -26,13 +28,11 @@ use super::Live;
 use crate::broker::Witness;
 use crate::judge::Judge;
 use crate::locked;
-use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, SurveyFault, put_back};
+use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
+use glance::{Glance, Glanced};
 
 /// How often it is looked whether a server that is not asleep is let to itself.
 pub(super) const PATROL_EVERY: Duration = Duration::from_secs(1);
-/// How often, and how long, a server that has just answered may take to fall asleep.
-const DOZE_MAX: usize = 3;
-const DOZE: Duration = Duration::from_millis(1);
 /// How often starts that are under way are ended.
 const HURRY_EVERY: Duration = Duration::from_millis(50);
 /// Why servers are ended.
@@ -62,6 +62,8 @@ pub(crate) struct Guarded {
     /// Held while somebody looks.
     looking: tokio::sync::Mutex<()>,
     n_calls: AtomicUsize,
+    /// How many looks have to come without warning, because the server woke up while somebody looked.
+    n_unannounced: Arc<AtomicUsize>,
     state: Mutex<State>,
 }
 
@@ -164,55 +166,61 @@ impl Warden {
             let state = locked(&guarded.state);
             (Arc::clone(&state.survey), state.asleep.clone())
         };
-        let (judge, kept, sleep) =
-            (Arc::clone(&self.judge), Arc::clone(&guarded.kept), guarded.sleep.clone());
-        doze(sleep.as_ref(), moment).await;
-        let known = Arc::clone(&before);
-        let has_slept = slept.clone();
-        let looking = tokio::task::spawn_blocking(move || {
-            let asleep = sleep.as_ref().and_then(Sleep::look);
-            if moment == Moment::Meanwhile && asleep.is_some() && asleep == has_slept {
-                return None;
-            }
-            let survey = || Survey::of(&kept.ground, &judge, &RealDisk, Some(&known));
-            let seen = asleep.is_some().then(survey);
-            let after = sleep.as_ref().and_then(Sleep::look);
-            let survey = match (seen, &sleep) {
-                (Some(seen), _) if asleep == after => seen,
-                // SECURITY: what runs meanwhile can see us look, and move something from where we have
-                // not been to where we have.
-                (_, Some(sleep)) => match sleep.hold() {
-                    Some(_still) => survey(),
-                    None => Err(SurveyFault::Restless),
-                },
-                (_, None) => survey(),
-            };
-            Some((asleep, survey, after))
-        });
-        match looking.await {
-            Ok(None) => Looked::Same,
-            Ok(Some((asleep, Ok(survey), after))) => {
-                let survey = Arc::new(survey);
-                let is_same = !before.differs(&survey, &Settled::default());
-                // SECURITY: nothing of the server ran from before the last look until after this one.
-                let is_users = after.is_some() && after == slept;
-                if !is_same && !is_users {
-                    return self.mended(live, moment).await;
-                }
-                *locked(&guarded.state) =
-                    State { survey: Arc::clone(&survey), asleep, is_settled: false, done: None };
-                match guarded.kept.uncovered(&survey) {
-                    Some(path) => Looked::Anew(self.end(live, &path)),
-                    None => Looked::Same,
-                }
+        let glance = Glance {
+            judge: Arc::clone(&self.judge),
+            kept: Arc::clone(&guarded.kept),
+            sleep: guarded.sleep.clone(),
+            n_unannounced: Arc::clone(&guarded.n_unannounced),
+            before: Arc::clone(&before),
+            slept: slept.clone(),
+        };
+        if moment == Moment::After {
+            glance.doze().await;
+        }
+        let looking = tokio::task::spawn_blocking(move || glance.look(moment));
+        let (glanced, survey) = match looking.await {
+            Ok(None) => return Looked::Same,
+            Ok(Some(Glanced { survey: Ok(survey), asleep, after, still })) => {
+                ((asleep, after, still), Arc::new(survey))
             }
             // SECURITY: what cannot be looked at may be anything.
-            Ok(Some((_, Err(_), _))) | Err(_) => self.mended(live, moment).await,
+            Ok(Some(Glanced { survey: Err(_), still, .. })) => {
+                return Box::pin(self.mended(live, (moment, still))).await;
+            }
+            Err(_) => return Box::pin(self.mended(live, (moment, None))).await,
+        };
+        let (asleep, after, still) = glanced;
+        let is_same = !before.differs(&survey, &Settled::default());
+        // SECURITY: nothing of the server ran from before the last look until after this one.
+        let is_users = after.is_some() && after == slept;
+        if !is_same && !is_users {
+            return Box::pin(self.mended(live, (moment, still))).await;
+        }
+        let state = State { survey: Arc::clone(&survey), asleep, is_settled: false, done: None };
+        *locked(&guarded.state) = state;
+        match guarded.kept.uncovered(&survey) {
+            Some(path) => Looked::Anew(Self::end(live, &path)),
+            None => Looked::Same,
         }
     }
 
     /// Puts back what a server did; if a call of it is under way, that is who tells of it.
-    async fn mended(&self, live: &Arc<Live>, moment: Moment) -> Looked {
+    async fn mended(
+        &self,
+        live: &Arc<Live>,
+        (moment, still): (Moment, Option<StandingStill>),
+    ) -> Looked {
+        // SECURITY: asked to end, it could hide what it did.
+        match (still, live.guarded.as_ref().and_then(|it| it.sleep.clone())) {
+            (Some(still), _) => still.kill(),
+            (None, Some(sleep)) => {
+                let killing =
+                    tokio::task::spawn_blocking(move || sleep.hold().map(StandingStill::kill));
+                // What cannot be stopped is ended as any other.
+                killing.await.ok();
+            }
+            (None, None) => {}
+        }
         let done = self.mend_live(live, Settled::default()).await;
         match &live.guarded {
             _ if done.is_empty() => Looked::Anew(ENDED.to_owned()),
@@ -225,7 +233,7 @@ impl Warden {
     }
 
     /// Ends a server for which something is not covered.
-    fn end(&self, live: &Live, path: &CanonicalPath) -> String {
+    fn end(live: &Live, path: &CanonicalPath) -> String {
         let why = format!(
             "`{path}` appeared or was replaced, and programs on this machine run it or take orders from \
              it; it becomes read-only for this server"
@@ -402,19 +410,6 @@ impl Warden {
     }
 }
 
-/// Gives a server that has just answered a moment to fall asleep.
-async fn doze(sleep: Option<&Sleep>, moment: Moment) {
-    let Some(sleep) = sleep.filter(|_| moment == Moment::After) else { return };
-    for _ in 0..DOZE_MAX {
-        let sleep = sleep.clone();
-        let asleep = tokio::task::spawn_blocking(move || sleep.look()).await;
-        if matches!(asleep, Ok(Some(_))) {
-            return;
-        }
-        tokio::time::sleep(DOZE).await;
-    }
-}
-
 impl Guarded {
     pub(super) fn new(kept: Arc<Kept>, sleep: Option<Sleep>) -> Self {
         let survey = Arc::clone(&kept.at_start);
@@ -425,6 +420,7 @@ impl Guarded {
             stopped: CancellationToken::new(),
             looking: tokio::sync::Mutex::default(),
             n_calls: AtomicUsize::new(0),
+            n_unannounced: Arc::default(),
             state: Mutex::new(state),
         }
     }
