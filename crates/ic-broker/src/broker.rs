@@ -11,6 +11,7 @@ mod flight;
 mod forward;
 mod found;
 mod hops;
+mod kept;
 mod lists;
 mod news;
 mod outcome;

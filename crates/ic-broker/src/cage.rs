@@ -16,6 +16,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
+use crate::planted::{Ground, Kept, SurveyFault};
 use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
 use crate::sight::{access, rights};
 
@@ -42,12 +43,14 @@ pub(crate) struct StrangersCage {
     pub(crate) spec: CageSpec,
     /// What would have to be hidden, and is not there yet.
     pub(crate) absent: Vec<CanonicalPath>,
+    /// What the host executes of what it may write, if it may write where the host looks.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// Returns the cage of a server that is not ours.
 pub(crate) fn of_entry(
     recipe: &Recipe,
-    allowed: Option<&Allowed>,
+    (allowed, rung): (Option<&Allowed>, Rung),
     disk: &dyn Disk,
 ) -> Result<StrangersCage, LaunchFault> {
     let Recipe { config, lent, judge, .. } = recipe;
@@ -84,7 +87,7 @@ pub(crate) fn of_entry(
     for written in &config.cage.paths {
         plan.add(written, recipe, disk)?;
     }
-    let seen = plan.seen(disk);
+    let mut seen = plan.seen(disk);
     let kept = judge.bounds.protected.iter().chain(plan.denied.iter().map(|(_, path)| path));
     if let Some((path, above)) = forgeable(kept, &seen, disk) {
         return Err(LaunchFault::Forgeable { path: path.clone(), above: above.to_owned() });
@@ -99,6 +102,8 @@ pub(crate) fn of_entry(
     // What they run, and how they find it, is their own business.
     cage.follows_links = true;
     cage.opens_beneath = false;
+    let planted = kept_from(recipe, &seen, rung, disk)?;
+    seen.extend(planted.iter().flat_map(Kept::seen));
     cage.seen = seen;
     cage.network = match allowed {
         Some(allowed) => Network::Doors {
@@ -108,7 +113,24 @@ pub(crate) fn of_entry(
         None => Network::None,
     };
     cage.unix_sockets = config.cage.unix_sockets;
-    Ok(StrangersCage { spec: cage, absent })
+    Ok(StrangersCage { spec: cage, absent, kept: planted })
+}
+
+/// Returns what the host executes of what a server that sees `seen` may write.
+fn kept_from(
+    recipe: &Recipe,
+    seen: &[Seen],
+    rung: Rung,
+    disk: &dyn Disk,
+) -> Result<Option<Kept>, LaunchFault> {
+    let own = AbsolutePath::new(recipe.lent.data()).ok();
+    let own = own.and_then(|path| follow(disk, &path, Last::Follow).ok()).map(|it| it.path);
+    let Some(ground) = Ground::of(seen, own.as_ref(), &recipe.judge) else { return Ok(None) };
+    // SECURITY: a rule of Landlock takes nothing away from what is allowed above it.
+    if let (false, Some(root)) = (rung.can_hide(), ground.roots().first()) {
+        return Err(LaunchFault::Planted(SurveyFault::Landlock(root.clone())));
+    }
+    ground.cover(&recipe.judge, disk).map(Some).map_err(LaunchFault::Planted)
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

@@ -5,7 +5,7 @@
 use ic_escalation::Closed;
 use ic_policy::{Bounds, Finding, InvalidValue, Policy, ResolvedCall, Verdict, evaluate, explain};
 use ic_resolve::resolver::Besides;
-use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition};
+use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition, planted};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
@@ -42,6 +42,11 @@ impl Judge {
     /// Judges what a server itself asks of a client.
     pub(crate) fn judge_petition(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, petition::of_server(call))
+    }
+
+    /// Judges keeping what a server left at `paths` for the host to execute.
+    pub(crate) fn judge_kept(&self, call: ToolCall, paths: &[CanonicalPath]) -> Verdict {
+        evaluate(&self.policy, &self.bounds, planted::of_server(call, paths, &RealDisk))
     }
 
     /// Resolves one call and returns all that speaks for or against it.

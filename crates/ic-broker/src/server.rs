@@ -23,6 +23,7 @@ pub(crate) mod side;
 mod start;
 mod table;
 mod turn;
+mod warden;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +32,7 @@ use ic_audit::AuditLog;
 use ic_confine::Launcher;
 use ic_egress::Egress;
 use ic_home::Clock;
-use ic_types::{Json, ServerName};
+use ic_types::{CanonicalPath, Json, ServerName};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -47,18 +48,23 @@ use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
 use turn::Turns;
+use warden::PATROL_EVERY;
+pub(crate) use warden::{Guarded, Looked, Moment, Warden};
 
 use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
 use crate::pins::{Identity, PinsFile};
+use crate::planted::{Keepable, PutBack};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 
 /// How long a server may take to start and to list its tools.
 pub(crate) const START_MAX: Duration = Duration::from_mins(1);
 /// How long we wait before a server that died is started again, at first and at most.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+/// A patrol takes at most this part of the time.
+const PATROL_SHARE: u32 = 20;
 /// A server that ran for so long has recovered from earlier failures.
 const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 
@@ -102,6 +108,8 @@ pub(crate) struct Yard {
     /// How much of what servers log clients want to hear.
     pub(crate) levels: Arc<Levels>,
     pub(crate) tasks: TaskTracker,
+    /// What looks after those that may write where the host looks for what it executes.
+    pub(crate) warden: Warden,
     /// The places of servers that are started for one call.
     pub(crate) errands: Arc<Semaphore>,
     /// Cancelled when the session ends.
@@ -123,6 +131,8 @@ pub(crate) enum ServerNews {
     Said(News),
     /// It wrote to its standard error.
     Wrote(String),
+    /// It changed what the host executes, which was put back, and no call of it can tell.
+    Planted(PutBack),
 }
 
 #[derive(Debug)]
@@ -305,6 +315,9 @@ impl Server {
                     // Not before, or it could be down before it is up, and stay so.
                     let watching = Arc::clone(&server).watch(Arc::clone(&live), running, failures);
                     server.yard.tasks.spawn(watching);
+                    if live.guarded.is_some() {
+                        server.yard.tasks.spawn(Arc::clone(&server).patrol(Arc::clone(&live)));
+                    }
                     Ok(live)
                 }
                 Err(trouble) => Err(server.down(&trouble, failures)),
@@ -323,10 +336,47 @@ impl Server {
         }
         live.connection.end("the session ends");
         let why = live.connection.why_over_text();
-        let trouble = Trouble::ended(&why, &why, &running.stop().await);
+        let ending = running.stop().await;
+        if let Some(done) = self.yard.warden.ended(&live, ending.has_slept).await {
+            self.tell_planted(done);
+        }
+        let trouble = Trouble::ended(&why, &why, &ending);
         let has_recovered = HEALTHY_AFTER <= live.since.elapsed();
         self.down(&trouble, if has_recovered { 0 } else { failures });
         live.gone.cancel();
+    }
+
+    /// Looks now and then at what the server may write, until it is over.
+    async fn patrol(self: Arc<Self>, live: Arc<Live>) {
+        let mut pause = PATROL_EVERY;
+        loop {
+            tokio::select! {
+                () = live.connection.over().cancelled() => return,
+                () = self.yard.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let began = Instant::now();
+            if let Looked::PutBack(done) = self.yard.warden.look(&live, Moment::Meanwhile).await {
+                return self.tell_planted(done);
+            }
+            // What takes long is done less often.
+            pause = PATROL_EVERY.max(began.elapsed().saturating_mul(PATROL_SHARE));
+        }
+    }
+
+    /// Looks at what the server may write, for a call.
+    pub(crate) async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
+        self.yard.warden.look(live, moment).await
+    }
+
+    /// Installs what a person wants to keep.
+    pub(crate) async fn install(&self, keepable: Keepable) -> (Vec<CanonicalPath>, Vec<String>) {
+        self.yard.warden.install(keepable).await
+    }
+
+    /// Says that something was put back of which no call can tell.
+    pub(crate) fn tell_planted(&self, done: PutBack) {
+        self.news(ServerNews::Planted(done));
     }
 
     /// Notes that the server is down, and when it may be tried again.
@@ -353,6 +403,7 @@ impl Server {
             | ServerNews::Down(_)
             | ServerNews::Recorded(_)
             | ServerNews::ToolsChanged
+            | ServerNews::Planted(_)
             | ServerNews::Said(_) => &self.yard.news,
         };
         queue.try_send((self.name.clone(), news)).ok();

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use ic_confine::Access;
 use ic_policy::{ResolvedCall, Value};
@@ -13,6 +14,7 @@ use ic_servers::filesystem::{Links, Rights, View, ViewDirectory};
 use ic_types::{CanonicalPath, Role};
 
 use crate::cage::{StrangersCage, kind};
+use crate::planted::Kept;
 
 /// What a running server reaches.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ pub(crate) enum Sight {
         shown: Vec<Shown>,
         /// What would be hidden if it had been there.
         absent: Vec<CanonicalPath>,
+        /// What the host executes of what is written, if that has to be looked after.
+        kept: Option<Arc<Kept>>,
     },
 }
 
@@ -172,7 +176,7 @@ impl Sight {
             Some(Shown { path: CanonicalPath::new(path).ok()?, access })
         };
         let shown = shown.chain(hidden).filter_map(canonical).collect();
-        Self::Cage { shown, absent: cage.absent.clone() }
+        Self::Cage { shown, absent: cage.absent.clone(), kept: cage.kept.clone().map(Arc::new) }
     }
 
     /// Returns something that the server sees by now and that would be hidden from it, had it been
@@ -181,6 +185,14 @@ impl Sight {
         match self {
             Self::Everything | Self::Held(_) => None,
             Self::Cage { absent, .. } => absent.iter().find(|path| kind(path, disk).is_some()),
+        }
+    }
+
+    /// Returns what is kept from the server of what it may write.
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
+        match self {
+            Self::Everything | Self::Held(_) => None,
+            Self::Cage { kept, .. } => kept.as_ref(),
         }
     }
 
@@ -306,7 +318,7 @@ mod tests {
             shown("/c", Some(Access::Read)),
             shown("/c", None),
         ];
-        let sight = Sight::Cage { shown, absent: Vec::new() };
+        let sight = Sight::Cage { shown, absent: Vec::new(), kept: None };
         for (text, reads, writes) in [
             ("/a/x", true, true),
             ("/a", true, true),

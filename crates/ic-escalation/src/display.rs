@@ -6,6 +6,7 @@
 //! never shortened: what carries data out may stand in the middle of it. Colours
 //! and widths are the business of whoever prints.
 
+mod kept;
 mod petition;
 mod push;
 
@@ -53,8 +54,11 @@ pub fn show(
         lines.extend(role_lines(request, (role, values), view));
     }
     lines.extend(push::sent_lines(request, view));
-    lines.push("  arguments:".to_owned());
-    lines.extend(cut(argument_lines(&request.arguments, view), view));
+    lines.extend(kept::file_lines(request, view));
+    if kept::files(request).is_none() {
+        lines.push("  arguments:".to_owned());
+        lines.extend(cut(argument_lines(&request.arguments, view), view));
+    }
     match change {
         Some(Change::Difference(diff)) => {
             lines.push("  change:".to_owned());

@@ -29,6 +29,9 @@ const fn beneath(components: &'static [&'static str]) -> ListedName {
     ListedName { components, reach: Reach::Beneath }
 }
 
+/// The name under which it is judged whether to keep what a server changed without asking.
+pub const KEEP: &str = "ironcurtain/keep";
+
 /// The directory in which git keeps its own files.
 pub const GIT_DIRECTORY: &str = ".git";
 

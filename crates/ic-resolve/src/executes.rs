@@ -137,15 +137,32 @@ impl<'a> Executes<'a> {
         self.is_shape(&self.directory(directory), 0)
     }
 
+    /// Returns whether `directory` is the top of a working tree, or a repository by itself.
+    pub fn is_top(&self, directory: &CanonicalPath) -> bool {
+        let seen = self.directory(directory);
+        seen.git.is_some() || self.is_shape(&seen, 0)
+    }
+
+    /// Returns everything that the repository at `top` leads to or names, if one is there.
+    pub fn led_to(&self, top: &CanonicalPath) -> Names {
+        if !self.is_top(top) {
+            return Names::default();
+        }
+        let named = self.named(top, &self.directory(top));
+        let mut names = named.names.clone();
+        let leads = named.git.iter().chain(&named.unreadable);
+        leads.for_each(|path| names.add(path.clone(), Why::Repository(path.clone())));
+        names
+    }
+
     /// Returns everything that counts in the tree of the repository at `top`, besides names alone.
     pub fn named_in(&self, top: &CanonicalPath) -> NamedInTree {
         let mut names = self.around().clone();
         let mut has_drivers = false;
         let mut is_everything = false;
         for directory in top.ancestors() {
-            let seen = self.directory(&directory);
-            if seen.git.is_some() || self.is_shape(&seen, 0) {
-                let named = self.named(&directory, &seen);
+            if self.is_top(&directory) {
+                let named = self.named(&directory, &self.directory(&directory));
                 names.extend(&named.names);
                 let elsewhere = named.git.iter().filter(|git| !git.is_within(&directory));
                 elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
@@ -166,15 +183,14 @@ impl<'a> Executes<'a> {
     }
 
     /// Returns what the user's own configuration and other repositories name.
-    fn around(&self) -> &Names {
+    pub fn around(&self) -> &Names {
         self.around.get_or_init(|| {
             let Some(orders) = self.orders else { return Names::default() };
             let place = self.place();
             let mut names = orders.of_home(place);
             for top in orders.tops(place) {
-                let seen = self.directory(&top);
-                if seen.git.is_some() || self.is_shape(&seen, 0) {
-                    let named = self.named(&top, &seen);
+                if self.is_top(&top) {
+                    let named = self.named(&top, &self.directory(&top));
                     names.extend(&named.names);
                     let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
                     elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
@@ -350,6 +366,11 @@ fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
 /// Returns whether a file says which programs of the configuration git runs on which files.
 pub fn is_attributes(path: &CanonicalPath) -> bool {
     path.components().last().is_some_and(|name| is_same(name, ATTRIBUTES))
+}
+
+/// Returns whether a name is a part of what makes a directory a repository for git.
+pub fn is_part_of_repository(name: &OsStr) -> bool {
+    part_of_shape(name) != 0
 }
 
 fn part_of_shape(name: &OsStr) -> u8 {

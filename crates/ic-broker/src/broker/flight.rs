@@ -62,6 +62,8 @@ pub(super) enum Origin {
     Agent,
     /// The server itself.
     Server,
+    /// This program: a person may keep what was put back.
+    Host,
 }
 
 impl Flight {
@@ -79,6 +81,11 @@ impl Flight {
     #[must_use]
     pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
         Self { ear: Some(ear), ..self }
+    }
+
+    /// Returns whether nobody waits for the answer any more.
+    pub(super) fn is_taken_back(&self) -> bool {
+        self.cancel.is_cancelled() || self.left.is_cancelled()
     }
 
     /// Says that a person typed this very call, and so has answered what the policy would ask them.

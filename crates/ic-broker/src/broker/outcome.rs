@@ -103,6 +103,16 @@ impl Broker {
         RpcError { code: error.code, message: self.redactor.mask_own_keys(message), data }
     }
 
+    /// Records and answers a call whose result is not passed on, because of `why`.
+    pub(super) fn failed_with(&self, why: &str, entry: Entry, call: Digest) -> Reply {
+        let came = Came::Result(Digest::of(why.as_bytes()));
+        locked(&self.breaker).remember(call, came, self.clock.now());
+        match self.log.note(entry) {
+            Ok(_) => self.failed(why),
+            Err(error) => self.unrecorded(&error),
+        }
+    }
+
     fn failed(&self, why: &str) -> Reply {
         let mut content = Object::new();
         content.insert("type", "text");

@@ -16,7 +16,9 @@ use ic_types::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::Broker;
+use super::kept::Watched;
 use crate::one_shot::OneShot;
+use crate::planted::PutBack;
 use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
@@ -29,7 +31,7 @@ const RULE: &str = "confinement-view";
 /// Who serves a call.
 pub(super) enum Service {
     /// The server that runs anyway.
-    Standing(Arc<Live>),
+    Standing(Arc<Live>, Option<Watched>),
     /// One that was started for this call.
     Errand(Box<Errand>),
 }
@@ -40,6 +42,8 @@ pub(super) enum NoService {
     Refused(Refusal),
     /// Nobody wants an answer any more.
     Cancelled,
+    /// Something had to be put back first, and the server was ended.
+    PutBack(PutBack),
 }
 
 impl Broker {
@@ -82,7 +86,10 @@ impl Broker {
         // may be used from the other was judged for this call, and the server that runs cannot know it.
         let is_apart = server.is_git() && !live.sight.holds_together(&judged);
         let lacking = match lacking {
-            None if !is_far && !is_apart => return Ok(Service::Standing(live)),
+            None if !is_far && !is_apart => {
+                let watched = Watched::begin(self, server, &live).await?;
+                return Ok(Service::Standing(live, watched));
+            }
             lacking => lacking,
         };
         let one_shot = if is_far {
@@ -102,7 +109,7 @@ impl Broker {
         } else if server.is_git() {
             OneShot::plan_git(&judged, bounds, &RealDisk)
         } else {
-            let reason = lacking.map_or_else(String::new, |it| unseen(server, it));
+            let reason = lacking.map_or_else(String::new, |it| unseen(server, &live, it));
             return Err(refused(RefusalKind::Confinement, RULE, reason));
         };
         let one_shot =
@@ -172,8 +179,15 @@ async fn standing(
 }
 
 /// Says which line of the servers file would show a server what a call is about.
-fn unseen(server: &Server, judged: &Judged) -> String {
+fn unseen(server: &Server, live: &Live, judged: &Judged) -> String {
     let path = &judged.path;
+    if let Some(covered) = live.sight.kept().and_then(|kept| kept.covering(path)) {
+        return format!(
+            "programs on this machine run `{covered}` or take orders from it, so it is read-only for the \
+             server `{}`; use the built-in filesystem or git server, which asks for approval",
+            server.name
+        );
+    }
     let (key, line) = match judged.access() {
         Access::Read => (PathKey::AllowRead, path.clone()),
         // To make or replace an entry, the directory has to be written.
@@ -192,7 +206,7 @@ impl Service {
     /// Returns what holds the server.
     pub(super) fn confinement(&self) -> Confinement {
         match self {
-            Self::Standing(live) => live.confinement,
+            Self::Standing(live, _) => live.confinement,
             Self::Errand(errand) => errand.confinement(),
         }
     }
@@ -200,7 +214,7 @@ impl Service {
     /// Returns the connection over which it is asked.
     pub(super) fn connection(&self) -> &Connection {
         match self {
-            Self::Standing(live) => &live.connection,
+            Self::Standing(live, _) => &live.connection,
             Self::Errand(errand) => &errand.connection,
         }
     }
@@ -210,7 +224,7 @@ impl Service {
     /// SECURITY: nothing is carried out before this, and there is no proof before the record.
     pub(super) fn warrant(&self, recorded: &Recorded) {
         match self {
-            Self::Standing(_) => {}
+            Self::Standing(..) => {}
             Self::Errand(errand) => errand.warrant(recorded),
         }
     }
@@ -218,15 +232,23 @@ impl Service {
     /// Returns what hides the secrets that were lent to it, if any were.
     pub(super) fn mask(&self) -> Option<Redactor> {
         match self {
-            Self::Standing(_) => None,
+            Self::Standing(..) => None,
             Self::Errand(errand) => errand.mask(),
+        }
+    }
+
+    /// Takes what has to be looked at once the call is over.
+    pub(super) fn watched(&mut self) -> Option<Watched> {
+        match self {
+            Self::Standing(_, watched) => watched.take(),
+            Self::Errand(_) => None,
         }
     }
 
     /// Lets go of the server; one that was started for this call ends.
     pub(super) fn end(self) {
         match self {
-            Self::Standing(_) => {}
+            Self::Standing(..) => {}
             Self::Errand(errand) => errand.end("the call is done"),
         }
     }

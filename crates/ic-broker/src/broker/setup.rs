@@ -31,9 +31,11 @@ use crate::ledger::LogLedger;
 use crate::levels::Levels;
 use crate::pins::PinsFile;
 use crate::questions::Questions;
-use crate::server::{Server, Yard};
+use crate::server::{Server, Warden, Yard};
 use crate::servers_file::ServersFile;
 
+/// What servers planted is kept in this directory of the session.
+const QUARANTINE: &str = "quarantine";
 /// How many news of servers wait to be dealt with.
 const NEWS_MAX: usize = 1024;
 /// How much of what servers ask of clients waits to be taken in.
@@ -139,6 +141,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
+            warden: warden(&judge, &log, (&self.witness, &self.private)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -197,6 +200,16 @@ impl Setup {
         tasks.spawn(petitions::take_in(Arc::downgrade(&broker), raised, stop));
         Ok(broker)
     }
+}
+
+/// Makes what looks after servers that may write where the host looks for what it executes.
+fn warden(
+    judge: &Arc<Judge>,
+    log: &Arc<AuditLog>,
+    (witness, private): (&Arc<dyn Witness>, &Path),
+) -> Warden {
+    let quarantine = private.with_file_name(QUARANTINE);
+    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), quarantine)
 }
 
 fn lent(

@@ -53,6 +53,16 @@ impl Names {
         paths.chain(self.patterns.iter().map(|(pattern, _)| pattern.text()))
     }
 
+    /// Returns the paths that are named one by one.
+    pub fn paths(&self) -> impl Iterator<Item = &CanonicalPath> {
+        self.paths.keys()
+    }
+
+    /// Returns whether a pattern names `path`, or something above it.
+    pub fn has_pattern_for(&self, path: &CanonicalPath) -> bool {
+        self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.paths.len() + self.patterns.len()
@@ -84,7 +94,8 @@ impl Names {
         }
     }
 
-    pub(super) fn extend(&mut self, other: &Self) {
+    /// Adds everything that `other` holds.
+    pub fn extend(&mut self, other: &Self) {
         for (path, why) in &other.paths {
             self.add(path.clone(), why.clone());
         }

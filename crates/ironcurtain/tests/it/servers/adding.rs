@@ -323,7 +323,8 @@ fn the_public_git_server_is_added_and_called_in_three_commands() {
     };
     let calls = [
         ("git_status", at(json!({})), "branch"),
-        ("git_add", at(json!({"files": ["repository/new.txt"]})), "staged"),
+        // It reads; git's own files are written by the built-in server alone, outside of session sandboxes.
+        ("git_diff_unstaged", at(json!({})), ""),
         ("git_diff_staged", at(json!({})), ""),
     ];
     check_public("repository", &["--contained", "--", "uvx", "mcp-server-git"], &calls);
