@@ -312,7 +312,18 @@ impl Broker {
     }
 
     fn unrecorded(&self, error: &AuditError) -> Reply {
-        let message = chain(error);
+        self.broken_off(chain(error))
+    }
+
+    /// Answers a call that was forwarded, and whose outcome cannot be recorded.
+    fn made_but_unrecorded(&self, error: &AuditError) -> Reply {
+        self.broken_off(format!(
+            "this call was forwarded, but its outcome cannot be recorded and is not passed on: {}",
+            chain(error)
+        ))
+    }
+
+    fn broken_off(&self, message: String) -> Reply {
         self.witness.notice(&message);
         Reply::Error(RpcError::new(code::INTERNAL_ERROR, message))
     }

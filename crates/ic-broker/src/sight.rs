@@ -4,11 +4,12 @@
 //! Nothing is opened here.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use ic_confine::Access;
-use ic_policy::{ResolvedCall, Value};
+use ic_policy::{Permit, ResolvedCall, Value};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Links, Rights, View, ViewDirectory};
 use ic_types::{CanonicalPath, Role};
@@ -70,7 +71,7 @@ impl Judged {
     /// Returns the paths that were judged, each once, with the rights of its roles.
     pub(crate) fn of(call: &ResolvedCall) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
-        let mut places: HashMap<&CanonicalPath, usize> = HashMap::new();
+        let mut places: HashMap<&[u8], usize> = HashMap::new();
         for values in call.roles() {
             let rights = rights(values.role);
             let paths = values.values.iter().filter_map(|value| match value {
@@ -78,7 +79,7 @@ impl Judged {
                 Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
             });
             for path in paths {
-                let at = *places.entry(path).or_insert(all.len());
+                let at = *places.entry(bytes(path.as_path())).or_insert(all.len());
                 match all.get_mut(at) {
                     Some(judged) => judged.rights = judged.rights.and(rights),
                     None => all.push(Self { path: path.clone(), rights }),
@@ -86,6 +87,12 @@ impl Judged {
             }
         }
         all
+    }
+
+    /// Returns what was permitted, and the paths of it.
+    pub(crate) fn of_permit(permit: Permit) -> (Permit, Vec<Self>) {
+        let judged = Self::of(permit.call());
+        (permit, judged)
     }
 
     /// Returns what a cage has to let through.
@@ -244,17 +251,22 @@ impl Sight {
     }
 }
 
+/// Returns what tells a canonical path from others; cheaper to look up than its components.
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
 /// Finds the deepest of many directories that a path lies in, without asking all of them.
-struct Deepest<'a, T>(HashMap<&'a Path, &'a T>);
+struct Deepest<'a, T>(HashMap<&'a [u8], &'a T>);
 
 impl<'a, T> Deepest<'a, T> {
     /// Of two at the same path the last one counts.
     fn new(all: impl Iterator<Item = (&'a CanonicalPath, &'a T)>) -> Self {
-        Self(all.map(|(path, it)| (path.as_path(), it)).collect())
+        Self(all.map(|(path, it)| (bytes(path.as_path()), it)).collect())
     }
 
     fn above(&self, path: &CanonicalPath) -> Option<&'a T> {
-        path.as_path().ancestors().find_map(|above| self.0.get(above).copied())
+        path.as_path().ancestors().find_map(|above| self.0.get(bytes(above)).copied())
     }
 }
 

@@ -104,6 +104,14 @@ pub struct PathValue {
     pub state: Option<FileState>,
 }
 
+impl PathValue {
+    /// Returns whether a call with this value for `role` makes, moves or removes the entry itself, and
+    /// not only what is in it.
+    pub fn is_about_entry(&self, role: Role) -> bool {
+        role.is_entry() || (role == Role::WritePath && self.state.is_none())
+    }
+}
+
 /// What was found at a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileState {

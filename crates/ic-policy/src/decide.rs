@@ -341,10 +341,7 @@ impl Asked<'_> {
 
 /// Returns whether a call makes, moves or removes the entry of the directory that `rule` opens.
 fn is_entry_of_root(rule: &Rule, role: Role, value: &Value) -> bool {
-    let Some(path) = value.path().filter(|path| rule.is_rooted_at(&path.path)) else {
-        return false;
-    };
-    role.is_entry() || (role == Role::WritePath && path.state.is_none())
+    value.path().is_some_and(|path| rule.is_rooted_at(&path.path) && path.is_about_entry(role))
 }
 
 /// Returns a path and the other names that lead to it.

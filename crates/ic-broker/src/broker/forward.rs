@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
-use super::service::{NoService, Service};
+use super::service::{NoService, Service, Wanted};
 use super::takeover::Tree;
 use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
 use crate::locked;
@@ -23,6 +23,7 @@ use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Asking, Connection, Server, Unanswered};
+use crate::sight::Judged;
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -48,7 +49,9 @@ impl Broker {
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
-        let service = self.service(&permit, (&server, live), &flight.cancel);
+        let (permit, judged) = self.aside.run(weight, move || Judged::of_permit(permit)).await;
+        let wanted = Wanted { permit: &permit, judged, weight };
+        let service = self.service(wanted, (&server, live), &flight.cancel);
         let service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.

@@ -86,8 +86,8 @@ impl Broker {
         }
         match self.log.note(entry) {
             Ok(_) => reply,
-            // What cannot be written down is not passed on either.
-            Err(error) => self.unrecorded(&error),
+            // What cannot be written down is not passed on either; but it was done.
+            Err(error) => self.made_but_unrecorded(&error),
         }
     }
 

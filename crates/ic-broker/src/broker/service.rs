@@ -16,6 +16,7 @@ use ic_types::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::Broker;
+use super::aside::Weight;
 use super::kept::Watched;
 use crate::one_shot::OneShot;
 use crate::planted::PutBack;
@@ -23,7 +24,7 @@ use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
 use crate::servers_file::PathKey;
-use crate::sight::Judged;
+use crate::sight::{Judged, Sight};
 
 /// The rule that is named where a server does not see what a call is about.
 const RULE: &str = "confinement-view";
@@ -34,6 +35,23 @@ pub(super) enum Service {
     Standing(Arc<Live>, Option<Watched>),
     /// One that was started for this call.
     Errand(Box<Errand>),
+}
+
+/// A call that is to be served.
+pub(super) struct Wanted<'a> {
+    pub(super) permit: &'a Permit,
+    /// What it is about.
+    pub(super) judged: Vec<Judged>,
+    pub(super) weight: Weight,
+}
+
+/// What the server that runs lacks for a call.
+struct Lacking {
+    judged: Vec<Judged>,
+    /// The first path that it does not hold, or not with these rights.
+    path: Option<Judged>,
+    /// Whether it holds the paths in more than one directory.
+    is_apart: bool,
 }
 
 /// A call that nobody serves.
@@ -50,7 +68,7 @@ impl Broker {
     /// Finds out who serves the call of `permit`, and starts a server for it if need be.
     pub(super) async fn service(
         &self,
-        permit: &Permit,
+        Wanted { permit, mut judged, weight }: Wanted<'_>,
         (server, live): (&Arc<Server>, Option<Arc<Live>>),
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
@@ -66,7 +84,6 @@ impl Broker {
             let refusal = Refusal::structural(RefusalKind::Denied, "server-unavailable", reason);
             return Err(NoService::Refused(refusal));
         }
-        let mut judged = Judged::of(permit.call());
         let call = permit.call();
         let annotation = self.judge.policy.annotation(call.server(), call.tool());
         if annotation.is_some_and(Annotation::is_draft) && !server.is_ours() {
@@ -81,17 +98,16 @@ impl Broker {
         let (tool, bounds) = (permit.call().tool().as_str(), &self.judge.bounds);
         // SECURITY: the server that runs anyway reaches nobody, so no call can use another's reach.
         let is_far = server.is_git() && reaches_out(tool);
-        let lacking = live.sight.lacks(&judged, &RealDisk);
+        let sees = Arc::clone(&live);
+        let Lacking { judged, path: lacking, is_apart } =
+            self.aside.run(weight, move || Lacking::of(judged, &sees.sight)).await;
         // SECURITY: a working tree and its repository in two directories of the view; whether the one
         // may be used from the other was judged for this call, and the server that runs cannot know it.
-        let is_apart = server.is_git() && !live.sight.holds_together(&judged);
-        let lacking = match lacking {
-            None if !is_far && !is_apart => {
-                let watched = Watched::begin(self, server, &live).await?;
-                return Ok(Service::Standing(live, watched));
-            }
-            lacking => lacking,
-        };
+        let is_apart = server.is_git() && is_apart;
+        if lacking.is_none() && !is_far && !is_apart {
+            let watched = Watched::begin(self, server, &live).await?;
+            return Ok(Service::Standing(live, watched));
+        }
         let one_shot = if is_far {
             let allowed = reach::of_call(
                 permit.call(),
@@ -109,7 +125,7 @@ impl Broker {
         } else if server.is_git() {
             OneShot::plan_git(&judged, bounds, &RealDisk)
         } else {
-            let reason = lacking.map_or_else(String::new, |it| unseen(server, &live, it));
+            let reason = lacking.map_or_else(String::new, |it| unseen(server, &live, &it));
             return Err(refused(RefusalKind::Confinement, RULE, reason));
         };
         let one_shot =
@@ -134,6 +150,14 @@ impl Broker {
             refused(format!("the entry of the server `{}` forbids this host", server.name))
         })?;
         errand(server, &OneShot::plan_fetch(reach, origin), cancel).await
+    }
+}
+
+impl Lacking {
+    fn of(judged: Vec<Judged>, sight: &Sight) -> Self {
+        let path = sight.lacks(&judged, &RealDisk).cloned();
+        let is_apart = !sight.holds_together(&judged);
+        Self { judged, path, is_apart }
     }
 }
 

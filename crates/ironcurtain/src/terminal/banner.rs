@@ -9,26 +9,24 @@
 //! business, and what an answer does that of whoever [asks](Asking).
 
 mod answer;
+mod asking;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ic_escalation::display::View;
 use ic_escalation::{Pending, Reply, Wish};
-use ic_session::Questions;
 use ic_terminal::Gate;
 use ic_terminal::gate::{Arrival, NotYet, Page, QUIET, Reach};
 use ic_types::EscalationId;
 use tokio::time::Instant;
 
+pub(crate) use self::asking::{Asking, Place};
 use super::group::Group;
 use super::paint::Tone;
 use super::stage::{Echo, Room, Stage};
-use crate::error::chain;
 use crate::screen::fold;
 
-/// What can be typed.
-const KEYS: &str = "y approve · n deny · g approve and grant · d details";
 /// What stands there while a question is read.
 const READING: &str = "(read it; then y, n, g and d are taken)";
 const READING_ON: &str = "(read it; then Enter shows more)";
@@ -77,48 +75,6 @@ enum Undrawn {
     Anew,
     NextPage,
     Again,
-}
-
-/// Whoever asks, and takes the answers.
-pub(crate) trait Asking {
-    /// Returns what waits now.
-    fn pending(&self) -> Vec<Pending>;
-
-    /// Returns what is shown together with `first`.
-    fn group(&self, first: &Pending, pending: &[Pending]) -> Group;
-
-    /// Says what can be typed.
-    fn keys(&self, group: &Group) -> String;
-
-    /// Answers one question, and returns what is said about it.
-    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String);
-}
-
-impl Asking for Questions {
-    fn pending(&self) -> Vec<Pending> {
-        self.pending()
-    }
-
-    fn group(&self, first: &Pending, pending: &[Pending]) -> Group {
-        Group::of(first.clone(), pending)
-    }
-
-    fn keys(&self, _: &Group) -> String {
-        KEYS.to_owned()
-    }
-
-    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
-        match self.resolve(pending, reply) {
-            Ok(told) => (Tone::Quiet, told.to_string()),
-            Err(error) => (Tone::Bad, chain(&error)),
-        }
-    }
-}
-
-/// Where a banner is shown, and answered.
-pub(crate) struct Place<'a> {
-    pub(crate) questions: &'a dyn Asking,
-    pub(crate) stage: &'a mut dyn Stage,
 }
 
 /// Which questions there are.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ic_escalation::SessionEntry;
 use ic_home::{Clock as _, Process, SystemClock};
+use ic_session::Questions;
 use ic_types::Digest;
 use tempfile::TempDir;
 
