@@ -157,11 +157,19 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Returns what the index has otherwise than at first, whatever HEAD says.
-    pub(super) fn index_changes(&self) -> Result<Vec<Entry>, Fault> {
+    ///
+    /// What is in it no more, and not in the commit that was checked out, goes as if it were not tracked.
+    pub(super) fn index_changes(&self, checked_out: &str) -> Result<Vec<Entry>, Fault> {
         let now = self.index()?;
         let paths: BTreeSet<&str> = now.iter().map(|it| it.path.as_str()).collect();
-        let gone = self.at_first.iter().filter(|it| !paths.contains(it.path.as_str()));
-        let gone = gone.map(|it| Entry::removed(&it.path));
+        let mut gone: Vec<&str> = self.at_first.iter().map(|it| it.path.as_str()).collect();
+        gone.retain(|path| !paths.contains(path));
+        let tree = if gone.is_empty() { Vec::new() } else { self.tree(checked_out)? };
+        let tree: BTreeSet<&str> = tree.iter().map(|it| it.path.as_str()).collect();
+        let gone = gone.into_iter().map(|path| match tree.contains(path) {
+            true => Entry::removed(path),
+            false => Entry::untracked(path),
+        });
         Ok(gone.chain(now.difference(&self.at_first).cloned()).collect())
     }
 

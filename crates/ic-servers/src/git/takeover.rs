@@ -166,7 +166,7 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
     let mut entries = rehearsal.index_against(&there)?;
     // Where the index had other files than HEAD, as on a branch that just got its first commit.
-    entries.extend(rehearsal.index_changes()?);
+    entries.extend(rehearsal.index_changes(&before)?);
     // What is not on the disk as the index has it may be brought back.
     let here = Rehearsal::look(run, &["diff-files", "--raw", "-z", "--no-renames", "--abbrev=64"])?;
     entries.extend(Entry::parse(&here)?.into_iter().map(|(old, _)| old));
@@ -271,7 +271,12 @@ fn put_aside(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
         run,
         &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD", "--"],
     )?;
-    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(|(old, _)| old).collect();
+    // What was staged and is in no commit goes as if it were not tracked.
+    let goes = |(old, _): (Entry, Entry)| match old.is_removed() {
+        true => Entry::untracked(&old.path),
+        false => old,
+    };
+    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(goes).collect();
     if words.contains(&"--include-untracked") {
         entries.extend(removed(run, false)?);
     }

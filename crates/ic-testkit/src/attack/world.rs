@@ -199,7 +199,7 @@ impl World {
         assert!(said.is_good, "{}", said.text);
         self.user.git_well(&top, &["reset", "--quiet", "--hard", "main"]);
         if habits.iter().any(|it| it.config.contains("hooklink")) {
-            std::os::unix::fs::symlink(".githooks", top.join("hooklink")).expect("a link");
+            link_hooks(&top);
         }
         let is_plain = habits.is_empty() && pointer.is_none();
         let named = habits.iter().map(|it| it.named).collect();
@@ -220,7 +220,13 @@ impl World {
         let mut config = fs::read_to_string(&path).expect("a file");
         config.push_str(habit.config);
         fs::write(path, config).expect("a file");
-        self.trees.iter_mut().for_each(|tree| tree.named.push(habit.named));
+        let workspace = self.workspace();
+        for tree in &mut self.trees {
+            tree.named.push(habit.named);
+            if habit.config.contains("hooklink") {
+                link_hooks(&workspace.join(&tree.at));
+            }
+        }
     }
 
     /// Links programs of the home to files of the workspace.
@@ -240,6 +246,9 @@ impl World {
         let to = self.workspace().join(&at).to_str().expect("text").to_owned();
         let top = self.workspace().join(&of.at);
         self.user.git_well(&top, &["worktree", "add", "--quiet", "-b", "wt", &to, "main"]);
+        if top.join("hooklink").is_symlink() {
+            link_hooks(&self.workspace().join(&at));
+        }
         self.trees.push(Tree { at, ..of });
     }
 
@@ -297,6 +306,14 @@ fn draw_habits(dice: &mut Dice) -> Vec<Habit> {
 fn draw_habit(dice: &mut Dice) -> Habit {
     let habits = if dice.chance(50) { &HABITS[..] } else { &ODD_HABITS[..] };
     *dice.pick(habits)
+}
+
+/// Links what a habit names to the directory of hooks, if nothing is there.
+fn link_hooks(top: &Path) {
+    let link = top.join("hooklink");
+    if fs::symlink_metadata(&link).is_err() {
+        std::os::unix::fs::symlink(".githooks", link).expect("a link");
+    }
 }
 
 /// Makes a file that can be run.

@@ -162,3 +162,19 @@ fn an_alias_for_a_command_of_git_s_makes_nothing_ask() {
     let answers = super::through_the_proxy(&world, &flags, &calls);
     assert!(answers.iter().all(|it| it == super::SERVED), "{answers:#?}");
 }
+
+/// A listed file of the user's that is in no commit is staged, and would go with what is put aside.
+#[test]
+fn a_listed_file_in_no_commit_is_not_staged_and_taken_away() {
+    let prepare = |world: &mut World| {
+        world.add_project("", &[]);
+        world.write(".mcp.json", "{}\n");
+        world.write("src/new.rs", "// mine\n");
+    };
+    let add = || git("git__git_add", json!({"files": ["."], "all": true}));
+    let stash = |_: &World| vec![add(), git("git__git_stash", json!({"mode": "push"}))];
+    Attack { prepare: &prepare, calls: &stash, steps: &[], runs: false }.check("stash");
+    let hard = json!({"mode": "hard", "target": "HEAD", "confirmed": true});
+    let reset = |_: &World| vec![add(), git("git__git_reset", hard.clone())];
+    Attack { prepare: &prepare, calls: &reset, steps: &[], runs: false }.check("reset");
+}
