@@ -3,10 +3,13 @@
 //! A total, pure function: no I/O, no clock, no randomness, and no error. Whatever cannot be judged
 //! was turned into an invalid value before, and is denied here.
 
+mod sandbox;
+
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ic_types::{CanonicalPath, Category, Role};
+use ic_types::{CanonicalPath, Role};
 
 use crate::bounds::{Bounds, Containment};
 use crate::call::{PathValue, ResolvedCall, RoleValues, Standing, Value};
@@ -20,7 +23,7 @@ use crate::verdict::{Cause, Ruling, Verdict};
 
 /// Decides about `call`.
 pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict {
-    let findings = explain(policy, bounds, &call);
+    let findings = Asked::new(policy, bounds, &call).findings();
     let Some(decisive) = decisive(&findings) else {
         // INVARIANT: `explain` always finds something; an empty list would be a bug, so it denies.
         return deny_by_default(policy, call);
@@ -40,9 +43,13 @@ pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict
 }
 
 /// Returns everything that speaks for or against `call`; the first of the most restrictive decides.
+///
+/// Names the roles that the sandbox settles too, although they decide nothing beside other roles.
 pub fn explain(policy: &Policy, bounds: &Bounds, call: &ResolvedCall) -> Vec<Finding> {
-    let asked = Asked { policy, bounds, call, containment: bounds.containment(call.server()) };
-    asked.findings()
+    let asked = Asked::new(policy, bounds, call);
+    let mut findings = asked.findings();
+    asked.name_settled_roles(&mut findings);
+    findings
 }
 
 /// Returns the finding that decides.
@@ -51,6 +58,7 @@ pub fn decisive(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().rev().max_by_key(|finding| finding.effect)
 }
 
+const STAYS_IN_SANDBOX: &str = "it stays in the sandbox";
 const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
 
 /// How many files that the host executes are named; one is enough to ask.
@@ -70,6 +78,12 @@ enum Protected<'a> {
     Above(&'a CanonicalPath),
     /// Beneath the value, which would be removed with it.
     Beneath(&'a CanonicalPath),
+}
+
+impl<'a> Asked<'a> {
+    fn new(policy: &'a Policy, bounds: &'a Bounds, call: &'a ResolvedCall) -> Self {
+        Self { policy, bounds, call, containment: bounds.containment(call.server()) }
+    }
 }
 
 impl Asked<'_> {
@@ -223,82 +237,76 @@ impl Asked<'_> {
     }
 
     fn ask_rules(&self, findings: &mut Vec<Finding>) {
-        let resources = || self.call.roles().iter().filter(|entry| entry.role.is_resource());
-        if resources().next().is_none() {
+        let mut resources = self.resources().peekable();
+        if resources.peek().is_none() {
             findings.push(self.judge_whole());
-        } else if resources().all(|entry| self.is_settled_by_sandbox(entry)) {
-            findings.push(Finding::structural(Structural::SandboxAllow, "it stays in the sandbox"));
-        } else {
-            let open = resources().filter(|entry| !self.is_settled_by_sandbox(entry));
-            findings.extend(open.map(|entry| self.judge_role(entry)));
+            return;
+        }
+        let n_before = findings.len();
+        findings.extend(resources.filter_map(|entry| self.judge_role(entry)));
+        if findings.len() == n_before {
+            findings.push(Finding::structural(Structural::SandboxAllow, STAYS_IN_SANDBOX));
         }
     }
 
-    fn is_settled_by_sandbox(&self, RoleValues { role, values }: &RoleValues) -> bool {
-        self.containment != Containment::Loose
-            && role.category() == Category::Path
-            && !values.is_empty()
-            && values.iter().all(|value| self.in_sandbox(*role, value))
-    }
-
-    fn in_sandbox(&self, role: Role, value: &Value) -> bool {
-        value.path().is_some_and(|value| self.bounds.in_sandbox(role, &value.path))
-    }
-
-    fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Finding {
+    /// Judges one role; nothing is said of a role that the sandbox settles.
+    fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Option<Finding> {
         let names = (self.call.server(), self.call.tool());
         if values.is_empty() {
             let rule = self.policy.index.without_values(names, *role);
-            return match rule.and_then(|id| Some((id, self.policy.rule(id)?))) {
+            return Some(match rule.and_then(|id| Some((id, self.policy.rule(id)?))) {
                 Some((id, rule)) => Finding::by_rule(rule.effect, id, Some(*role)),
                 None => {
                     Finding::default_deny(Some(*role), format!("no rule covers the role `{role}`"))
                 }
-            };
+            });
         }
         let mut ruling = RoleRuling::new(*role);
-        for (position, value) in values.iter().enumerate() {
-            let authority = self.settle(*role, value, &mut ruling);
-            ruling.settled.push((position, authority));
+        let walks: Vec<Walk> =
+            values.iter().map(|value| self.walk(*role, value, &mut ruling)).collect();
+        let free: Vec<bool> = values
+            .iter()
+            .zip(&walks)
+            .map(|(value, walk)| self.is_free(*role, value, walk))
+            .collect();
+        let is_settled = free.iter().all(|is_free| *is_free);
+        // Only the paths of the filesystem server stand each by itself.
+        let is_each = is_settled || self.containment == Containment::ContainedFilesystem;
+        for (position, (walk, is_free)) in walks.iter().zip(&free).enumerate() {
+            ruling.settle(position, if *is_free && is_each { &Walk::IN_SANDBOX } else { walk });
         }
-        ruling.finish(values)
+        let n_settled = ruling.settled.len();
+        self.add_beneath(values, &mut ruling);
+        let is_free = is_settled && ruling.settled.len() == n_settled;
+        (!is_free).then(|| ruling.finish(values))
     }
 
-    /// Finds who settles `value`; rules that only add their verdict are noted on the way.
-    fn settle(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Authority {
-        if self.containment == Containment::ContainedFilesystem && self.in_sandbox(role, value) {
-            let authority = Authority::Structural(Structural::SandboxAllow);
-            ruling.note(Effect::Allow, authority);
-            return authority;
-        }
+    /// Walks the rules until one settles `value`.
+    fn walk(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Walk {
         let names = (self.call.server(), self.call.tool());
-        let mut is_root = false;
+        let (mut is_root, mut added) = (false, None);
         for id in self.policy.index.candidates(names, role, value) {
             let Some(rule) = self.policy.rule(id).filter(|rule| rule.covers(role, value)) else {
                 continue;
             };
-            let authority = Authority::Rule(RuleRef(id));
+            let said = (rule.effect, Authority::Rule(RuleRef(id)));
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
                 // SECURITY: whoever may put something at the name of a root chooses what it opens.
                 (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
                     is_root = true;
                 }
-                (Hold::Fully, effect) => {
-                    ruling.note(effect, authority);
-                    return authority;
-                }
+                (Hold::Fully, _) => return Walk { settled: said, added },
                 (Hold::Partly, Effect::Escalate | Effect::Deny) => {
-                    ruling.note(rule.effect, authority);
+                    added = Some(added.map_or(said, |worst| worse(worst, said)));
                 }
                 (Hold::Partly, Effect::Allow) | (Hold::No, _) => {}
             }
         }
-        let (effect, authority) = match is_root {
+        let settled = match is_root {
             true => (Effect::Escalate, Authority::Structural(Structural::Root)),
             false => (Effect::Deny, Authority::Default),
         };
-        ruling.note(effect, authority);
-        authority
+        Walk { settled, added }
     }
 
     /// Judges a call without resource roles by the first rule that holds for it.
@@ -330,6 +338,11 @@ impl Asked<'_> {
         }
     }
 
+    /// Returns the roles that a rule or the sandbox has to settle.
+    fn resources(&self) -> impl Iterator<Item = &RoleValues> {
+        self.call.roles().iter().filter(|entry| entry.role.is_resource())
+    }
+
     /// Returns all values with their roles, in annotation order.
     fn values(&self) -> impl Iterator<Item = (Role, &Value)> {
         self.call
@@ -352,10 +365,38 @@ fn names_of(value: &PathValue) -> impl Iterator<Item = &CanonicalPath> {
     std::iter::once(&value.path).chain(&value.also)
 }
 
+/// A verdict and who gives it.
+type Said = (Effect, Authority);
+
+/// Returns the more restrictive of two; of equals the first rule, and a rule before anything else.
+fn worse(one: Said, other: Said) -> Said {
+    match one.0.cmp(&other.0) {
+        Ordering::Less => other,
+        Ordering::Equal if other.1.precedes(one.1) => other,
+        Ordering::Equal | Ordering::Greater => one,
+    }
+}
+
+/// What the rules say of one value.
+struct Walk {
+    /// Who settles it.
+    settled: Said,
+    /// The worst of the rules that add their verdict without settling it.
+    added: Option<Said>,
+}
+
+impl Walk {
+    /// Of a value that the sandbox settles instead.
+    const IN_SANDBOX: Self = Self {
+        settled: (Effect::Allow, Authority::Structural(Structural::SandboxAllow)),
+        added: None,
+    };
+}
+
 /// The verdict of one role as it comes together.
 struct RoleRuling {
     role: Role,
-    worst: Option<(Effect, Authority)>,
+    worst: Option<Said>,
     settled: Vec<(usize, Authority)>,
     /// How far rules hold on the call's other roles, which is the same for all values of this one.
     elsewhere: HashMap<RuleId, Hold>,
@@ -376,14 +417,16 @@ impl RoleRuling {
         *self.elsewhere.entry(id).or_insert_with(|| rule.holds_elsewhere(role, call))
     }
 
-    /// Keeps the most restrictive; of equals the first rule, and a rule before anything else.
-    fn note(&mut self, effect: Effect, authority: Authority) {
-        let is_worse = self.worst.is_none_or(|(worst, named)| {
-            worst < effect || worst == effect && authority.precedes(named)
-        });
-        if is_worse {
-            self.worst = Some((effect, authority));
+    /// Notes who settles the value at `position`, and who only adds a verdict.
+    fn settle(&mut self, position: usize, walk: &Walk) {
+        for said in walk.added.into_iter().chain([walk.settled]) {
+            self.note(said);
         }
+        self.settled.push((position, walk.settled.1));
+    }
+
+    fn note(&mut self, said: Said) {
+        self.worst = Some(self.worst.map_or(said, |worst| worse(worst, said)));
     }
 
     fn finish(self, values: &[Value]) -> Finding {
@@ -396,7 +439,7 @@ impl RoleRuling {
                 Finding { role, ..Finding::structural(Structural::Root, detail) }
             }
             Authority::Structural(structural) => {
-                Finding { role, ..Finding::structural(structural, "it stays in the sandbox") }
+                Finding { role, ..Finding::structural(structural, STAYS_IN_SANDBOX) }
             }
             Authority::Default => {
                 let left = self.settled.iter().find(|(_, by)| *by == Authority::Default);

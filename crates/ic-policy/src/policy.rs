@@ -104,6 +104,29 @@ impl Policy {
         opened
     }
 
+    /// Returns the places for which rules deny or escalate `role` with tools of `server`.
+    ///
+    /// A place that an earlier rule allows as a whole is none; whatever else the rules ask for, they
+    /// count, so this may be too much and is never too little.
+    pub fn restricted_places(&self, server: &ServerName, role: Role) -> Vec<&CanonicalPath> {
+        let (mut open, mut restricted) = (Vec::new(), Vec::new());
+        let of_role = self.rules.iter().filter(|it| it.is_relevant_to(role));
+        for rule in of_role.filter(|rule| rule.is_about(server.as_str())) {
+            let Some(place) = rule.place() else { continue };
+            match rule.effect {
+                Effect::Allow if rule.asks_only_for_place() => open.push(place),
+                Effect::Allow => {}
+                Effect::Escalate | Effect::Deny => {
+                    let is_open = open.iter().any(|open| place.is_within(open));
+                    if !is_open && !restricted.contains(&place) {
+                        restricted.push(place);
+                    }
+                }
+            }
+        }
+        restricted
+    }
+
     /// Returns the directories in which allow rules let an agent write, delete or rewrite history.
     ///
     /// Every rule counts, whatever else it asks for and whatever stands before it, so this may be too
