@@ -91,7 +91,8 @@ pub(crate) fn of_entry(
     }
     let never = plan.denied.iter().filter(|(key, _)| *key == PathKey::DenyRead);
     let never = never.map(|(_, path)| path).chain(&judge.bounds.protected);
-    let never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    let mut never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    never.extend(closed(recipe, &seen));
     let mut cage = empty(lent);
     cage.hidden = hidden(&seen, &never, disk);
     let absent = never.into_iter().filter(|path| kind(path, disk).is_none()).collect();
@@ -109,6 +110,15 @@ pub(crate) fn of_entry(
     };
     cage.unix_sockets = config.cage.unix_sockets;
     Ok(StrangersCage { spec: cage, absent })
+}
+
+/// Returns the places that rules close to the server, beneath what it sees and with nothing of it in them.
+fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
+    let shown: Vec<CanonicalPath> =
+        seen.iter().filter_map(|it| CanonicalPath::new(&it.path).ok()).collect();
+    let mut closed = recipe.judge.closed_beneath(&recipe.name, shown.iter());
+    closed.retain(|place| !shown.iter().any(|shown| shown.is_within(place)));
+    closed
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

@@ -50,8 +50,10 @@ pub struct Resolver<'a> {
 pub struct Besides<'a> {
     /// A fault that was found before; the call is denied for it.
     pub fault: Option<InvalidValue>,
-    /// What its server says that it would change as well.
+    /// What its server says that it would change as well, of files that the host executes.
     pub brought: &'a [CanonicalPath],
+    /// What its server says that it would read, change or remove besides.
+    pub named: &'a [(Role, CanonicalPath)],
 }
 
 impl std::fmt::Debug for Resolver<'_> {
@@ -69,7 +71,7 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
-        self.resolve_with(policy, call, Besides { fault: None, brought: &[] })
+        self.resolve_with(policy, call, Besides { fault: None, brought: &[], named: &[] })
     }
 
     /// Resolves `call`, of which something is known besides its arguments.
@@ -77,12 +79,13 @@ impl Resolver<'_> {
         &self,
         policy: &Policy,
         call: ToolCall,
-        Besides { fault, brought }: Besides<'_>,
+        Besides { fault, brought, named }: Besides<'_>,
     ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let resolving = Resolving::new(&disk, self);
         let mut parts = resolving.resolve_parts(policy, call);
         resolving.note_brought(brought, &mut parts);
+        note_named(named, &mut parts);
         parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
@@ -368,6 +371,17 @@ impl Resolving<'_> {
                 Some(path::follow(self.disk, &path, Last::Follow).ok()?.path)
             }
             _ => None,
+        }
+    }
+}
+
+/// Adds what a server says that a call is about to the values of the call.
+fn note_named(named: &[(Role, CanonicalPath)], parts: &mut ResolvedParts) {
+    for (role, path) in named {
+        let value = Value::Path(PathValue { path: path.clone(), also: Vec::new(), state: None });
+        match parts.roles.iter_mut().find(|it| it.role == *role) {
+            Some(entry) => entry.values.push(value),
+            None => parts.roles.push(RoleValues { role: *role, values: vec![value] }),
         }
     }
 }

@@ -38,6 +38,8 @@ impl Loaded {
         ];
         let places: Vec<(String, Effects)> =
             self.places().into_iter().map(|(name, path)| (name, self.effects(&path))).collect();
+        let is_same = places.iter().all(|(_, effects)| *effects == elsewhere);
+        let anywhere = if is_same { "anywhere" } else { "anywhere else" };
         let mut parts = Vec::new();
         for (title, effect) in
             [("free", Effect::Allow), ("asks", Effect::Escalate), ("refused", Effect::Deny)]
@@ -45,7 +47,7 @@ impl Loaded {
             let named: Vec<String> = places
                 .iter()
                 .filter_map(|(name, effects)| differing(name, effects, &elsewhere, effect))
-                .chain(everywhere_else(&elsewhere, &others, effect))
+                .chain(not_named((&elsewhere, anywhere), &others, effect))
                 .collect();
             if !named.is_empty() {
                 parts.push(format!("{title}: {}", named.join(", ")));
@@ -158,16 +160,25 @@ fn differing(name: &str, effects: &Effects, elsewhere: &Effects, effect: Effect)
 }
 
 /// Says what has `effect` wherever no place was named.
-fn everywhere_else(elsewhere: &Effects, others: &[(&str, Effect)], effect: Effect) -> Vec<String> {
+fn not_named(
+    (elsewhere, anywhere): (&Effects, &str),
+    others: &[(&str, Effect)],
+    effect: Effect,
+) -> Vec<String> {
     let verbs: Vec<&str> = (VERBS.iter().zip(elsewhere))
         .filter(|(_, there)| **there == effect)
         .map(|((verb, _), _)| *verb)
         .collect();
     let others: Vec<&str> =
         others.iter().filter(|(_, it)| *it == effect).map(|(name, _)| *name).collect();
-    if verbs.len() == VERBS.len() && others.len() == 2 {
+    let is_all = verbs.len() == VERBS.len();
+    if is_all && others.len() == 2 {
         return vec!["everything else".to_owned()];
     }
-    let files = (!verbs.is_empty()).then(|| format!("{} anywhere else", verbs.join(" and ")));
+    let files = match (verbs.is_empty(), is_all) {
+        (true, _) => None,
+        (false, true) => Some(format!("files {anywhere}")),
+        (false, false) => Some(format!("{} {anywhere}", verbs.join(" and "))),
+    };
     files.into_iter().chain(others.into_iter().map(ToOwned::to_owned)).collect()
 }
