@@ -6,6 +6,7 @@
 mod aliases;
 mod carried;
 mod executed;
+mod named;
 mod pushes;
 mod remotes;
 mod texts;
@@ -85,7 +86,7 @@ impl Resolver<'_> {
         let resolving = Resolving::new(&disk, self);
         let mut parts = resolving.resolve_parts(policy, call);
         resolving.note_brought(brought, &mut parts);
-        note_named(named, &mut parts);
+        named::note(named, &mut parts);
         parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
@@ -371,17 +372,6 @@ impl Resolving<'_> {
                 Some(path::follow(self.disk, &path, Last::Follow).ok()?.path)
             }
             _ => None,
-        }
-    }
-}
-
-/// Adds what a server says that a call is about to the values of the call.
-fn note_named(named: &[(Role, CanonicalPath)], parts: &mut ResolvedParts) {
-    for (role, path) in named {
-        let value = Value::Path(PathValue { path: path.clone(), also: Vec::new(), state: None });
-        match parts.roles.iter_mut().find(|it| it.role == *role) {
-            Some(entry) => entry.values.push(value),
-            None => parts.roles.push(RoleValues { role: *role, values: vec![value] }),
         }
     }
 }

@@ -73,14 +73,10 @@ impl Asked<'_> {
     }
 }
 
-/// Returns whether the conditions of `rule` hold for `value`, whose place lies beneath it.
+/// Returns whether the conditions of `rule`, whose place lies beneath `value`, hold for it.
 fn holds_beneath(rule: &Rule, role: Role, value: &Value) -> bool {
-    let is_beneath = |(place, path): (_, &crate::call::PathValue)| {
-        let place: &ic_types::CanonicalPath = place;
-        place.is_within(&path.path) && *place != path.path
-    };
-    rule.effect != Effect::Allow
-        && rule.is_relevant_to(role)
-        && rule.place().zip(value.path()).is_some_and(is_beneath)
-        && rule.holds_besides_path(role, value)
+    let (Some(place), Some(value_path)) = (rule.place(), value.path()) else { return false };
+    let is_beneath = place.is_within(&value_path.path) && *place != value_path.path;
+    let restricts = rule.effect != Effect::Allow && rule.is_relevant_to(role);
+    is_beneath && restricts && rule.holds_besides_path(role, value)
 }
