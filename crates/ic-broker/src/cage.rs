@@ -12,7 +12,7 @@ use ic_policy::{Bounds, Containment, DomainSet, SandboxKind};
 use ic_resolve::path::{Last, follow, lexical};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
@@ -112,13 +112,20 @@ pub(crate) fn of_entry(
     Ok(StrangersCage { spec: cage, absent })
 }
 
-/// Returns the places that rules close to the server, beneath what it sees and with nothing of it in them.
+/// Returns the places that no call of the server may read, beneath what it sees and with nothing of it
+/// in them.
+///
+/// Where a rule asks, the place stays: a call that is approved has to find it.
 fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
-    let shown: Vec<CanonicalPath> =
-        seen.iter().filter_map(|it| CanonicalPath::new(&it.path).ok()).collect();
-    let mut closed = recipe.judge.closed_beneath(&recipe.name, shown.iter());
-    closed.retain(|place| !shown.iter().any(|shown| shown.is_within(place)));
-    closed
+    let denied = recipe.judge.policy.restricted(&recipe.name, Role::ReadPath);
+    let is_beneath = |place: &CanonicalPath, seen: &Seen| {
+        place.as_path().starts_with(&seen.path) && place.as_path() != seen.path
+    };
+    let is_closed = |place: &&CanonicalPath| {
+        seen.iter().any(|seen| is_beneath(place, seen))
+            && !seen.iter().any(|seen| seen.path.starts_with(place.as_path()))
+    };
+    denied.denied().iter().filter(is_closed).cloned().collect()
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

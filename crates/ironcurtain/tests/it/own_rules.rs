@@ -135,7 +135,11 @@ fn a_place_in_a_workspace_that_a_rule_denies_is_left_alone() {
     let place = place();
     let work = workspace(&place);
     let file = |name: &str| format!("{work}/{name}");
-    let rules = json!([rule("never-src", "deny", &EVERY_ROLE, &file("lib/src"))]);
+    place.write("work/lib/src/public/p.txt", "public");
+    let rules = json!([
+        rule("public", "allow", &EVERY_ROLE, &file("lib/src/public")),
+        rule("never-src", "deny", &EVERY_ROLE, &file("lib/src")),
+    ]);
     let policy = policy(&place, &rules);
     let mut proxy = Proxy::start(&place, &["--policy", &policy, "--workspace", &work]);
     proxy.initialize();
@@ -157,6 +161,8 @@ fn a_place_in_a_workspace_that_a_rule_denies_is_left_alone() {
         let said = call(tool, arguments);
         assert!(said.starts_with(denied) && said.contains("never-src"), "{tool}: {said}");
     }
+    let public = call("read_text_file", json!({"path": file("lib/src/public/p.txt")}));
+    assert_eq!(public, "public");
     // Beside it everything is free, and what goes through everything passes it by and says so.
     call("write_file", json!({"path": file("lib/new.txt"), "content": "x"}));
     assert!(place.path("work/lib/new.txt").exists());
