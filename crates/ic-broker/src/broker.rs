@@ -209,7 +209,7 @@ impl Broker {
         let arguments = std::mem::take(&mut asked.arguments);
         let (judge, tool, server) =
             (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());
-        let brought = brought.map_or_else(Vec::new, |it| it.paths.clone());
+        let brought = brought.cloned();
         let judged = self.aside.run(weight, move || {
             // Limits of the schema hold before anything is resolved.
             if let Err(violation) = tool.schema.check(&arguments) {
@@ -217,7 +217,8 @@ impl Broker {
             }
             let call = ToolCall { server, tool: tool.name.clone(), arguments };
             let repetition = repetition(&call);
-            Ok((judge.judge_bringing(call, &brought), repetition))
+            let brought = brought.as_ref().map_or((&[][..], &[][..]), |it| (&it.paths, &it.ruled));
+            Ok((judge.judge_bringing(call, brought), repetition))
         });
         judged.await.map_err(|(arguments, violation)| {
             asked.arguments = arguments;

@@ -12,7 +12,7 @@ use ic_policy::{Bounds, Containment, DomainSet, SandboxKind};
 use ic_resolve::path::{Last, follow, lexical};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
@@ -94,7 +94,8 @@ pub(crate) fn of_entry(
     }
     let never = plan.denied.iter().filter(|(key, _)| *key == PathKey::DenyRead);
     let never = never.map(|(_, path)| path).chain(&judge.bounds.protected);
-    let never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    let mut never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    never.extend(closed(recipe, &seen));
     let mut cage = empty(lent);
     cage.hidden = hidden(&seen, &never, disk);
     let absent = never.into_iter().filter(|path| kind(path, disk).is_none()).collect();
@@ -131,6 +132,22 @@ fn kept_from(
         return Err(LaunchFault::Planted(SurveyFault::Landlock(root.clone())));
     }
     ground.cover(&recipe.judge, disk).map(Some).map_err(LaunchFault::Planted)
+}
+
+/// Returns the places that no call of the server may read, beneath what it sees and with nothing of it
+/// in them.
+///
+/// Where a rule asks, the place stays: a call that is approved has to find it.
+fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
+    let denied = recipe.judge.policy.restricted(&recipe.name, Role::ReadPath);
+    let is_beneath = |place: &CanonicalPath, seen: &Seen| {
+        place.as_path().starts_with(&seen.path) && place.as_path() != seen.path
+    };
+    let is_closed = |place: &&CanonicalPath| {
+        seen.iter().any(|seen| is_beneath(place, seen))
+            && !seen.iter().any(|seen| seen.path.starts_with(place.as_path()))
+    };
+    denied.denied().iter().filter(is_closed).cloned().collect()
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

@@ -9,13 +9,15 @@ use std::sync::Mutex;
 use ic_policy::ResolvedCall;
 use ic_resolve::git::{head_commit, linked};
 use ic_resolve::{Executes, NamedInTree, RealDisk};
-use ic_types::{CanonicalPath, Json, Object};
+use ic_types::{CanonicalPath, Json, Object, Role, ServerName};
 
 use crate::judge::Judge;
 use crate::locked;
 
 /// How many repositories are remembered.
 const REPOSITORIES_MAX: usize = 256;
+/// How many places that rules are about are told, of each role.
+const RULED_MAX: usize = 1024;
 
 /// The commits at which repositories were found.
 #[derive(Debug, Default)]
@@ -62,7 +64,9 @@ impl Judge {
         let listed = listed.filter(|path| top.iter().any(|top| path.is_within(top)));
         names.extend(listed.map(ToString::to_string));
         let named: Vec<Json> = names.into_iter().map(Json::from).collect();
+        let tops: Vec<&CanonicalPath> = top.iter().chain(&main).collect();
         let mut terms = Object::new();
+        terms.insert("ruled", self.ruled(call.server(), &tops));
         terms.insert("bases", bases);
         terms.insert("named", named);
         terms.insert("drivers", has_drivers);
@@ -70,5 +74,25 @@ impl Judge {
             terms.insert("agreed", agreed);
         }
         terms
+    }
+
+    /// Returns the places in repositories that rules deny or ask about, each with the role.
+    fn ruled(&self, server: &ServerName, tops: &[&CanonicalPath]) -> Vec<Json> {
+        let json = |(role, path): (Role, &CanonicalPath)| {
+            let mut object = Object::new();
+            object.insert("role", role.as_str());
+            object.insert("path", path.to_string());
+            Json::Object(object)
+        };
+        let mut ruled = Vec::new();
+        for role in [Role::ReadPath, Role::WritePath, Role::DeletePath] {
+            let restricted = self.policy.restricted(server, role);
+            let is_in = |place: &&CanonicalPath| tops.iter().any(|top| place.is_within(top));
+            let places: Vec<&CanonicalPath> = restricted.places().iter().filter(is_in).collect();
+            // Too many to tell: then everything counts.
+            let places = if RULED_MAX < places.len() { tops.to_vec() } else { places };
+            ruled.extend(places.into_iter().map(|place| json((role, place))));
+        }
+        ruled
     }
 }

@@ -198,6 +198,14 @@ impl Recipe {
         match &self.config.start {
             Start::Builtin(builtin @ (BuiltinServer::Filesystem | BuiltinServer::Git)) => {
                 let mut view = self.judge.view(&self.name);
+                if *builtin == BuiltinServer::Filesystem {
+                    // Git cannot leave something out, and says the names instead (`git/ruled.rs`).
+                    let held = view.directories.iter().map(|it| &it.path);
+                    let closed = self.judge.closed_beneath(&self.name, held);
+                    // What a rule opens in such a place is served one by one.
+                    view.directories.retain(|it| !closed.iter().any(|out| it.path.is_within(out)));
+                    view.leave_out.extend(closed.into_iter().filter(sight::is_text));
+                }
                 let hold = self.hold(|rung| {
                     // In a cage the root is another one; what it cannot show is served one by one.
                     let all = view.directories.iter().map(|it| it.path.clone());

@@ -352,7 +352,7 @@ impl Value {
     }
 
     /// Returns the path of a path value.
-    pub(crate) fn path(&self) -> Option<&PathValue> {
+    pub fn path(&self) -> Option<&PathValue> {
         match self {
             Self::Path(path) => Some(path),
             Self::Url(_) | Self::LocalRemote(_) | Self::Text(_) => None,

@@ -52,7 +52,7 @@ pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, Structural};
 pub use pointer::Pointer;
-pub use policy::{Locate, Policy, PolicySources};
+pub use policy::{Locate, Policy, PolicySources, Restricted};
 pub use push::{Push, PushManner, PushedRef};
 pub use rule::Rule;
 pub use verdict::{

@@ -4,6 +4,10 @@
 
 mod lists;
 mod loader;
+mod restricted;
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 
@@ -15,12 +19,16 @@ use crate::policy::lists::Lists;
 use crate::policy::loader::Loader;
 use crate::rule::Rule;
 
+pub use restricted::Restricted;
+
 /// A policy in force.
 #[derive(Debug)]
 pub struct Policy {
     rules: Vec<Rule>,
     pub(crate) index: Index,
     pub(crate) annotations: Annotations,
+    /// Of each annotated server, for the roles that views are made of.
+    restricted: HashMap<ServerName, HashMap<Role, Arc<Restricted>>>,
     hash: Digest,
     constitution_hash: Option<String>,
     warnings: Vec<String>,
@@ -63,10 +71,12 @@ impl Policy {
             loader.warn_if_absent(&definition.name, "listDefinitions");
         }
         let bytes = [Some(sources.compiled), Some(sources.annotations), sources.lists];
+        let annotations = Annotations::compile(annotations, sources.annotations.file)?;
         Ok(Self {
             index: Index::new(&rules),
+            restricted: Restricted::of_all(&rules, annotations.iter().map(|(server, ..)| server)),
             rules,
-            annotations: Annotations::compile(annotations, sources.annotations.file)?,
+            annotations,
             hash: Digest::of_parts(bytes.iter().flatten().map(|source| source.bytes)),
             constitution_hash: compiled.constitution_hash,
             warnings: loader.into_warnings(),
@@ -102,6 +112,24 @@ impl Policy {
             }
         }
         opened
+    }
+
+    /// Returns the places for which rules deny or escalate `role` with tools of `server`.
+    pub fn restricted(&self, server: &ServerName, role: Role) -> Arc<Restricted> {
+        match self.restricted.get(server).and_then(|roles| roles.get(&role)) {
+            Some(restricted) => Arc::clone(restricted),
+            None => Arc::new(Restricted::of(&self.rules, server, role)),
+        }
+    }
+
+    /// Returns whether rules deny or escalate `role` for a place beneath `path` with this tool.
+    pub fn restricts_beneath(
+        &self,
+        names: (&ServerName, &ToolName),
+        role: Role,
+        path: &CanonicalPath,
+    ) -> bool {
+        !self.index.restricting_beneath(names, role, path).is_empty()
     }
 
     /// Returns the directories in which allow rules let an agent write, delete or rewrite history.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Category, Host, Role};
 
+use crate::bounds::Sandbox;
 use crate::call::{ResolvedCall, Value};
 use crate::domain::{Destination, DomainSet};
 use crate::effect::Effect;
@@ -136,7 +137,12 @@ impl Rule {
     pub(crate) fn covers(&self, role: Role, value: &Value) -> bool {
         self.paths.as_ref().is_none_or(|paths| {
             value.path().is_some_and(|value| value.path.is_within(&paths.within))
-        }) && self.domains.as_ref().is_none_or(|domains| {
+        }) && self.holds_besides_path(role, value)
+    }
+
+    /// Returns whether the rule's other conditions on `role` hold for `value`.
+    pub(crate) fn holds_besides_path(&self, role: Role, value: &Value) -> bool {
+        self.domains.as_ref().is_none_or(|domains| {
             Members::with_destination(value, |destination| domains.allowed.contains(destination))
         }) && self
             .lists
@@ -173,10 +179,37 @@ impl Rule {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
     }
 
+    /// Returns the directory that the rule is about, if it is about one.
+    pub fn place(&self) -> Option<&CanonicalPath> {
+        self.paths.as_ref().map(|paths| &paths.within)
+    }
+
+    /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger
+    /// than containment: it denies and the directory is the user's, or it denies or escalates for a
+    /// place at the sandbox or in it.
+    pub fn outranks(&self, sandbox: &Sandbox) -> bool {
+        let is_about_it = || self.place().is_some_and(|place| place.is_within(&sandbox.path));
+        match self.effect {
+            Effect::Allow => false,
+            Effect::Escalate => is_about_it(),
+            Effect::Deny => sandbox.kind.is_used_by_host() || is_about_it(),
+        }
+    }
+
+    /// Returns whether nothing but the place of a value is asked.
+    pub(crate) fn asks_only_for_place(&self) -> bool {
+        self.tools.is_none() && self.domains.is_none() && self.lists.is_empty()
+    }
+
+    /// Returns whether the rule can settle paths.
+    pub fn is_about_paths(&self) -> bool {
+        self.domains.is_none()
+            && Role::all().any(|it| it.category() == Category::Path && self.is_relevant_to(it))
+    }
+
     /// Returns whether `path` is the very directory that the rule is about; the root of all is nobody's.
     pub(crate) fn is_rooted_at(&self, path: &CanonicalPath) -> bool {
-        let within = self.paths.as_ref().map(|paths| &paths.within);
-        within.is_some_and(|within| within == path && within.parent().is_some())
+        self.place().is_some_and(|within| within == path && within.parent().is_some())
     }
 
     /// Returns whether the rule can be about calls of `tool`.

@@ -6,6 +6,7 @@
 mod aliases;
 mod carried;
 mod executed;
+mod named;
 mod pushes;
 mod remotes;
 mod texts;
@@ -50,8 +51,10 @@ pub struct Resolver<'a> {
 pub struct Besides<'a> {
     /// A fault that was found before; the call is denied for it.
     pub fault: Option<InvalidValue>,
-    /// What its server says that it would change as well.
+    /// What its server says that it would change as well, of files that the host executes.
     pub brought: &'a [CanonicalPath],
+    /// What its server says that it would read, change or remove besides.
+    pub named: &'a [(Role, CanonicalPath)],
 }
 
 impl std::fmt::Debug for Resolver<'_> {
@@ -69,7 +72,7 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
-        self.resolve_with(policy, call, Besides { fault: None, brought: &[] })
+        self.resolve_with(policy, call, Besides { fault: None, brought: &[], named: &[] })
     }
 
     /// Resolves `call`, of which something is known besides its arguments.
@@ -77,12 +80,13 @@ impl Resolver<'_> {
         &self,
         policy: &Policy,
         call: ToolCall,
-        Besides { fault, brought }: Besides<'_>,
+        Besides { fault, brought, named }: Besides<'_>,
     ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let resolving = Resolving::new(&disk, self);
         let mut parts = resolving.resolve_parts(policy, call);
         resolving.note_brought(brought, &mut parts);
+        named::note(named, &mut parts);
         parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();

@@ -2,6 +2,7 @@
 //!
 //! Forwards nothing and records nothing.
 
+mod outline;
 mod policy_files;
 mod roots;
 
@@ -122,14 +123,13 @@ impl Loaded {
     ) -> Result<Self, Failure> {
         let (home, ironcurtain_home) = (environment.home()?, environment.ironcurtain_home()?);
         let origin = wanted.origin(environment, &ironcurtain_home)?;
+        // Never made: a sandbox that does not exist is as empty as one that is new.
+        let fresh = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
+        let fresh = environment.absolute(&fresh)?;
         let sandbox = match (&wanted.sandbox, no_sandbox) {
             (Some(sandbox), _) => Some(sandbox.clone()),
             (None, NoSandbox::None) => None,
-            // Never made: a sandbox that does not exist is as empty as one that is new.
-            (None, NoSandbox::Fresh) => {
-                let path = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
-                Some((environment.absolute(&path)?, SandboxKind::Session))
-            }
+            (None, NoSandbox::Fresh) => Some((fresh.clone(), SandboxKind::Session)),
         };
         let (servers, servers_file) = servers_file(wanted.servers.as_deref(), environment)?;
 
@@ -153,7 +153,13 @@ impl Loaded {
         }
         files.annotate_uris();
         let roots = Roots::default();
-        let locate = |text: &str| roots.locate(text, &home).map_err(|fault| fault.to_string());
+        // Without a sandbox no call is about it: it is one in our home, which is protected.
+        let sandbox = match &bounds.sandbox {
+            Some(sandbox) => sandbox.path.clone(),
+            None => follow(&fresh)?.path,
+        };
+        let locate =
+            |text: &str| roots.locate(text, &home, &sandbox).map_err(|fault| fault.to_string());
         let policy = Policy::load(&files.sources(), &locate)?;
         if confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;

@@ -221,6 +221,7 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
     let mut lines = vec![
         format!("session {} ({})", directory.id, directory.name),
         format!("policy {}, sandbox {sandbox}", loaded.origin),
+        loaded.outline(),
         holding.header(),
     ];
     lines.extend(exceptions(holding, loaded).into_iter().map(|name| {

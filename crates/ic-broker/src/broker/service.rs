@@ -104,7 +104,9 @@ impl Broker {
         // SECURITY: a working tree and its repository in two directories of the view; whether the one
         // may be used from the other was judged for this call, and the server that runs cannot know it.
         let is_apart = server.is_git() && is_apart;
-        if lacking.is_none() && !is_far && !is_apart {
+        // The server that runs leaves out what rules close; a call that they were asked about sees it.
+        let is_opened = server.is_filesystem() && self.judge.opens_closed(call);
+        if lacking.is_none() && !is_far && !is_apart && !is_opened {
             let watched = Watched::begin(self, server, &live).await?;
             return Ok(Service::Standing(live, watched));
         }
@@ -119,7 +121,10 @@ impl Broker {
             let talk = Talk::of_call(permit.call(), Role::GitRemoteUrl);
             OneShot::plan_far(&judged, bounds, &RealDisk, (allowed, talk))
         } else if server.is_filesystem() {
-            OneShot::plan(tool, &judged, bounds, &RealDisk)
+            let named = judged.iter().map(|it| &it.path);
+            let mut closed = self.judge.closed_beneath(call.server(), named);
+            closed.retain(|place| !self.judge.is_opened(call, place));
+            OneShot::plan(tool, &judged, bounds, &RealDisk).map(|it| it.leaving_out(closed))
         } else if server.is_git() && tool == "git_worktree" {
             OneShot::plan_making(&judged, bounds, &RealDisk)
         } else if server.is_git() {

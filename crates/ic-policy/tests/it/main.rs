@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod builtin;
+mod containment;
 mod decision;
 mod laws;
 mod reference;

@@ -17,6 +17,7 @@ use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
+use super::ruled::{Named, RULED, Ruled};
 use super::run::{Does, Run};
 use crate::tools::Caller;
 
@@ -34,6 +35,8 @@ pub(super) struct Terms {
     named: Names,
     /// Whether attributes of a file can make the user's git run a program.
     has_drivers: bool,
+    /// Places that rules of the caller are about.
+    pub(super) ruled: Ruled,
     /// The change that was agreed to.
     agreed: Option<String>,
 }
@@ -41,8 +44,11 @@ pub(super) struct Terms {
 /// A change that somebody has to agree to.
 #[derive(Debug)]
 pub(super) struct Takeover {
-    pub(super) paths: Vec<CanonicalPath>,
-    pub(super) digest: String,
+    /// What the host would execute.
+    paths: Vec<CanonicalPath>,
+    /// What rules of the caller are about.
+    ruled: Vec<Named>,
+    digest: String,
 }
 
 impl Terms {
@@ -61,16 +67,52 @@ impl Terms {
             Some(_) | None => Names::default(),
         };
         let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
-        Some(Self { bases, named, has_drivers, agreed: terms.get("agreed").and_then(text) })
+        let ruled = Ruled::of(terms);
+        let agreed = terms.get("agreed").and_then(text);
+        Some(Self { bases, named, has_drivers, ruled, agreed })
+    }
+
+    /// Returns whether just this was agreed to.
+    pub(super) fn is_agreed(&self, takeover: &Takeover) -> bool {
+        self.agreed.as_ref() == Some(&takeover.digest)
     }
 }
 
 impl Takeover {
+    /// Makes a change of the entries that count, of which the paths are told, and of what rules are
+    /// about.
+    pub(super) fn new(
+        counted: &[Entry],
+        paths: Vec<CanonicalPath>,
+        ruled: Vec<Named>,
+    ) -> Result<Self, Fault> {
+        let n_names = counted.len() + ruled.len();
+        if NAMES_MAX < n_names {
+            return Err(Fault::Not(format!(
+                "this concerns {n_names} files that programs of the host run or take orders from, or \
+                 that rules are about; take them over in smaller steps"
+            )));
+        }
+        let digest = digest(counted, &ruled);
+        Ok(Self { paths, ruled, digest })
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.paths.is_empty() && self.ruled.is_empty()
+    }
+
     /// Returns the change as the caller reads it.
     pub(super) fn to_json(&self) -> Object {
         let paths: Vec<Json> = self.paths.iter().map(|it| Json::from(it.to_string())).collect();
+        let ruled = self.ruled.iter().map(|it| {
+            let mut object = Object::new();
+            object.insert("role", it.role.as_str());
+            object.insert("path", it.path.to_string());
+            Json::Object(object)
+        });
         let mut takeover = Object::new();
         takeover.insert("paths", paths);
+        takeover.insert(RULED, ruled.collect::<Vec<_>>());
         takeover.insert("digest", self.digest.as_str());
         let mut structured = Object::new();
         structured.insert(TAKEOVER, takeover);
@@ -92,25 +134,17 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
         words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
         words => rehearsed(&reading, words, input)?,
     };
+    let ruled = terms.ruled.changed(&reading, words, &entries);
     let mut counted = counted(&reading, terms, entries)?;
     keep_changed(&reading, terms, &mut counted)?;
-    if counted.is_empty() {
-        return Ok(());
-    }
-    if NAMES_MAX < counted.len() {
-        return Err(Fault::Not(format!(
-            "this would change {} files that programs of the host run or take orders from; take \
-             them over in smaller steps",
-            counted.len()
-        )));
-    }
-    let digest = digest(&counted);
-    if terms.agreed.as_ref() == Some(&digest) {
-        return Ok(());
-    }
     let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
-    let paths = names.into_iter().filter_map(|name| path_of(run, name)).collect();
-    Err(Fault::Takeover(Takeover { paths, digest }))
+    let top = &run.repository.top;
+    let paths = names.into_iter().filter_map(|name| path_of(top, name)).collect();
+    let takeover = Takeover::new(&counted, paths, ruled)?;
+    match takeover.is_nothing() || terms.is_agreed(&takeover) {
+        true => Ok(()),
+        false => Err(Fault::Takeover(takeover)),
+    }
 }
 
 /// What goes on with, or ends, something that is under way.
@@ -291,7 +325,7 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
         .into_iter()
         .filter_map(|entry| {
             let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
-            let path = path_of(run, &entry.path)?;
+            let path = path_of(&run.repository.top, &entry.path)?;
             Some((entry, Change { role, path, is_kept: false }))
         })
         .collect();
@@ -335,16 +369,18 @@ pub(super) fn listed(line: &str) -> Option<(&str, (&str, &str))> {
     Some((path, (mode, id)))
 }
 
-fn path_of(run: &Run<'_>, name: &str) -> Option<CanonicalPath> {
-    let mut path = run.repository.top.clone();
+/// Returns where a file of the working tree at `top` is.
+pub(super) fn path_of(top: &CanonicalPath, name: &str) -> Option<CanonicalPath> {
+    let mut path = top.clone();
     for component in Path::new(name).components() {
         path = path.join(component.as_os_str()).ok()?;
     }
     Some(path)
 }
 
-fn digest(entries: &[Entry]) -> String {
-    let lines: Vec<String> =
-        entries.iter().map(|Entry { path, mode, id }| format!("{path}\0{mode}\0{id}")).collect();
+fn digest(entries: &[Entry], ruled: &[Named]) -> String {
+    let entries = entries.iter().map(|Entry { path, mode, id }| format!("{path}\0{mode}\0{id}"));
+    let ruled = ruled.iter().map(|Named { role, path }| format!("{role}\0{path}"));
+    let lines: Vec<String> = entries.chain(ruled).collect();
     Digest::of_parts(lines.iter().map(String::as_bytes)).to_string()
 }

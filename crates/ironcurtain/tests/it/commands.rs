@@ -61,8 +61,10 @@ fn an_explanation_shows_values_findings_and_the_constitution() {
          Documents may be read
          constitution, line 11: "The agent may read files in the Documents directory."
     => escalate by escalate-deletes-elsewhere (delete-path)
-         The call deletes outside the sandbox and Downloads
-         constitution, line 18: "Deleting a file anywhere else, or moving it away, is for a person to decide."
+         The call deletes outside the sandbox
+         constitution, line 18: "Deleting a file outside the sandbox, or moving it away, is for a person to decide, in the Downloads directory too."
+     - allow by structural-sandbox-allow (write-path)
+         it stays in the sandbox
     --- exit 0
     "#);
     assert_snapshot!(run(&["policy", "explain", "git", "git_push", r#"{"remote":"ext::x","branch":"a","zzz":1}"#]), @"
@@ -108,7 +110,7 @@ fn the_scenarios_of_the_built_in_policies_pass() {
         assert_eq!(output.code, 0, "{output:?}");
     }
     assert_snapshot!(run(&["policy", "test"]), @"
-    47 of 47 scenarios pass (built-in `default`)
+    50 of 50 scenarios pass (built-in `default`)
     --- exit 0
     ");
 }
@@ -168,6 +170,18 @@ fn the_policy_is_shown_readably() {
     hash   233fb454eaa448f0f419ef2a5bb93d41a77584f5d5478d2126091dd88f93aa01
     3 rules, 1 annotated tools
 
+    before the rules, in this order:
+      -  deny     structural-invalid-value: a value that cannot be used
+      -  deny     structural-unknown-argument: an argument that the tool's annotation does not name
+      -  deny     structural-protected-path: keys, credentials, IronCurtain's own files and other protected paths
+      -  escalate structural-host-executes: changes to files that programs of this machine run or take orders from
+      -  escalate structural-unannotated-path: a protected path in an argument that is not a path
+      -  escalate structural-draft: a tool whose annotation nobody has confirmed
+      -  allow    structural-introspection-allow: the list of allowed directories
+      -  escalate structural-domain-escalate: a host that the server is not meant to reach
+      -  deny     structural-unknown-tool: a tool without an annotation
+      -  allow    structural-sandbox-allow: paths in the sandbox, for servers that are contained
+
       1. allow    allow-docs
          if server is filesystem and role is read-path and read-path is within /docs
          Reading documents is fine.
@@ -180,6 +194,10 @@ fn the_policy_is_shown_readably() {
          if anything
          Nothing else.
 
+    after the rules:
+      -  escalate structural-root: making, moving or removing the directory that a rule allows
+      -  deny     default-deny: whatever no rule covers
+
     s.t  (draft)
          path: read-path
          n: none
@@ -188,6 +206,13 @@ fn the_policy_is_shown_readably() {
     let shown: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(shown["rules"][0]["name"], "allow-docs");
     assert_eq!(shown["tools"][0]["draft"], true);
+    let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work", "--workspace"];
+    let output = place.run(words);
+    let except = "     except where the first rule that applies is one of: deny-writes, deny-deletes, \
+                  deny-history-changes\n";
+    assert!(output.stdout.contains(except), "{}", output.stdout);
+    let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work"];
+    assert!(!place.run(words).stdout.contains("except where"));
     let constitution = place.run(["policy", "show", "--policy", "readonly", "--constitution"]);
     assert!(constitution.stdout.starts_with('#') && constitution.code == 0, "{constitution:?}");
 }

@@ -105,7 +105,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       servers file        there is none, so the 3 built-in servers serve
     ok       trusted identities  no server is trusted yet; the first start records it
     ok       policy              built-in `default`: 12 rules, 44 annotated tools, hash [HASH]
-    ok       scenarios           47 of 47 about configured servers pass
+    ok       scenarios           50 of 50 about configured servers pass
     ok       audit key           there is none yet; the first session makes it
     ok       last audit log      there is none yet
     ok       audit log           wrote one of 2 records, found it intact, and removed it

@@ -37,6 +37,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
     ironcurtain: session [SESSION] (built-in-[ID])
     ironcurtain: policy built-in `default`, sandbox [ROOT]/work
+    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: desk: nobody is there, so calls that need a person are denied; `ironcurtain approvals watch --desk` in another terminal lets you answer, and `--wait` lets calls wait
     ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
