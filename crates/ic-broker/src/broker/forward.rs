@@ -79,9 +79,14 @@ impl Broker {
         service.warrant(&recorded);
         let started = Instant::now();
         let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
+        // Before it is sent, so that the end of another client's subscription is not sent after it.
+        let following = followed(&recorded).map(|uri| service.connection().follow(uri));
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        if let (Ok(Ok(_)), Some(slot)) = (&outcome, &flight.following) {
+            *locked(slot) = following;
+        }
         // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
         let outcome = match service.mask() {
             Some(mask) => masked(outcome, &mask),
@@ -114,6 +119,13 @@ impl Broker {
         let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
         self.answered(self.log.note(entry), refusal)
     }
+}
+
+/// Returns the resource that a call subscribes to, as its server is told.
+fn followed(recorded: &Recorded) -> Option<String> {
+    let call = recorded.permit().call();
+    let method = CallMethod::of(call.tool().as_str()).filter(|it| *it == CallMethod::Subscribe)?;
+    method.params(call.sent()).get("uri").and_then(Json::as_str).map(str::to_owned)
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.
