@@ -100,7 +100,7 @@ fn records_are_shown_and_filtered() {
     2  [TIME]  deny        filesystem.write_file         {"path":"=HYPERLINK(\"x\")\u001b[31m\u{202e}"}  a-rule
     3  [TIME]  session     {"event":"closed","records":3}
     "#);
-    assert_snapshot!(show(&["2026", "--verdict", "deny"]), @r#"2  [TIME]  deny        filesystem.write_file         {"path":"=HYPERLINK(\"x\")\u001b[31m\u{202e}"}  a-rule"#);
+    assert_snapshot!(show(&["2026", "--verdict", "deny"]), @r#"     2  [TIME]  deny        filesystem.write_file         {"path":"=HYPERLINK(\"x\")\u001b[31m\u{202e}"}  a-rule"#);
     assert_eq!(show(&[SESSION, "--limit", "1"]).lines().count(), 1);
     assert_eq!(show(&["--until", "2020"]), "");
     let json = place.run(["audit", "show", "--json", "--kind", "intent"]);

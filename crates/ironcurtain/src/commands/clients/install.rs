@@ -72,7 +72,7 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
-        return Ok(Exit::Cancelled);
+        return Ok(Exit::Failed);
     }
     tell(client, screen);
     Ok(Exit::Success)

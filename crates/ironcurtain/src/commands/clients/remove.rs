@@ -52,7 +52,7 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
-        return Ok(Exit::Cancelled);
+        return Ok(Exit::Failed);
     }
     screen.notice(&format!("Restart {} if it is running.", client.title));
     Ok(Exit::Success)

@@ -7,6 +7,7 @@ use ic_testkit::Place;
 use insta::assert_snapshot;
 
 use super::agents::guide::blocks;
+use crate::approvals::world::Rig;
 use crate::place;
 
 /// Each client, its section in the guide, its files, and the language of their blocks.
@@ -234,6 +235,26 @@ fn options_of_the_proxy_are_checked_and_written() {
     let printed = place.run(["clients", "install", "codex", "--print"]);
     let expected = format!("env = {{ IRONCURTAIN_HOME = \"{elsewhere}\" }}");
     assert!(printed.stdout.contains(&expected), "{printed:?}");
+}
+
+/// At a terminal the change is shown first, and only a yes makes it; a link is named there.
+#[test]
+fn a_person_sees_the_change_and_decides() {
+    let rig = Rig::new();
+    let real = rig.place.write("dotfiles/config.toml", "# mine\n");
+    rig.place.link("home/.codex/config.toml", &real);
+    for (answer, code) in [("n\n", 1), ("\n", 1), ("y\n", 0)] {
+        let mut terminal = rig.at_terminal(&["clients", "install", "codex"]);
+        terminal.expect("(a link to ").expect("+[mcp_servers.ironcurtain]").expect("[y/N]");
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "# mine\n", "nobody said yes yet");
+        terminal.type_in(answer);
+        let output = terminal.end();
+        assert_eq!(output.code, code, "{answer:?}: {output:?}");
+    }
+    let text = std::fs::read_to_string(&real).unwrap();
+    assert!(text.starts_with("# mine\n") && text.contains("default_tools_approval_mode"), "{text}");
+    let link = std::fs::symlink_metadata(in_home(&rig.place, ".codex/config.toml")).unwrap();
+    assert!(link.is_symlink(), "the link is left as it was");
 }
 
 #[test]
