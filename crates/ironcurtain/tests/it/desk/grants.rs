@@ -162,7 +162,7 @@ fn a_grant_for_one_amount_covers_no_other() {
     let servers = desk.place.write("servers.json", entry.to_string()).display().to_string();
     let policy = desk.place.path("policy").display().to_string();
     let mut proxy = desk.start_with(&["--policy", &policy, "--servers", &servers]);
-    let to = desk.path("account");
+    let to = desk.place.path("bank/account").display().to_string();
     let pay = |proxy: &mut Proxy, amount: Value, note: &str| {
         proxy.ask_call("bank__pay", &json!({"to": to, "amount": amount, "note": note}))
     };

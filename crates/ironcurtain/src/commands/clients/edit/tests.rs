@@ -53,12 +53,23 @@ fn an_entry_goes_in_and_out_of_toml_and_leaves_the_rest() {
         "# top\n[mcp_servers.other] # theirs\ncommand = \"y\"\n\n[features]\na = true\n",
         "[mcp_servers]\n[mcp_servers.other]\ncommand = \"y\"\n",
         "mcp_servers.other.command = \"y\"\n\n[features]\na = 1\n",
+        "# mine\n",
+        "[features]\na = 1 # mine\n\n# [off]\n# b = 2\n# top",
     ] {
         let after = check(Format::Toml, &["mcp_servers", "ironcurtain"], before);
-        for comment in ["# mine", "# top", "# theirs"] {
-            assert_eq!(after.contains(comment), before.contains(comment), "{comment}: {after}");
-        }
+        assert!(after.starts_with(before), "it is at the end: {after}");
     }
+}
+
+/// What follows our table stays where it is, also if somebody wrote it later.
+#[test]
+fn comments_around_our_table_stay() {
+    let path: &'static [&'static str] = &["mcp_servers", "ironcurtain"];
+    let wants = [entry(path, &json!({"command": "x"}))];
+    let before =
+        "# one\n\n[mcp_servers.ironcurtain] # ours\ncommand = \"x\"\n\n# two\n[a]\nb = 1\n";
+    let after = without(before, Format::Toml, &wants);
+    assert_eq!(after.as_deref(), Ok("# one\n\n# two\n[a]\nb = 1\n"));
 }
 
 #[test]
