@@ -47,7 +47,7 @@ pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 pub(crate) const GOOGLE_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
 /// Other names under which people keep the same key; the first one that is set counts.
-pub(crate) const GOOGLE_KEYS_TOO: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+pub(crate) const GOOGLE_KEYS_TOO: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 pub(crate) const OPENAI_COMPATIBLE_API_KEY: &str = "OPENAI_COMPATIBLE_API_KEY";
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";

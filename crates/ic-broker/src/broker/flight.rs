@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::takeover::Brought;
 use super::{Asked, Found, Weight};
 use crate::client::Ear;
+use crate::locked;
 use crate::server::{Following, Progress, Turn};
 
 /// What a call is bound to while it runs.
@@ -88,6 +89,17 @@ impl Flight {
     #[must_use]
     pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
         Self { ear: Some(ear), ..self }
+    }
+
+    /// Hands what the server tells of from now on to whoever wants to know; otherwise it ends here.
+    pub(super) fn note_following<T, E, F>(
+        &self,
+        following: Option<Following>,
+        outcome: &Result<Result<T, E>, F>,
+    ) {
+        if let (Ok(Ok(_)), Some(slot)) = (outcome, &self.following) {
+            *locked(slot) = following;
+        }
     }
 
     /// Says that a person typed this very call, and so has answered what the policy would ask them.

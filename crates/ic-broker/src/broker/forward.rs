@@ -21,7 +21,7 @@ use super::{Broker, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Unanswered};
+use crate::server::{Asking, Connection, Following, Unanswered};
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -79,14 +79,11 @@ impl Broker {
         service.warrant(&recorded);
         let started = Instant::now();
         let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
-        // Before it is sent, so that the end of another client's subscription is not sent after it.
-        let following = followed(&recorded).map(|uri| service.connection().follow(uri));
+        let following = following(service.connection(), &recorded);
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        if let (Ok(Ok(_)), Some(slot)) = (&outcome, &flight.following) {
-            *locked(slot) = following;
-        }
+        flight.note_following(following, &outcome);
         // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
         let outcome = match service.mask() {
             Some(mask) => masked(outcome, &mask),
@@ -121,11 +118,14 @@ impl Broker {
     }
 }
 
-/// Returns the resource that a call subscribes to, as its server is told.
-fn followed(recorded: &Recorded) -> Option<String> {
+/// Notes that the client follows a resource, if that is what the call is for.
+///
+/// Before the call is sent, so that the end of another client's subscription is not sent after it.
+fn following(connection: &Arc<Connection>, recorded: &Recorded) -> Option<Following> {
     let call = recorded.permit().call();
     let method = CallMethod::of(call.tool().as_str()).filter(|it| *it == CallMethod::Subscribe)?;
-    method.params(call.sent()).get("uri").and_then(Json::as_str).map(str::to_owned)
+    let params = method.params(call.sent());
+    params.get("uri").and_then(Json::as_str).map(|uri| connection.follow(uri.to_owned()))
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.

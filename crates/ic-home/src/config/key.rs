@@ -87,7 +87,7 @@ pub static KEYS: &[Key] = &[
     key("openaiApiKey", Kind::Secret, "key for OpenAI").variable(environment::OPENAI_API_KEY),
     key("googleApiKey", Kind::Secret, "key for Google")
         .variable(environment::GOOGLE_KEY)
-        .variables_too(environment::GOOGLE_KEYS_TOO),
+        .variables_too(&environment::GOOGLE_KEYS_TOO),
     key("openaiCompatibleApiKey", Kind::Secret, "key for the server of `openai-compatible:` models")
         .variable(environment::OPENAI_COMPATIBLE_API_KEY),
     key("baseUrls.anthropic", Kind::Url, "where Anthropic is, if not at its own address")
