@@ -38,7 +38,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use connection::{Asking, Connection, Progress, Unanswered};
+pub(crate) use connection::{Asking, Connection, Following, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub(crate) use inbox::{News, answered_id};

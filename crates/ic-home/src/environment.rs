@@ -48,7 +48,9 @@ pub(crate) const HOME: &str = "HOME";
 pub(crate) const IRONCURTAIN_HOME: &str = "IRONCURTAIN_HOME";
 pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
-pub(crate) const GOOGLE_API_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+pub(crate) const GOOGLE_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+/// Other names under which people keep the same key; the first one that is set counts.
+pub(crate) const GOOGLE_KEYS_TOO: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 pub(crate) const OPENAI_COMPATIBLE_API_KEY: &str = "OPENAI_COMPATIBLE_API_KEY";
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
@@ -70,12 +72,14 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 23] = [
+pub const VARIABLES: [Variable; 25] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
     removed(OPENAI_API_KEY, "the key for OpenAI; before `openaiApiKey` of the configuration"),
-    removed(GOOGLE_API_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    removed(GOOGLE_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    removed(GOOGLE_KEYS_TOO[0], "the same"),
+    removed(GOOGLE_KEYS_TOO[1], "the same"),
     removed(
         OPENAI_COMPATIBLE_API_KEY,
         "the key for a compatible server; before `openaiCompatibleApiKey` of the configuration",

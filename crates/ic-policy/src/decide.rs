@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ic_types::Role;
+use ic_types::{Category, Role};
 
 use crate::bounds::{Bounds, Containment};
 use crate::call::{ResolvedCall, RoleValues, Standing, Value};
@@ -35,7 +35,7 @@ pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict
     };
     let ruling = Ruling {
         rule: decisive.authority.name(policy),
-        reason: decisive.reason(policy),
+        reason: with_containment(decisive, policy, (bounds, &call)),
         roles,
         causes,
         policy_hash: policy.hash(),
@@ -353,6 +353,35 @@ fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
         }
     }
     causes
+}
+
+/// Returns why a call is decided as it is; of one that asks only because its server is not contained, that
+/// too.
+fn with_containment(
+    decisive: &Finding,
+    policy: &Policy,
+    (bounds, call): (&Bounds, &ResolvedCall),
+) -> Arc<str> {
+    let reason = decisive.reason(policy);
+    let is_loose = bounds.containment(call.server()) == Containment::Loose;
+    let by_rule = matches!(decisive.authority, Authority::Rule(_));
+    let is_inside = |entry: &RoleValues| {
+        let mut values = entry.values.iter().filter_map(Value::path);
+        let all_paths = entry.values.iter().all(|value| value.path().is_some());
+        entry.role.category() == Category::Path
+            && all_paths
+            && !entry.values.is_empty()
+            && values.all(|value| bounds.in_sandbox(entry.role, &value.path))
+    };
+    let mut resources = call.roles().iter().filter(|entry| entry.role.is_resource()).peekable();
+    let stays = resources.peek().is_some() && resources.all(is_inside);
+    match decisive.effect == Effect::Escalate && by_rule && is_loose && stays {
+        true => Arc::from(format!(
+            "{reason} (the server `{}` is not contained, so the sandbox is not free for it)",
+            call.server()
+        )),
+        false => reason,
+    }
 }
 
 fn deny_by_default(policy: &Policy, call: ResolvedCall) -> Verdict {

@@ -19,7 +19,7 @@ use ic_agent::{
 use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
-use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices};
+use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices, Usage};
 use ic_store::{Conversation, Found, Moment, StoreError};
 use ic_types::{Object, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
@@ -424,18 +424,18 @@ fn take_up(
 
 /// Says what a request to a model came to; what was said in it is not repeated.
 fn of_completion(asked: &Asked) -> Object {
-    let Asked { model, came, cost, duration: _ } = asked;
+    let Asked { model, usage, failed, cost, duration: _ } = asked;
     let mut told = Object::new();
     told.insert("model", model.to_string());
-    match came {
-        Ok(usage) => {
-            told.insert("promptTokens", usage.prompt);
-            told.insert("completionTokens", usage.completion);
-            told.insert("cachedTokens", usage.cached);
-            told.insert("cacheWrittenTokens", usage.cache_written);
-            told.insert("costBillionths", cost.billionths());
-        }
-        Err(error) => told.insert("error", error.as_str()),
+    if failed.is_none() || *usage != Usage::default() {
+        told.insert("promptTokens", usage.prompt);
+        told.insert("completionTokens", usage.completion);
+        told.insert("cachedTokens", usage.cached);
+        told.insert("cacheWrittenTokens", usage.cache_written);
+        told.insert("costBillionths", cost.billionths());
+    }
+    if let Some(error) = failed {
+        told.insert("error", error.as_str());
     }
     told
 }

@@ -2,10 +2,10 @@
 
 use crate::commands::{
     approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    completions::CompletionsArgs, config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand,
-    man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand,
-    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
-    start::StartArgs,
+    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand,
+    doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
+    migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
+    servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// Show what was granted beyond one call, and take it back
     #[command(subcommand)]
     Grants(GrantsCommand),
+    /// Connect an MCP client, such as Claude Code or Codex, to `ironcurtain proxy`
+    #[command(subcommand)]
+    Clients(ClientsCommand),
     /// Add MCP servers, show them, try them, trust them
     #[command(subcommand)]
     Servers(ServersCommand),

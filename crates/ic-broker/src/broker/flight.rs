@@ -2,7 +2,7 @@
 //!
 //! What becomes of it is not known here.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ic_types::{Digest, Object, Timestamp};
 use tokio::sync::{OwnedMutexGuard, watch};
@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::takeover::Brought;
 use super::{Asked, Found, Weight};
 use crate::client::Ear;
-use crate::server::{Progress, Turn};
+use crate::locked;
+use crate::server::{Following, Progress, Turn};
 
 /// What a call is bound to while it runs.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Flight {
     pub(super) changing: Option<OwnedMutexGuard<()>>,
     /// What its server says that it would change as well, once it did.
     pub(super) brought: Option<Brought>,
+    /// Where it is noted what the server will tell of from now on, if anybody wants to know.
+    pub(super) following: Option<Arc<Mutex<Option<Following>>>>,
 }
 
 /// What a call that may be forwarded, or may come to be, takes along.
@@ -74,7 +77,14 @@ impl Flight {
         turn: Option<Turn>,
     ) -> Self {
         let (ear, asks, is_typed, changing, brought) = (None, None, false, None, None);
-        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought }
+        let following = None;
+        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought, following }
+    }
+
+    /// Says where to note what the server will tell of from now on.
+    #[must_use]
+    pub(crate) fn noting(self, following: Arc<Mutex<Option<Following>>>) -> Self {
+        Self { following: Some(following), ..self }
     }
 
     /// Says whose call it is: whom its server may ask for something while it runs.
@@ -86,6 +96,17 @@ impl Flight {
     /// Returns whether nobody waits for the answer any more.
     pub(super) fn is_taken_back(&self) -> bool {
         self.cancel.is_cancelled() || self.left.is_cancelled()
+    }
+
+    /// Hands what the server tells of from now on to whoever wants to know; otherwise it ends here.
+    pub(super) fn note_following<T, E, F>(
+        &self,
+        following: Option<Following>,
+        outcome: &Result<Result<T, E>, F>,
+    ) {
+        if let (Ok(Ok(_)), Some(slot)) = (outcome, &self.following) {
+            *locked(slot) = following;
+        }
     }
 
     /// Says that a person typed this very call, and so has answered what the policy would ask them.

@@ -22,7 +22,7 @@ use crate::locked;
 use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Server, Unanswered};
+use crate::server::{Asking, Connection, Following, Server, Unanswered};
 use crate::sight::Judged;
 
 /// The longest that a call may take.
@@ -77,9 +77,11 @@ impl Broker {
         service.warrant(&recorded);
         let started = Instant::now();
         let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
+        let following = following(service.connection(), &recorded);
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        flight.note_following(following, &outcome);
         let (outcome, planted) = let_go(service, outcome).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..entry };
@@ -156,6 +158,16 @@ async fn let_go(
     };
     service.end();
     (outcome, planted)
+}
+
+/// Notes that the client follows a resource, if that is what the call is for.
+///
+/// Before the call is sent, so that the end of another client's subscription is not sent after it.
+fn following(connection: &Arc<Connection>, recorded: &Recorded) -> Option<Following> {
+    let call = recorded.permit().call();
+    let method = CallMethod::of(call.tool().as_str()).filter(|it| *it == CallMethod::Subscribe)?;
+    let params = method.params(call.sent());
+    params.get("uri").and_then(Json::as_str).map(|uri| connection.follow(uri.to_owned()))
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.

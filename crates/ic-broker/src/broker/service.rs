@@ -241,7 +241,7 @@ impl Service {
     }
 
     /// Returns the connection over which it is asked.
-    pub(super) fn connection(&self) -> &Connection {
+    pub(super) fn connection(&self) -> &Arc<Connection> {
         match self {
             Self::Standing(live, _) => &live.connection,
             Self::Errand(errand) => &errand.connection,

@@ -4,7 +4,7 @@ mod add;
 mod draft;
 mod drafts;
 mod entries;
-mod import;
+pub(super) mod import;
 mod install;
 pub(super) mod list;
 mod remove;

@@ -253,6 +253,8 @@ fn help_version_completions_and_manual_are_complete() {
         &["policy", "test", "--help"],
         &["policy", "explain", "--help"],
         &["policy", "show", "--help"],
+        &["clients", "install", "--help"],
+        &["clients", "remove", "--help"],
         &["completions", "--help"],
         &["man", "--help"],
     ] {

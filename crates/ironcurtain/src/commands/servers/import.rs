@@ -11,7 +11,7 @@ mod choice;
 mod clients;
 mod entry;
 mod far;
-mod formats;
+pub(in crate::commands) mod formats;
 mod headers;
 mod left_out;
 mod places;
