@@ -21,6 +21,9 @@ pub use cage::{CageConfig, PathKey, WrittenPath};
 use crate::petition::Asks;
 use crate::server::remote::headers;
 
+/// The key under which clients write their servers.
+pub const WRAPPER: &str = "mcpServers";
+
 /// The configured servers.
 #[derive(Clone, Debug)]
 pub struct ServersFile(BTreeMap<ServerName, ServerConfig>);
@@ -113,28 +116,51 @@ pub struct CommandLine {
 // === impl ServersFile ===
 
 impl ServersFile {
-    /// Reads the servers out of a file.
+    /// Reads the servers out of a file, which adds to the built-in ones.
+    ///
+    /// A built-in server is there unless its name is given with another entry, or with `null`. What clients
+    /// write, `{"mcpServers": {…}}`, is read as well.
     pub fn read(source: Source<'_>) -> Result<Self, ArtifactError> {
-        let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
-        // Once more, as it stands there.
-        let mut written: BTreeMap<String, Json> = artifact::read(source)?;
-        file.into_iter()
-            .map(|(name, entry)| {
-                let written = match written.remove(&name) {
-                    Some(Json::Object(entry)) => Written(entry),
-                    _ => return Err(ArtifactError::new(source.file, name, "this is no entry")),
-                };
-                let place = name.clone();
-                let name: ServerName =
-                    name.parse().map_err(|error| ArtifactError::new(source.file, "", error))?;
-                let config = entry.into_config(&name, written).map_err(|(key, reason)| {
-                    ArtifactError::new(source.file, format!("{place}{key}"), reason)
-                })?;
-                Ok((name, config))
-            })
-            .collect::<Result<_, _>>()
-            .map(Self)?
-            .without_twins(source.file)
+        // Once as it stands there, and once as what it means.
+        let whole: BTreeMap<String, Json> = artifact::read(source)?;
+        let (prefix, mut written, entries) = match whole.get(WRAPPER) {
+            Some(_) => {
+                let written: Wrapped<Json> = artifact::read(source)?;
+                let entries: Wrapped<Option<ServerEntry>> = artifact::read(source)?;
+                (WRAPPER, written.servers, entries.servers)
+            }
+            None => ("", whole, artifact::read(source)?),
+        };
+        let mut servers = Self::builtin();
+        for (name, entry) in entries {
+            let place = match prefix {
+                "" => name.clone(),
+                prefix => format!("{prefix}.{name}"),
+            };
+            let written = written.remove(&name);
+            let name: ServerName =
+                name.parse().map_err(|error| ArtifactError::new(source.file, prefix, error))?;
+            match (entry, written) {
+                (Some(entry), Some(Json::Object(written))) => {
+                    let config =
+                        entry.into_config(&name, Written(written)).map_err(|(key, reason)| {
+                            ArtifactError::new(source.file, format!("{place}{key}"), reason)
+                        })?;
+                    servers.0.insert(name, config);
+                }
+                (None, _) if BuiltinServer::named(name.as_str()).is_some() => {
+                    servers.0.remove(&name);
+                }
+                (None, _) => {
+                    let reason = "only a built-in server is switched off with `null`";
+                    return Err(ArtifactError::new(source.file, place, reason));
+                }
+                (Some(_), _) => {
+                    return Err(ArtifactError::new(source.file, place, "this is no entry"));
+                }
+            }
+        }
+        servers.without_twins(source.file)
     }
 
     /// Refuses names under which tools of two servers could be offered alike: `x` and `x_`.
@@ -151,7 +177,7 @@ impl ServersFile {
         }
     }
 
-    /// Returns the built-in servers, which are there when no file says otherwise.
+    /// Returns the built-in servers, which are there where no file says otherwise.
     pub fn builtin() -> Self {
         let servers = BuiltinServer::ALL.into_iter().filter_map(|server| {
             let mut written = Object::new();
@@ -193,11 +219,21 @@ impl ServersFile {
     }
 }
 
+/// A file as clients write it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wrapped<T> {
+    #[serde(rename = "mcpServers")]
+    servers: BTreeMap<String, T>,
+}
+
 /// One server as it stands in the file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ServerEntry {
     builtin: Option<BuiltinServer>,
+    #[serde(rename = "type")]
+    transport: Option<Transport>,
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, String>>,
@@ -212,6 +248,15 @@ struct ServerEntry {
     unix_sockets: Option<bool>,
     allow_sampling: Option<bool>,
     allow_elicitation: Option<bool>,
+}
+
+/// How a server is spoken to, where a client wrote it down; it has to fit the rest of the entry.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Transport {
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamableHttp")]
+    Http,
 }
 
 /// A server that is part of this program.
@@ -229,6 +274,11 @@ pub enum BuiltinServer {
 impl BuiltinServer {
     /// Every built-in server.
     pub const ALL: [Self; 3] = [Self::Filesystem, Self::Git, Self::Fetch];
+
+    /// Returns the built-in server of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|server| server.as_str() == name)
+    }
 
     /// Returns the name under which it is configured and started.
     pub fn as_str(self) -> &'static str {
@@ -357,6 +407,15 @@ impl ServerEntry {
     /// A server is built in, or a command, or a URL.
     fn check_kind(&self) -> Result<(), Fault> {
         let of_command = self.args.is_some() || self.env.is_some() || self.cwd.is_some();
+        let spoken = match (&self.command, &self.url) {
+            (Some(_), _) => Some(Transport::Stdio),
+            (None, Some(_)) => Some(Transport::Http),
+            (None, None) => None,
+        };
+        if self.transport.is_some() && self.transport != spoken {
+            let reason = "`stdio` goes with a `command`, `http` with a `url`";
+            return Err((".type", reason.to_owned()));
+        }
         match (self.builtin, &self.command, &self.url) {
             (Some(_), None, None) if !of_command && self.headers.is_none() => Ok(()),
             (None, Some(command), None) if self.headers.is_none() => match command.as_str() {

@@ -42,12 +42,11 @@ impl Broker {
             ..
         } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
-        let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
-        let service = self.service(&permit, (&server, live), &flight.cancel);
+        let service = self.service(&permit, &found, &flight.cancel);
         let service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.

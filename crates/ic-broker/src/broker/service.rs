@@ -15,7 +15,7 @@ use ic_servers::git::reaches_out;
 use ic_types::Role;
 use tokio_util::sync::CancellationToken;
 
-use super::Broker;
+use super::{Broker, Found};
 use crate::one_shot::OneShot;
 use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
@@ -47,13 +47,17 @@ impl Broker {
     pub(super) async fn service(
         &self,
         permit: &Permit,
-        (server, live): (&Arc<Server>, Option<Arc<Live>>),
+        found: &Found,
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
+        let server = &found.server;
         if server.is_fetch() {
             return self.reaching(permit, server, cancel).await;
         }
-        let live = standing(server, live, cancel).await?;
+        let live = standing(server, found.live.clone(), cancel).await?;
+        if let Some(refusal) = found.why_not_sent(&live) {
+            return Err(NoService::Refused(refusal));
+        }
         if let Some(path) = live.sight.appeared(&RealDisk) {
             // SECURITY: nothing covers it in the cage that runs; in the next one something will.
             let why = format!("`{path}` appeared, which this server must not see");
@@ -151,7 +155,7 @@ async fn errand(
     }
 }
 
-/// Returns the server that stands ready; one of ours may have waited for this call to be started.
+/// Returns the server that stands ready; one whose tools were known may have waited for this call.
 async fn standing(
     server: &Arc<Server>,
     live: Option<Arc<Live>>,
