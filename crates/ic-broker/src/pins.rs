@@ -222,12 +222,10 @@ impl Pins {
                 "nobody has trusted it yet, and nothing would confine it, so it is withheld; {look}"
             )),
             // SECURITY: what the tools of ours mean is said already.
-            Standing::New if BuiltinServer::named(server.as_str()).is_some() => {
-                Some(format!(
-                    "nobody has trusted it yet, and it has the name of a server of ours, so it is \
+            Standing::New if BuiltinServer::named(server.as_str()).is_some() => Some(format!(
+                "nobody has trusted it yet, and it has the name of a server of ours, so it is \
                      withheld; {look}"
-                ))
-            }
+            )),
             Standing::New | Standing::Trusted => None,
         }
     }

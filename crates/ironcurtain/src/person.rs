@@ -116,6 +116,24 @@ impl Person {
     }
 }
 
+impl Person {
+    /// Asks for a word, which is returned in lower case; nothing if the terminal has gone.
+    ///
+    /// A script chooses nothing.
+    pub(crate) fn choose(&mut self, question: &str) -> Result<Option<String>, Failure> {
+        let terminal = match self {
+            Self::AtTerminal(terminal) => terminal,
+            Self::Scripted => return Ok(None),
+        };
+        // SECURITY: what was typed before the question was read is no answer to it.
+        tcflush(&*terminal, QueueSelector::IFlush).map_err(|errno| unusable(errno.into()))?;
+        write!(terminal, "{} ", visible(question)).map_err(unusable)?;
+        let (answer, is_whole) = read_answer(terminal).map_err(unusable)?;
+        let text = String::from_utf8_lossy(&answer).trim().to_ascii_lowercase();
+        Ok((is_whole || !text.is_empty()).then_some(text))
+    }
+}
+
 impl Scripts {
     /// Reads whether scripts may answer.
     pub(crate) fn of(home: &Home, environment: &Environment) -> Result<Self, Failure> {
@@ -137,12 +155,23 @@ pub(crate) fn is_shown_at_terminal() -> bool {
 
 /// Reads up to the end of a line, or of the input.
 fn read_line(terminal: &mut File) -> io::Result<Vec<u8>> {
+    read_answer(terminal).map(|(line, _)| line)
+}
+
+/// Reads a line, and whether it was not the end of the input that ended it.
+fn read_answer(terminal: &mut File) -> io::Result<(Vec<u8>, bool)> {
     let mut line = Vec::new();
     let mut byte = [0];
-    while line.len() < ANSWER_BYTES_MAX && terminal.read(&mut byte)? == 1 && byte != *b"\n" {
+    while line.len() < ANSWER_BYTES_MAX {
+        if terminal.read(&mut byte)? != 1 {
+            return Ok((line, false));
+        }
+        if byte == *b"\n" {
+            break;
+        }
         line.extend(byte);
     }
-    Ok(line)
+    Ok((line, true))
 }
 
 fn unusable(source: io::Error) -> Failure {

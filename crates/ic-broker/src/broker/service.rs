@@ -4,6 +4,7 @@
 //! one that holds exactly what was judged. A server that is not ours sees what it sees; a call about
 //! anything else is answered with the line that would show it. Nothing is judged here.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ic_audit::{Recorded, Redactor};
@@ -12,7 +13,7 @@ use ic_policy::{Annotation, Permit};
 use ic_resolve::RealDisk;
 use ic_servers::filesystem::Rights;
 use ic_servers::git::reaches_out;
-use ic_types::Role;
+use ic_types::{Json, Object, Role};
 use tokio_util::sync::CancellationToken;
 
 use super::{Broker, Found};
@@ -70,6 +71,8 @@ impl Broker {
         let call = permit.call();
         let annotation = self.judge.policy.annotation(call.server(), call.tool());
         if annotation.is_some_and(Annotation::is_draft) && !server.is_ours() {
+            // A guess that was sent as it came need not be a path at all.
+            judged.retain(|it| is_sent(call.sent(), it.path.as_path()));
             // Guessed as wide as can be: that it cannot write is for its cage to say, if it tries.
             for it in &mut judged {
                 it.rights = Rights::READ;
@@ -173,6 +176,19 @@ async fn standing(
         }
         None => Err(NoService::Cancelled),
     }
+}
+
+/// Returns whether a path is among the texts that are sent.
+fn is_sent(sent: &Object, path: &Path) -> bool {
+    fn holds(json: &Json, path: &str) -> bool {
+        match json {
+            Json::String(text) => text == path,
+            Json::Array(items) => items.iter().any(|it| holds(it, path)),
+            Json::Object(object) => object.iter().any(|(_, it)| holds(it, path)),
+            Json::Null | Json::Bool(_) | Json::Number(_) => false,
+        }
+    }
+    path.to_str().is_some_and(|path| sent.iter().any(|(_, it)| holds(it, path)))
 }
 
 /// Says which line of the servers file would show a server what a call is about.

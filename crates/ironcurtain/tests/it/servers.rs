@@ -10,6 +10,7 @@ mod copying;
 mod importing;
 mod installing;
 mod real_clients;
+mod reviewing;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use ic_testkit::{Output, Place};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::place;
+use crate::{alone, place};
 
 /// What holds servers here; another machine may have something else.
 pub(crate) const RUNGS: [&str; 3] = ["namespaces", "bubblewrap", "landlock"];
@@ -58,7 +59,7 @@ impl Rig {
     }
 
     fn configure(&self, servers: &Value) {
-        self.place.write("home/.ironcurtain/mcp-servers.json", servers.to_string());
+        self.place.write("home/.ironcurtain/mcp-servers.json", alone(servers.clone()).to_string());
     }
 
     /// Lets scripts answer.
@@ -341,7 +342,7 @@ fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
         .unwrap();
     let mut told = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    assert_eq!(told, "ironcurtain: starting plain …\n");
+    assert_eq!(told, "ironcurtain: starting plain … (1 s)\n");
     rig.place.write("marks/go", "");
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();

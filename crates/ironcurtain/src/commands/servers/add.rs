@@ -21,9 +21,10 @@ use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_policy::SandboxKind;
 use ic_types::{Json, Object, ServerName};
 
-use super::drafts::{self, Drafts};
+use super::drafts::Drafts;
 use super::entries::Entries;
 use super::install::{self, Installed, Site};
+use super::review::table;
 use super::{list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -493,13 +494,10 @@ fn tell(
         visible(&introduction.version),
         list::tools(probed.tools.len()),
     )];
-    for tool in annotations.tools() {
-        lines.push(format!("  {}", visible(drafts::name_of(tool))));
-        lines.extend(drafts::lines(tool));
-    }
+    lines.extend(table::rows(annotations.tools().iter(), false));
     lines.extend(probed.unusable.iter().map(|it| format!("  {}", visible(&it.to_string()))));
     lines.push(format!(
-        "{name}: these are guesses, so every call needs a person; `ironcurtain servers review {name}` \
+        "{name}: these are guesses, so every call needs approval; `ironcurtain servers review {name}` \
          confirms them"
     ));
     screen.lines(&lines)

@@ -43,7 +43,9 @@ pub(crate) fn run(
     PinsFile::of(&home).forget(&name)?;
     let kept = install::uninstall(name.as_str(), &home)?;
     screen.line(&match removed {
-        Removed::ForBuiltin => format!("{name} is removed; the built-in server `{name}` is used again"),
+        Removed::ForBuiltin => {
+            format!("{name} is removed; the built-in server `{name}` is used again")
+        }
         Removed::Nothing | Removed::Server => format!("{name} is removed"),
     })?;
     if let Some(kept) = kept {
