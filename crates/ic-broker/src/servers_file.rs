@@ -4,11 +4,12 @@
 //! variable is looked up: a `${...}` stays as it was written until a session fills it in.
 
 mod cage;
+mod reading;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ic_policy::artifact::{self, ArtifactError, Source};
+use ic_policy::artifact::ArtifactError;
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
 use ic_types::{Json, Object, ServerName};
@@ -17,12 +18,10 @@ use url::Url;
 
 use cage::SandboxEntry;
 pub use cage::{CageConfig, PathKey, WrittenPath};
+pub use reading::WRAPPER;
 
 use crate::petition::Asks;
 use crate::server::remote::headers;
-
-/// The key under which clients write their servers.
-pub const WRAPPER: &str = "mcpServers";
 
 /// The configured servers.
 #[derive(Clone, Debug)]
@@ -116,53 +115,6 @@ pub struct CommandLine {
 // === impl ServersFile ===
 
 impl ServersFile {
-    /// Reads the servers out of a file, which adds to the built-in ones.
-    ///
-    /// A built-in server is there unless its name is given with another entry, or with `null`. What clients
-    /// write, `{"mcpServers": {…}}`, is read as well.
-    pub fn read(source: Source<'_>) -> Result<Self, ArtifactError> {
-        // Once as it stands there, and once as what it means.
-        let whole: BTreeMap<String, Json> = artifact::read(source)?;
-        let (prefix, mut written, entries) = match whole.get(WRAPPER) {
-            Some(_) => {
-                let written: Wrapped<Json> = artifact::read(source)?;
-                let entries: Wrapped<Option<ServerEntry>> = artifact::read(source)?;
-                (WRAPPER, written.servers, entries.servers)
-            }
-            None => ("", whole, artifact::read(source)?),
-        };
-        let mut servers = Self::builtin();
-        for (name, entry) in entries {
-            let place = match prefix {
-                "" => name.clone(),
-                prefix => format!("{prefix}.{name}"),
-            };
-            let written = written.remove(&name);
-            let name: ServerName =
-                name.parse().map_err(|error| ArtifactError::new(source.file, prefix, error))?;
-            match (entry, written) {
-                (Some(entry), Some(Json::Object(written))) => {
-                    let config =
-                        entry.into_config(&name, Written(written)).map_err(|(key, reason)| {
-                            ArtifactError::new(source.file, format!("{place}{key}"), reason)
-                        })?;
-                    servers.0.insert(name, config);
-                }
-                (None, _) if BuiltinServer::named(name.as_str()).is_some() => {
-                    servers.0.remove(&name);
-                }
-                (None, _) => {
-                    let reason = "only a built-in server is switched off with `null`";
-                    return Err(ArtifactError::new(source.file, place, reason));
-                }
-                (Some(_), _) => {
-                    return Err(ArtifactError::new(source.file, place, "this is no entry"));
-                }
-            }
-        }
-        servers.without_twins(source.file)
-    }
-
     /// Refuses names under which tools of two servers could be offered alike: `x` and `x_`.
     fn without_twins(self, file: &str) -> Result<Self, ArtifactError> {
         let twin = self.0.keys().find(|name| {
@@ -217,14 +169,6 @@ impl ServersFile {
         };
         self.0.iter().map(|(name, config)| (name.clone(), traits(config))).collect()
     }
-}
-
-/// A file as clients write it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Wrapped<T> {
-    #[serde(rename = "mcpServers")]
-    servers: BTreeMap<String, T>,
 }
 
 /// One server as it stands in the file.

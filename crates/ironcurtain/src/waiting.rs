@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::screen::{Screen, columns, visible};
 
-/// How long nothing is said, and how often then.
+/// How long nothing is said, and how often lines are written then.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often the row at a terminal is drawn, and after what time first.
+/// How often the row at a terminal is drawn then.
 const DRAWN_EVERY: Duration = Duration::from_millis(250);
 /// Goes to the left edge and empties the row.
 const EMPTY_ROW: &str = "\r\x1b[K";
@@ -26,9 +26,6 @@ pub(crate) async fn told<T>(
     let mut running = std::pin::pin!(running);
     let width = columns(std::io::stderr()).filter(|_| std::io::stderr().is_terminal());
     let (began, mut n_told, mut wait) = (Instant::now(), 0_u32, PATIENCE);
-    if width.is_some() {
-        wait = DRAWN_EVERY;
-    }
     loop {
         let ended = tokio::select! {
             ended = &mut running => Some(ended),
@@ -48,6 +45,7 @@ pub(crate) async fn told<T>(
             let row: String = row.chars().filter(|c| c.is_ascii() || *c == '…').collect();
             let row: String = row.chars().take(width.saturating_sub(2)).collect();
             screen.send(&format!("{EMPTY_ROW}{row}"));
+            wait = DRAWN_EVERY;
         } else {
             screen.notice(&line);
             // At first each second, then less and less.

@@ -4,8 +4,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use ic_types::Digest;
-
 use super::{Pins, PinsError, PinsFile};
 use crate::locked;
 
@@ -13,7 +11,8 @@ use crate::locked;
 #[derive(Debug)]
 pub(crate) struct RememberedPins {
     file: PinsFile,
-    last: Mutex<Option<(Digest, Arc<Pins>)>>,
+    /// The bytes of the file, and what they say.
+    last: Mutex<Option<(Vec<u8>, Arc<Pins>)>>,
 }
 
 impl RememberedPins {
@@ -29,15 +28,14 @@ impl RememberedPins {
     /// Reads what is trusted now; while the file stays as it is, the same value is returned.
     pub(crate) fn read(&self) -> Result<Arc<Pins>, PinsError> {
         let Some(bytes) = self.file.bytes()? else { return Ok(Arc::default()) };
-        let digest = Digest::of(&bytes);
         let mut last = locked(&self.last);
         if let Some((known, pins)) = &*last
-            && *known == digest
+            && *known == bytes
         {
             return Ok(Arc::clone(pins));
         }
         let pins = Arc::new(self.file.parse(&bytes)?);
-        *last = Some((digest, Arc::clone(&pins)));
+        *last = Some((bytes, Arc::clone(&pins)));
         Ok(pins)
     }
 }

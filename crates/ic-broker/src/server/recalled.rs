@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ic_types::Json;
+use ic_types::{Json, Object};
 
 use super::handshake::Listing;
 use super::table::ToolTable;
@@ -68,7 +68,7 @@ impl Server {
             }
             (Some(pin), _) => {
                 state.is_of_session = false;
-                recorded(pin).map(|table| table.compared(&self.name, &pins, false))
+                recorded(pin)
             }
             (None, _) => None,
         };
@@ -92,8 +92,13 @@ impl Server {
 
 /// Reads the tools that were recorded; nothing if they go beyond what a server may list.
 fn recorded(pin: &Pin) -> Option<ToolTable> {
+    // They need not be compared with the record that they are read from, if each has its own name there.
+    let is_itself = |(name, listed): &(&String, &Object)| {
+        listed.get("name").and_then(Json::as_str) == Some(name.as_str())
+    };
+    let tools = pin.tools.iter().filter(is_itself).map(|(_, listed)| Json::Object(listed.clone()));
     let mut listing = Listing::default();
-    listing.take(pin.tools.values().cloned().map(Json::Object).collect()).ok()?;
+    listing.take(tools.collect()).ok()?;
     let (tools, unusable) = listing.into_parts();
     Some(ToolTable::new(tools, unusable))
 }

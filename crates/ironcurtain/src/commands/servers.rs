@@ -9,6 +9,7 @@ mod import;
 mod install;
 pub(super) mod list;
 mod meaning;
+mod plan;
 mod remove;
 mod review;
 mod test;

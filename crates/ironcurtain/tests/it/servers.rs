@@ -291,6 +291,30 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     assert_eq!(rig.left_behind(), [] as [String; 0]);
 }
 
+/// A file as other clients write it stays one, whatever is taken out of it.
+#[test]
+fn servers_are_removed_from_the_file_as_it_is_written() {
+    let rig = Rig::new();
+    let file = rig.place.write(
+        "home/.ironcurtain/mcp-servers.json",
+        json!({"mcpServers": {"plain": rig.entry("plain"), "git": rig.entry("plain")}}).to_string(),
+    );
+    let written = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap();
+    let names = || -> Vec<String> {
+        let rows: Vec<Value> = serde_json::from_str(&rig.run(&["list", "--json"]).stdout).unwrap();
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(), ["fetch", "filesystem", "git", "plain"]);
+    assert_eq!(rig.run(&["remove", "plain"]).stdout, "plain is removed\n");
+    let removed = rig.run(&["remove", "git"]);
+    assert_eq!(removed.stdout, "git is removed; the built-in server `git` is used again\n");
+    assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 3));
+    assert_eq!(rig.run(&["remove", "git"]).stdout, "git is removed\n");
+    assert_eq!(written(), json!({"mcpServers": {"git": null}}));
+    assert_eq!(names(), ["fetch", "filesystem"]);
+    assert_ne!(rig.run(&["remove", "git"]).code, 0, "it is gone");
+}
+
 #[test]
 fn a_test_in_json_holds_every_tool() {
     let rig = Rig::new();
