@@ -12,7 +12,7 @@ use std::fmt;
 use ic_policy::artifact::ArtifactError;
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
-use ic_types::{Json, Object, ServerName};
+use ic_types::{Object, ServerName};
 use serde::Deserialize;
 use url::Url;
 

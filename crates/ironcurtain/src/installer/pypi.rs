@@ -207,7 +207,7 @@ impl<'a> Pip<'a> {
         screen: &mut Screen,
     ) -> Result<(), Failure> {
         // What is fetched to be resolved need not be fetched again; it is gone with the cage.
-        let cache = text(&self.installer.work().join("cache"));
+        let cache = text(self.installer.work().join("cache"));
         let words = [&["--cache-dir", &cache], words].concat();
         let job = self.job(doing, PIP, &wheels_alone(command, &words));
         let job = Job { reach: Some(self.index.allowed()?), ..job };

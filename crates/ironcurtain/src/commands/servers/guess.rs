@@ -115,6 +115,7 @@ fn is_changing(word: &str) -> bool {
 mod tests {
     use super::super::draft::annotation;
     use super::*;
+    use ic_types::JsonLimits;
     use serde_json::json;
 
     /// Returns what is offered for the argument `path` of a tool.
@@ -122,8 +123,7 @@ mod tests {
         let mut listed = described.clone();
         listed["inputSchema"] = json!({"type": "object", "properties": {"path": {"type": "string"},
             "note": {"type": "string"}}});
-        let listed =
-            ic_types::Json::parse(listed.to_string().as_bytes(), ic_types::JsonLimits::CALL);
+        let listed = Json::parse(listed.to_string().as_bytes(), JsonLimits::CALL);
         let Ok(Json::Object(listed)) = listed else { panic!("{described}") };
         let draft = annotation("s", name, &listed);
         let offered = offered(&draft, Some(&listed)).unwrap_or(draft);

@@ -28,13 +28,14 @@ impl Review<'_> {
             match person.choose(question)?.as_deref() {
                 Some("a") => self.confirm_all(),
                 Some("q") | None => return Ok(()),
-                Some(text) => match number(text, self.drafts.len()) {
-                    Some(index) => self.ask_about(index, person, screen)?,
-                    None => {
+                Some(text) => {
+                    if let Some(index) = number(text, self.drafts.len()) {
+                        self.ask_about(index, person, screen)?;
+                    } else {
                         let what = "type `a`, the number of a tool, or `q`, and then Enter";
                         person.show(&[what.to_owned()], screen)?;
                     }
-                },
+                }
             }
         }
         Ok(())
