@@ -197,13 +197,7 @@ impl Broker {
         let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
-            let reason = format!(
-                "the tool `{}` of the server `{}` is withheld: {why}; a person can look at it with \
-                 `ironcurtain servers trust {}`",
-                tool.name, server.name, server.name
-            );
-            let rule = "structural-identity-changed";
-            return Err(Refusal::structural(RefusalKind::Denied, rule, reason));
+            return Err(found::withheld(&server.name, &tool.name, why));
         }
         let weight = Weight::of(&asked.arguments);
         let arguments = std::mem::take(&mut asked.arguments);

@@ -1,5 +1,8 @@
 //! One server of a session: started on first use, watched while it runs, started again when it died.
 //!
+//! Its tools are known without it, from what was recorded when it was trusted; only one that never ran is
+//! started to be asked for them.
+//!
 //! ```text
 //! Idle ──first use──▶ Starting ──▶ Up ──it ends──▶ Down ──use, after a while──▶ Starting
 //!                        └────────fails───────────▶ Down         (longer after each failure)
@@ -17,6 +20,7 @@ mod known;
 mod live;
 mod petitions;
 pub(crate) mod process;
+mod recalled;
 pub(crate) mod remote;
 pub(crate) mod running;
 pub(crate) mod side;
@@ -44,6 +48,7 @@ pub use handshake::{HandshakeError, Introduction};
 pub(crate) use inbox::{News, answered_id};
 pub(crate) use live::Live;
 pub(crate) use petitions::{REFUSED, Raised, Way};
+use recalled::Recalled;
 use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
@@ -55,7 +60,7 @@ use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
-use crate::pins::{Identity, PinsFile};
+use crate::pins::{Identity, RememberedPins};
 use crate::planted::{Keepable, PutBack};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 
@@ -76,8 +81,10 @@ pub(crate) struct Server {
     is_ours: bool,
     /// How it is started.
     recipe: Recipe,
-    /// Its tools, if they are known without it.
+    /// Its tools, if they come with this program.
     known: Option<Arc<ToolTable>>,
+    /// Its tools while it does not run.
+    recalled: Recalled,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
@@ -89,7 +96,7 @@ pub(crate) struct Server {
 /// What the servers of a session share.
 pub(crate) struct Yard {
     pub(crate) launcher: Launcher,
-    pub(crate) pins: PinsFile,
+    pub(crate) pins: RememberedPins,
     pub(crate) clock: Arc<dyn Clock>,
     /// What makes the connections that leave cages.
     pub(crate) egress: Egress,
@@ -172,6 +179,15 @@ struct Trouble {
     in_full: String,
 }
 
+impl Down {
+    /// Says why the server is not started again yet, if it is not.
+    fn rests(&self) -> Option<String> {
+        let wait = self.retry_at.checked_duration_since(Instant::now())?;
+        let is_over = wait.is_zero();
+        (!is_over).then(|| format!("{}; next try in {} ms", self.why, wait.as_millis()))
+    }
+}
+
 impl Trouble {
     fn ours(why: String) -> Self {
         Self { in_full: why.clone(), why }
@@ -192,6 +208,7 @@ impl Server {
             identity: Identity::of(&recipe.config),
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
             known: known::tools(&recipe.config.start),
+            recalled: Recalled::default(),
             petitions: Way::new(yard.petitions.clone()),
             recipe,
             yard,
@@ -220,15 +237,12 @@ impl Server {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Fetch)
     }
 
-    /// Returns whether only the server itself can say what it offers.
-    pub(crate) fn has_to_be_asked(&self) -> bool {
-        self.known.is_none()
-    }
-
-    /// Returns its tools as they are known now, if they are.
+    /// Returns its tools as they are known now, if they are: as it lists them while it runs, else as they
+    /// were [recalled](Self::recall) last.
     pub(crate) fn tools(&self) -> Option<Arc<ToolTable>> {
         let known = self.known.as_ref().map(Arc::clone);
-        known.or_else(|| self.running().map(|live| live.tools()))
+        let listed = known.or_else(|| self.running().map(|live| live.tools()));
+        listed.or_else(|| self.recalled.table())
     }
 
     /// Returns the entry of the server.
@@ -249,13 +263,12 @@ impl Server {
                 match &*phase {
                     Phase::Up(live) if live.connection.over().is_cancelled() => live.gone.clone(),
                     Phase::Up(live) => return Ok(Arc::clone(live)),
-                    Phase::Down(down) if Instant::now() < down.retry_at => {
-                        let wait = down.retry_at - Instant::now();
-                        let why = format!("{}; next try in {} ms", down.why, wait.as_millis());
-                        return Err(self.unavailable(&why));
-                    }
+                    Phase::Down(down) => match down.rests() {
+                        Some(why) => return Err(self.unavailable(&why)),
+                        None => break self.begin(&mut phase),
+                    },
                     Phase::Starting(starting) => break starting.clone(),
-                    Phase::Idle | Phase::Down(_) => break self.begin(&mut phase),
+                    Phase::Idle => break self.begin(&mut phase),
                 }
             };
             // There is no second process before the first one is gone, and then there is a reason.
@@ -268,12 +281,20 @@ impl Server {
         }
     }
 
-    /// Returns the running server if only it can say what it offers, and starts it if need be.
+    /// Returns the running server, or nothing if its tools are known and it need not run yet.
     pub(crate) async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
-        match self.has_to_be_asked() {
-            true => self.live().await.map(Some),
-            false => Ok(None),
+        if self.known.is_some() {
+            return Ok(None);
         }
+        let is_begun = matches!(&*locked(&self.phase), Phase::Up(_) | Phase::Starting(_));
+        if !is_begun {
+            self.recall();
+        }
+        if is_begun || self.has_to_be_asked() {
+            return self.live().await.map(Some);
+        }
+        // Nobody is asked about a call that cannot be made now.
+        self.resting().map_or(Ok(None), Err)
     }
 
     /// Returns the running server, if it runs.
@@ -335,6 +356,7 @@ impl Server {
             () = self.yard.stop.cancelled() => {}
         }
         live.connection.end("the session ends");
+        self.recalled.keep(live.tools());
         let why = live.connection.why_over_text();
         let ending = running.stop().await;
         if let Some(done) = self.yard.warden.ended(&live, ending.has_slept).await {

@@ -90,6 +90,11 @@ impl Home {
         self.at("servers")
     }
 
+    /// Returns the directory of Python packages that were installed before, by their hash.
+    pub fn wheels(&self) -> PathBuf {
+        self.at("wheels")
+    }
+
     /// Returns the directory of all sessions.
     pub fn sessions(&self) -> PathBuf {
         self.at("sessions")
@@ -180,6 +185,7 @@ mod tests {
             (home.servers(), "mcp-servers.json"),
             (home.servers_lock(), "servers.lock.json"),
             (home.servers_lock_lock(), "servers.lock"),
+            (home.wheels(), "wheels"),
             (home.constitution(), "constitution.md"),
             (home.generated(), "generated"),
             (home.keys(), "keys"),

@@ -5,6 +5,7 @@
 
 mod aliases;
 mod carried;
+mod drafts;
 mod executed;
 mod named;
 mod pushes;
@@ -170,7 +171,8 @@ impl Resolving<'_> {
             }
             let place = RolePlace { place: argument.place().clone(), roles: bearing.clone() };
             parts.places.push(place);
-            let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            let mut sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            self.keep_guesses(annotation, argument.place(), arguments, &mut sent);
             if trees::names_repository(&parts.asked.tool, argument.place()) {
                 self.note_repository(argument.place(), &bearing, arguments, &mut outcome);
             }

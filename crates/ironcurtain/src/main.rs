@@ -17,6 +17,7 @@ mod signals;
 mod terminal;
 mod thinker;
 mod trial;
+mod waiting;
 
 use std::io;
 use std::process::ExitCode;

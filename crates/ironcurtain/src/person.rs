@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "the terminal is opened here, and nothing else")]
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use ic_home::config::{Config, ConfigFile, Layers};
@@ -240,6 +240,24 @@ impl Answer {
     }
 }
 
+impl Person {
+    /// Asks for a word, which is returned in lower case; nothing if the terminal has gone.
+    ///
+    /// A script chooses nothing.
+    pub(crate) fn choose(&mut self, question: &str) -> Result<Option<String>, Failure> {
+        let terminal = match self {
+            Self::AtTerminal(terminal) => terminal,
+            Self::Scripted => return Ok(None),
+        };
+        // SECURITY: what was typed before the question was read is no answer to it.
+        tcflush(&*terminal, QueueSelector::IFlush).map_err(|errno| unusable(errno.into()))?;
+        write!(terminal, "{} ", visible(question)).map_err(unusable)?;
+        let (answer, is_whole) = read_answer(terminal).map_err(unusable)?;
+        let text = String::from_utf8_lossy(&answer).trim().to_ascii_lowercase();
+        Ok((is_whole || !text.is_empty()).then_some(text))
+    }
+}
+
 impl Scripts {
     /// Reads whether scripts may answer.
     pub(crate) fn of(home: &Home, environment: &Environment) -> Result<Self, Failure> {
@@ -257,6 +275,22 @@ pub(crate) fn is_shown_at_terminal() -> bool {
     // A terminal is that of one session only, and the system tells no other one whose.
     let theirs = tcgetsid(io::stdout());
     theirs.is_ok_and(|session| getsid(None).is_ok_and(|ours| ours == session))
+}
+
+/// Reads a line, and whether it was not the end of the input that ended it.
+fn read_answer(terminal: &mut File) -> io::Result<(Vec<u8>, bool)> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while line.len() < ANSWER_BYTES_MAX {
+        if terminal.read(&mut byte)? != 1 {
+            return Ok((line, false));
+        }
+        if byte == *b"\n" {
+            break;
+        }
+        line.extend(byte);
+    }
+    Ok((line, true))
 }
 
 fn unusable(source: io::Error) -> Failure {

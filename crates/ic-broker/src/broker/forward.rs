@@ -44,14 +44,13 @@ impl Broker {
             ..
         } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
-        let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
         let (permit, judged) = self.aside.run(weight, move || Judged::of_permit(permit)).await;
         let wanted = Wanted { permit: &permit, judged, weight };
-        let service = self.service(wanted, (&server, live), &flight.cancel);
+        let service = self.service(wanted, &found, &flight.cancel);
         let service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.

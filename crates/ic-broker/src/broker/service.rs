@@ -4,6 +4,7 @@
 //! one that holds exactly what was judged. A server that is not ours sees what it sees; a call about
 //! anything else is answered with the line that would show it. Nothing is judged here.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ic_audit::{Recorded, Redactor};
@@ -12,12 +13,12 @@ use ic_policy::{Annotation, Permit};
 use ic_resolve::RealDisk;
 use ic_servers::filesystem::Rights;
 use ic_servers::git::reaches_out;
-use ic_types::Role;
+use ic_types::{Json, Object, Role};
 use tokio_util::sync::CancellationToken;
 
-use super::Broker;
 use super::aside::Weight;
 use super::kept::Watched;
+use super::{Broker, Found};
 use crate::one_shot::OneShot;
 use crate::planted::PutBack;
 use crate::reach::{self, Origin, Talk};
@@ -69,13 +70,17 @@ impl Broker {
     pub(super) async fn service(
         &self,
         Wanted { permit, mut judged, weight }: Wanted<'_>,
-        (server, live): (&Arc<Server>, Option<Arc<Live>>),
+        found: &Found,
         cancel: &CancellationToken,
     ) -> Result<Service, NoService> {
+        let server = &found.server;
         if server.is_fetch() {
             return self.reaching(permit, server, cancel).await;
         }
-        let live = standing(server, live, cancel).await?;
+        let live = standing(server, found.live.clone(), cancel).await?;
+        if let Some(refusal) = found.why_not_sent(&live) {
+            return Err(NoService::Refused(refusal));
+        }
         if let Some(path) = live.sight.appeared(&RealDisk) {
             // SECURITY: nothing covers it in the cage that runs; in the next one something will.
             let why = format!("`{path}` appeared, which this server must not see");
@@ -87,6 +92,9 @@ impl Broker {
         let call = permit.call();
         let annotation = self.judge.policy.annotation(call.server(), call.tool());
         if annotation.is_some_and(Annotation::is_draft) && !server.is_ours() {
+            // A guess that was sent as it came need not be a path at all.
+            let sent = texts(call.sent());
+            judged.retain(|it| it.path.as_path().to_str().is_some_and(|path| sent.contains(path)));
             // Guessed as wide as can be: that it cannot write is for its cage to say, if it tries.
             for it in &mut judged {
                 it.rights = Rights::READ;
@@ -187,7 +195,7 @@ async fn errand(
     }
 }
 
-/// Returns the server that stands ready; one of ours may have waited for this call to be started.
+/// Returns the server that stands ready; one whose tools were known may have waited for this call.
 async fn standing(
     server: &Arc<Server>,
     live: Option<Arc<Live>>,
@@ -205,6 +213,20 @@ async fn standing(
         }
         None => Err(NoService::Cancelled),
     }
+}
+
+/// Returns the texts among what is sent, at any depth.
+fn texts(sent: &Object) -> HashSet<&str> {
+    let (mut texts, mut rest) = (HashSet::new(), sent.iter().map(|(_, it)| it).collect::<Vec<_>>());
+    while let Some(json) = rest.pop() {
+        match json {
+            Json::String(text) => drop(texts.insert(text.as_str())),
+            Json::Array(items) => rest.extend(items),
+            Json::Object(object) => rest.extend(object.iter().map(|(_, it)| it)),
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        }
+    }
+    texts
 }
 
 /// Says which line of the servers file would show a server what a call is about.

@@ -29,7 +29,7 @@ use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
-use crate::pins::PinsFile;
+use crate::pins::{PinsFile, RememberedPins};
 use crate::questions::Questions;
 use crate::server::{Server, Warden, Yard};
 use crate::servers_file::ServersFile;
@@ -146,7 +146,7 @@ impl Setup {
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
             launcher: self.launcher,
-            pins: self.pins,
+            pins: RememberedPins::new(self.pins),
             clock: Arc::clone(&self.clock),
             roots,
             news,

@@ -177,7 +177,7 @@ impl Server {
         self.why_withheld(&pins).map_or(Ok(()), Err)
     }
 
-    fn why_withheld(&self, pins: &Pins) -> Option<String> {
+    pub(super) fn why_withheld(&self, pins: &Pins) -> Option<String> {
         pins.why_not_started(&self.name, &self.identity, self.recipe.is_held())
     }
 
@@ -192,7 +192,7 @@ impl Server {
             // A tool with text that nobody sees is not trusted by itself.
             let plain = tools.iter().filter(|tool| tool.hidden_text().is_none());
             let now = self.yard.clock.now();
-            let trusted = self.yard.pins.trust_first(&self.name, &self.identity, plain, now);
+            let trusted = self.yard.pins.file().trust_first(&self.name, &self.identity, plain, now);
             let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
             pins = known;
             // Another session may have recorded another one first.

@@ -108,7 +108,10 @@ impl PolicyFiles {
     pub(super) fn add_drafts(&mut self, servers: &ServersFile, home: &Home) -> Result<(), Failure> {
         let mut added = Vec::new();
         for (name, config) in servers.iter() {
-            let Start::Command(_) = config.start else { continue };
+            // What the tools of ours mean comes with the policy.
+            if let Start::Builtin(_) = config.start {
+                continue;
+            }
             let path = added_annotations(home, name);
             if let Some(bytes) = ic_home::file::read_own(&path, ADDED_BYTES_MAX)? {
                 added.push((name, path, bytes));

@@ -56,6 +56,16 @@ fn place() -> Place {
     Place::new(env!("CARGO_BIN_EXE_ironcurtain"))
 }
 
+/// Returns a servers file with these servers and none of the built-in ones that it does not name.
+fn alone(mut servers: serde_json::Value) -> serde_json::Value {
+    for builtin in ["filesystem", "git", "fetch"] {
+        if servers.get(builtin).is_none() {
+            servers[builtin] = serde_json::Value::Null;
+        }
+    }
+    servers
+}
+
 /// Reads each line of the binary's output as JSON.
 #[track_caller]
 fn json_lines(output: &Output) -> Vec<serde_json::Value> {

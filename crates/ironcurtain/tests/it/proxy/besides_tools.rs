@@ -7,7 +7,7 @@ use ic_testkit::{Caller, Place, Proxy};
 use serde_json::{Map, Value, json};
 
 use super::{python, until};
-use crate::place;
+use crate::{alone, place};
 
 /// A place with servers that have more than tools, and a policy that knows it.
 pub(super) struct Rig {
@@ -70,7 +70,8 @@ impl Rig {
             rule("rest", json!({}), "allow"),
         ]});
         self.place.write("policy/compiled-policy.json", compiled.to_string());
-        let file = self.place.write("servers.json", Value::from(self.servers.clone()).to_string());
+        let file =
+            self.place.write("servers.json", alone(Value::from(self.servers.clone())).to_string());
         let policy = self.place.path("policy");
         let words = ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()];
         Proxy::start(&self.place, &words)
