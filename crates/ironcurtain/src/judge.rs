@@ -2,6 +2,7 @@
 //!
 //! Forwards nothing and records nothing.
 
+mod origin;
 mod policy_files;
 mod roots;
 
@@ -13,9 +14,9 @@ use ic_broker::heads::Heads;
 use ic_broker::method::CallMethod;
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
-use ic_home::{Environment, Home};
+use ic_home::{Environment, Home, PolicyChoice};
 use ic_policy::artifact::Source;
-use ic_policy::{Bounds, Builtin, Policy, SandboxKind};
+use ic_policy::{Bounds, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk};
@@ -25,16 +26,17 @@ use crate::error::Failure;
 use crate::files;
 use crate::screen::Screen;
 
-use policy_files::{COMPILED, Origin, PolicyFiles};
-pub(crate) use policy_files::{PolicyFile, added_annotations};
+pub(crate) use origin::Origin;
+use policy_files::PolicyFiles;
+pub(crate) use policy_files::{COMPILED, PolicyFile, added_annotations};
 use roots::Roots;
 
 /// Which policy to ask, and in which surroundings
 #[derive(Debug, clap::Args)]
 pub(crate) struct JudgeArgs {
-    /// Policy to ask: `default`, `coding`, `readonly`, or a directory
+    /// Policy to ask: `default`, `coding`, `readonly`, one of your own by name, or a directory
     ///
-    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    /// Without it, the policy in force: see `ironcurtain policy use`.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Directory in which the agent is free
@@ -82,6 +84,8 @@ pub(crate) struct Loaded {
     pub(crate) servers: ServersFile,
     /// Where the policy comes from, as a person would say it.
     pub(crate) origin: String,
+    /// The policy's directory, if it is not built in.
+    pub(crate) directory: Option<AbsolutePath>,
     /// The text that the policy was compiled from, if it is there.
     pub(crate) constitution: Option<String>,
     /// The policy's scenarios, if there are any.
@@ -121,7 +125,9 @@ impl Loaded {
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
         let (home, ironcurtain_home) = (environment.home()?, environment.ironcurtain_home()?);
-        let origin = wanted.origin(environment, &ironcurtain_home)?;
+        let configured = Configured::read(environment, &ironcurtain_home, screen)?;
+        let origin =
+            Origin::find(wanted.policy.as_deref(), configured.policy.as_ref(), environment)?;
         let sandbox = match (&wanted.sandbox, no_sandbox) {
             (Some(sandbox), _) => Some(sandbox.clone()),
             (None, NoSandbox::None) => None,
@@ -139,7 +145,7 @@ impl Loaded {
         }
         protected.extend(servers_file.clone());
         protected.extend(wanted.protected.iter().cloned());
-        protected.extend(configured(environment, &ironcurtain_home, screen)?);
+        protected.extend(configured.protected_paths);
         let places = Places { home: home.clone(), sandbox, protected };
         let bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
 
@@ -148,9 +154,11 @@ impl Loaded {
             refuse_in_sandbox(&bounds, "servers file", file)?;
         }
         let mut files = PolicyFiles::read(&origin, &bounds)?;
-        if wanted.servers.is_none() {
-            files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
-        }
+        let added = match wanted.servers {
+            None => Some(Home::new(ironcurtain_home.clone())),
+            Some(_) => None,
+        };
+        files.imply_annotations(&servers, added.as_ref())?;
         files.annotate_uris();
         let roots = Roots::default();
         let locate = |text: &str| roots.locate(text, &home).map_err(|fault| fault.to_string());
@@ -172,6 +180,10 @@ impl Loaded {
             servers,
             constitution: files.constitution(),
             origin: files.origin,
+            directory: match origin {
+                Origin::Directory(directory) => Some(directory),
+                Origin::Builtin(_) => None,
+            },
             scenarios: files.scenarios,
             roots,
         })
@@ -221,29 +233,6 @@ impl Wanted {
             |method: &CallMethod| servers.iter().any(|(server, _)| method.is_known(&judge, server));
         Ok(CallMethod::ALL.into_iter().filter(is_offered).collect())
     }
-
-    fn origin(
-        &self,
-        environment: &Environment,
-        ironcurtain_home: &AbsolutePath,
-    ) -> Result<Origin, Failure> {
-        let Some(policy) = &self.policy else {
-            let generated = ironcurtain_home.as_path().join("generated");
-            return Ok(match files::read_if_present(&generated.join(COMPILED))? {
-                Some(_) => Origin::Directory(environment.absolute(&generated)?),
-                None => Origin::Builtin(Builtin::Default),
-            });
-        };
-        if let Some(builtin) = policy.to_str().and_then(Builtin::by_name) {
-            return Ok(Origin::Builtin(builtin));
-        }
-        let directory = environment.absolute(policy)?;
-        match is_directory(&directory)? {
-            true => Ok(Origin::Directory(directory)),
-            false => Err(Failure::config(format!("there is no policy `{}`", policy.display()))
-                .with_hint("name `default`, `coding` or `readonly`, or a directory with compiled-policy.json and tool-annotations.json")),
-        }
-    }
 }
 
 /// Reads the servers file that is `named`, or that of the home; the built-in servers if there is none.
@@ -266,24 +255,32 @@ pub(crate) fn servers_file(
     Ok((ServersFile::read(Source { file: &file, bytes: &bytes })?, Some(path)))
 }
 
-/// Returns the protected paths of the configuration.
-fn configured(
-    environment: &Environment,
-    ironcurtain_home: &AbsolutePath,
-    screen: &mut Screen,
-) -> Result<Vec<AbsolutePath>, Failure> {
-    match ConfigFile::read(&Home::new(ironcurtain_home.clone())) {
-        Ok(file) => {
-            let layers = Layers { flags: &[], environment, file: &file };
-            Ok(Config::load(&layers)?.protected_paths)
+/// What the configuration says about judging.
+#[derive(Debug, Default)]
+struct Configured {
+    policy: Option<PolicyChoice>,
+    protected_paths: Vec<AbsolutePath>,
+}
+
+impl Configured {
+    fn read(
+        environment: &Environment,
+        ironcurtain_home: &AbsolutePath,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        match ConfigFile::read(&Home::new(ironcurtain_home.clone())) {
+            Ok(file) => {
+                let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+                Ok(Self { policy: config.policy, protected_paths: config.protected_paths })
+            }
+            // Neither can hold settings of ours, and a policy beside it can be asked all the
+            // same: the other program's policies have the same format.
+            Err(error @ (ConfigError::Foreign { .. } | ConfigError::NoConfig { .. })) => {
+                screen.warning(&format!("{error}; no setting is taken from it"));
+                Ok(Self::default())
+            }
+            Err(error) => Err(error.into()),
         }
-        // Neither can hold protected paths of ours, and a policy beside it can be asked all the
-        // same: the other program's policies have the same format.
-        Err(error @ (ConfigError::Foreign { .. } | ConfigError::NoConfig { .. })) => {
-            screen.warning(&format!("{error}; no setting is taken from it"));
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error.into()),
     }
 }
 
