@@ -154,6 +154,9 @@ pub(crate) fn run(
     };
     target.apply(&change, Agreed { by: verb_of(effect), how: agreed }, environment, screen)?;
     screen.line(&format!("The policy `{}` is changed, for new sessions.", target.name()))?;
+    screen.line(
+        "`ironcurtain policy show` shows it; the same words with `--remove` take this back.",
+    )?;
     Ok(Exit::Success)
 }
 
