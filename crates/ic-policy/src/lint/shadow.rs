@@ -90,6 +90,8 @@ fn settles(earlier: &Rule, rule: &Rule, part: Part<'_>) -> bool {
     let at_host = match (&earlier.domains, &rule.domains) {
         (None, _) => true,
         (Some(_), None) => false,
+        // An empty list is about nothing, and was warned of.
+        (Some(_), Some(inner)) if inner.allowed.patterns().is_empty() => false,
         (Some(outer), Some(inner)) => inner
             .allowed
             .patterns()

@@ -134,6 +134,9 @@ impl PolicyFiles {
                 None => {
                     sections.insert(name.as_str(), section);
                 }
+                // A section that a compiler made speaks for all tools of its server: what it leaves
+                // out was left out, and stays unknown.
+                Some(Json::Object(own)) if own.get("inputHash").is_some() => {}
                 Some(Json::Object(own)) => add_tools(own, section),
                 // What is wrong with it is said when it is loaded, with its place.
                 Some(_) => {}

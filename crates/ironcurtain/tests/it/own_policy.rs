@@ -200,6 +200,14 @@ fn annotations_are_implied_and_a_policys_own_replace_them_tool_by_tool() {
     assert_eq!(check("read_file"), "default-deny");
     assert_eq!(check("list_directory"), "reads");
     assert_eq!(check("no_such_tool"), "structural-unknown-tool");
+    // A section that a compiler made is complete.
+    place.write(
+        "own/tool-annotations.json",
+        r#"{"servers":{"filesystem":{"inputHash":"x","tools":[{"toolName":"read_file","args":{"path":["write-path"]}}]}}}"#,
+    );
+    assert_eq!(check("list_directory"), "structural-unknown-tool");
+    fs::remove_file(place.path("own/tool-annotations.json")).unwrap();
+    assert_eq!(check("list_directory"), "reads");
     // A server of somebody else's by that name has no annotations of ours.
     place.write("home/.ironcurtain/mcp-servers.json", r#"{"filesystem":{"command":"true"}}"#);
     assert_eq!(check("list_directory"), "structural-unknown-tool");
@@ -211,7 +219,7 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     place.write("home/notes/a.md", "text");
     let run = place.run(["start", &format!("read {}", place.path("home/notes/a.md").display())]);
     assert!(run.code == 3 || run.code == 0, "{run:?}");
-    let words = ["allow", "filesystem.read_file", "--in", "~/notes"];
+    let words = ["allow", "filesystem", "--to", "read", "--in", "~/notes"];
     let shown = change(&place, &[&words[..], &["--dry-run"]].concat());
     assert!(
         shown.stdout.contains("recorded calls: 1 of 1 would be judged differently"),
@@ -231,7 +239,7 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     assert!(again.stdout.contains("says so already"), "{again:?}");
     let wrong = policy(&place, &["allow", "filesystem", "--in", "~/notes", "--remove"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");
-    assert!(wrong.stderr.contains("allow filesystem.read_file in ~/notes"), "{wrong:?}");
+    assert!(wrong.stderr.contains("allow filesystem for read-path in ~/notes"), "{wrong:?}");
     // To take an allowance back needs nobody, and so does a `never`.
     change(&place, &[&words[..], &["--remove"]].concat());
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");

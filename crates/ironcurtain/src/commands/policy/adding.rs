@@ -251,7 +251,10 @@ fn addition(
     let tool = tool.map(str::parse::<ToolName>).transpose().map_err(invalid)?;
     let mut roles: Vec<Role> = args.verbs.iter().map(|verb| verb.role()).collect();
     roles.dedup();
-    let is_repository = matches!(&place, Some(Place::Host(pattern)) if pattern.to_string().trim_start_matches("https://").contains('/'));
+    let is_repository = match &place {
+        Some(Place::Host(pattern)) => names_path(pattern),
+        Some(Place::Directory(_)) | None => false,
+    };
     let roles = match roles.is_empty() {
         true if is_repository => Some(vec![Role::GitRemoteUrl]),
         true => None,
@@ -374,10 +377,21 @@ fn check(addition: &Addition, loaded: &Loaded, screen: &mut Screen) -> Result<()
     }
     if !is_anywhere && !is_about_any {
         let message = format!("no tool of `{server}` that is meant acts on such a place");
-        return say(
-            message,
-            format!("`ironcurtain policy show --tools` shows what its arguments are"),
-        );
+        let hint = match addition.place() {
+            Some(Place::Host(pattern)) if names_path(pattern) => {
+                "write the host alone, without a path"
+            }
+            Some(Place::Host(_) | Place::Directory(_)) | None => {
+                "`ironcurtain policy show --tools` shows what its arguments are"
+            }
+        };
+        return say(message, hint.to_owned());
     }
     Ok(())
+}
+
+/// Returns whether a pattern names more than a host: a repository on it.
+fn names_path(pattern: &DomainPattern) -> bool {
+    let text = pattern.to_string();
+    text.split_once("://").map_or(text.as_str(), |(_, rest)| rest).contains('/')
 }

@@ -53,7 +53,7 @@ fn names_and_hosts_that_mean_nothing_are_refused() {
         (&["allow", "fetch"], "say where"),
         (&["allow", "fetch", "--in", "~/notes"], "acts on such a place"),
         (&["allow", "filesystem", "--host", "docs.rs"], "acts on such a place"),
-        (&["allow", "fetch", "--host", "https://docs.rs/std"], "repository"),
+        (&["allow", "fetch", "--host", "https://docs.rs/std"], "write the host alone"),
         (&["allow", "fetch", "--host", "doc s.rs"], "write the host alone"),
         (&["allow", "fetch", "--host", "*.*"], "write the host alone"),
         (&["allow", "fetch", "--host", "docs.rs:99999"], "write the host alone"),
@@ -96,7 +96,8 @@ fn no_addition_opens_what_no_rule_opens() {
         ("deny".into(), "structural-protected-path".into())
     );
     // The directory itself is not what is in it.
-    let delete = judged(&place, "filesystem", "delete_file", r#"{"path":"~/proj"}"#);
+    change(&place, &["allow", "filesystem", "--in", "~/notes", "--yes"]);
+    let delete = judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes"}"#);
     assert_eq!(delete, ("escalate".into(), "structural-root".into()));
 }
 
