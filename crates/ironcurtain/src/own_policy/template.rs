@@ -10,15 +10,24 @@ use ic_policy::Builtin;
 use crate::error::Failure;
 use crate::judge::COMPILED;
 
-/// Writes a copy of `builtin` to `directory`, where nothing may be yet.
+/// Where a policy is made before it gets its name.
+const MAKING: &str = ".new";
+
+/// Writes a copy of `builtin` to `directory`, one of the home's policies, where nothing may be yet.
+///
+/// Whoever looks meanwhile sees nothing or all of it; whoever calls holds the lock of the policies.
 pub(crate) fn write(directory: &Path, builtin: Builtin, home: &Home) -> Result<(), Failure> {
-    if directory.starts_with(home.root()) {
-        file::create_dir(home.policies())?;
+    file::create_dir(home.policies())?;
+    // Not the name of a policy, so nobody takes it for one.
+    let making = home.policies().join(MAKING);
+    if file::names(&making)?.is_some() {
+        // A process was killed while it made one.
+        file::remove_tree(&making)?;
     }
-    file::create_new_dir(directory)?;
-    file::create_new(directory.join("README.md"), readme(directory, builtin).as_bytes())?;
-    // Last: without it the directory is not a policy.
-    Ok(file::create_new(directory.join(COMPILED), compiled(builtin).as_bytes())?)
+    file::create_new_dir(&making)?;
+    file::create_new(making.join("README.md"), readme(directory, builtin).as_bytes())?;
+    file::create_new(making.join(COMPILED), compiled(builtin).as_bytes())?;
+    Ok(file::move_to(&making, directory)?)
 }
 
 /// Returns the rules of `builtin`, without the hashes that tie them to its constitution.

@@ -102,18 +102,7 @@ pub(crate) fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let target = Target::find(args.policy.clone(), &before, &home)?;
     let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
-    let change = if args.remove {
-        let is_known = |it: &&Addition| known.iter().any(|known| known.says_the_same(it));
-        if let Some(unknown) = additions.iter().find(|it| !is_known(it)) {
-            return Err(not_there(unknown, &known, &target));
-        }
-        Change::Remove(additions)
-    } else {
-        for addition in &additions {
-            check(addition, &before, screen)?;
-        }
-        Change::Add(additions)
-    };
+    let change = wanted_change(additions, &known, &target, (args, &before), screen)?;
     let after = change.on(&known, "policy")?;
     if after == known {
         screen.line(&format!("The policy `{}` says so already.", target.name()))?;
@@ -158,6 +147,27 @@ pub(crate) fn run(
         "`ironcurtain policy show` shows it; the same words with `--remove` take this back.",
     )?;
     Ok(Exit::Success)
+}
+
+/// Returns the change that is asked for, if it makes sense.
+fn wanted_change(
+    additions: Vec<Addition>,
+    known: &[Addition],
+    target: &Target,
+    (args, before): (&AddingArgs, &Loaded),
+    screen: &mut Screen,
+) -> Result<Change, Failure> {
+    if args.remove {
+        let is_known = |it: &&Addition| known.iter().any(|known| known.says_the_same(it));
+        if let Some(unknown) = additions.iter().find(|it| !is_known(it)) {
+            return Err(not_there(unknown, known, target));
+        }
+        return Ok(Change::Remove(additions));
+    }
+    for addition in &additions {
+        check(addition, before, screen)?;
+    }
+    Ok(Change::Add(additions))
 }
 
 fn verb_of(effect: Effect) -> &'static str {

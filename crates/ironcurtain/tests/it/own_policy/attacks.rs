@@ -98,7 +98,7 @@ fn no_addition_opens_what_no_rule_opens() {
     // The directory itself is not what is in it.
     change(&place, &["allow", "filesystem", "--in", "~/notes", "--yes"]);
     let delete = judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes"}"#);
-    assert_eq!(delete, ("escalate".into(), "structural-root".into()));
+    assert_eq!(delete, ("escalate".into(), "escalate-deletes-elsewhere".into()));
 }
 
 #[test]
