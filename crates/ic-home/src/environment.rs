@@ -226,6 +226,17 @@ impl Environment {
         })
     }
 
+    /// Returns the same without any key, for code that needs to know only where things are.
+    #[must_use]
+    pub fn without_keys(&self) -> Self {
+        Self {
+            texts: self.texts.clone(),
+            keys: BTreeMap::new(),
+            current_dir: self.current_dir.clone(),
+            git: self.git.clone(),
+        }
+    }
+
     /// Returns where files of a moment go.
     pub fn temporary(&self) -> Result<AbsolutePath, EnvironmentError> {
         self.absolute(Path::new(self.text(TMPDIR).unwrap_or(OsStr::new("/tmp"))))

@@ -70,6 +70,21 @@ impl Home {
         self.at("generated")
     }
 
+    /// Returns the directory in which each policy of the user's own has a directory.
+    pub fn policies(&self) -> PathBuf {
+        self.at("policies")
+    }
+
+    /// Returns the lock that is held while a policy of the user's own is changed.
+    pub fn policies_lock(&self) -> PathBuf {
+        self.at("policies.lock")
+    }
+
+    /// Returns the file in which each change of a policy is noted.
+    pub fn policy_changes(&self) -> PathBuf {
+        self.logs().join("policy-changes.jsonl")
+    }
+
     /// Returns the directory of our own keys.
     pub fn keys(&self) -> PathBuf {
         self.at("keys")
@@ -188,6 +203,9 @@ mod tests {
             (home.wheels(), "wheels"),
             (home.constitution(), "constitution.md"),
             (home.generated(), "generated"),
+            (home.policies(), "policies"),
+            (home.policies_lock(), "policies.lock"),
+            (home.policy_changes(), "logs/policy-changes.jsonl"),
             (home.keys(), "keys"),
             (home.audit_key(), "keys/audit.key"),
             (home.audit_heads(), "keys/heads"),

@@ -14,7 +14,7 @@ use crate::domain::{Destination, DomainSet};
 use crate::effect::Effect;
 
 /// A rule, ready to be asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Rule {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
@@ -33,26 +33,26 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct RoleSet(u32);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PathCondition {
     pub(crate) roles: RoleSet,
     pub(crate) within: CanonicalPath,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DomainCondition {
     pub(crate) roles: RoleSet,
     pub(crate) allowed: DomainSet,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ListCondition {
     pub(crate) roles: RoleSet,
     pub(crate) allowed: Members,
 }
 
 /// The members of a list, by the way they are compared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Members {
     Domains(DomainSet),
     Emails(Emails),
@@ -60,7 +60,7 @@ pub(crate) enum Members {
 }
 
 /// Addresses without regard to case, as far as the rule's effect can afford it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Emails {
     lower: HashSet<String>,
     letters: Letters,
@@ -74,7 +74,7 @@ enum Letters {
 }
 
 /// Identifiers in the forms in which roles compare them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identifiers {
     /// As written, for roles that compare text as it is.
     exact: HashSet<String>,
@@ -247,8 +247,16 @@ impl RoleSet {
         self.0 & 1 << role as u32 != 0
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
     }
 }
 

@@ -106,6 +106,8 @@ pub static KEYS: &[Key] = &[
     .default("300"),
     key("approvals.scripted", Kind::Switch, "whether approvals may be given without a terminal")
         .default("false"),
+    key("policy", Kind::Policy, "policy in force where `--policy` does not name one; `policy use` sets it")
+        .default("\"default\""),
     key("protectedPaths", Kind::Paths, "further paths that no rule can open").default("[]"),
     key("session.autoSave", Kind::Switch, "whether conversations are saved as they go")
         .default("true"),

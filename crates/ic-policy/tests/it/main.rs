@@ -7,6 +7,7 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod additions;
 mod artifacts;
 mod builtin;
 mod containment;

@@ -25,6 +25,7 @@ pub(crate) use self::asking::{Asking, Place};
 use super::group::Group;
 use super::paint::Tone;
 use super::stage::{Echo, Room, Stage};
+use crate::own_policy::always::{Always, AlwaysOffer};
 use crate::screen::fold;
 
 /// What stands there while a question is read.
@@ -46,6 +47,8 @@ pub(crate) struct Banner {
     redraw_at: Option<Instant>,
     /// Why what was typed did not count.
     hint: Option<String>,
+    /// What adds to the policy, where that is offered.
+    always: Option<Always>,
 }
 
 /// What is to stand on the screen.
@@ -54,6 +57,8 @@ struct Shown {
     group: Group,
     /// The grants of which the person is to choose one.
     wishes: Vec<Wish>,
+    /// What is to be added to the policy if the person says so.
+    always: Option<AlwaysOffer>,
     lines: Vec<String>,
     n_headings: usize,
     /// What can be typed.
@@ -88,7 +93,13 @@ impl Banner {
             undrawn: None,
             redraw_at: None,
             hint: None,
+            always: None,
         }
+    }
+
+    /// Offers *always* too.
+    pub(crate) fn offering(self, always: Option<Always>) -> Self {
+        Self { always, ..self }
     }
 
     /// Takes in a question that was raised.
@@ -198,10 +209,11 @@ impl Banner {
             };
             let mut lines = vec![heading];
             lines.extend(group.lines(View::Short));
-            let keys = place.questions.keys(&group);
+            let keys = self.keys(&group, place);
             self.present(Shown {
                 group,
                 wishes: Vec::new(),
+                always: None,
                 lines,
                 n_headings: 1,
                 keys,

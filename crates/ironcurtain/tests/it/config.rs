@@ -255,6 +255,7 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Secret => "sk-1",
         Kind::Url => "https://x.example/",
         Kind::Paths => "[\"/x\"]",
+        Kind::Policy => "readonly",
         Kind::Image => "debian:trixie",
         Kind::Packages => "[\"git\"]",
         Kind::Upstream | Kind::RequestKeys => panic!("a map"),
