@@ -57,9 +57,10 @@ impl Thinker {
         {
             let mut thinker = Self::provided(&other, &config, &home, environment)?;
             let (provider, default) = (other.provider(), &config.agent_model);
-            thinker.said.push_str(&format!(
-                "; `{provider}` is the only provider with a key, so it serves instead of {default}"
-            ));
+            thinker.said = format!(
+                "{}; `{provider}` is the only provider with a key, so it serves instead of {default}",
+                thinker.said
+            );
             return Ok(thinker);
         }
         let model = wanted.unwrap_or_else(|| config.agent_model.clone());

@@ -108,8 +108,8 @@ pub(super) fn without(text: &str, format: Format, wants: &[Want]) -> Result<Stri
                 take(&mut meant, path);
             }
             Want::Item { path, value } => {
-                let is_there = |it: &&Value| it.as_array().is_some_and(|it| it.contains(value));
-                if at(&meant, path).filter(is_there).is_some() {
+                let is_there = |it: &Value| it.as_array().is_some_and(|it| it.contains(value));
+                if at(&meant, path).is_some_and(is_there) {
                     after = jsonc::remove_item(&after, path, value)?;
                     if let Value::Array(items) = at_mut(&mut meant, path)? {
                         items.retain(|it| it != value);

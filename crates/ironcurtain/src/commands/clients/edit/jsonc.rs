@@ -48,17 +48,14 @@ pub(super) fn set(text: &str, path: &[&str], value: &Value) -> Result<String, No
         if !text.get(node.span.clone()).is_some_and(|it| it.starts_with('{')) {
             return Err(NotEditable::Shape);
         }
-        match member(parts, key)? {
-            Some(part) => node = &part.value,
-            None => {
-                let rest = path.get(at + 1..).unwrap_or_default();
-                let nested = rest.iter().rev().fold(value.clone(), |inner, key| {
-                    Value::Object([((*key).to_owned(), inner)].into_iter().collect())
-                });
-                let unit = unit(text, &root);
-                return Ok(insert(text, node, &unit, Some(key), &nested));
-            }
-        }
+        let Some(part) = member(parts, key)? else {
+            let rest = path.get(at + 1..).unwrap_or_default();
+            let nested = rest.iter().rev().fold(value.clone(), |inner, key| {
+                Value::Object([((*key).to_owned(), inner)].into_iter().collect())
+            });
+            return Ok(insert(text, node, &unit(text, &root), Some(key), &nested));
+        };
+        node = &part.value;
     }
     let indent = indent_at(text, node.span.start);
     let written = pretty(value, &unit(text, &root), &indent);
