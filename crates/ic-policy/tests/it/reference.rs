@@ -49,11 +49,8 @@ pub(crate) fn judge(place: &RefPlace, rules: &[RefRule], call: &RefCall) -> Stri
         rules.iter().enumerate().filter(|(_, rule)| is_about(rule, call)).collect();
     let mut verdicts: Vec<(usize, String, Option<Role>)> = Vec::new();
     // Step 2, in its order.
-    for (role, values) in &call.roles {
-        for value in
-            values.iter().filter(|value| is_path(*role) && is_protected(place, *role, value))
-        {
-            let _ = value;
+    for (role, values) in call.roles.iter().filter(|(role, _)| is_path(*role)) {
+        if values.iter().any(|value| is_protected(place, *role, value)) {
             verdicts.push((2, "structural-protected-path".to_owned(), Some(*role)));
         }
     }
