@@ -6,10 +6,14 @@ use ic_escalation::display::View;
 use ic_escalation::offer::LIFETIME;
 use ic_escalation::{Offer, Reply, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
+use ic_terminal::Ink;
 
-use super::{Banner, Place, Shown, Undrawn};
+use super::keys::{Action, Key};
+use super::shown::{Keys, Shown, painted};
+use super::{Banner, Place, Undrawn};
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
+use crate::terminal::stage::Row;
 
 impl Banner {
     /// Does what an answer to `group` means.
@@ -24,19 +28,39 @@ impl Banner {
             let wishes = std::mem::take(&mut shown.wishes);
             return self.chosen(word, wishes, group, place);
         }
-        match word {
-            "y" => self.answer(group, &Reply::Approve(None), place),
-            "n" => self.answer(group, &Reply::Deny, place),
-            "g" => self.offer(group, place),
-            "d" => {
-                let keys = place.questions.keys(group);
-                self.present(shown_of(group.lines(View::Full), keys, group));
-            }
-            _ => {
-                let hint = format!("that is no answer; {}", shown.keys);
+        match Key::of(word).map(|key| key.action) {
+            Some(Action::Approve) => self.answer(group, &Reply::Approve(None), place),
+            Some(Action::Deny) => self.answer(group, &Reply::Deny, place),
+            Some(Action::Grant) => self.offer(group, place),
+            Some(Action::Details) => self.details(group, place),
+            Some(Action::Skip) => self.skip(group, place),
+            None => {
+                let hint = format!("that is no answer; {}", self.prompt());
                 self.refuse(hint, place);
             }
         }
+    }
+
+    /// Shows all of it.
+    fn details(&mut self, group: &Group, place: &mut Place<'_>) {
+        if matches!(
+            self.shown.as_ref().map(|it| &it.keys),
+            Some(Keys::Table { has_details: false })
+        ) {
+            return self.refuse("everything is shown already".to_owned(), place);
+        }
+        let lines = painted(group.lines(View::Full, SystemClock.now()));
+        self.present(shown_of(lines, Keys::Table { has_details: false }, group));
+    }
+
+    /// Shows the next question, and this one after the others.
+    fn skip(&mut self, group: &Group, place: &mut Place<'_>) {
+        if self.waiting.is_empty() {
+            return self.refuse("nothing else waits".to_owned(), place);
+        }
+        self.withdraw();
+        self.waiting.extend(group.all().map(|it| it.request().escalation.clone()));
+        self.show_next(place);
     }
 
     /// Answers what is shown.
@@ -76,9 +100,10 @@ impl Banner {
             }
         }
         let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
-        let keys = format!("Which one? Type {}; anything else is none.", numbers.join(" or "));
+        let keys = format!("Which one? {}; n for none", numbers.join(" or "));
+        let lines = lines.into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
         self.close(place);
-        self.present(Shown { wishes, ..shown_of(lines, keys, group) });
+        self.present(Shown { wishes, ..shown_of(lines, Keys::Choice(keys), group) });
     }
 
     /// Takes the person's choice among the grants.
@@ -103,7 +128,7 @@ impl Banner {
     }
 }
 
-fn shown_of(lines: Vec<String>, keys: String, group: &Group) -> Shown {
+fn shown_of(lines: Vec<Row>, keys: Keys, group: &Group) -> Shown {
     let (group, wishes) = (group.clone(), Vec::new());
-    Shown { group, wishes, lines, n_headings: 0, keys, laid: None }
+    Shown { group, wishes, lines, keys, laid: None }
 }
