@@ -22,6 +22,9 @@ const NAME_CHARS_MAX: usize = 40;
 /// How many values, arguments or lines of a difference are shown.
 const LINES_MAX: usize = 20;
 
+/// The line behind which a difference stands; each line of it begins with four spaces and its mark.
+pub const CHANGE: &str = "  change:";
+
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum View {
@@ -61,7 +64,7 @@ pub fn show(
     }
     match change {
         Some(Change::Difference(diff)) => {
-            lines.push("  change:".to_owned());
+            lines.push(CHANGE.to_owned());
             let changes = diff.lines().map(|line| format!("    {}", changed_line(line, view)));
             lines.extend(cut(changes.collect(), view));
         }

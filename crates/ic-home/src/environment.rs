@@ -61,6 +61,7 @@ const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 const NO_COLOR: &str = "NO_COLOR";
+const TERM: &str = "TERM";
 const TMPDIR: &str = "TMPDIR";
 const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
 
@@ -72,7 +73,7 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 25] = [
+pub const VARIABLES: [Variable; 26] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
@@ -97,6 +98,7 @@ pub const VARIABLES: [Variable; 25] = [
     stays(NO_PROXY[1], "the same"),
     stays(SSL_CERT_FILE, "certificates that are trusted besides the system's"),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
+    stays(TERM, "if it is `dumb`, approval requests are answered with a line instead of a key"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
     stays(CLIENTS[0], "where Claude Desktop, VS Code, Goose and OpenCode keep their configuration"),
@@ -324,6 +326,11 @@ impl Environment {
     /// Returns the socket of the user's ssh agent.
     pub fn ssh_agent(&self) -> Option<PathBuf> {
         self.text(SSH_AUTH_SOCK).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// Returns whether the terminal can draw rows anew, as far as `TERM` says.
+    pub fn terminal_draws(&self) -> bool {
+        self.text(TERM).is_none_or(|term| term != "dumb")
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

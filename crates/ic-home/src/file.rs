@@ -14,6 +14,7 @@
 )]
 
 mod error;
+mod head;
 mod many;
 
 use std::ffi::{OsStr, OsString};
@@ -27,6 +28,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 pub use error::{Doing, FileError};
+pub use head::{Head, read_head};
 pub use many::{Stamp, Stamps, move_to, remove_tree, stamps, stamps_during};
 
 use crate::temporary;

@@ -55,6 +55,16 @@ impl Home {
         self.at("roots.json")
     }
 
+    /// Returns where the user said once and for all in which directories the agent works.
+    pub fn workspaces(&self) -> PathBuf {
+        self.at("workspaces.json")
+    }
+
+    /// Returns the lock that is held while that is changed.
+    pub fn workspaces_lock(&self) -> PathBuf {
+        self.at("workspaces.lock")
+    }
+
     /// Returns the file of messages that were typed before.
     pub fn history(&self) -> PathBuf {
         self.at("history")
@@ -138,6 +148,16 @@ impl Home {
     /// Returns the lock that is held while the list of running sessions is changed.
     pub fn registry_lock(&self) -> PathBuf {
         self.registry().join("registry.lock")
+    }
+
+    /// Returns the file that holds the number of the last question that was asked.
+    pub fn question_number(&self) -> PathBuf {
+        self.registry().join("questions.number")
+    }
+
+    /// Returns the lock that is held while a question gets its number.
+    pub fn question_number_lock(&self) -> PathBuf {
+        self.registry().join("questions.lock")
     }
 
     /// Returns the entry of a running session.

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_agent::{
-    Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
-    Surroundings, system_prompt,
+    Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Note, Observer, Parts, SavePoint,
+    Snapshot, Surroundings, system_prompt,
 };
 use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
@@ -60,6 +60,8 @@ pub struct Mind {
     pub limits: Limits,
     /// The directory in which the agent is free, as it is told.
     pub sandbox: String,
+    /// What the project there says about itself.
+    pub notes: Vec<Note>,
 }
 
 /// A turn that runs; if it does not come to its end, its agent is gone, and the session with it.
@@ -102,7 +104,7 @@ impl BuiltIn {
             model: Arc::new(Discreet::new(Arc::clone(&mind.model), workbench.redactor())),
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
             clock: workbench.clock(),
-            system: system_prompt(Surroundings { sandbox, servers, rules }),
+            system: system_prompt(Surroundings { sandbox, servers, rules, notes: &mind.notes }),
             limits: mind.limits,
             prices: mind.prices,
         };

@@ -1,5 +1,10 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
 use crate::commands::{
     approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
     clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand,
@@ -17,6 +22,32 @@ use crate::commands::{
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the command line.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, UsageError> {
+        Self::try_parse_from(words).map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let asked = words.iter().cloned().chain(["--help".into()]);
+                let helped = Self::try_parse_from(asked).err();
+                match helped.filter(|it| it.kind() == ErrorKind::DisplayHelp) {
+                    Some(help) => UsageError::Bare(help),
+                    None => UsageError::Other(error),
+                }
+            }
+            _ => UsageError::Other(error),
+        })
+    }
+}
+
+/// A command line that is answered and not run.
+#[derive(Debug)]
+pub(crate) enum UsageError {
+    /// A command lacks its subcommand; this is what its `--help` says.
+    Bare(clap::Error),
+    /// Help or the version was asked for, or something is wrong.
+    Other(clap::Error),
 }
 
 /// What to do.

@@ -2,6 +2,7 @@
 //!
 //! What the session then does is not known here.
 
+mod notes;
 mod workspace;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use crate::holding::Holding;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
+pub(crate) use notes::FoundNote;
 pub(crate) use workspace::{check_directory, workspace_at};
 
 /// What session is wanted.
@@ -70,6 +72,8 @@ pub(crate) struct Opened {
     pub(crate) redactor: Arc<Redactor>,
     /// The policy that the command line names, if it names one.
     pub(crate) policy: Option<PathBuf>,
+    /// What the project in a workspace says about itself.
+    pub(crate) notes: Vec<FoundNote>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -120,6 +124,7 @@ impl SessionWanted<'_> {
         loaded.roots.remember(&loaded.origin, &home)?;
         holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         let hello = hello(directory, &loaded, &holding);
+        let notes = notes::find(&self.wanted, &loaded.judge);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
@@ -177,7 +182,7 @@ impl SessionWanted<'_> {
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
         let policy = self.wanted.policy;
-        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, policy })
+        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, policy, notes })
     }
 
     /// Finds the session that is to be continued, or makes a new one.

@@ -45,6 +45,11 @@ impl Always {
         Self { environment: Arc::new(environment.without_keys()), policy, by }
     }
 
+    /// Returns whether anything can be added for `request`, before it is known to which policy.
+    pub(crate) fn is_possible(request: &Request) -> bool {
+        additions_of(request).is_ok()
+    }
+
     /// Computes what *always* would add for `request`.
     pub(crate) fn offer(&self, request: &Request) -> Result<AlwaysOffer, String> {
         let additions = additions_of(request)?;

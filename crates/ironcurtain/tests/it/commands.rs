@@ -306,3 +306,29 @@ fn a_reader_that_goes_away_is_no_error_and_no_permission() {
         assert!(code == "141\n" || code == in_time, "{command}: {code}");
     }
 }
+
+/// The same words as with `--help`, as an error of usage.
+#[test]
+fn a_command_without_its_subcommand_prints_its_help() {
+    let place = place();
+    for command in [
+        &[][..],
+        &["policy"],
+        &["servers"],
+        &["sessions"],
+        &["approvals"],
+        &["grants"],
+        &["audit"],
+        &["config"],
+        &["mcp-server"],
+    ] {
+        let bare = place.run(command);
+        let help = place.run([command, &["--help"]].concat());
+        assert_eq!((bare.code, bare.stdout.as_str()), (2, ""), "{command:?}");
+        assert_eq!(bare.stderr, help.stdout, "{command:?}");
+        assert!(bare.stderr.contains("\n  ") && !bare.stderr.contains("\\u{"), "{}", bare.stderr);
+    }
+    // What is wrong with a command line keeps its columns too, and drives nothing.
+    let wrong = place.run(["policy", "check", "\x1b[2J        x", "--what"]);
+    assert!(!wrong.stderr.contains('\x1b') && !wrong.stderr.contains("u{20"), "{}", wrong.stderr);
+}

@@ -11,7 +11,7 @@ use ic_terminal::{Command, Named};
 use ic_types::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{failed, report};
+use super::{Showing, failed, name_continuing, report};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
@@ -127,12 +127,12 @@ async fn in_pipe(
                 let sending = session.send_message(&message, cancel.clone());
                 let ended = {
                     let scene = (session.news(), session.questions());
-                    let mut onlooker = Onlooker::new(scene, None, paint, screen);
+                    let mut onlooker = Onlooker::nobody(scene, paint, screen);
                     onlooker.watch(sending, signals, &cancel).await
                 };
                 total.add(&session.budget());
                 let n_unanswered = session.news().tally().unanswered.saturating_sub(n_before);
-                exit = match report(ended, n_unanswered, screen) {
+                exit = match report(ended, n_unanswered, Showing::ToBePrinted, screen) {
                     Ok(Exit::Cancelled) => return Ok((Exit::Cancelled, total)),
                     Ok(exit) => exit,
                     Err(failure) if failure.is_broken_pipe() => return Err(failure),
@@ -201,4 +201,5 @@ fn summarise(session: &BuiltIn, total: Total, surroundings: &Surroundings, scree
         info.id,
         surroundings.log.display()
     ));
+    name_continuing(session, screen);
 }

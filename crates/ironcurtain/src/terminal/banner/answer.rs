@@ -6,11 +6,15 @@ use ic_escalation::display::View;
 use ic_escalation::offer::LIFETIME;
 use ic_escalation::{Offer, Reply, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
+use ic_terminal::Ink;
 
-use super::{Banner, Place, Shown, Undrawn};
+use super::keys::{Action, Key};
+use super::shown::{Keys, Shown, painted};
+use super::{Banner, Place, Undrawn};
 use crate::own_policy::always::AlwaysOffer;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
+use crate::terminal::stage::Row;
 
 impl Banner {
     /// Does what an answer to `group` means.
@@ -28,20 +32,41 @@ impl Banner {
         if let Some(offer) = shown.always.take() {
             return self.added(word, &offer, group, place);
         }
-        match word {
-            "y" => self.answer(group, &Reply::Approve(None), place),
-            "n" => self.answer(group, &Reply::Deny, place),
-            "g" => self.offer(group, place),
-            "a" if self.always.is_some() => self.offer_always(group, place),
-            "d" => {
-                let keys = self.keys(group, place);
-                self.present(shown_of(group.lines(View::Full), keys, group));
-            }
-            _ => {
-                let hint = format!("that is no answer; {}", shown.keys);
+        match Key::of(word).map(|key| key.action) {
+            Some(Action::Approve) => self.answer(group, &Reply::Approve(None), place),
+            Some(Action::Deny) => self.answer(group, &Reply::Deny, place),
+            Some(Action::Grant) => self.offer(group, place),
+            Some(Action::Always) => self.offer_addition(group, place),
+            Some(Action::Details) => self.details(group, place),
+            Some(Action::Skip) => self.skip(group, place),
+            None => {
+                let hint = format!("that is no answer; {}", self.prompt());
                 self.refuse(hint, place);
             }
         }
+    }
+
+    /// Shows all of it.
+    fn details(&mut self, group: &Group, place: &mut Place<'_>) {
+        if matches!(
+            self.shown.as_ref().map(|it| &it.keys),
+            Some(Keys::Table { has_details: false, .. })
+        ) {
+            return self.refuse("everything is shown already".to_owned(), place);
+        }
+        let lines = painted(group.lines(View::Full, SystemClock.now()));
+        let keys = Keys::Table { has_details: false, has_always: self.has_always(group) };
+        self.present(shown_of(lines, keys, group));
+    }
+
+    /// Shows the next question, and this one after the others.
+    fn skip(&mut self, group: &Group, place: &mut Place<'_>) {
+        if self.waiting.is_empty() {
+            return self.refuse("nothing else waits".to_owned(), place);
+        }
+        self.withdraw();
+        self.waiting.extend(group.all().map(|it| it.request().escalation.clone()));
+        self.show_next(place);
     }
 
     /// Answers what is shown.
@@ -81,9 +106,10 @@ impl Banner {
             }
         }
         let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
-        let keys = format!("Which one? Type {}; anything else is none.", numbers.join(" or "));
+        let keys = format!("Which one? {}; n for none", numbers.join(" or "));
+        let lines = lines.into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
         self.close(place);
-        self.present(Shown { wishes, ..shown_of(lines, keys, group) });
+        self.present(Shown { wishes, ..shown_of(lines, Keys::Choice(keys), group) });
     }
 
     /// Takes the person's choice among the grants.
@@ -101,14 +127,14 @@ impl Banner {
     }
 
     /// Shows what *always* would add to the policy, and asks for it.
-    fn offer_always(&mut self, group: &Group, place: &mut Place<'_>) {
-        let Some(always) = &self.always else { return };
-        let offer = match always.offer(group.first().request()) {
-            Ok(offer) => offer,
-            Err(why) => return self.refuse(format!("always is not possible: {why}"), place),
+    fn offer_addition(&mut self, group: &Group, place: &mut Place<'_>) {
+        let offer = match self.always.as_ref().map(|it| it.offer(group.first().request())) {
+            Some(Ok(offer)) => offer,
+            Some(Err(why)) => return self.refuse(format!("always is not possible: {why}"), place),
+            None => return self.refuse("always is not offered here".to_owned(), place),
         };
-        let lines = offer.lines();
-        let keys = "Type y to add it and approve the call; anything else is no.".to_owned();
+        let lines = offer.lines().into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
+        let keys = Keys::Choice("y adds it and approves the call; n does neither".to_owned());
         self.close(place);
         self.present(Shown { always: Some(offer), ..shown_of(lines, keys, group) });
     }
@@ -142,15 +168,9 @@ impl Banner {
         }
         self.show_next(place);
     }
-
-    /// Says what can be typed.
-    pub(super) fn keys(&self, group: &Group, place: &Place<'_>) -> String {
-        let always = if self.always.is_some() { " · a always" } else { "" };
-        format!("{}{always}", place.questions.keys(group))
-    }
 }
 
-fn shown_of(lines: Vec<String>, keys: String, group: &Group) -> Shown {
+fn shown_of(lines: Vec<Row>, keys: Keys, group: &Group) -> Shown {
     let (group, wishes) = (group.clone(), Vec::new());
-    Shown { group, wishes, always: None, lines, n_headings: 0, keys, laid: None }
+    Shown { group, wishes, always: None, lines, keys, laid: None }
 }

@@ -1,17 +1,11 @@
-//! Whoever asks at a banner and takes the answers, and where that banner is.
-//!
-//! A session asks its own questions; the desk those of all sessions.
+//! Whose questions a banner shows: those of a session, or of all of them at the desk.
 
 use ic_escalation::{Pending, Reply};
 use ic_session::Questions;
 
-use super::super::group::Group;
-use super::super::paint::Tone;
-use super::super::stage::Stage;
 use crate::error::chain;
-
-/// What can be typed.
-const KEYS: &str = "y approve · n deny · g approve and grant · d details";
+use crate::terminal::group::Group;
+use crate::terminal::paint::Tone;
 
 /// Whoever asks, and takes the answers.
 pub(crate) trait Asking {
@@ -21,8 +15,10 @@ pub(crate) trait Asking {
     /// Returns what is shown together with `first`.
     fn group(&self, first: &Pending, pending: &[Pending]) -> Group;
 
-    /// Says what can be typed.
-    fn keys(&self, group: &Group) -> String;
+    /// Says what can be typed besides the keys of a question, as it stands behind them.
+    fn further_keys(&self) -> &'static str {
+        ""
+    }
 
     /// Answers one question, and returns what is said about it.
     fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String);
@@ -37,20 +33,10 @@ impl Asking for Questions {
         Group::of(first.clone(), pending)
     }
 
-    fn keys(&self, _: &Group) -> String {
-        KEYS.to_owned()
-    }
-
     fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
         match self.resolve(pending, reply) {
             Ok(told) => (Tone::Quiet, told.to_string()),
             Err(error) => (Tone::Bad, chain(&error)),
         }
     }
-}
-
-/// Where a banner is shown, and answered.
-pub(crate) struct Place<'a> {
-    pub(crate) questions: &'a dyn Asking,
-    pub(crate) stage: &'a mut dyn Stage,
 }

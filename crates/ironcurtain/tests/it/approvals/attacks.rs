@@ -77,7 +77,10 @@ fn nothing_in_a_question_drives_the_terminal_or_hides() {
     terminal.expect("#1 work: ").expect("more wait\n").type_in("d 1\n");
     terminal.expect("\n#1 work: ").expect("more wait\n").type_in(&format!("g {own}\n"));
     terminal.expect(&format!("#{own} work: ")).expect("more wait\n");
-    terminal.type_in(&format!("g {own}\n")).expect("anything else is none. ").expect("more wait\n");
+    terminal
+        .type_in(&format!("g {own}\n"))
+        .expect("n for none (then Enter) ")
+        .expect("more wait\n");
     terminal.type_in("n\n").expect("nothing answered.\n");
     terminal.type_in("q\n");
     let output = terminal.end();

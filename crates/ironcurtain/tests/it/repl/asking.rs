@@ -42,7 +42,7 @@ fn one_key_answers() {
     stage.asked().type_in("n").expect("Escalation denied.").prompt("");
     assert_eq!(read(&rig, "b.txt"), None);
     write(&stage, &rig, "c.txt");
-    stage.asked().type_in("g").expect("Which one? Type 1 or 2; anything else is none.");
+    stage.asked().type_in("g").expect("Which one? 1 or 2; n for none");
     stage.type_in("1").until("the second approval", |rows| {
         rows.iter().filter(|row| row.starts_with("Escalation approved.")).count() == 2
     });
@@ -116,7 +116,7 @@ fn several_questions_are_counted_and_grouped() {
     stage.send("/approve").expect("3 calls wait for you, to be answered together:");
     stage.expect("and 2 calls like it, 3 files under \"/d/\":").expect("\"/d/three\"");
     stage.until("it is asked, and one more waits", |rows| {
-        rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · 1 more wait"))
+        rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · s next · 1 more wait"))
     });
     assert!(
         !session.join("escalations/response-00000001-0000-4000-8000-000000000000.json").exists()
