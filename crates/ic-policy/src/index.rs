@@ -72,6 +72,8 @@ struct PathTree {
     rules: Vec<RuleId>,
     /// Whether the last rule here settles everything beneath, so that later ones cannot matter.
     is_closed: bool,
+    /// Whether it settles the entry of this directory too.
+    settles_itself: bool,
     children: HashMap<OsString, PathTree>,
 }
 
@@ -222,7 +224,7 @@ impl RoleIndex {
         // One condition finds the rule; the others are asked of the rule itself.
         if let Some(paths) = &rule.paths {
             let closes = rule.domains.is_none() && rule.lists.is_empty();
-            self.paths.insert(&paths.within, id, closes);
+            self.paths.insert(&paths.within, id, (closes, rule.effect));
         } else if let Some(domains) = &rule.domains {
             self.hosts.insert(&domains.allowed, id);
         } else {
@@ -263,7 +265,7 @@ impl RoleIndex {
 // === impl PathTree ===
 
 impl PathTree {
-    fn insert(&mut self, within: &CanonicalPath, id: RuleId, closes: bool) {
+    fn insert(&mut self, within: &CanonicalPath, id: RuleId, (closes, effect): (bool, Effect)) {
         let mut node = self;
         for component in within.components() {
             if node.is_closed {
@@ -271,9 +273,11 @@ impl PathTree {
             }
             node = node.children.entry(component.to_owned()).or_default();
         }
-        if !node.is_closed {
+        // An allowing rule settles what is in its place, and not the entry of the place itself.
+        if !node.settles_itself {
             push_once(&mut node.rules, id);
-            node.is_closed = closes;
+            node.is_closed |= closes;
+            node.settles_itself = closes && effect != Effect::Allow;
         }
     }
 

@@ -289,3 +289,17 @@ fn removing_a_directory_is_judged_by_the_places_beneath_it() {
     let deletes = (Role::DeletePath, &["/h/other"][..]);
     check(&rules, SandboxKind::Session, ("fs", "t"), deletes, "deny by never");
 }
+
+/// The index must not take a rule for settled by an earlier one that does not cover its own root.
+#[test]
+fn a_later_rule_about_the_same_place_is_asked_about_the_place_itself() {
+    let rules = [
+        within("open", 0, &CHANGES, "/h/w/doc"),
+        within("never", 2, &CHANGES, "/h/w/doc"),
+        everywhere("rest", 0, None),
+    ];
+    for (kind, server) in [(SandboxKind::Session, "fs"), (SandboxKind::Workspace, "x")] {
+        let deletes = (Role::DeletePath, &["/h/w/doc"][..]);
+        check(&rules, kind, (server, "t"), deletes, "deny by never");
+    }
+}
