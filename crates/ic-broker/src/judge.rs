@@ -64,7 +64,7 @@ impl Judge {
     }
 
     /// Returns the directories that are too much for one grant.
-    pub(crate) fn closed(&self) -> Closed {
+    pub fn closed(&self) -> Closed {
         Closed::new(&self.bounds, bounds::homes(&RealDisk, &self.home))
     }
 

@@ -218,6 +218,13 @@ impl Environment {
         })
     }
 
+    /// Returns the same without any key, for whoever needs to know only where things are.
+    #[must_use]
+    pub fn without_keys(&self) -> Self {
+        let (texts, current_dir) = (self.texts.clone(), self.current_dir.clone());
+        Self { texts, keys: BTreeMap::new(), current_dir }
+    }
+
     /// Returns where files of a moment go.
     pub fn temporary(&self) -> Result<AbsolutePath, EnvironmentError> {
         self.absolute(Path::new(self.text(TMPDIR).unwrap_or(OsStr::new("/tmp"))))

@@ -13,7 +13,8 @@
 //! Reading order: [`artifact`] (the files), [`annotation`] and [`mod@pointer`] (what arguments mean),
 //! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
 //! [`finding`] (who may speak) and [`decide`] (the order of things), [`verdict`] (what comes out),
-//! [`policy`] (how it is loaded), [`additions`] (what the user puts in front of it), [`builtin`] (the policies that come along).
+//! [`policy`] (how it is loaded), [`additions`] (what the user puts in front of it), [`builtin`] (the policies that come along),
+//! [`lint`] (what is odd about one).
 //!
 //! # Invariants
 //!
@@ -33,6 +34,7 @@ pub mod effect;
 pub mod finding;
 pub mod host_executes;
 mod index;
+pub mod lint;
 pub mod petition;
 pub mod pointer;
 pub mod policy;

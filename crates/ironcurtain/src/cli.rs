@@ -41,7 +41,7 @@ pub(crate) enum Command {
     /// Add MCP servers, show them, try them, trust them
     #[command(subcommand)]
     Servers(ServersCommand),
-    /// Ask the policy, test it, explain it
+    /// Ask the policy, test it, explain it, change it
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Show the audit log, follow it, check it, export it

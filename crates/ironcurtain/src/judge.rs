@@ -28,7 +28,7 @@ use crate::screen::Screen;
 
 pub(crate) use origin::Origin;
 use policy_files::PolicyFiles;
-pub(crate) use policy_files::{COMPILED, PolicyFile, added_annotations};
+pub(crate) use policy_files::{ADDITIONS, COMPILED, PolicyFile, added_annotations};
 use roots::Roots;
 
 /// Which policy to ask, and in which surroundings
@@ -84,14 +84,28 @@ pub(crate) struct Loaded {
     pub(crate) servers: ServersFile,
     /// Where the policy comes from, as a person would say it.
     pub(crate) origin: String,
-    /// The policy's directory, if it is not built in.
-    pub(crate) directory: Option<AbsolutePath>,
+    /// Where the policy is.
+    pub(crate) found: Origin,
     /// The text that the policy was compiled from, if it is there.
     pub(crate) constitution: Option<String>,
     /// The policy's scenarios, if there are any.
     pub(crate) scenarios: Option<PolicyFile>,
     /// Where the directories of its rules lead.
     pub(crate) roots: Roots,
+}
+
+/// How a policy is loaded: as it is, or as it would be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct As<'a> {
+    /// When the user confirmed where its directories lead.
+    pub(crate) confirmed: Confirmed,
+    /// What would stand in its additions.json.
+    pub(crate) additions: Option<&'a [u8]>,
+}
+
+impl As<'_> {
+    /// As it is, with directories that were confirmed before.
+    pub(crate) const IS: Self = Self { confirmed: Confirmed::Before, additions: None };
 }
 
 /// When the user confirmed where the directories of a policy lead.
@@ -113,14 +127,25 @@ impl Loaded {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        Self::load_confirming(wanted, no_sandbox, Confirmed::Before, environment, screen)
+        Self::load_as(wanted, no_sandbox, As::IS, environment, screen)
     }
 
-    /// Loads everything that is wanted, with roots that were confirmed before or are now.
+    /// Loads everything that is wanted, with roots that the user confirms now.
     pub(crate) fn load_confirming(
         wanted: &Wanted,
         no_sandbox: NoSandbox,
-        confirmed: Confirmed,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let confirmed = As { confirmed: Confirmed::Now, ..As::IS };
+        Self::load_as(wanted, no_sandbox, confirmed, environment, screen)
+    }
+
+    /// Loads everything that is wanted, as it is or as it would be.
+    pub(crate) fn load_as(
+        wanted: &Wanted,
+        no_sandbox: NoSandbox,
+        how: As<'_>,
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
@@ -162,8 +187,12 @@ impl Loaded {
         files.annotate_uris();
         let roots = Roots::default();
         let locate = |text: &str| roots.locate(text, &home).map_err(|fault| fault.to_string());
-        let policy = Policy::load(&files.sources(), &locate)?;
-        if confirmed == Confirmed::Before {
+        let additions = match how.additions {
+            Some(bytes) => Some(Source { file: "additions.json", bytes }),
+            None => files.additions(),
+        };
+        let policy = Policy::load_with(&files.sources(), additions, &locate)?;
+        if how.confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }
         for warning in policy.warnings() {
@@ -180,10 +209,7 @@ impl Loaded {
             servers,
             constitution: files.constitution(),
             origin: files.origin,
-            directory: match origin {
-                Origin::Directory(directory) => Some(directory),
-                Origin::Builtin(_) => None,
-            },
+            found: origin,
             scenarios: files.scenarios,
             roots,
         })

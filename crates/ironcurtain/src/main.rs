@@ -11,6 +11,7 @@ mod installer;
 mod judge;
 mod ledger;
 mod opening;
+mod own_policy;
 mod person;
 mod screen;
 mod signals;

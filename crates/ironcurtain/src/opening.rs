@@ -4,6 +4,7 @@
 
 mod workspace;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -67,6 +68,8 @@ pub(crate) struct Opened {
     pub(crate) sandbox: String,
     /// What keeps keys out of what is written down.
     pub(crate) redactor: Arc<Redactor>,
+    /// The policy that the command line names, if it names one.
+    pub(crate) policy: Option<PathBuf>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -173,7 +176,8 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor })
+        let policy = self.wanted.policy;
+        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, policy })
     }
 
     /// Finds the session that is to be continued, or makes a new one.

@@ -51,15 +51,15 @@ pub(crate) fn merge(
         })
         .collect();
     let mut merged = Vec::new();
-    for region in sorted(closure(&said)?) {
-        let here: Vec<&Said<'_>> = said.iter().filter(|it| it.holds_in(&region)).collect();
+    for region in sorted(&closure(&said)?) {
+        let here: Vec<&Said<'_>> = said.iter().filter(|it| it.holds_in(region)).collect();
         let Some((effect, by)) = verdict(&here, None) else { continue };
-        let Some(added) = rule_of(&region, effect, by, without_places) else { continue };
+        let Some(added) = rule_of(region, effect, by, without_places) else { continue };
         let mut front: Vec<Rule> = Vec::new();
         // What nobody can make an exception to needs no exceptions in front of it.
         if !here.iter().any(|it| it.is_absolute()) {
-            let counting = rules.iter().filter(|rule| counts(rule, &region, &here));
-            front.extend(counting.filter_map(|rule| narrowed(rule, (&region, &added), &here)));
+            let counting = rules.iter().filter(|rule| counts(rule, region, &here));
+            front.extend(counting.filter_map(|rule| narrowed(rule, (region, &added), &here)));
         }
         while front.last().is_some_and(|last| last.effect == effect) {
             front.pop();
@@ -92,7 +92,7 @@ fn closure(said: &[Said<'_>]) -> Result<Vec<Region>, TooMany> {
 }
 
 /// Puts the more specific regions first; of equal ones that with fewer roles.
-fn sorted(regions: Vec<Region>) -> Vec<Region> {
+fn sorted(regions: &[Region]) -> Vec<&Region> {
     // INVARIANT: what is more specific than a region is so than all that this one is more specific than
     // too, so it has more beneath it.
     let wider = |region: &Region| {
@@ -106,7 +106,7 @@ fn sorted(regions: Vec<Region>) -> Vec<Region> {
         .map(|it| (wider(it), it.roles.map_or(usize::MAX, RoleSet::len), it))
         .collect();
     ranked.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-    ranked.into_iter().map(|(_, _, region)| region.clone()).collect()
+    ranked.into_iter().map(|(_, _, region)| region).collect()
 }
 
 /// Returns the strictest of the additions `here` that count, beside `rule` if there is one.

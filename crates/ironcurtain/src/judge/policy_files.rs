@@ -25,6 +25,8 @@ const ADDED_BYTES_MAX: u64 = 16 << 20;
 /// What it may cost, or a policy's annotations to which it is added.
 const ADDED_LIMITS: JsonLimits =
     JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
+/// The file with what the user has added to a policy.
+pub(crate) const ADDITIONS: &str = "additions.json";
 /// The file without which a directory is not a policy.
 pub(crate) const COMPILED: &str = "compiled-policy.json";
 
@@ -43,6 +45,7 @@ pub(super) struct PolicyFiles {
     compiled: PolicyFile,
     annotations: PolicyFile,
     lists: Option<PolicyFile>,
+    additions: Option<PolicyFile>,
     pub(super) scenarios: Option<PolicyFile>,
     constitution: Option<PolicyFile>,
 }
@@ -65,6 +68,7 @@ impl PolicyFiles {
             compiled: sources.compiled.into(),
             annotations: sources.annotations.into(),
             lists: sources.lists.map(Into::into),
+            additions: None,
             scenarios: Some(builtin.scenarios().into()),
             constitution: Some(constitution.into()),
         }
@@ -99,6 +103,7 @@ impl PolicyFiles {
                 None => Source { file: "tool-annotations.json", bytes: NO_ANNOTATIONS }.into(),
             },
             lists: read_if_present("dynamic-lists.json")?,
+            additions: read_if_present(ADDITIONS)?,
             scenarios: read_if_present("test-scenarios.json")?,
             constitution: match read_if_present("constitution.md")? {
                 Some(file) => Some(file),
@@ -129,6 +134,9 @@ impl PolicyFiles {
                 None => {
                     sections.insert(name.as_str(), section);
                 }
+                // A section that a compiler made speaks for all tools of its server: what it leaves
+                // out was left out, and stays unknown.
+                Some(Json::Object(own)) if own.get("inputHash").is_some() => {}
                 Some(Json::Object(own)) => add_tools(own, section),
                 // What is wrong with it is said when it is loaded, with its place.
                 Some(_) => {}
@@ -155,6 +163,11 @@ impl PolicyFiles {
     pub(super) fn constitution(&self) -> Option<String> {
         let file = self.constitution.as_ref();
         file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+    }
+
+    /// Returns what the user has added to the policy.
+    pub(super) fn additions(&self) -> Option<Source<'_>> {
+        self.additions.as_ref().map(PolicyFile::source)
     }
 
     pub(super) fn sources(&self) -> PolicySources<'_> {

@@ -68,7 +68,8 @@ impl Roots {
                 ))
                 .with_hint(
                     "remove the link; or if it is yours and the policy is to open what it leads \
-                     to, run `ironcurtain policy confirm`",
+                     to, run `ironcurtain policy use` with the name of the policy, or `ironcurtain \
+                     policy confirm`",
                 ));
             }
         }

@@ -25,6 +25,7 @@ use super::group::Group;
 use super::paint::Tone;
 use super::stage::{Echo, Room, Stage};
 use crate::error::chain;
+use crate::own_policy::always::{Always, AlwaysOffer};
 use crate::screen::fold;
 
 /// What can be typed.
@@ -48,6 +49,8 @@ pub(crate) struct Banner {
     redraw_at: Option<Instant>,
     /// Why what was typed did not count.
     hint: Option<String>,
+    /// What adds to the policy, where that is offered.
+    always: Option<Always>,
 }
 
 /// What is to stand on the screen.
@@ -56,6 +59,8 @@ struct Shown {
     group: Group,
     /// The grants of which the person is to choose one.
     wishes: Vec<Wish>,
+    /// What is to be added to the policy if the person says so.
+    always: Option<AlwaysOffer>,
     lines: Vec<String>,
     n_headings: usize,
     /// What can be typed.
@@ -132,7 +137,13 @@ impl Banner {
             undrawn: None,
             redraw_at: None,
             hint: None,
+            always: None,
         }
+    }
+
+    /// Offers *always* too.
+    pub(crate) fn offering(self, always: Option<Always>) -> Self {
+        Self { always, ..self }
     }
 
     /// Takes in a question that was raised.
@@ -242,10 +253,11 @@ impl Banner {
             };
             let mut lines = vec![heading];
             lines.extend(group.lines(View::Short));
-            let keys = place.questions.keys(&group);
+            let keys = self.keys(&group, place);
             self.present(Shown {
                 group,
                 wishes: Vec::new(),
+                always: None,
                 lines,
                 n_headings: 1,
                 keys,

@@ -43,6 +43,7 @@ use super::stage::Stage as _;
 use super::telling;
 use super::tty::Tty;
 use crate::error::{Failure, chain};
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 
@@ -74,6 +75,8 @@ pub(crate) struct Setting {
     /// The session's log, to be named.
     pub(crate) log: PathBuf,
     pub(crate) paint: Paint,
+    /// What adds to the policy at a question.
+    pub(crate) always: Option<Always>,
 }
 
 /// How a conversation ended.
@@ -141,7 +144,7 @@ impl<'a> Repl<'a> {
     /// Takes the terminal.
     pub(crate) fn new(
         scene: Scene<'a>,
-        setting: Setting,
+        mut setting: Setting,
         terminal: Tty,
         screen: &'a mut Screen,
     ) -> Result<Self, Failure> {
@@ -150,6 +153,7 @@ impl<'a> Repl<'a> {
             Pen::new(terminal.handle().map_err(unusable)?, setting.paint == Paint::Colours, screen);
         let raw = RawMode::enter(&terminal.handle().map_err(unusable)?).map_err(unusable)?;
         let memory = Memory::read(setting.history.clone(), Arc::clone(&setting.redactor));
+        let banner = Banner::new().offering(setting.always.take());
         Ok(Self {
             scene,
             setting,
@@ -161,7 +165,7 @@ impl<'a> Repl<'a> {
             escape_at: None,
             editor: Editor::default(),
             memory,
-            banner: Banner::new(),
+            banner,
             turn: None,
             queue: VecDeque::new(),
             held: Held::new(),

@@ -37,6 +37,7 @@ mod links;
 mod mcp_server;
 mod memory;
 mod migrate;
+mod own_policy;
 mod protected;
 mod providers;
 mod proxy;

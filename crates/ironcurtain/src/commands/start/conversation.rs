@@ -17,6 +17,7 @@ use crate::commands::config::home;
 use crate::error::Failure;
 use crate::ledger::{Ledger, Since};
 use crate::opening::Opened;
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Left, Lines, Next, Onlooker, Paint, Repl, Scene, Setting, Total, Tty};
@@ -30,6 +31,7 @@ pub(super) struct Surroundings {
     log: PathBuf,
     record: PathBuf,
     paint: Paint,
+    always: Always,
     began: Timestamp,
 }
 
@@ -43,6 +45,7 @@ impl Surroundings {
             log: opened.ground.directory.log(),
             record: opened.ground.directory.audit().log,
             paint: Paint::of_stderr(environment),
+            always: Always::new(environment, opened.policy.clone(), "repl"),
             began: SystemClock.now(),
         })
     }
@@ -85,6 +88,7 @@ async fn at_terminal(
         home: surroundings.home.clone(),
         log: surroundings.log.clone(),
         paint: surroundings.paint,
+        always: Some(surroundings.always.clone()),
     };
     let (left, total) = Repl::new(scene, setting, terminal, screen)?.run(signals).await?;
     Ok(match left {

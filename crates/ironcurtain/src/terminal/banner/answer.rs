@@ -8,6 +8,7 @@ use ic_escalation::{Offer, Reply, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
 
 use super::{Banner, Place, Shown, Undrawn};
+use crate::own_policy::always::AlwaysOffer;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
 
@@ -24,12 +25,16 @@ impl Banner {
             let wishes = std::mem::take(&mut shown.wishes);
             return self.chosen(word, wishes, group, place);
         }
+        if let Some(offer) = shown.always.take() {
+            return self.added(word, &offer, group, place);
+        }
         match word {
             "y" => self.answer(group, &Reply::Approve(None), place),
             "n" => self.answer(group, &Reply::Deny, place),
             "g" => self.offer(group, place),
+            "a" if self.always.is_some() => self.offer_always(group, place),
             "d" => {
-                let keys = place.questions.keys(group);
+                let keys = self.keys(group, place);
                 self.present(shown_of(group.lines(View::Full), keys, group));
             }
             _ => {
@@ -85,14 +90,7 @@ impl Banner {
     fn chosen(&mut self, word: &str, wishes: Vec<Wish>, group: &Group, place: &mut Place<'_>) {
         let number: Option<usize> = word.parse().ok();
         let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) else {
-            self.withdraw();
-            place.stage.say(Tone::Question, "Nothing was granted, and nothing answered.");
-            // The call itself stands there again.
-            let ids = group.all().map(|it| it.request().escalation.clone());
-            for id in ids.collect::<Vec<_>>().into_iter().rev() {
-                self.waiting.push_front(id);
-            }
-            return self.show_next(place);
+            return self.ask_again("Nothing was granted, and nothing answered.", group, place);
         };
         let first = group.first();
         self.close(place);
@@ -101,9 +99,58 @@ impl Banner {
         self.wait_again(group, &first.request().escalation);
         self.show_next(place);
     }
+
+    /// Shows what *always* would add to the policy, and asks for it.
+    fn offer_always(&mut self, group: &Group, place: &mut Place<'_>) {
+        let Some(always) = &self.always else { return };
+        let offer = match always.offer(group.first().request()) {
+            Ok(offer) => offer,
+            Err(why) => return self.refuse(format!("always is not possible: {why}"), place),
+        };
+        let lines = offer.lines();
+        let keys = "Type y to add it and approve the call; anything else is no.".to_owned();
+        self.close(place);
+        self.present(Shown { always: Some(offer), ..shown_of(lines, keys, group) });
+    }
+
+    /// Adds to the policy what was shown, and approves the call.
+    fn added(&mut self, word: &str, offer: &AlwaysOffer, group: &Group, place: &mut Place<'_>) {
+        let Some(always) = self.always.as_ref().filter(|_| word == "y") else {
+            return self.ask_again("Nothing was added, and nothing answered.", group, place);
+        };
+        match always.apply(offer) {
+            Ok(said) => {
+                let first = group.first();
+                self.close(place);
+                place.stage.say(Tone::Quiet, &said);
+                let (tone, said) = place.questions.settle(first, &Reply::Approve(None));
+                place.stage.say(tone, &said);
+                self.wait_again(group, &first.request().escalation);
+                self.show_next(place);
+            }
+            Err(failure) => self.ask_again(&format!("Nothing was added: {failure}"), group, place),
+        }
+    }
+
+    /// Puts the calls of `group` on the screen again, after nothing came of it.
+    fn ask_again(&mut self, why: &str, group: &Group, place: &mut Place<'_>) {
+        self.withdraw();
+        place.stage.say(Tone::Question, why);
+        let ids = group.all().map(|it| it.request().escalation.clone());
+        for id in ids.collect::<Vec<_>>().into_iter().rev() {
+            self.waiting.push_front(id);
+        }
+        self.show_next(place);
+    }
+
+    /// Says what can be typed.
+    pub(super) fn keys(&self, group: &Group, place: &Place<'_>) -> String {
+        let always = if self.always.is_some() { " · a always" } else { "" };
+        format!("{}{always}", place.questions.keys(group))
+    }
 }
 
 fn shown_of(lines: Vec<String>, keys: String, group: &Group) -> Shown {
     let (group, wishes) = (group.clone(), Vec::new());
-    Shown { group, wishes, lines, n_headings: 0, keys, laid: None }
+    Shown { group, wishes, always: None, lines, n_headings: 0, keys, laid: None }
 }

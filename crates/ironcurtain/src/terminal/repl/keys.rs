@@ -97,7 +97,7 @@ impl Repl<'_> {
         let word = match key {
             // In one piece with others it is the beginning of a message, or of nothing.
             Key::Char(_) | Key::Enter if !is_alone => return false,
-            Key::Char(c @ ('y' | 'n' | 'g' | 'd')) => c.to_string(),
+            Key::Char(c @ ('y' | 'n' | 'g' | 'd' | 'a')) => c.to_string(),
             Key::Char(c) if self.banner.is_choosing() && c.is_ascii_digit() => c.to_string(),
             Key::Enter => String::new(),
             // A paste is no answer, but may be a message.

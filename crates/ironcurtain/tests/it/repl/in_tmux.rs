@@ -206,7 +206,7 @@ fn several_questions_in_tmux() {
         "/d/three"
       "path": "/d/three"
       id: 00000003-0000-4000-8000-000000000000
-    y approve · n deny · g approve and grant · d details · 1 more wait
+    y approve · n deny · g approve and grant · d details · a always · 1 more wait
     >
     "#);
     tmux.type_in("y").expect("Escalation approved. (3 calls)").ends_with(&[KEYS, ">"]);
@@ -221,7 +221,7 @@ fn several_questions_in_tmux() {
         "path": "/d/four"
       expires: in TIME
       id: 00000004-0000-4000-8000-000000000000
-    y approve · n deny · g approve and grant · d details
+    y approve · n deny · g approve and grant · d details · a always
     >
     "#);
     tmux.type_in("n").expect("Escalation denied.");

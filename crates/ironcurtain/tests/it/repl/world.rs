@@ -21,7 +21,7 @@ use crate::approvals::world::{BINARY, Rig};
 
 /// After this, nothing comes any more.
 const DEADLINE: Duration = Duration::from_secs(90);
-pub(super) const KEYS: &str = "y approve · n deny · g approve and grant · d details";
+pub(super) const KEYS: &str = "y approve · n deny · g approve and grant · d details · a always";
 
 /// A conversation at a terminal.
 pub(super) struct Stage {
