@@ -80,11 +80,11 @@ impl Judge {
     pub(crate) fn closed_beneath<'a>(
         &self,
         server: &ServerName,
-        directories: impl Iterator<Item = &'a CanonicalPath> + Clone,
+        directories: impl IntoIterator<Item = &'a CanonicalPath>,
     ) -> Vec<CanonicalPath> {
+        let directories: Vec<&CanonicalPath> = directories.into_iter().collect();
         let is_beneath = |place: &&CanonicalPath| {
-            let mut directories = directories.clone();
-            directories.any(|directory| place.is_within(directory) && *place != directory)
+            directories.iter().any(|directory| place.is_within(directory) && place != directory)
         };
         let closed = self.policy.restricted(server, Role::ReadPath);
         closed.places().iter().filter(is_beneath).cloned().collect()

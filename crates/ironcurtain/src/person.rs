@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ic_home::config::{Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::getsid;
 use rustix::termios::{QueueSelector, tcflush, tcgetsid};
+use tokio::time::Instant;
 
 use crate::error::Failure;
 use crate::screen::{Screen, columns, fold, visible};

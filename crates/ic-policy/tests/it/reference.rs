@@ -118,7 +118,7 @@ fn judge_role(
     let is_settled = values.iter().all(is_free);
     let mut heard: Vec<Verdict> = Vec::new();
     for value in values {
-        if is_free(&value) && (is_settled || call.server == "fs") {
+        if is_free(value) && (is_settled || call.server == "fs") {
             heard.push((0, NO_RULE, "structural-sandbox-allow".to_owned()));
         } else {
             heard.extend(judge_value(&relevant, call, role, value));

@@ -34,7 +34,7 @@ pub(crate) enum PolicyCommand {
     /// Shows what would change over recorded and example calls, and asks for your confirmation. Where the
     /// policy in force is built in, a copy of it is made and used. Never opens what no rule can open.
     Allow(adding::AddingArgs),
-    /// Have IronCurtain ask you before something, from the next session on
+    /// Ask you before something, from the next session on
     Ask(adding::AddingArgs),
     /// Forbid something, from the next session on
     ///

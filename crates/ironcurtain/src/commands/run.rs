@@ -16,6 +16,7 @@ use crate::error::Failure;
 use crate::files;
 use crate::judge::Wanted;
 use crate::opening::{SessionWanted, workspace_at};
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Onlooker, Seat, Tty, restore};
@@ -97,13 +98,14 @@ async fn execute(
     let terminal = Tty::find();
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let (news, opened) = open(session, environment, screen).await?;
+    let always = Always::new(environment, opened.policy, "repl");
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let cancel = CancellationToken::new();
     let watched = {
         let running = workbench.run(script, &cancel);
         let scene = (&*workbench.news, &workbench.questions);
-        let seat = Seat { terminal, environment, between: "running" };
+        let seat = Seat { terminal, environment, between: "running", always };
         let onlooker = Onlooker::new(scene, seat, screen)?;
         let mut onlooker = onlooker.printing(workbench.prints());
         let watched = onlooker.watch(running, &mut signals, &cancel).await;

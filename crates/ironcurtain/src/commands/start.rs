@@ -216,7 +216,8 @@ async fn run_session(
         resume::make_room(&home, sessions_max, screen);
         return held;
     };
-    let seat = Seat { terminal, environment, between: "thinking" };
+    let always = surroundings.always;
+    let seat = Seat { terminal, environment, between: "thinking", always };
     let performed = perform(&session, (task, errand.json), seat, &mut signals, screen).await;
     let closed = session.close().await;
     let (ended, showing) = performed?;

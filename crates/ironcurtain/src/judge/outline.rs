@@ -46,7 +46,7 @@ impl Loaded {
         {
             let named: Vec<String> = places
                 .iter()
-                .filter_map(|(name, effects)| differing(name, effects, &elsewhere, effect))
+                .filter_map(|(name, effects)| differing(name, *effects, elsewhere, effect))
                 .chain(not_named((&elsewhere, anywhere), &others, effect))
                 .collect();
             if !named.is_empty() {
@@ -148,9 +148,9 @@ impl Example for CanonicalPath {
 }
 
 /// Says what `effect` a place has on verbs that are treated differently elsewhere.
-fn differing(name: &str, effects: &Effects, elsewhere: &Effects, effect: Effect) -> Option<String> {
+fn differing(name: &str, effects: Effects, elsewhere: Effects, effect: Effect) -> Option<String> {
     let verbs: Vec<&str> = (VERBS.iter().zip(effects.iter().zip(elsewhere)))
-        .filter(|(_, (here, there))| **here == effect && here != there)
+        .filter(|(_, (here, there))| **here == effect && **here != *there)
         .map(|((verb, _), _)| *verb)
         .collect();
     (!verbs.is_empty()).then(|| match verbs.len() {

@@ -210,12 +210,11 @@ fn implied(
             // A built-in policy has them, under the names that they usually have.
             Start::Builtin(server) if has_builtin && server.as_str() == name.as_str() => {}
             Start::Builtin(server) => {
-                let builtin = match &builtin {
-                    Some(builtin) => builtin,
-                    None => {
-                        let Source { file, bytes } = Builtin::Default.sources().annotations;
-                        builtin.insert(object(file, bytes)?)
-                    }
+                let builtin = if let Some(builtin) = &builtin {
+                    builtin
+                } else {
+                    let Source { file, bytes } = Builtin::Default.sources().annotations;
+                    builtin.insert(object(file, bytes)?)
                 };
                 let Some(Json::Object(sections)) = builtin.get("servers") else { continue };
                 if let Some(Json::Object(section)) = sections.get(server.as_str()) {

@@ -5,7 +5,7 @@
 use ic_audit::read::{Filter, Records};
 use ic_home::Home;
 use ic_policy::additions::{Addition, Place};
-use ic_policy::{Effect, Sandbox, SandboxKind};
+use ic_policy::{ArgumentAnnotation, Effect, Sandbox, SandboxKind};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::{AbsolutePath, Json, Object, Role, ServerName, SessionId, ToolCall, ToolName};
@@ -225,7 +225,7 @@ fn examples(addition: &Addition, loaded: &Loaded) -> Vec<ToolCall> {
         None => (String::new(), None),
     };
     let tools = loaded.judge.policy.annotations().filter(|(server, tool, annotation)| {
-        let roles = annotation.arguments().iter().flat_map(|it| it.possible_roles());
+        let roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
         *server == addition.server()
             && addition.tool().is_none_or(|it| it == *tool)
             && (addition.place().is_none() || roles.into_iter().any(|role| addition.is_about(role)))

@@ -21,6 +21,7 @@ pub(crate) use self::script::Script;
 use super::paint::Paint;
 use super::tty::Tty;
 use crate::error::Failure;
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 
@@ -39,6 +40,8 @@ pub(crate) struct Seat<'a> {
     pub(crate) environment: &'a Environment,
     /// What is done between calls.
     pub(crate) between: &'static str,
+    /// What adds to the policy at a question.
+    pub(crate) always: Always,
 }
 
 impl<'a> Onlooker<'a> {
@@ -48,11 +51,12 @@ impl<'a> Onlooker<'a> {
         seat: Seat<'_>,
         screen: &'a mut Screen,
     ) -> Result<Self, Failure> {
-        let Seat { terminal, environment, between } = seat;
+        let Seat { terminal, environment, between, always } = seat;
         let paint = Paint::of_stderr(environment);
         match terminal {
             Some(terminal) if terminal.takes_keys(environment) => {
-                let keys = KeyOnlooker::new(scene, terminal, paint, between, screen)?;
+                let mut keys = KeyOnlooker::new(scene, terminal, paint, between, screen)?;
+                keys.offer_always(always);
                 Ok(Self::Keys(Box::new(keys)))
             }
             terminal => {

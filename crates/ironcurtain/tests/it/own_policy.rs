@@ -25,10 +25,15 @@ fn policy(place: &Place, words: &[&str]) -> Output {
 
 /// Runs `policy` with these words, which has to do what it is asked to.
 #[track_caller]
-fn change(place: &Place, words: &[&str]) -> Output {
+fn changed(place: &Place, words: &[&str]) -> Output {
     let output = policy(place, words);
     assert_eq!(output.code, 0, "{words:?}: {output:?}");
     output
+}
+
+/// The same, where what it prints does not matter.
+fn change(place: &Place, words: &[&str]) {
+    drop(changed(place, words));
 }
 
 /// Runs `policy` with these words at a terminal, where somebody gives `answers`.
@@ -108,7 +113,7 @@ fn from_nothing_to_a_policy_in_force() {
 fn a_new_policy_loads_as_it_is_and_judges_like_its_origin() {
     let place = scripted();
     for (name, from) in [("one", "default"), ("two", "coding"), ("three", "readonly")] {
-        let output = change(&place, &["new", name, "--from", from]);
+        let output = changed(&place, &["new", name, "--from", from]);
         assert!(output.stdout.contains("next:"), "{output:?}");
         let directory = place.path("home/.ironcurtain/policies").join(name);
         assert!(directory.join("README.md").exists());
@@ -142,7 +147,7 @@ fn a_policy_is_put_in_force_by_name_or_directory() {
     // Without a terminal or `--yes` nothing happens.
     assert_eq!(policy(&place, &["use", "readonly"]).code, 1);
     assert_eq!(diary(), "escalate");
-    let output = change(&place, &["use", "readonly", "--yes"]);
+    let output = changed(&place, &["use", "readonly", "--yes"]);
     assert!(output.stdout.contains("in force now: built-in `default`"), "{output:?}");
     assert!(output.stdout.contains("allow-reading-files"), "{output:?}");
     assert_eq!(diary(), "allow");
@@ -220,7 +225,7 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     let run = place.run(["start", &format!("read {}", place.path("home/notes/a.md").display())]);
     assert!(run.code == 3 || run.code == 0, "{run:?}");
     let words = ["allow", "filesystem", "--to", "read", "--in", "~/notes"];
-    let shown = change(&place, &[&words[..], &["--dry-run"]].concat());
+    let shown = changed(&place, &[&words[..], &["--dry-run"]].concat());
     assert!(
         shown.stdout.contains("recorded calls: 1 of 1 would be judged differently"),
         "{shown:?}"
@@ -235,7 +240,7 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     change(&place, &[&words[..], &["--yes"]].concat());
     assert_ne!(hash(&place), before);
     assert_eq!(read_file(&place, "~/notes/a.md"), "allow");
-    let again = change(&place, &[&words[..], &["--yes"]].concat());
+    let again = changed(&place, &[&words[..], &["--yes"]].concat());
     assert!(again.stdout.contains("says so already"), "{again:?}");
     let wrong = policy(&place, &["allow", "filesystem", "--in", "~/notes", "--remove"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");

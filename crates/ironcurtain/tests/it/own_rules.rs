@@ -221,7 +221,7 @@ fn git_neither_changes_nor_tells_what_a_rule_denies() {
     proxy.initialize();
     let mut call = |tool: &str, mut arguments: Value| {
         arguments["path"] = json!(work);
-        proxy.call(&format!("git__{tool}"), &arguments).text().to_owned()
+        proxy.call(&format!("git__{tool}"), &arguments).text().clone()
     };
     for (tool, arguments) in [
         ("git_checkout", json!({"target": "touching"})),
@@ -289,7 +289,7 @@ fn the_sandbox_of_the_session_can_be_named_in_a_rule() {
         proxy.finish();
     }
     // Without a sandbox the rule is about nothing.
-    let arguments = write(&place.path("work/a.txt").to_str().unwrap().to_owned());
+    let arguments = write(place.path("work/a.txt").to_str().unwrap());
     let words = ["policy", "check", "--policy", &policy_directory, "filesystem", "write_file"];
     let checked = place.run(words.into_iter().chain([arguments.as_str()]));
     assert!(checked.stdout.contains("default-deny"), "{checked:?}");

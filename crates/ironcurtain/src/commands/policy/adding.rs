@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home};
 use ic_policy::additions::{self, Addition, Place};
-use ic_policy::{DomainPattern, Effect};
+use ic_policy::{ArgumentAnnotation, DomainPattern, Effect};
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{CanonicalPath, Role, ServerName, ToolName};
@@ -125,21 +125,18 @@ pub(crate) fn run(
         screen.line("Nothing was changed.")?;
         return Ok(Exit::Success);
     }
-    let agreed = match change.may_widen() {
-        false => {
-            screen.lines(&lines)?;
-            "not needed: it only restricts"
+    let agreed = if change.may_widen() {
+        let what = "whether to change the policy";
+        let mut person = Person::find(what, args.yes, Scripts::of(&home, environment)?)?;
+        person.show(&lines, screen)?;
+        if !confirmed(&mut person, &preview)? {
+            screen.line("Nothing was changed.")?;
+            return Ok(Exit::Failed);
         }
-        true => {
-            let what = "whether to change the policy";
-            let mut person = Person::find(what, args.yes, Scripts::of(&home, environment)?)?;
-            person.show(&lines, screen)?;
-            if !confirmed(&mut person, &preview)? {
-                screen.line("Nothing was changed.")?;
-                return Ok(Exit::Failed);
-            }
-            agreed_by(&person)
-        }
+        agreed_by(&person)
+    } else {
+        screen.lines(&lines)?;
+        "not needed: it only restricts"
     };
     target.apply(&change, Agreed { by: verb_of(effect), how: agreed }, environment, screen)?;
     screen.line(&format!("The policy `{}` is changed, for new sessions.", target.name()))?;
@@ -337,12 +334,12 @@ fn check(addition: &Addition, loaded: &Loaded, screen: &mut Screen) -> Result<()
     let server = addition.server();
     let policy = &loaded.judge.policy;
     let is_allow = addition.effect() == Effect::Allow;
-    let mut say = |message: String, hint: String| match is_allow {
-        true => Err(Failure::usage(message).with_hint(hint)),
-        false => {
-            screen.warning(&format!("{message}; {hint}"));
-            Ok(())
+    let mut say = |message: String, hint: String| {
+        if is_allow {
+            return Err(Failure::usage(message).with_hint(hint));
         }
+        screen.warning(&format!("{message}; {hint}"));
+        Ok(())
     };
     if loaded.servers.get(server.as_str()).is_none() {
         let names: Vec<&str> = loaded.servers.iter().map(|(name, _)| name.as_str()).collect();
@@ -368,7 +365,7 @@ fn check(addition: &Addition, loaded: &Loaded, screen: &mut Screen) -> Result<()
     let roles: Vec<Role> = meant
         .iter()
         .flat_map(|(_, _, annotation)| annotation.arguments())
-        .flat_map(ic_policy::ArgumentAnnotation::possible_roles)
+        .flat_map(ArgumentAnnotation::possible_roles)
         .collect();
     let is_anywhere = addition.place().is_none();
     let names_places = roles.iter().any(|role| additions::names_a_place(*role));
@@ -378,7 +375,7 @@ fn check(addition: &Addition, loaded: &Loaded, screen: &mut Screen) -> Result<()
         return say(message, "say where: `--in DIR` or `--host H`".to_owned());
     }
     let every_names = meant.iter().all(|(_, _, annotation)| {
-        let mut roles = annotation.arguments().iter().flat_map(|it| it.possible_roles());
+        let mut roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
         roles.any(additions::names_a_place)
     });
     if is_allow && is_anywhere && every_names {

@@ -31,7 +31,7 @@ pub(super) struct Surroundings {
     log: PathBuf,
     record: PathBuf,
     paint: Paint,
-    always: Always,
+    pub(super) always: Always,
     began: Timestamp,
 }
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lines::{changed, printed};
 use crate::error::Failure;
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::banner::{Banner, Place};
@@ -59,6 +60,11 @@ impl<'a> KeyOnlooker<'a> {
             is_attended: true,
             is_ending: false,
         })
+    }
+
+    /// Offers *always* at questions too.
+    pub(super) fn offer_always(&mut self, always: Always) {
+        self.console.offer_always(Some(always));
     }
 
     /// Lets it print what comes out of `prints`.
