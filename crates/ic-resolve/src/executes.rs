@@ -196,8 +196,11 @@ impl<'a> Executes<'a> {
                     elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 }
             }
-            if let Some(workspace) = orders.workspace() {
-                names.extend(&Named::read(place, workspace, Vec::new()).names);
+            // Without a workspace an agent may still write where the user's configuration names something.
+            let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
+            let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
+            if let Some(top) = top {
+                names.extend(&Named::read(place, &top, Vec::new()).names);
             }
             names
         })

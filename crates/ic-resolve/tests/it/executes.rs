@@ -209,7 +209,7 @@ fn ordinary_settings_name_nothing() {
                   [branch \"main\"]\nremote = origin\nmerge = refs/heads/main\n\
                   [filter \"lfs\"]\nclean = git-lfs clean -- %f\nrequired = true\n";
     let disk = repository(disk(), "/w", config);
-    for name in ["src/main.rs", "vim", "Makefile", "refs", "docs/HEAD", "main", "README.md"] {
+    for name in ["src/main.rs", "vim", "Makefile", "refs", "docs/head", "main", "README.md"] {
         is_free(&disk, "write", &write(&format!("/w/{name}")));
     }
 }

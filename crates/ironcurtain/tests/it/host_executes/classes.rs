@@ -86,6 +86,40 @@ fn a_shape_is_not_gathered_in_the_index() {
     attack.check("by checkout");
 }
 
+/// One part is in a commit, on another branch or in a stash, the others are on the disk, and the user's own
+/// git brings them together.
+#[test]
+fn a_shape_is_not_completed_by_the_users_git() {
+    let head = || write("d/HEAD", "ref: refs/heads/main\n");
+    let add = || git("git__git_add", json!({"files": ["."]}));
+    let commit = || git("git__git_commit", json!({"message": "one"}));
+    let rest = |world: &World| {
+        let config = world.canary.shape_config("completed");
+        vec![write("d/config", &config), make("d/objects"), make("d/refs")]
+    };
+    let project = |world: &mut World| world.add_project("", &[]);
+    let below = || Step { at: "d", words: &["status"], input: "" };
+    let committed = |world: &World| {
+        let mut calls = vec![make("d"), head(), add(), commit(), delete("d/HEAD")];
+        calls.extend(rest(world));
+        calls
+    };
+    for words in [&["restore", "."][..], &["checkout", "."], &["reset", "--hard"], &["stash"]] {
+        let steps = [super::step(words), below()];
+        let attack = Attack { prepare: &project, calls: &committed, steps: &steps, runs: true };
+        attack.check(&format!("committed, then {words:?}"));
+    }
+    let stashed = |world: &World| {
+        let push = json!({"action": "push", "includeUntracked": true});
+        let mut calls = vec![make("d"), head(), git("git__git_stash", push)];
+        calls.extend([make("d")]);
+        calls.extend(rest(world));
+        calls
+    };
+    let steps = [super::step(&["stash", "pop"]), below()];
+    Attack { prepare: &project, calls: &stashed, steps: &steps, runs: true }.check("stashed");
+}
+
 /// A directory that was filled elsewhere comes to stand above what a setting names.
 #[test]
 fn a_directory_is_not_moved_above_a_configured_name() {
