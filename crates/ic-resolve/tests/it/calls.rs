@@ -48,6 +48,7 @@ fn call(tool: &str, arguments: &str) -> ToolCall {
 
 fn disk() -> MemoryDisk {
     MemoryDisk::new()
+        .dir("/etc")
         .file("/s/file", "x")
         .dir("/out/dir")
         .file("/out/secret", "x")

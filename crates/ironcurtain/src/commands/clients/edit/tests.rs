@@ -1,3 +1,5 @@
+//! Configurations of clients are changed in one place, and stay as they were everywhere else.
+
 use serde_json::json;
 
 use super::*;
