@@ -182,6 +182,12 @@ impl Named {
         for pattern in patterns {
             self.names.add_pattern(pattern, why.clone());
         }
+        // What is in a named directory may be a link, as hooks often are.
+        for link in found.iter().flat_map(|path| Listing::of(place, path).links.clone()) {
+            for path in led_by(place.disk, &link).into_iter().filter(|it| *it != link) {
+                self.names.add(path, Why::Linked(link.clone()));
+            }
+        }
         found
     }
 }

@@ -13,6 +13,8 @@ use crate::executes::{Change, Executes};
 /// The tools that make a repository, and the flags that make it one without a `.git`.
 const MAKING: [&str; 2] = ["git_init", "git_clone"];
 const BARE: [&str; 2] = ["bare", "mirror"];
+/// The tools that make one file or an empty directory, and so bring nothing along in it.
+const PLAIN: [&str; 3] = ["write_file", "edit_file", "create_directory"];
 
 impl Resolving<'_> {
     /// Returns what the host would execute of the changes that a call makes.
@@ -23,7 +25,9 @@ impl Resolving<'_> {
         // Git changes what is in a tree, and its server says what; only a working tree goes as a whole.
         let is_kept = |path: &CanonicalPath| {
             let is_worked_in = || tree.iter().chain(&repository).any(|it| it == path);
-            is_of_git(&call.tool) && (call.tool.as_str() != "git_worktree" || is_worked_in())
+            let tool = call.tool.as_str();
+            PLAIN.contains(&tool)
+                || is_of_git(&call.tool) && (tool != "git_worktree" || is_worked_in())
         };
         for RoleValues { role, values } in
             roles.iter().filter(|it| is_changing(&call.tool, it.role))

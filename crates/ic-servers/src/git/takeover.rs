@@ -275,7 +275,8 @@ fn staged(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
     listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
     listed.extend(files);
     let added = Rehearsal::look(run, &listed)?;
-    let mut paths: Vec<String> = added.split('\0').map(ToOwned::to_owned).collect();
+    let mut paths: Vec<String> =
+        added.split('\0').filter(|path| !path.is_empty()).map(ToOwned::to_owned).collect();
     if !paths.iter().any(|path| path.split('/').any(is_part)) {
         return Ok(Vec::new());
     }

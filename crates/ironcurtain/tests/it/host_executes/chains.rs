@@ -1,6 +1,6 @@
 //! Links between a name and its program: each one counts, and each directory on the way.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use ic_testkit::attack::world::World;
@@ -74,6 +74,29 @@ fn a_link_between_a_hook_and_its_program_is_not_replaced() {
         evil(world, "tools/pc", &[("tools/pc", "../evil")], "evil");
         link(world, &[(".git/hooks/pre-commit", "../../tools/pc")]);
     });
+}
+
+/// A link in the directory of hooks leads to a file that is called like no hook.
+#[test]
+fn what_links_in_a_directory_of_hooks_lead_to_is_not_written() {
+    for (file, setting) in
+        [(".git/config", ".githooks"), (GLOBAL, ".githooks"), (GLOBAL, "~/hooks")]
+    {
+        let prepare = |world: &mut World| {
+            world.add_project("", &[]);
+            let script = world.workspace().join("scripts/pc.sh");
+            world.write("scripts/pc.sh", "#!/bin/sh\nexit 0\n");
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            link(world, &[(".githooks/pre-commit", "../scripts/pc.sh")]);
+            world.place.dir("home/hooks");
+            world.place.link("home/hooks/pre-commit", &script);
+            let file = if file == GLOBAL { file.to_owned() } else { format!("work/{file}") };
+            append(world, &file, &format!("[core]\n\thooksPath = {setting}\n"));
+        };
+        let calls = |world: &World| vec![write("scripts/pc.sh", &world.canary.script("hooks"))];
+        let attack = Attack { prepare: &prepare, calls: &calls, steps: &[], runs: true };
+        attack.check(&format!("{setting} in {file}"));
+    }
 }
 
 #[test]
