@@ -341,7 +341,8 @@ impl<'a> Executes<'a> {
 }
 
 impl Change {
-    fn why(&self, names: &Names) -> Option<Why> {
+    /// Says why the change counts, if it is about one of `names`.
+    pub fn why(&self, names: &Names) -> Option<Why> {
         let why = match self.is_kept {
             true => names.why_within(&self.path),
             false => names.why(&self.path),

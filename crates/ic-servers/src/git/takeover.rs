@@ -327,17 +327,20 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
         .filter_map(|entry| {
             let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
             let path = path_of(&run.repository.top, &entry.path)?;
-            Some((entry, Change { role, path, is_kept: false }))
+            // A plain file brings nothing along, so it does not count for lying above a name.
+            let is_kept = entry.mode.starts_with("100");
+            Some((entry, Change { role, path, is_kept }))
         })
         .collect();
     let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
     let counting = executes.counting(&run.repository.top, &asked);
-    let is_named = |path: &CanonicalPath| {
-        terms.named.why(path).is_some() || (terms.has_drivers && is_attributes(path))
+    let is_named = |change: &Change| {
+        let is_attributes = terms.has_drivers && is_attributes(&change.path);
+        change.why(&terms.named).is_some() || is_attributes
     };
     let mut counted: Vec<Entry> = changes
         .into_iter()
-        .filter(|(_, change)| counting.contains(&change.path) || is_named(&change.path))
+        .filter(|(_, change)| counting.contains(&change.path) || is_named(change))
         .map(|(entry, _)| entry)
         .collect();
     counted.sort();

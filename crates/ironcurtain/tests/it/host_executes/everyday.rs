@@ -86,7 +86,7 @@ fn files() -> Vec<(String, Value)> {
         write("src/main.rs"),
         edit("src/lib.rs", "one", "uno"),
         file("create_directory", json!({"path": "docs"})),
-        write("docs/HEAD"),
+        write("docs/head"),
         write("docs/config"),
         file("create_directory", json!({"path": "objects"})),
         write("objects/cube.obj"),
