@@ -14,7 +14,7 @@ use super::world::{KEYS, ask_four, check_four, document, rig};
 use crate::approvals::world::{BINARY, Rig};
 
 /// The keys of a question that can be granted.
-const GRANTABLE: &str = "y approve · n deny · g approve and grant";
+const GRANTABLE: &str = "y approve · n deny · g approve and grant · a always";
 
 /// After this, nothing comes any more.
 const DEADLINE: Duration = Duration::from_secs(90);

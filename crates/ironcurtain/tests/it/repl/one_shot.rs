@@ -24,7 +24,9 @@ fn a_key_answers_and_the_terminal_calls_for_attention() {
     assert!(!before.contains("\x1b[23;2t"), "{before:?}");
     assert_eq!(before.replace("for you\x07", "").matches('\x07').count(), 1, "one bell");
     // There is nothing more to show, so nothing more is offered.
-    assert!(stage.rows().iter().any(|row| *row == format!("{KEYS} · g approve and grant")));
+    assert!(
+        stage.rows().iter().any(|row| *row == format!("{KEYS} · g approve and grant · a always"))
+    );
     // No Enter.
     stage.type_in("y").expect("Escalation approved.").expect("│ I wrote 4 bytes to");
     assert_eq!(stage.end(), 0);
