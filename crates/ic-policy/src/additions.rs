@@ -1,7 +1,7 @@
 //! What the user adds to a policy: one sentence each, with `policy allow|ask|never` or at a question.
 //!
 //! Additions count like sentences: their order means nothing, a more specific one makes a less specific
-//! one fall away, and of those left the strictest counts. [`merge`] turns them into rules that stand in
+//! one fall away, and of those left the strictest counts. `merge` turns them into rules that stand in
 //! front of the others. Nothing here reads or writes a file.
 
 mod merge;

@@ -1,6 +1,6 @@
 //! The tools of a server in one table: each argument with what it is taken for, in words.
 //!
-//! What a server says passes [`visible`] here; nobody is asked.
+//! What a server says passes `visible` here; nobody is asked.
 
 use ic_types::{Json, Object};
 
