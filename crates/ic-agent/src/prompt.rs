@@ -29,7 +29,7 @@ pub struct Surroundings<'a> {
 
 /// A file of the workspace that describes the project: `AGENTS.md` and the like.
 ///
-/// Whoever wrote the repository wrote it, and that may be anybody.
+/// The author of the repository wrote it, and that may be anybody.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Note {
     /// What the file is called.

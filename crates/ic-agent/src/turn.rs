@@ -200,7 +200,7 @@ impl<'a> Turn<'a> {
         };
         let counted = ear.counted();
         if completed.is_err() && counted != Usage::default() {
-            // Whoever does not wait for the end pays for what came before it.
+            // A caller that stops early still pays for what came before.
             self.agent.meter.with(|budget| budget.spend_on_nothing(counted));
         }
         self.observer.asked(&self.asked(&completed, counted, started));

@@ -98,7 +98,7 @@ impl Flight {
         self.cancel.is_cancelled() || self.left.is_cancelled()
     }
 
-    /// Hands what the server tells of from now on to whoever wants to know; otherwise it ends here.
+    /// Keeps the subscription if the call succeeded and the caller wants it; otherwise it ends here.
     pub(super) fn note_following<T, E, F>(
         &self,
         following: Option<Following>,

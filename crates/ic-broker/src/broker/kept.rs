@@ -65,7 +65,7 @@ impl Watched {
         for _ in 0..2 {
             let was_over = is_over();
             if was_over {
-                // Whoever sees its end looks, and leaves it to us to tell.
+                // The task that sees the server end makes the comparison and leaves reporting to this one.
                 self.live.gone.cancelled().await;
             }
             match self.server.look(&self.live, Moment::After).await {
