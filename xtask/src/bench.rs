@@ -8,6 +8,7 @@ mod broker;
 mod cage;
 mod desk;
 mod git;
+mod many;
 mod model;
 mod policy;
 mod sandbox;
@@ -26,6 +27,8 @@ use anyhow::{Context as _, ensure};
 pub enum Bench {
     /// Time the decision, resolving and loading under policies of growing size
     Policy,
+    /// Time calls with thousands of paths or URLs through the proxy, and pings meanwhile
+    Many,
     /// Time the same calls made directly and through the proxy, and the proxy's start
     Broker,
     /// Time cages: the start of a child on every rung, a one-shot call, a connection
@@ -53,6 +56,7 @@ pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     match bench {
         Bench::Policy => policy::run(out),
+        Bench::Many => many::run(out),
         Bench::Audit => audit::run(out),
         Bench::Broker => broker::run(out),
         Bench::Cage => cage::run(out),

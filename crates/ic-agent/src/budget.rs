@@ -78,10 +78,15 @@ impl Budget {
         Self { limits, prices, started: now, usage, cost, n_steps, warned }
     }
 
-    /// Counts one message of the model.
-    pub fn spend(&mut self, usage: Usage) {
+    /// Counts what a request took that came to no message.
+    pub fn spend_on_nothing(&mut self, usage: Usage) {
         self.usage += usage;
         self.cost = self.cost.plus(self.prices.cost(usage));
+    }
+
+    /// Counts one message of the model.
+    pub fn spend(&mut self, usage: Usage) {
+        self.spend_on_nothing(usage);
         self.n_steps = self.n_steps.saturating_add(1);
     }
 

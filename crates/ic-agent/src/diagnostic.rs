@@ -112,8 +112,10 @@ pub trait Observer: Send + Sync {
 pub struct Asked {
     /// The model.
     pub model: ModelName,
-    /// What came of it: what it took, or why there is nothing.
-    pub came: Result<Usage, String>,
+    /// What it took; of a request that came to nothing, what the provider counted until then.
+    pub usage: Usage,
+    /// Why there is no message, if there is none.
+    pub failed: Option<String>,
     /// What that costs.
     pub cost: Cost,
     /// How long it took.

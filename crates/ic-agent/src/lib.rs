@@ -36,5 +36,5 @@ pub use budget::{Budget, Dimension, Limits, Snapshot, Spent};
 pub use clock::{Held, TurnClock};
 pub use diagnostic::{Asked, Diagnostic, Observer, SavePoint};
 pub use history::{History, HistoryFault};
-pub use prompt::{Surroundings, execute_code, system_prompt};
+pub use prompt::{Note, Surroundings, execute_code, system_prompt};
 pub use toolbox::{Interrupted, Running, ToolOutcome, Toolbox};

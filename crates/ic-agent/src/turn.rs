@@ -3,13 +3,14 @@
 //! It changes the history only by whole steps, so that wherever it ends every tool use has its result.
 
 use std::future::pending;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ic_model::{
     AssistantBlock, Completion, Listener, ModelError, Prompt, StopReason, ToolUseId, Usage,
     UserBlock,
 };
-use ic_types::{Json, Timestamp};
+use ic_types::{Json, Timestamp, locked};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -74,16 +75,45 @@ struct Ran {
     cut: Option<TurnError>,
 }
 
-/// Hands the model's text to the observer.
-struct Ear<'a>(&'a dyn Observer);
+/// Hands the model's text to the observer, and remembers what the provider has counted.
+struct Ear<'a> {
+    observer: &'a dyn Observer,
+    counted: Mutex<Counted>,
+}
+
+/// What a provider has counted of one request.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    /// In attempts that failed.
+    before: Usage,
+    /// In the attempt that is under way.
+    now: Usage,
+}
+
+impl Ear<'_> {
+    /// Returns what was counted in all attempts.
+    fn counted(&self) -> Usage {
+        let Counted { before: mut usage, now } = *locked(&self.counted);
+        usage += now;
+        usage
+    }
+}
 
 impl Listener for Ear<'_> {
     fn text(&self, delta: &str) {
-        self.0.text(delta);
+        self.observer.text(delta);
+    }
+
+    fn usage(&self, usage: Usage) {
+        locked(&self.counted).now = usage;
     }
 
     fn waiting(&self, error: &ModelError, delay: Duration) {
-        self.0.waiting(error, delay);
+        let mut counted = locked(&self.counted);
+        let now = std::mem::take(&mut counted.now);
+        counted.before += now;
+        drop(counted);
+        self.observer.waiting(error, delay);
     }
 }
 
@@ -153,7 +183,8 @@ impl<'a> Turn<'a> {
             messages: self.agent.history.messages(),
             tools: &self.agent.tools.specs,
         };
-        let (ear, token) = (Ear(self.observer), self.cancel.child_token());
+        let ear = Ear { observer: self.observer, counted: Mutex::default() };
+        let token = self.cancel.child_token();
         // Whoever is dropped in the middle is told as well.
         let _guard = token.clone().drop_guard();
         let started = self.agent.parts.clock.now();
@@ -167,20 +198,30 @@ impl<'a> Turn<'a> {
                 })
             }
         };
-        self.observer.asked(&self.asked(&completed, started));
+        let counted = ear.counted();
+        if completed.is_err() && counted != Usage::default() {
+            // A caller that stops early still pays for what came before.
+            self.agent.meter.with(|budget| budget.spend_on_nothing(counted));
+        }
+        self.observer.asked(&self.asked(&completed, counted, started));
         completed
     }
 
     /// Says what a request came to, for the record.
-    fn asked(&self, completed: &Result<Completion, TurnError>, started: Timestamp) -> Asked {
+    fn asked(
+        &self,
+        completed: &Result<Completion, TurnError>,
+        counted: Usage,
+        started: Timestamp,
+    ) -> Asked {
         let parts = &self.agent.parts;
         let taken = parts.clock.now().unix_ms().saturating_sub(started.unix_ms());
-        let came = match completed {
-            Ok(completion) => Ok(completion.usage),
-            Err(error) => Err(error.to_string()),
+        let (usage, failed) = match completed {
+            Ok(completion) => (completion.usage, None),
+            Err(error) => (counted, Some(error.to_string())),
         };
-        let cost = parts.prices.cost(came.clone().unwrap_or_default());
-        Asked { model: parts.model.name(), came, cost, duration: Duration::from_millis(taken) }
+        let (model, cost) = (parts.model.name(), parts.prices.cost(usage));
+        Asked { model, usage, failed, cost, duration: Duration::from_millis(taken) }
     }
 
     async fn use_tools(&mut self, uses: &[ToolUse]) -> Used {

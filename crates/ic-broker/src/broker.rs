@@ -11,6 +11,7 @@ mod flight;
 mod forward;
 mod found;
 mod hops;
+mod kept;
 mod lists;
 mod news;
 mod outcome;
@@ -196,19 +197,13 @@ impl Broker {
         let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
-            let reason = format!(
-                "the tool `{}` of the server `{}` is withheld: {why}; a person can look at it with \
-                 `ironcurtain servers trust {}`",
-                tool.name, server.name, server.name
-            );
-            let rule = "structural-identity-changed";
-            return Err(Refusal::structural(RefusalKind::Denied, rule, reason));
+            return Err(found::withheld(&server.name, &tool.name, why));
         }
         let weight = Weight::of(&asked.arguments);
         let arguments = std::mem::take(&mut asked.arguments);
         let (judge, tool, server) =
             (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());
-        let brought = brought.map_or_else(Vec::new, |it| it.paths.clone());
+        let brought = brought.cloned();
         let judged = self.aside.run(weight, move || {
             // Limits of the schema hold before anything is resolved.
             if let Err(violation) = tool.schema.check(&arguments) {
@@ -216,7 +211,8 @@ impl Broker {
             }
             let call = ToolCall { server, tool: tool.name.clone(), arguments };
             let repetition = repetition(&call);
-            Ok((judge.judge_bringing(call, &brought), repetition))
+            let brought = brought.as_ref().map_or((&[][..], &[][..]), |it| (&it.paths, &it.ruled));
+            Ok((judge.judge_bringing(call, brought), repetition))
         });
         judged.await.map_err(|(arguments, violation)| {
             asked.arguments = arguments;
@@ -311,7 +307,18 @@ impl Broker {
     }
 
     fn unrecorded(&self, error: &AuditError) -> Reply {
-        let message = chain(error);
+        self.broken_off(chain(error))
+    }
+
+    /// Answers a call that was forwarded, and whose outcome cannot be recorded.
+    fn made_but_unrecorded(&self, error: &AuditError) -> Reply {
+        self.broken_off(format!(
+            "this call was forwarded, but its outcome cannot be recorded and is not passed on: {}",
+            chain(error)
+        ))
+    }
+
+    fn broken_off(&self, message: String) -> Reply {
         self.witness.notice(&message);
         Reply::Error(RpcError::new(code::INTERNAL_ERROR, message))
     }

@@ -12,10 +12,11 @@ use ic_policy::{Bounds, Containment, DomainSet, SandboxKind};
 use ic_resolve::path::{Last, follow, lexical};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Rights, View};
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
+use crate::planted::{Ground, Kept, SurveyFault};
 use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
 use crate::sight::{access, rights};
 
@@ -42,12 +43,14 @@ pub(crate) struct StrangersCage {
     pub(crate) spec: CageSpec,
     /// What would have to be hidden, and is not there yet.
     pub(crate) absent: Vec<CanonicalPath>,
+    /// What the host executes of what it may write, if it may write where the host looks.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// Returns the cage of a server that is not ours.
 pub(crate) fn of_entry(
     recipe: &Recipe,
-    allowed: Option<&Allowed>,
+    (allowed, rung): (Option<&Allowed>, Rung),
     disk: &dyn Disk,
 ) -> Result<StrangersCage, LaunchFault> {
     let Recipe { config, lent, judge, .. } = recipe;
@@ -84,14 +87,15 @@ pub(crate) fn of_entry(
     for written in &config.cage.paths {
         plan.add(written, recipe, disk)?;
     }
-    let seen = plan.seen(disk);
+    let mut seen = plan.seen(disk);
     let kept = judge.bounds.protected.iter().chain(plan.denied.iter().map(|(_, path)| path));
     if let Some((path, above)) = forgeable(kept, &seen, disk) {
         return Err(LaunchFault::Forgeable { path: path.clone(), above: above.to_owned() });
     }
     let never = plan.denied.iter().filter(|(key, _)| *key == PathKey::DenyRead);
     let never = never.map(|(_, path)| path).chain(&judge.bounds.protected);
-    let never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    let mut never: Vec<CanonicalPath> = never.filter(|path| is_in(path, &seen)).cloned().collect();
+    never.extend(closed(recipe, &seen));
     let mut cage = empty(lent);
     cage.hidden = hidden(&seen, &never, disk);
     let absent = never.into_iter().filter(|path| kind(path, disk).is_none()).collect();
@@ -99,6 +103,8 @@ pub(crate) fn of_entry(
     // What they run, and how they find it, is their own business.
     cage.follows_links = true;
     cage.opens_beneath = false;
+    let planted = kept_from(recipe, &seen, rung, disk)?;
+    seen.extend(planted.iter().flat_map(Kept::seen));
     cage.seen = seen;
     cage.network = match allowed {
         Some(allowed) => Network::Doors {
@@ -108,7 +114,40 @@ pub(crate) fn of_entry(
         None => Network::None,
     };
     cage.unix_sockets = config.cage.unix_sockets;
-    Ok(StrangersCage { spec: cage, absent })
+    Ok(StrangersCage { spec: cage, absent, kept: planted })
+}
+
+/// Returns what the host executes of what a server that sees `seen` may write.
+fn kept_from(
+    recipe: &Recipe,
+    seen: &[Seen],
+    rung: Rung,
+    disk: &dyn Disk,
+) -> Result<Option<Kept>, LaunchFault> {
+    let own = AbsolutePath::new(recipe.lent.data()).ok();
+    let own = own.and_then(|path| follow(disk, &path, Last::Follow).ok()).map(|it| it.path);
+    let Some(ground) = Ground::of(seen, own.as_ref(), &recipe.judge) else { return Ok(None) };
+    // SECURITY: a rule of Landlock takes nothing away from what is allowed above it.
+    if let (false, Some(root)) = (rung.can_hide(), ground.roots().first()) {
+        return Err(LaunchFault::Planted(SurveyFault::Landlock(root.clone())));
+    }
+    ground.cover(&recipe.judge, disk).map(Some).map_err(LaunchFault::Planted)
+}
+
+/// Returns the places that no call of the server may read, beneath what it sees and with nothing of it
+/// in them.
+///
+/// Where a rule asks, the place stays: a call that is approved has to find it.
+fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
+    let denied = recipe.judge.policy.restricted(&recipe.name, Role::ReadPath);
+    let is_beneath = |place: &CanonicalPath, seen: &Seen| {
+        place.as_path().starts_with(&seen.path) && place.as_path() != seen.path
+    };
+    let is_closed = |place: &&CanonicalPath| {
+        seen.iter().any(|seen| is_beneath(place, seen))
+            && !seen.iter().any(|seen| seen.path.starts_with(place.as_path()))
+    };
+    denied.denied().iter().filter(is_closed).cloned().collect()
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

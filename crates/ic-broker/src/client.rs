@@ -16,7 +16,6 @@ mod listener;
 mod outbox;
 mod writer;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,6 +35,7 @@ use crate::locked;
 use crate::method::CallMethod;
 use crate::server::answered_id;
 
+use calls::{Subscribed, UNSUBSCRIBE};
 pub(crate) use ear::Ear;
 use era::Era;
 use flights::Flights;
@@ -192,7 +192,7 @@ struct Client<O: Open> {
     /// What servers are told of it.
     wish: Option<Wish>,
     /// The resources of which the client wants to hear.
-    subscribed: Arc<Mutex<HashSet<String>>>,
+    subscribed: Arc<Mutex<Subscribed>>,
     /// Whether each request has an envelope, for those who cannot see `era`.
     is_enveloped: Arc<AtomicBool>,
     end_all: CancellationToken,
@@ -212,6 +212,7 @@ enum Method {
     SetLevel,
     List(ListKind),
     Call(CallMethod),
+    Unsubscribe,
     Other,
 }
 
@@ -227,6 +228,7 @@ impl Method {
             "resources/list" => Self::List(ListKind::Resources),
             "resources/templates/list" => Self::List(ListKind::Templates),
             "prompts/list" => Self::List(ListKind::Prompts),
+            UNSUBSCRIBE => Self::Unsubscribe,
             _ => CallMethod::of(name).map_or(Self::Other, Self::Call),
         }
     }
@@ -325,6 +327,7 @@ impl<O: Open> Client<O> {
             Method::SetLevel => self.set_level(&id, &params).await,
             Method::List(kind) => self.list_of(kind, id, &params).await,
             Method::Call(method) => self.call_method(method, id, params).await,
+            Method::Unsubscribe => self.unsubscribe(&id, params).await,
             Method::Other => {
                 let reason = format!("the method `{}` is not offered", shortened(&method));
                 self.refuse(Some(&id), code::METHOD_NOT_FOUND, &method, &reason).await

@@ -8,16 +8,16 @@ use std::sync::Mutex;
 
 use ic_policy::ResolvedCall;
 use ic_resolve::git::{head_commit, linked};
-use ic_resolve::{Executes, RealDisk};
-use ic_types::{CanonicalPath, Json, Object};
+use ic_resolve::{Executes, NamedInTree, RealDisk};
+use ic_types::{CanonicalPath, Json, Object, Role, ServerName};
 
 use crate::judge::Judge;
 use crate::locked;
 
 /// How many repositories are remembered.
 const REPOSITORIES_MAX: usize = 256;
-/// How many paths that configurations name are told.
-const NAMED_MAX: usize = 256;
+/// How many places that rules are about are told, of each role.
+const RULED_MAX: usize = 1024;
 
 /// The commits at which repositories were found.
 #[derive(Debug, Default)]
@@ -32,9 +32,9 @@ impl Heads {
         if seen.contains_key(top) || REPOSITORIES_MAX <= seen.len() {
             return;
         }
-        if let Some(commit) = head_commit(&RealDisk, top) {
-            seen.insert(top.clone(), Some(commit));
-        }
+        // SECURITY: also that there is none. A branch that gets its first commit from a git tool would
+        // otherwise be found at it, and what is in it would pass for the user's own.
+        seen.insert(top.clone(), head_commit(&RealDisk, top));
     }
 }
 
@@ -57,18 +57,42 @@ impl Judge {
             }
         }
         let executes = Executes::new(&RealDisk, &self.home, Some(&self.orders), None);
-        let named = top.iter().flat_map(|top| executes.led_to(top));
+        let NamedInTree { mut names, has_drivers } =
+            top.as_ref().map_or_else(NamedInTree::default, |top| executes.named_in(top));
         // Links elsewhere that lead into the tree, from the home or from another part of it.
-        let listed = self.bounds.home_executes.iter().map(|it| it.path.clone());
+        let listed = self.bounds.home_executes.iter().map(|it| &it.path);
         let listed = listed.filter(|path| top.iter().any(|top| path.is_within(top)));
-        let named = named.chain(listed).take(NAMED_MAX);
-        let named: Vec<Json> = named.map(|path| Json::from(path.to_string())).collect();
+        names.extend(listed.map(ToString::to_string));
+        let named: Vec<Json> = names.into_iter().map(Json::from).collect();
+        let tops: Vec<&CanonicalPath> = top.iter().chain(&main).collect();
         let mut terms = Object::new();
+        terms.insert("ruled", self.ruled(call.server(), &tops));
         terms.insert("bases", bases);
         terms.insert("named", named);
+        terms.insert("drivers", has_drivers);
         if let Some(agreed) = agreed {
             terms.insert("agreed", agreed);
         }
         terms
+    }
+
+    /// Returns the places in repositories that rules deny or ask about, each with the role.
+    fn ruled(&self, server: &ServerName, tops: &[&CanonicalPath]) -> Vec<Json> {
+        let json = |(role, path): (Role, &CanonicalPath)| {
+            let mut object = Object::new();
+            object.insert("role", role.as_str());
+            object.insert("path", path.to_string());
+            Json::Object(object)
+        };
+        let mut ruled = Vec::new();
+        for role in [Role::ReadPath, Role::WritePath, Role::DeletePath] {
+            let restricted = self.policy.restricted(server, role);
+            let is_in = |place: &&CanonicalPath| tops.iter().any(|top| place.is_within(top));
+            let places: Vec<&CanonicalPath> = restricted.places().iter().filter(is_in).collect();
+            // Too many to tell: then everything counts.
+            let places = if RULED_MAX < places.len() { tops.to_vec() } else { places };
+            ruled.extend(places.into_iter().map(|place| json((role, place))));
+        }
+        ruled
     }
 }

@@ -3,9 +3,11 @@
 //! Forwards nothing and records nothing; where policy and surroundings come from is not known here.
 
 use ic_escalation::Closed;
-use ic_policy::{Bounds, Finding, InvalidValue, Policy, ResolvedCall, Verdict, evaluate, explain};
+use ic_policy::{
+    Bounds, Finding, InvalidValue, Policy, ResolvedCall, Value, Verdict, evaluate, explain,
+};
 use ic_resolve::resolver::Besides;
-use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition};
+use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition, planted};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
@@ -34,14 +36,24 @@ impl Judge {
         evaluate(&self.policy, &self.bounds, self.resolve(call))
     }
 
-    /// Resolves and judges a call of which its server says that it would change these files as well.
-    pub(crate) fn judge_bringing(&self, call: ToolCall, brought: &[CanonicalPath]) -> Verdict {
-        evaluate(&self.policy, &self.bounds, self.resolve_bringing(call, brought))
+    /// Resolves and judges a call of which its server says that it would change these files that the
+    /// host executes, and is about these others.
+    pub(crate) fn judge_bringing(
+        &self,
+        call: ToolCall,
+        (brought, named): (&[CanonicalPath], &[(Role, CanonicalPath)]),
+    ) -> Verdict {
+        evaluate(&self.policy, &self.bounds, self.resolve_bringing(call, brought, named))
     }
 
     /// Judges what a server itself asks of a client.
     pub(crate) fn judge_petition(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, petition::of_server(call))
+    }
+
+    /// Judges keeping what a server left at `paths` for the host to execute.
+    pub(crate) fn judge_kept(&self, call: ToolCall, paths: &[CanonicalPath]) -> Verdict {
+        evaluate(&self.policy, &self.bounds, planted::of_server(call, paths, &RealDisk))
     }
 
     /// Resolves one call and returns all that speaks for or against it.
@@ -63,16 +75,57 @@ impl Judge {
         sight::view(&self.directories(server), &self.bounds.protected)
     }
 
+    /// Returns the places beneath `directories` that a server must not come upon by itself, since rules
+    /// deny or ask before something is read there.
+    pub(crate) fn closed_beneath<'a>(
+        &self,
+        server: &ServerName,
+        directories: impl IntoIterator<Item = &'a CanonicalPath>,
+    ) -> Vec<CanonicalPath> {
+        let directories: Vec<&CanonicalPath> = directories.into_iter().collect();
+        let is_beneath = |place: &&CanonicalPath| {
+            directories.iter().any(|directory| place.is_within(directory) && place != directory)
+        };
+        let closed = self.policy.restricted(server, Role::ReadPath);
+        closed.places().iter().filter(is_beneath).cloned().collect()
+    }
+
+    /// Returns whether a call was judged by rules about a place that is closed otherwise.
+    pub(crate) fn opens_closed(&self, call: &ResolvedCall) -> bool {
+        let names = (call.server(), call.tool());
+        let closed = self.policy.restricted(call.server(), Role::ReadPath);
+        let is_above = |role: Role, path: &CanonicalPath| {
+            role == Role::DeletePath && self.policy.restricts_beneath(names, role, path)
+        };
+        !closed.places().is_empty()
+            && paths(call).any(|(role, path)| closed.holds(path) || is_above(role, path))
+    }
+
+    /// Returns whether a call was judged by the rules about `place`: it names something there, or
+    /// removes a directory above it while a rule is about removing it too.
+    pub(crate) fn is_opened(&self, call: &ResolvedCall, place: &CanonicalPath) -> bool {
+        let removed = self.policy.restricted(call.server(), Role::DeletePath);
+        paths(call).any(|(role, path)| {
+            let is_above = role == Role::DeletePath && place.is_within(path);
+            path.is_within(place) || is_above && removed.places().contains(place)
+        })
+    }
+
     /// Returns the directories that are too much for one grant.
-    pub(crate) fn closed(&self) -> Closed {
+    pub fn closed(&self) -> Closed {
         Closed::new(&self.bounds, bounds::homes(&RealDisk, &self.home))
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
-        self.resolve_bringing(call, &[])
+        self.resolve_bringing(call, &[], &[])
     }
 
-    fn resolve_bringing(&self, call: ToolCall, brought: &[CanonicalPath]) -> ResolvedCall {
+    fn resolve_bringing(
+        &self,
+        call: ToolCall,
+        brought: &[CanonicalPath],
+        named: &[(Role, CanonicalPath)],
+    ) -> ResolvedCall {
         let (sandbox, orders) = (self.bounds.sandbox.as_ref(), Some(&self.orders));
         let resolver = Resolver { disk: &RealDisk, home: &self.home, sandbox, orders };
         let (call, fault) = method::spread(call);
@@ -81,6 +134,14 @@ impl Judge {
             role: Role::None,
             reason: reason.to_owned(),
         });
-        resolver.resolve_with(&self.policy, call, Besides { fault, brought })
+        resolver.resolve_with(&self.policy, call, Besides { fault, brought, named })
     }
+}
+
+/// Returns the paths of a call with their roles.
+fn paths(call: &ResolvedCall) -> impl Iterator<Item = (Role, &CanonicalPath)> {
+    call.roles().iter().flat_map(|entry| {
+        let paths = entry.values.iter().filter_map(Value::path);
+        paths.map(|value| (entry.role, &value.path))
+    })
 }

@@ -24,6 +24,7 @@ use crate::agent_places::AgentPlaces;
 use crate::cage;
 use crate::judge::Judge;
 use crate::one_shot::OneShot;
+use crate::planted::SurveyFault;
 use crate::reach::Origin;
 use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
 use crate::sight::{self, Sight};
@@ -119,6 +120,9 @@ pub enum LaunchFault {
         /// What the server may write.
         above: PathBuf,
     },
+    /// What the host executes cannot be kept from the server.
+    #[error(transparent)]
+    Planted(SurveyFault),
     /// What a call is about lies in what its cage hides.
     #[error(
         "this call needs `{}` and `{}` in one cage, but `{}` lies between the two and is hidden in every \
@@ -194,6 +198,14 @@ impl Recipe {
         match &self.config.start {
             Start::Builtin(builtin @ (BuiltinServer::Filesystem | BuiltinServer::Git)) => {
                 let mut view = self.judge.view(&self.name);
+                if *builtin == BuiltinServer::Filesystem {
+                    // Git cannot leave something out, and says the names instead (`git/ruled.rs`).
+                    let held = view.directories.iter().map(|it| &it.path);
+                    let closed = self.judge.closed_beneath(&self.name, held);
+                    // What a rule opens in such a place is served one by one.
+                    view.directories.retain(|it| !closed.iter().any(|out| it.path.is_within(out)));
+                    view.leave_out.extend(closed.into_iter().filter(sight::is_text));
+                }
                 let hold = self.hold(|rung| {
                     // In a cage the root is another one; what it cannot show is served one by one.
                     let all = view.directories.iter().map(|it| it.path.clone());
@@ -223,7 +235,7 @@ impl Recipe {
                 }
                 Confinement::Cage(rung) => {
                     let allowed = cage::hosts(&self.config)?;
-                    let cage = cage::of_entry(self, allowed.as_ref(), &RealDisk)?;
+                    let cage = cage::of_entry(self, (allowed.as_ref(), rung), &RealDisk)?;
                     let sight = Sight::of_cage(&cage);
                     let spec = command(line, &self.lent, Hold::Caged(rung, cage.spec))?;
                     self.refuse_rewritable(&spec)?;

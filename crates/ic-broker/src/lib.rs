@@ -11,7 +11,7 @@
 //!
 //! Reading order: [`broker`] (one call), [`client`] (who calls), `server` (who serves), [`tool`] and
 //! [`pins`] (what is trusted), `breaker`, `questions`, `result` and [`refusal`] (what stands between),
-//! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see),
+//! [`launch`] and [`servers_file`] (how servers come to be), `cage` and `sight` (what they see), [`planted`] (what they must not plant),
 //! [`one_shot`] (what one that is started for one call sees), `reach` and `aids` (what it reaches, and what is
 //! lent to it), [`petition`] (what servers ask of clients), `violation` and `ledger` (what cages refuse, and what leaves them), [`socket`] (where several
 //! clients come in), `levels` (how much of logs they want to hear), [`mod@probe`] (a look at one outside a session), [`judge`].
@@ -39,6 +39,7 @@ pub mod method;
 pub mod one_shot;
 pub mod petition;
 pub mod pins;
+pub mod planted;
 pub mod probe;
 mod questions;
 mod reach;

@@ -14,6 +14,8 @@
 
 mod git;
 
+use std::collections::BTreeSet;
+
 use ic_confine::{Access, CageSpec, Network, Rung};
 use ic_egress::Allowed;
 use ic_policy::Bounds;
@@ -115,6 +117,12 @@ impl OneShot {
         Ok(Self { read: deduped(&read), ..Self::showing_nothing(view) })
     }
 
+    /// Leaves these places out as well.
+    pub(crate) fn leaving_out(mut self, places: Vec<CanonicalPath>) -> Self {
+        self.view.leave_out.extend(places.into_iter().filter(is_text));
+        self
+    }
+
     /// Works out what our fetch server needs: nothing of this machine, and one other.
     pub(crate) fn plan_fetch(reach: Allowed, origin: Origin) -> Self {
         let view = view_of_call(Vec::new(), Vec::new(), &[]);
@@ -144,7 +152,10 @@ impl OneShot {
         let written = self.written.iter().map(|path| cage::shown(path, Access::Write));
         cage.seen = read.chain(written).collect();
         if rung.can_hide() {
-            cage.hidden = cage::hidden(&cage.seen, &bounds.protected, disk);
+            let left_out = self.view.leave_out.iter().chain(&bounds.protected);
+            let left_out: BTreeSet<CanonicalPath> = left_out.cloned().collect();
+            let left_out: Vec<CanonicalPath> = left_out.into_iter().collect();
+            cage.hidden = cage::hidden(&cage.seen, &left_out, disk);
         }
         if let Some(allowed) = &self.reach {
             let (ports, addresses) = (allowed.ports().to_vec(), allowed.addresses().to_vec());

@@ -5,6 +5,7 @@
 //! looked at it. Nothing is started here, and nobody is asked.
 
 mod identity;
+mod remembered;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,6 +15,7 @@ use ic_home::{FileError, Home, Lock, file};
 use ic_types::{Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
 
 pub use identity::{Identity, Seal};
+pub(crate) use remembered::RememberedPins;
 
 use crate::servers_file::BuiltinServer;
 use crate::tool::{self, Tool};
@@ -95,8 +97,18 @@ impl PinsFile {
 
     /// Reads what was trusted; nothing if there is no file.
     pub fn read(&self) -> Result<Pins, PinsError> {
-        let Some(bytes) = file::read(&self.path, BYTES_MAX)? else { return Ok(Pins::default()) };
-        let json = Json::parse(&bytes, LIMITS)
+        match self.bytes()? {
+            Some(bytes) => self.parse(&bytes),
+            None => Ok(Pins::default()),
+        }
+    }
+
+    fn bytes(&self) -> Result<Option<Vec<u8>>, PinsError> {
+        Ok(file::read(&self.path, BYTES_MAX)?)
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Result<Pins, PinsError> {
+        let json = Json::parse(bytes, LIMITS)
             .map_err(|source| PinsError::Json { path: self.path.clone(), source })?;
         Pins::of_json(json).map_err(|reason| PinsError::Shape {
             path: self.path.clone(),
@@ -210,12 +222,10 @@ impl Pins {
                 "nobody has trusted it yet, and nothing would confine it, so it is withheld; {look}"
             )),
             // SECURITY: what the tools of ours mean is said already.
-            Standing::New if BuiltinServer::ALL.iter().any(|it| it.as_str() == server.as_str()) => {
-                Some(format!(
-                    "nobody has trusted it yet, and it has the name of a server of ours, so it is \
+            Standing::New if BuiltinServer::named(server.as_str()).is_some() => Some(format!(
+                "nobody has trusted it yet, and it has the name of a server of ours, so it is \
                      withheld; {look}"
-                ))
-            }
+            )),
             Standing::New | Standing::Trusted => None,
         }
     }

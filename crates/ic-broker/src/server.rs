@@ -1,5 +1,8 @@
 //! One server of a session: started on first use, watched while it runs, started again when it died.
 //!
+//! Its tools are known without it, from what was recorded when it was trusted; only one that never ran is
+//! started to be asked for them.
+//!
 //! ```text
 //! Idle ──first use──▶ Starting ──▶ Up ──it ends──▶ Down ──use, after a while──▶ Starting
 //!                        └────────fails───────────▶ Down         (longer after each failure)
@@ -17,12 +20,14 @@ mod known;
 mod live;
 mod petitions;
 pub(crate) mod process;
+mod recalled;
 pub(crate) mod remote;
 pub(crate) mod running;
 pub(crate) mod side;
 mod start;
 mod table;
 mod turn;
+mod warden;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,34 +36,40 @@ use ic_audit::AuditLog;
 use ic_confine::Launcher;
 use ic_egress::Egress;
 use ic_home::Clock;
-use ic_types::{Json, ServerName};
+use ic_types::{CanonicalPath, Json, ServerName};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use connection::{Asking, Connection, Progress, Unanswered};
+pub(crate) use connection::{Asking, Connection, Following, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub(crate) use inbox::{News, answered_id};
 pub(crate) use live::Live;
 pub(crate) use petitions::{REFUSED, Raised, Way};
+use recalled::Recalled;
 use running::Running;
 pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
 use turn::Turns;
+use warden::PATROL_EVERY;
+pub(crate) use warden::{Guarded, Looked, Moment, Warden};
 
 use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
-use crate::pins::{Identity, PinsFile};
+use crate::pins::{Identity, RememberedPins};
+use crate::planted::{Keepable, PutBack};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 
 /// How long a server may take to start and to list its tools.
 pub(crate) const START_MAX: Duration = Duration::from_mins(1);
 /// How long we wait before a server that died is started again, at first and at most.
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+/// A patrol takes at most this part of the time.
+const PATROL_SHARE: u32 = 20;
 /// A server that ran for so long has recovered from earlier failures.
 const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 
@@ -70,8 +81,10 @@ pub(crate) struct Server {
     is_ours: bool,
     /// How it is started.
     recipe: Recipe,
-    /// Its tools, if they are known without it.
+    /// Its tools, if they come with this program.
     known: Option<Arc<ToolTable>>,
+    /// Its tools while it does not run.
+    recalled: Recalled,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
@@ -83,7 +96,7 @@ pub(crate) struct Server {
 /// What the servers of a session share.
 pub(crate) struct Yard {
     pub(crate) launcher: Launcher,
-    pub(crate) pins: PinsFile,
+    pub(crate) pins: RememberedPins,
     pub(crate) clock: Arc<dyn Clock>,
     /// What makes the connections that leave cages.
     pub(crate) egress: Egress,
@@ -102,6 +115,8 @@ pub(crate) struct Yard {
     /// How much of what servers log clients want to hear.
     pub(crate) levels: Arc<Levels>,
     pub(crate) tasks: TaskTracker,
+    /// What looks after those that may write where the host looks for what it executes.
+    pub(crate) warden: Warden,
     /// The places of servers that are started for one call.
     pub(crate) errands: Arc<Semaphore>,
     /// Cancelled when the session ends.
@@ -123,6 +138,8 @@ pub(crate) enum ServerNews {
     Said(News),
     /// It wrote to its standard error.
     Wrote(String),
+    /// It changed what the host executes, which was put back, and no call of it can tell.
+    Planted(PutBack),
 }
 
 #[derive(Debug)]
@@ -162,6 +179,15 @@ struct Trouble {
     in_full: String,
 }
 
+impl Down {
+    /// Says why the server is not started again yet, if it is not.
+    fn rests(&self) -> Option<String> {
+        let wait = self.retry_at.checked_duration_since(Instant::now())?;
+        let is_over = wait.is_zero();
+        (!is_over).then(|| format!("{}; next try in {} ms", self.why, wait.as_millis()))
+    }
+}
+
 impl Trouble {
     fn ours(why: String) -> Self {
         Self { in_full: why.clone(), why }
@@ -182,6 +208,7 @@ impl Server {
             identity: Identity::of(&recipe.config),
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
             known: known::tools(&recipe.config.start),
+            recalled: Recalled::default(),
             petitions: Way::new(yard.petitions.clone()),
             recipe,
             yard,
@@ -210,15 +237,12 @@ impl Server {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Fetch)
     }
 
-    /// Returns whether only the server itself can say what it offers.
-    pub(crate) fn has_to_be_asked(&self) -> bool {
-        self.known.is_none()
-    }
-
-    /// Returns its tools as they are known now, if they are.
+    /// Returns its tools as they are known now, if they are: as it lists them while it runs, else as they
+    /// were [recalled](Self::recall) last.
     pub(crate) fn tools(&self) -> Option<Arc<ToolTable>> {
         let known = self.known.as_ref().map(Arc::clone);
-        known.or_else(|| self.running().map(|live| live.tools()))
+        let listed = known.or_else(|| self.running().map(|live| live.tools()));
+        listed.or_else(|| self.recalled.table())
     }
 
     /// Returns the entry of the server.
@@ -239,13 +263,12 @@ impl Server {
                 match &*phase {
                     Phase::Up(live) if live.connection.over().is_cancelled() => live.gone.clone(),
                     Phase::Up(live) => return Ok(Arc::clone(live)),
-                    Phase::Down(down) if Instant::now() < down.retry_at => {
-                        let wait = down.retry_at - Instant::now();
-                        let why = format!("{}; next try in {} ms", down.why, wait.as_millis());
-                        return Err(self.unavailable(&why));
-                    }
+                    Phase::Down(down) => match down.rests() {
+                        Some(why) => return Err(self.unavailable(&why)),
+                        None => break self.begin(&mut phase),
+                    },
                     Phase::Starting(starting) => break starting.clone(),
-                    Phase::Idle | Phase::Down(_) => break self.begin(&mut phase),
+                    Phase::Idle => break self.begin(&mut phase),
                 }
             };
             // There is no second process before the first one is gone, and then there is a reason.
@@ -258,12 +281,20 @@ impl Server {
         }
     }
 
-    /// Returns the running server if only it can say what it offers, and starts it if need be.
+    /// Returns the running server, or nothing if its tools are known and it need not run yet.
     pub(crate) async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
-        match self.has_to_be_asked() {
-            true => self.live().await.map(Some),
-            false => Ok(None),
+        if self.known.is_some() {
+            return Ok(None);
         }
+        let is_begun = matches!(&*locked(&self.phase), Phase::Up(_) | Phase::Starting(_));
+        if !is_begun {
+            self.recall();
+        }
+        if is_begun || self.has_to_be_asked() {
+            return self.live().await.map(Some);
+        }
+        // Nobody is asked about a call that cannot be made now.
+        self.resting().map_or(Ok(None), Err)
     }
 
     /// Returns the running server, if it runs.
@@ -305,6 +336,9 @@ impl Server {
                     // Not before, or it could be down before it is up, and stay so.
                     let watching = Arc::clone(&server).watch(Arc::clone(&live), running, failures);
                     server.yard.tasks.spawn(watching);
+                    if live.guarded.is_some() {
+                        server.yard.tasks.spawn(Arc::clone(&server).patrol(Arc::clone(&live)));
+                    }
                     Ok(live)
                 }
                 Err(trouble) => Err(server.down(&trouble, failures)),
@@ -322,11 +356,49 @@ impl Server {
             () = self.yard.stop.cancelled() => {}
         }
         live.connection.end("the session ends");
+        self.recalled.keep(live.tools());
         let why = live.connection.why_over_text();
-        let trouble = Trouble::ended(&why, &why, &running.stop().await);
+        let ending = running.stop().await;
+        if let Some(done) = self.yard.warden.ended(&live, ending.has_slept).await {
+            self.tell_planted(done);
+        }
+        let trouble = Trouble::ended(&why, &why, &ending);
         let has_recovered = HEALTHY_AFTER <= live.since.elapsed();
         self.down(&trouble, if has_recovered { 0 } else { failures });
         live.gone.cancel();
+    }
+
+    /// Looks now and then at what the server may write, until it is over.
+    async fn patrol(self: Arc<Self>, live: Arc<Live>) {
+        let mut pause = PATROL_EVERY;
+        loop {
+            tokio::select! {
+                () = live.connection.over().cancelled() => return,
+                () = self.yard.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let began = Instant::now();
+            if let Looked::PutBack(done) = self.yard.warden.look(&live, Moment::Meanwhile).await {
+                return self.tell_planted(done);
+            }
+            // What takes long is done less often.
+            pause = PATROL_EVERY.max(began.elapsed().saturating_mul(PATROL_SHARE));
+        }
+    }
+
+    /// Looks at what the server may write, for a call.
+    pub(crate) async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
+        self.yard.warden.look(live, moment).await
+    }
+
+    /// Installs what a person wants to keep.
+    pub(crate) async fn install(&self, keepable: Keepable) -> (Vec<CanonicalPath>, Vec<String>) {
+        self.yard.warden.install(keepable).await
+    }
+
+    /// Says that something was put back of which no call can tell.
+    pub(crate) fn tell_planted(&self, done: PutBack) {
+        self.news(ServerNews::Planted(done));
     }
 
     /// Notes that the server is down, and when it may be tried again.
@@ -353,6 +425,7 @@ impl Server {
             | ServerNews::Down(_)
             | ServerNews::Recorded(_)
             | ServerNews::ToolsChanged
+            | ServerNews::Planted(_)
             | ServerNews::Said(_) => &self.yard.news,
         };
         queue.try_send((self.name.clone(), news)).ok();

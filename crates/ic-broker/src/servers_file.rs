@@ -4,19 +4,21 @@
 //! variable is looked up: a `${...}` stays as it was written until a session fills it in.
 
 mod cage;
+mod reading;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ic_policy::artifact::{self, ArtifactError, Source};
+use ic_policy::artifact::ArtifactError;
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
-use ic_types::{Json, Object, ServerName};
+use ic_types::{Object, ServerName};
 use serde::Deserialize;
 use url::Url;
 
 use cage::SandboxEntry;
 pub use cage::{CageConfig, PathKey, WrittenPath};
+pub use reading::WRAPPER;
 
 use crate::petition::Asks;
 use crate::server::remote::headers;
@@ -113,30 +115,6 @@ pub struct CommandLine {
 // === impl ServersFile ===
 
 impl ServersFile {
-    /// Reads the servers out of a file.
-    pub fn read(source: Source<'_>) -> Result<Self, ArtifactError> {
-        let file: BTreeMap<String, ServerEntry> = artifact::read(source)?;
-        // Once more, as it stands there.
-        let mut written: BTreeMap<String, Json> = artifact::read(source)?;
-        file.into_iter()
-            .map(|(name, entry)| {
-                let written = match written.remove(&name) {
-                    Some(Json::Object(entry)) => Written(entry),
-                    _ => return Err(ArtifactError::new(source.file, name, "this is no entry")),
-                };
-                let place = name.clone();
-                let name: ServerName =
-                    name.parse().map_err(|error| ArtifactError::new(source.file, "", error))?;
-                let config = entry.into_config(&name, written).map_err(|(key, reason)| {
-                    ArtifactError::new(source.file, format!("{place}{key}"), reason)
-                })?;
-                Ok((name, config))
-            })
-            .collect::<Result<_, _>>()
-            .map(Self)?
-            .without_twins(source.file)
-    }
-
     /// Refuses names under which tools of two servers could be offered alike: `x` and `x_`.
     fn without_twins(self, file: &str) -> Result<Self, ArtifactError> {
         let twin = self.0.keys().find(|name| {
@@ -151,7 +129,7 @@ impl ServersFile {
         }
     }
 
-    /// Returns the built-in servers, which are there when no file says otherwise.
+    /// Returns the built-in servers, which are there where no file says otherwise.
     pub fn builtin() -> Self {
         let servers = BuiltinServer::ALL.into_iter().filter_map(|server| {
             let mut written = Object::new();
@@ -198,6 +176,8 @@ impl ServersFile {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ServerEntry {
     builtin: Option<BuiltinServer>,
+    #[serde(rename = "type")]
+    transport: Option<Transport>,
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, String>>,
@@ -212,6 +192,15 @@ struct ServerEntry {
     unix_sockets: Option<bool>,
     allow_sampling: Option<bool>,
     allow_elicitation: Option<bool>,
+}
+
+/// How a server is spoken to, where a client wrote it down; it has to fit the rest of the entry.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Transport {
+    Stdio,
+    #[serde(alias = "streamable-http", alias = "streamableHttp")]
+    Http,
 }
 
 /// A server that is part of this program.
@@ -229,6 +218,11 @@ pub enum BuiltinServer {
 impl BuiltinServer {
     /// Every built-in server.
     pub const ALL: [Self; 3] = [Self::Filesystem, Self::Git, Self::Fetch];
+
+    /// Returns the built-in server of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|server| server.as_str() == name)
+    }
 
     /// Returns the name under which it is configured and started.
     pub fn as_str(self) -> &'static str {
@@ -357,6 +351,15 @@ impl ServerEntry {
     /// A server is built in, or a command, or a URL.
     fn check_kind(&self) -> Result<(), Fault> {
         let of_command = self.args.is_some() || self.env.is_some() || self.cwd.is_some();
+        let spoken = match (&self.command, &self.url) {
+            (Some(_), _) => Some(Transport::Stdio),
+            (None, Some(_)) => Some(Transport::Http),
+            (None, None) => None,
+        };
+        if self.transport.is_some() && self.transport != spoken {
+            let reason = "`stdio` goes with a `command`, `http` with a `url`";
+            return Err((".type", reason.to_owned()));
+        }
         match (self.builtin, &self.command, &self.url) {
             (Some(_), None, None) if !of_command && self.headers.is_none() => Ok(()),
             (None, Some(command), None) if self.headers.is_none() => match command.as_str() {

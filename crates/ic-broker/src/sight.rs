@@ -4,15 +4,18 @@
 //! Nothing is opened here.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use ic_confine::Access;
-use ic_policy::{ResolvedCall, Value};
+use ic_policy::{Permit, ResolvedCall, Value};
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Links, Rights, View, ViewDirectory};
 use ic_types::{CanonicalPath, Role};
 
 use crate::cage::{StrangersCage, kind};
+use crate::planted::Kept;
 
 /// What a running server reaches.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) enum Sight {
         shown: Vec<Shown>,
         /// What would be hidden if it had been there.
         absent: Vec<CanonicalPath>,
+        /// What the host executes of what is written, if that has to be looked after.
+        kept: Option<Arc<Kept>>,
     },
 }
 
@@ -66,7 +71,7 @@ impl Judged {
     /// Returns the paths that were judged, each once, with the rights of its roles.
     pub(crate) fn of(call: &ResolvedCall) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
-        let mut places: HashMap<&CanonicalPath, usize> = HashMap::new();
+        let mut places: HashMap<&[u8], usize> = HashMap::new();
         for values in call.roles() {
             let rights = rights(values.role);
             let paths = values.values.iter().filter_map(|value| match value {
@@ -74,7 +79,7 @@ impl Judged {
                 Value::Url(_) | Value::LocalRemote(_) | Value::Text(_) => None,
             });
             for path in paths {
-                let at = *places.entry(path).or_insert(all.len());
+                let at = *places.entry(bytes(path.as_path())).or_insert(all.len());
                 match all.get_mut(at) {
                     Some(judged) => judged.rights = judged.rights.and(rights),
                     None => all.push(Self { path: path.clone(), rights }),
@@ -82,6 +87,12 @@ impl Judged {
             }
         }
         all
+    }
+
+    /// Returns what was permitted, and the paths of it.
+    pub(crate) fn of_permit(permit: Permit) -> (Permit, Vec<Self>) {
+        let judged = Self::of(permit.call());
+        (permit, judged)
     }
 
     /// Returns what a cage has to let through.
@@ -172,7 +183,7 @@ impl Sight {
             Some(Shown { path: CanonicalPath::new(path).ok()?, access })
         };
         let shown = shown.chain(hidden).filter_map(canonical).collect();
-        Self::Cage { shown, absent: cage.absent.clone() }
+        Self::Cage { shown, absent: cage.absent.clone(), kept: cage.kept.clone().map(Arc::new) }
     }
 
     /// Returns something that the server sees by now and that would be hidden from it, had it been
@@ -181,6 +192,14 @@ impl Sight {
         match self {
             Self::Everything | Self::Held(_) => None,
             Self::Cage { absent, .. } => absent.iter().find(|path| kind(path, disk).is_some()),
+        }
+    }
+
+    /// Returns what is kept from the server of what it may write.
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
+        match self {
+            Self::Everything | Self::Held(_) => None,
+            Self::Cage { kept, .. } => kept.as_ref(),
         }
     }
 
@@ -232,17 +251,22 @@ impl Sight {
     }
 }
 
+/// Returns what tells a canonical path from others; cheaper to look up than its components.
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
 /// Finds the deepest of many directories that a path lies in, without asking all of them.
-struct Deepest<'a, T>(HashMap<&'a Path, &'a T>);
+struct Deepest<'a, T>(HashMap<&'a [u8], &'a T>);
 
 impl<'a, T> Deepest<'a, T> {
     /// Of two at the same path the last one counts.
     fn new(all: impl Iterator<Item = (&'a CanonicalPath, &'a T)>) -> Self {
-        Self(all.map(|(path, it)| (path.as_path(), it)).collect())
+        Self(all.map(|(path, it)| (bytes(path.as_path()), it)).collect())
     }
 
     fn above(&self, path: &CanonicalPath) -> Option<&'a T> {
-        path.as_path().ancestors().find_map(|above| self.0.get(above).copied())
+        path.as_path().ancestors().find_map(|above| self.0.get(bytes(above)).copied())
     }
 }
 
@@ -306,7 +330,7 @@ mod tests {
             shown("/c", Some(Access::Read)),
             shown("/c", None),
         ];
-        let sight = Sight::Cage { shown, absent: Vec::new() };
+        let sight = Sight::Cage { shown, absent: Vec::new(), kept: None };
         for (text, reads, writes) in [
             ("/a/x", true, true),
             ("/a", true, true),

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -48,18 +49,19 @@ pub struct Socket {
     name: OsString,
     /// What the name leads to as long as it is ours.
     inode: (u64, u64),
-    /// How many connections each process has.
+    /// The connections that each process has.
     connected: Connected,
 }
 
-/// How many connections each process has; none where the system does not say which process it is.
-type Connected = Arc<Mutex<HashMap<Option<i32>, usize>>>;
+/// The connections of each process; under no process where the system does not say which it is.
+type Connected = Arc<Mutex<HashMap<Option<i32>, Vec<Arc<OwnedFd>>>>>;
 
 /// The place of one client among those of its process; free again when it is dropped.
 #[derive(Debug)]
 pub struct Seat {
     connected: Connected,
     process: Option<i32>,
+    socket: Arc<OwnedFd>,
 }
 
 /// Why there is no socket.
@@ -129,7 +131,11 @@ impl Socket {
                 // SECURITY: whoever could open the name by some mistake is still not let in.
                 Ok((client, _)) => match client.peer_cred() {
                     Ok(peer) if is_let_in(peer.uid(), us) => {
-                        if let Some(seat) = self.seat(peer.pid()).await {
+                        let seat = match client.as_fd().try_clone_to_owned() {
+                            Ok(socket) => self.seat(peer.pid(), socket).await,
+                            Err(_) => None,
+                        };
+                        if let Some(seat) = seat {
                             return (client, seat);
                         }
                     }
@@ -144,9 +150,10 @@ impl Socket {
 
 impl Socket {
     /// Finds a seat for a client of `process`, if it has not as many as it may have.
-    async fn seat(&self, process: Option<i32>) -> Option<Seat> {
+    async fn seat(&self, process: Option<i32>, socket: OwnedFd) -> Option<Seat> {
+        let socket = Arc::new(socket);
         for _ in 0..SEAT_TRIES_MAX {
-            if let Some(seat) = Seat::take(&self.connected, process) {
+            if let Some(seat) = Seat::take(&self.connected, process, &socket) {
                 return Some(seat);
             }
             // Those that have gone already get to notice it.
@@ -157,24 +164,43 @@ impl Socket {
 }
 
 impl Seat {
-    fn take(connected: &Connected, process: Option<i32>) -> Option<Self> {
-        let mut counts = locked(connected);
-        let count = counts.entry(process).or_insert(0);
-        if PER_PROCESS_MAX <= *count {
+    fn take(connected: &Connected, process: Option<i32>, socket: &Arc<OwnedFd>) -> Option<Self> {
+        let mut all = locked(connected);
+        let theirs = all.entry(process).or_default();
+        // What still runs for a client that has gone does not keep the next one out.
+        if PER_PROCESS_MAX <= theirs.len()
+            && PER_PROCESS_MAX <= theirs.iter().filter(|it| !has_hung_up(it)).count()
+        {
             return None;
         }
-        *count += 1;
-        Some(Self { connected: Arc::clone(connected), process })
+        theirs.push(Arc::clone(socket));
+        let (connected, socket) = (Arc::clone(connected), Arc::clone(socket));
+        Some(Self { connected, process, socket })
     }
+
+    /// Returns whether the other end is closed for reading and writing.
+    ///
+    /// One that has only said all that it had to say still reads its answers.
+    pub fn has_hung_up(&self) -> bool {
+        has_hung_up(&self.socket)
+    }
+}
+
+fn has_hung_up(socket: &OwnedFd) -> bool {
+    let mut events = [PollFd::new(socket, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let looked = rustix::event::poll(&mut events, Some(&now));
+    let [looked_at] = events;
+    looked.is_ok() && looked_at.revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut counts = locked(&self.connected);
-        if let Some(count) = counts.get_mut(&self.process) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.process);
+        let mut all = locked(&self.connected);
+        if let Some(theirs) = all.get_mut(&self.process) {
+            theirs.retain(|it| !Arc::ptr_eq(it, &self.socket));
+            if theirs.is_empty() {
+                all.remove(&self.process);
             }
         }
     }

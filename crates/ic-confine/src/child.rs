@@ -7,8 +7,10 @@ use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -17,7 +19,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::doors::DoorsToCome;
 use crate::launch::{EXIT_LAUNCHER, SWEEP_MAX};
 use crate::rung::Rung;
-use crate::table;
+use crate::table::{self, Asleep, Kinship};
 
 /// What a guard may take beyond the grace before it is killed itself.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -102,6 +104,11 @@ impl ChildHandle {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    /// Returns a look at whether anything of the child runs.
+    pub fn sleep(&self) -> io::Result<Sleep> {
+        Ok(Sleep { guard: self.pid, held: Arc::new(self.held.try_clone()?) })
+    }
+
     /// Returns what keeps the child from doing harm.
     pub fn confinement(&self) -> Confinement {
         self.confinement
@@ -152,6 +159,66 @@ impl ChildHandle {
             if table::kill_session(self.pid) == 0 {
                 return;
             }
+        }
+    }
+}
+
+/// Tells whether anything of a child ran between two looks.
+///
+/// Once its guard has ended there is nothing to look at: the number may be somebody else's.
+#[derive(Clone, Debug)]
+pub struct Sleep {
+    guard: Pid,
+    held: Arc<OwnedFd>,
+}
+
+impl Sleep {
+    /// Looks now; `None` if something runs, or cannot be looked at.
+    ///
+    /// If two looks are equal, nothing of the child ran between the end of the first and the beginning of
+    /// the second.
+    pub fn look(&self) -> Option<Asleep> {
+        let asleep = table::asleep_below(self.guard);
+        asleep.filter(|_| self.is_there())
+    }
+
+    /// Stops everything of the child until what is returned is dropped; `None` if it does not stand still.
+    pub fn hold(&self) -> Option<StandingStill> {
+        if !self.is_there() {
+            return None;
+        }
+        let still = StandingStill(self.clone());
+        // Even if not everything stopped, what did goes on.
+        table::stop_below(self.guard).then_some(still)
+    }
+
+    /// Returns whether the guard has not ended, so that its number is its own.
+    fn is_there(&self) -> bool {
+        let mut events = [PollFd::new(&self.held, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut events, Some(&now)), Ok(0))
+    }
+}
+
+/// A child that is stopped; it goes on when this is dropped.
+#[derive(Debug)]
+#[must_use = "a child goes on when this is dropped"]
+pub struct StandingStill(Sleep);
+
+impl StandingStill {
+    /// Ends everything of the child, which does not run again.
+    pub fn kill(self) {
+        if self.0.is_there() {
+            table::kill_below(self.0.guard, &Kinship::now());
+        }
+    }
+}
+
+impl Drop for StandingStill {
+    fn drop(&mut self) {
+        // A guard that has ended took everything with it.
+        if self.0.is_there() {
+            table::continue_below(self.0.guard);
         }
     }
 }

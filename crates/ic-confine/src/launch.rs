@@ -33,6 +33,9 @@ pub const EXIT_EXCESS: u8 = 124;
 /// The exit code of a launcher that ended its program because somebody replaced, outside, a file or
 /// directory that the cage hides or keeps from being written.
 pub const EXIT_SHIFTED: u8 = 123;
+/// The exit code of a launcher that ended its program for the same reason, and saw that everything in the
+/// cage slept since before that: whatever is there by now, the program did not write it.
+pub const EXIT_SHIFTED_ASLEEP: u8 = 122;
 /// The exit code of a launcher that failed itself, or left something running.
 pub const EXIT_LAUNCHER: u8 = 125;
 /// The exit code of a launcher whose program could not be run.
@@ -43,7 +46,7 @@ pub const EXIT_NO_PROGRAM: u8 = 127;
 /// Runs a launcher with the `words` that follow [`LAUNCH`] on the command line.
 ///
 /// It ends as the server ended, with 128 and the signal's number if a signal killed it; the codes of
-/// a launcher's own troubles are [`EXIT_SHIFTED`], [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
+/// a launcher's own troubles are [`EXIT_SHIFTED`], [`EXIT_SHIFTED_ASLEEP`], [`EXIT_EXCESS`], [`EXIT_LAUNCHER`], [`EXIT_CANNOT_RUN`] and
 /// [`EXIT_NO_PROGRAM`].
 ///
 /// [`LAUNCH`]: crate::LAUNCH

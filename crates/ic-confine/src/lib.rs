@@ -57,16 +57,18 @@ mod table;
 mod tighten;
 
 pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
-pub use child::{Child, ChildHandle, Confinement};
+pub use child::{Child, ChildHandle, Confinement, Sleep, StandingStill};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;
 pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_inner, run_inner};
 pub use launch::{
-    EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED, run_launcher,
+    EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED,
+    EXIT_SHIFTED_ASLEEP, run_launcher,
 };
 pub use orders::LAUNCH;
 pub use probe::RungFault;
 pub use program::{FindError, find_program};
 pub use rung::Rung;
 pub use start::{ChildSpec, Hold, Launcher, StartError};
+pub use table::Asleep;
 pub use tighten::{TightenError, tighten};

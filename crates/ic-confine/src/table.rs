@@ -11,12 +11,16 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::proc;
 
 /// The most processes that one round looks at.
 const PROCESSES_MAX: usize = 1 << 16;
+/// How often, and after how long, it is looked whether everything stands still.
+const STOP_ROUNDS_MAX: usize = 100;
+const STOP_ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// More than `/proc/PID/stat` takes.
 const STAT_BYTES_MAX: usize = 4096;
 /// Eight bytes for each of the processes.
@@ -62,13 +66,18 @@ impl Kinship {
 
 /// Kills everything below `root`, once.
 pub(crate) fn kill_below(root: Pid, kinship: &Kinship) {
+    signal_below(root, kinship, Signal::KILL);
+}
+
+/// Sends `signal` to everything below `root`, once.
+fn signal_below(root: Pid, kinship: &Kinship, signal: Signal) {
     let mut family = HashSet::from([root]);
     let mut queue = VecDeque::from(kinship.children(root));
     while let Some(pid) = queue.pop_front() {
         if PROCESSES_MAX < family.len() || family.contains(&pid) {
             continue;
         }
-        if kill_if(pid, |status| family.contains(&status.parent)) {
+        if signal_if(pid, signal, |status| family.contains(&status.parent)) {
             family.insert(pid);
             queue.extend(kinship.children(pid));
         }
@@ -96,6 +105,48 @@ pub(crate) fn usage(pid: Pid) -> Usage {
         String::from_utf8_lossy(&text).into_owned()
     };
     Usage::read(&read("status", STATUS_BYTES_MAX), &read("maps", MAPS_BYTES_MAX))
+}
+
+/// Every thread below a process, all of them asleep, and how often each was taken off the processor.
+///
+/// A thread that sleeps twice with the same numbers did not run in between: it could not fall asleep
+/// again without being taken off once more.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asleep(Vec<(i32, u64, u64)>);
+
+/// Returns what is below `root` if all of it sleeps; `None` if anything runs, or cannot be looked at.
+pub(crate) fn asleep_below(root: Pid) -> Option<Asleep> {
+    let mut threads = Vec::new();
+    for process in below(root, &Kinship::now()) {
+        for thread in numbers_in(&task_directory(process)) {
+            threads.push(asleep(&task_directory(process).join(thread.to_string()), thread)?);
+        }
+    }
+    threads.sort_unstable();
+    (!threads.is_empty()).then_some(Asleep(threads))
+}
+
+/// Returns when a thread began and how often it was taken off the processor, if it sleeps.
+fn asleep(directory: &Path, thread: Pid) -> Option<(i32, u64, u64)> {
+    /// Where the time of a thread's start stands, counted from its state.
+    const STARTED_AT: usize = 19;
+    let status = proc::read(&directory.join("status"), STATUS_BYTES_MAX).ok()?;
+    let status = String::from_utf8_lossy(&status).into_owned();
+    let number = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let n_switches = number("voluntary_ctxt_switches:")?;
+    let n_forced = number("nonvoluntary_ctxt_switches:")?;
+    // After the numbers: what runs now and sleeps by then has other numbers later.
+    let stat = proc::read(&directory.join("stat"), STAT_BYTES_MAX).ok()?;
+    let at = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(stat.get(at + 1..)?).ok()?;
+    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let sleeps = matches!(words.first(), Some(&"S" | &"Z"));
+    let started = words.get(STARTED_AT)?.parse().ok()?;
+    let id = thread.as_raw_nonzero().get();
+    sleeps.then(|| (id, started, n_switches.saturating_add(n_forced)))
 }
 
 /// How much of the machine a process uses.
@@ -149,13 +200,46 @@ pub(crate) fn kill_session(leader: Pid) -> usize {
     processes().filter(|pid| kill_if(*pid, is_member)).count()
 }
 
+/// Stops everything below `root`; returns whether it stands still now.
+///
+/// What is stopped forks no more, so each round finds less; the last one finds nothing that runs.
+pub(crate) fn stop_below(root: Pid) -> bool {
+    for _ in 0..STOP_ROUNDS_MAX {
+        signal_below(root, &Kinship::now(), Signal::STOP);
+        let mut processes = below(root, &Kinship::now()).into_iter();
+        if processes.all(|process| numbers_in(&task_directory(process)).all(stands_still)) {
+            return true;
+        }
+        // There is nothing to wait for but time.
+        poll(&mut [], Some(&STOP_ROUND)).ok();
+    }
+    false
+}
+
+/// Lets everything below `root` go on.
+pub(crate) fn continue_below(root: Pid) {
+    signal_below(root, &Kinship::now(), Signal::CONT);
+}
+
+/// Returns whether a thread is stopped, or has ended.
+fn stands_still(thread: Pid) -> bool {
+    let stat = proc::read(&process_directory(thread).join("stat"), STAT_BYTES_MAX);
+    let Ok(stat) = stat else { return true };
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|at| stat.get(at + 2));
+    matches!(state, Some(b'T' | b't' | b'Z' | b'X'))
+}
+
 /// Kills `pid` if it is still the process that we mean.
 fn kill_if(pid: Pid, is_meant: impl FnOnce(Status) -> bool) -> bool {
+    signal_if(pid, Signal::KILL, is_meant)
+}
+
+fn signal_if(pid: Pid, signal: Signal, is_meant: impl FnOnce(Status) -> bool) -> bool {
     // SECURITY: numbers are used again. So the process is held first and looked at then: what we
     // look at is what we hold, or what we hold is dead and the signal goes nowhere.
     let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return false };
     Status::of(pid).is_some_and(is_meant)
-        && rustix::process::pidfd_send_signal(&held, Signal::KILL).is_ok()
+        && rustix::process::pidfd_send_signal(&held, signal).is_ok()
 }
 
 /// What `/proc/PID/stat` says, as far as we care.

@@ -18,7 +18,8 @@ use crate::registry::SessionEntry;
 use crate::request::{self, Request, RequestError};
 use crate::response::{self, RESPONSE_BYTES_MAX, Response, Written};
 
-/// Numbers questions in the order in which they came; a number is never given twice.
+/// Knows the numbers of questions: those that they have, and for those that have none the next one; a
+/// number is never given twice.
 #[derive(Debug, Default)]
 pub struct Board {
     numbers: HashMap<EscalationId, u64>,
@@ -102,13 +103,18 @@ impl Board {
         found.pending.sort_by(|a, b| a.order().cmp(&b.order()));
         let waiting: HashSet<_> = found.pending.iter().map(|it| &it.request.escalation).collect();
         self.numbers.retain(|id, _| waiting.contains(id));
+        let mut taken: HashSet<u64> = self.numbers.values().copied().collect();
         for pending in &mut found.pending {
-            let n_given = &mut self.n_given;
-            let number = self.numbers.entry(pending.request.escalation.clone());
-            pending.number = *number.or_insert_with(|| {
-                *n_given += 1;
-                *n_given
+            let known = self.numbers.get(&pending.request.escalation).copied();
+            let number = known.unwrap_or_else(|| {
+                // One that two questions claim is that of the first.
+                let own = pending.request.number.filter(|it| !taken.contains(it));
+                own.unwrap_or_else(|| self.n_given.saturating_add(1))
             });
+            self.n_given = self.n_given.max(number);
+            taken.insert(number);
+            self.numbers.insert(pending.request.escalation.clone(), number);
+            pending.number = number;
         }
         found
     }
@@ -324,5 +330,49 @@ mod tests {
         let accepted = Receipt::Accepted(Decision::Approved);
         assert_eq!(pending.put(b"{}", Decision::Approved).unwrap(), accepted);
         assert_eq!(names(), ["request-e.json", "response-e.json"]);
+    }
+
+    /// The number that a question has is its number on every board; one that is claimed twice, or is not
+    /// there, is given by the board, and to nobody else.
+    #[test]
+    fn questions_keep_the_numbers_they_have() {
+        let root = tempfile::tempdir().unwrap();
+        let digest = Digest::of(b"question");
+        for (at, (id, number)) in
+            [("a", r#","number":7"#), ("b", r#","number":7"#), ("c", ""), ("d", r#","number":3"#)]
+                .into_iter()
+                .enumerate()
+        {
+            let text = format!(
+                r#"{{"escalationId":"{id}","sessionId":"s","serverName":"x","toolName":"t",
+                    "arguments":{{}},"reason":"","rule":"ask","causes":[],"escalatedRoles":[],
+                    "resolved":{{}},"digest":"{digest}","createdAt":"2026-11-15T00:00:0{at}Z",
+                    "expiresAt":"2999-11-15T00:00:00Z"{number}}}"#
+            );
+            file::create_new_unsynced(
+                root.path().join(format!("request-{id}.json")),
+                text.as_bytes(),
+            )
+            .unwrap();
+        }
+        let sessions = [SessionEntry {
+            session: "s".parse().unwrap(),
+            name: "work".parse().unwrap(),
+            kind: "proxy".to_owned(),
+            label: "x".to_owned(),
+            escalation_dir: root.path().to_owned(),
+            started_at: Timestamp::from_unix_ms(0),
+            process: ic_home::Process::this().unwrap(),
+        }];
+        let now = Timestamp::from_unix_ms(1_800_000_000_000);
+        let numbers = |board: &mut Board| {
+            let found = board.look(&sessions, now);
+            assert!(found.unreadable.is_empty(), "{:?}", found.unreadable);
+            found.pending.iter().map(Pending::number).collect::<Vec<_>>()
+        };
+        let mut board = Board::default();
+        assert_eq!(numbers(&mut board), [7, 8, 9, 3]);
+        assert_eq!(numbers(&mut board), [7, 8, 9, 3]);
+        assert_eq!(numbers(&mut Board::default()), [7, 8, 9, 3]);
     }
 }

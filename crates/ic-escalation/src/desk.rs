@@ -124,6 +124,13 @@ impl Question {
         self
     }
 
+    /// Says by which number people name it.
+    #[must_use]
+    pub(crate) fn numbered(mut self, number: Option<u64>) -> Self {
+        self.request.number = number;
+        self
+    }
+
     /// Says which commits and files a push would send, line by line.
     #[must_use]
     pub fn sending(mut self, lines: Vec<String>) -> Self {

@@ -6,6 +6,7 @@
 //! never shortened: what carries data out may stand in the middle of it. Colours
 //! and widths are the business of whoever prints.
 
+mod kept;
 mod petition;
 mod push;
 
@@ -20,6 +21,9 @@ const VALUE_CHARS_MAX: usize = 160;
 const NAME_CHARS_MAX: usize = 40;
 /// How many values, arguments or lines of a difference are shown.
 const LINES_MAX: usize = 20;
+
+/// The line behind which a difference stands; each line of it begins with four spaces and its mark.
+pub const CHANGE: &str = "  change:";
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -53,11 +57,14 @@ pub fn show(
         lines.extend(role_lines(request, (role, values), view));
     }
     lines.extend(push::sent_lines(request, view));
-    lines.push("  arguments:".to_owned());
-    lines.extend(cut(argument_lines(&request.arguments, view), view));
+    lines.extend(kept::file_lines(request, view));
+    if kept::files(request).is_none() {
+        lines.push("  arguments:".to_owned());
+        lines.extend(cut(argument_lines(&request.arguments, view), view));
+    }
     match change {
         Some(Change::Difference(diff)) => {
-            lines.push("  change:".to_owned());
+            lines.push(CHANGE.to_owned());
             let changes = diff.lines().map(|line| format!("    {}", changed_line(line, view)));
             lines.extend(cut(changes.collect(), view));
         }

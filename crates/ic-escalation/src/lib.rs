@@ -15,7 +15,7 @@
 //!
 //! Reading order: [`desk`] (the port), [`request`] and [`response`] (the files), [`rendezvous`] (the
 //! desk that is a directory), [`board`] (the answering side) and [`ending`] (how a question ended), [`registry`] and [`presence`] (who is
-//! there), [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
+//! there), [`numbers`], [`scope`], [`closed`], [`offer`], [`grant`] and [`grants`] (approvals that outlive a call),
 //! [`display`] (what a person sees).
 //!
 //! # Invariants
@@ -35,6 +35,7 @@ pub mod ending;
 mod fixed;
 pub mod grant;
 pub mod grants;
+pub mod numbers;
 pub mod offer;
 pub mod presence;
 pub mod registry;
@@ -52,6 +53,7 @@ pub use document::DocumentFault;
 pub use ending::Ending;
 pub use grant::{Grant, GrantId};
 pub use grants::{GrantRecord, Grants, GrantsError, GrantsFile, Revoked};
+pub use numbers::Numbers;
 pub use offer::{Choice, Grantable, NoOffer, NotOffered, Offer, Terms, Wish};
 pub use presence::{Presence, PresenceError, is_anybody_there};
 pub use registry::{Live, Registered, Registry, RegistryError, SessionEntry};

@@ -320,7 +320,8 @@ impl Wish {
         let Self { choice: Choice { server, tool, scopes, only }, terms } = self;
         let mut lines = vec![format!("`{server}` may call `{tool}` without asking again, for")];
         for (role, scope) in scopes {
-            lines.extend(scope.describe().into_iter().map(|part| format!("  {role}: {part}")));
+            let parts = scope.describe(*role).into_iter();
+            lines.extend(parts.map(|part| format!("  {role}: {part}")));
         }
         lines.extend(only.iter().map(|part| format!("  {}", visible(part))));
         let mut end = format!("until {} or the end of the session", terms.expires_at);

@@ -24,6 +24,7 @@ use tokio::time::{Duration, Instant};
 pub use clerk::{Clerk, Ended};
 
 use crate::desk::{Desk, DeskError, Question, Waiting, Withdrawal};
+use crate::numbers::Numbers;
 use crate::request::{self, REQUEST_BYTES_MAX};
 use crate::response;
 use clerk::{Message, Raised};
@@ -41,6 +42,8 @@ pub struct FileDesk {
     slots: Arc<Semaphore>,
     room_kib: Arc<Semaphore>,
     messages: mpsc::UnboundedSender<Message>,
+    /// Where questions get their numbers, if they are to be the same for everybody.
+    numbers: Option<Arc<Numbers>>,
 }
 
 /// A clock that can be printed.
@@ -69,7 +72,13 @@ impl FileDesk {
         let clerk = Clerk::new(Arc::clone(&directory), Arc::clone(&clock), inbox);
         let slots = Arc::new(Semaphore::new(PENDING_MAX));
         let room_kib = Arc::new(Semaphore::new(PENDING_KIB_MAX));
-        Ok((Self { directory, clock, slots, room_kib, messages }, clerk))
+        Ok((Self { directory, clock, slots, room_kib, messages, numbers: None }, clerk))
+    }
+
+    /// Lets the questions have numbers that no other question of the home has.
+    #[must_use]
+    pub fn numbered(self, numbers: Numbers) -> Self {
+        Self { numbers: Some(Arc::new(numbers)), ..self }
     }
 
     /// Closes the desk: no question waits any longer, and none can be raised.
@@ -81,6 +90,7 @@ impl FileDesk {
 
 impl Desk for FileDesk {
     fn raise(&self, question: Question) -> Result<Waiting, DeskError> {
+        let question = question.numbered(self.numbers.as_ref().and_then(|it| it.next()));
         let request = question.request();
         let left_ms = request.expires_at.unix_ms().checked_sub(self.clock.now().unix_ms());
         let left = Duration::from_millis(left_ms.ok_or(DeskError::TooLate)?);

@@ -14,7 +14,7 @@ use ic_types::{
     ToolName,
 };
 
-use crate::document::{DocumentFault, Fields, list};
+use crate::document::{DocumentFault, Fields, list, whole};
 use crate::offer::Grantable;
 
 /// The largest question that is asked; nobody could look at more.
@@ -63,6 +63,8 @@ pub struct Request {
     pub sends: Vec<String>,
     /// What may be granted, as far as the request does not say it already; `None` if nothing may.
     pub grantable: Option<Grantable>,
+    /// The number by which people name it, the same wherever they see it; it decides nothing.
+    pub number: Option<u64>,
 }
 
 /// One thing that asks for a person, with the roles that it is about.
@@ -127,6 +129,7 @@ impl Request {
             client: None,
             sends: Vec::new(),
             grantable: None,
+            number: None,
         }
     }
 
@@ -142,28 +145,36 @@ impl Request {
         session: &SessionId,
     ) -> Result<Self, DocumentFault> {
         let mut fields = Fields::parse(bytes, LIMITS)?;
-        let request = Self {
-            escalation: fields.parsed("escalationId", "an escalation's id")?,
-            session: fields.parsed("sessionId", "a session's id")?,
-            server: fields.parsed("serverName", "a server's name")?,
-            tool: fields.parsed("toolName", "a tool's name")?,
-            arguments: fields.object("arguments")?,
-            reason: fields.text("reason")?,
-            rule: fields.text("rule")?,
-            causes: parse_causes(fields.take("causes")?)?,
-            escalated_roles: roles(&mut fields, "escalatedRoles")?,
-            resolved: fields.object("resolved")?,
-            digest: fields.parsed("digest", "a digest")?,
-            created_at: fields.parsed("createdAt", "a time")?,
-            expires_at: fields.parsed("expiresAt", "a time")?,
-            builtin: name_of(&mut fields, "builtin")?,
-            client: name_of(&mut fields, "client")?,
-            sends: match fields.take_optional("sends") {
-                None => Vec::new(),
-                Some(sends) => texts("sends", sends)?,
-            },
-            grantable: grantable(&mut fields)?,
-        };
+        let request =
+            Self {
+                escalation: fields.parsed("escalationId", "an escalation's id")?,
+                session: fields.parsed("sessionId", "a session's id")?,
+                server: fields.parsed("serverName", "a server's name")?,
+                tool: fields.parsed("toolName", "a tool's name")?,
+                arguments: fields.object("arguments")?,
+                reason: fields.text("reason")?,
+                rule: fields.text("rule")?,
+                causes: parse_causes(fields.take("causes")?)?,
+                escalated_roles: roles(&mut fields, "escalatedRoles")?,
+                resolved: fields.object("resolved")?,
+                digest: fields.parsed("digest", "a digest")?,
+                created_at: fields.parsed("createdAt", "a time")?,
+                expires_at: fields.parsed("expiresAt", "a time")?,
+                builtin: name_of(&mut fields, "builtin")?,
+                client: name_of(&mut fields, "client")?,
+                sends: match fields.take_optional("sends") {
+                    None => Vec::new(),
+                    Some(sends) => texts("sends", sends)?,
+                },
+                grantable: grantable(&mut fields)?,
+                number: match fields.take_optional("number") {
+                    None => None,
+                    Some(number) => Some(whole(&number).ok_or(DocumentFault::Wrong {
+                        key: "number",
+                        expected: "a whole number",
+                    })?),
+                },
+            };
         fields.finish()?;
         // SECURITY: a copy of another question under this name would be answered as this one.
         if request.escalation != *escalation {
@@ -205,6 +216,9 @@ impl Request {
             grantable.insert("only", list(only.iter().map(String::as_str)));
             grantable.insert("exact", list(exact.iter().map(|it| it.as_str())));
             object.insert("grantable", grantable);
+        }
+        if let Some(number) = self.number {
+            object.insert("number", number);
         }
         Json::Object(object)
     }

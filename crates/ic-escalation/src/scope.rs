@@ -41,7 +41,7 @@ pub struct Scope {
 enum Area {
     /// The path itself; it had these other names when it was shown.
     Exactly { path: CanonicalPath, also: Vec<CanonicalPath> },
-    /// A directory, and everything beneath it.
+    /// A directory that is there, and everything beneath it; not making, moving or removing it.
     Tree(CanonicalPath),
     /// Everything beneath a directory, but not the directory.
     Inside(CanonicalPath),
@@ -52,7 +52,7 @@ enum Area {
 /// What a call names for a role, in the form in which scopes are compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Resource {
-    Path { path: CanonicalPath, shape: Shape, also: Vec<CanonicalPath> },
+    Path { path: CanonicalPath, shape: Shape, touch: Touch, also: Vec<CanonicalPath> },
     Host(String),
     Repository(String),
     Name(String),
@@ -63,6 +63,13 @@ pub(crate) enum Resource {
 pub(crate) enum Shape {
     File,
     Directory,
+}
+
+/// Whether a call is about an entry itself, which it makes, moves or removes, or about what is there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Touch {
+    Entry,
+    Content,
 }
 
 /// Whether the other names of a file have to be those that were shown.
@@ -123,9 +130,9 @@ impl Scope {
         Json::Object(object)
     }
 
-    /// Says in words, one line for each part, how far the scope reaches; nothing is shortened.
-    pub fn describe(&self) -> Vec<String> {
-        self.areas.iter().map(|area| area.describe(self.kind)).collect()
+    /// Says in words, one line for each part, how far the scope reaches for `role`; nothing is shortened.
+    pub fn describe(&self, role: Role) -> Vec<String> {
+        self.areas.iter().map(|area| area.describe(self.kind, role)).collect()
     }
 }
 
@@ -139,7 +146,10 @@ impl Area {
                 let is_as_shown = || names_now.iter().all(|name| also.contains(name));
                 path == named && (names == Names::Any || is_as_shown())
             }
-            (Self::Tree(root), Resource::Path { path, .. }) => path.is_within(root),
+            // SECURITY: whoever may put something at the name of a root chooses what the grant opens.
+            (Self::Tree(root), Resource::Path { path, touch, .. }) => {
+                path.is_within(root) && (path != root || *touch == Touch::Content)
+            }
             // SECURITY: a file was shown, so the directory that it lies in is not part of it.
             (Self::Inside(root), Resource::Path { path, .. }) => {
                 path != root && path.is_within(root)
@@ -163,11 +173,15 @@ impl Area {
         }
     }
 
-    fn describe(&self, kind: ScopeKind) -> String {
+    fn describe(&self, kind: ScopeKind, role: Role) -> String {
         let text = visible(&self.to_text());
         match self {
             Self::Exactly { .. } => format!("exactly `{text}`"),
-            Self::Tree(_) => format!("`{text}` and everything beneath it"),
+            Self::Tree(_) => match role {
+                Role::WritePath => format!("`{text}`, once it exists, and everything beneath it"),
+                Role::DeletePath => format!("everything beneath `{text}`, but not `{text}` itself"),
+                _ => format!("`{text}` and everything beneath it"),
+            },
             Self::Inside(_) => format!("everything in `{text}`, at any depth"),
             Self::Whole(_) => match kind {
                 ScopeKind::Host => format!("every address at `{text}`"),
@@ -188,7 +202,8 @@ impl Resource {
         match (value, role.category()) {
             (Value::Path(value), Category::Path) => {
                 let kind = value.state.map(|state| state.kind);
-                Self::path(value.path.to_str()?, shape(role, tool, kind), value.also.clone())
+                let touch = touch(value.is_about_entry(role));
+                Self::path(value.path.to_str()?, shape(role, tool, kind), touch, value.also.clone())
             }
             (Value::Url(url), Category::Url) => {
                 Self::url(role, &url.text, &url.destination.to_string())
@@ -213,7 +228,9 @@ impl Resource {
                     Some("directory") => Some(FileKind::Directory),
                     Some(_) => Some(FileKind::Other),
                 };
-                Self::path(get("path")?, shape(role, tool, kind), Vec::new())
+                let is_made = role == Role::WritePath && kind.is_none();
+                let touch = touch(role.is_entry() || is_made);
+                Self::path(get("path")?, shape(role, tool, kind), touch, Vec::new())
             }
             Category::Url => match (get("url"), get("destination"), get("path")) {
                 (Some(url), Some(destination), None) => Self::url(role, url, destination),
@@ -225,11 +242,11 @@ impl Resource {
         }
     }
 
-    fn path(text: &str, shape: Shape, also: Vec<CanonicalPath>) -> Option<Self> {
+    fn path(text: &str, shape: Shape, touch: Touch, also: Vec<CanonicalPath>) -> Option<Self> {
         // What is no text is shown with this in it, and would be mistaken for something else.
         let is_itself = !text.contains(char::REPLACEMENT_CHARACTER);
         let path = CanonicalPath::new(text).ok().filter(|_| is_itself)?;
-        Some(Self::Path { path, shape, also })
+        Some(Self::Path { path, shape, touch, also })
     }
 
     fn url(role: Role, text: &str, destination: &str) -> Option<Self> {
@@ -303,6 +320,11 @@ impl Resource {
             Self::Name(text) => Some((ScopeKind::Name, text)),
         }
     }
+}
+
+/// Says what a call is about.
+fn touch(is_about_entry: bool) -> Touch {
+    if is_about_entry { Touch::Entry } else { Touch::Content }
 }
 
 /// Returns whether a path is, or is about to become, a directory.

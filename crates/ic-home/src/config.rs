@@ -29,6 +29,7 @@ pub use settings::{Flag, Layers, Origin, Setting, Settings, Shown};
 pub use value::{Kind, Upstream};
 
 use crate::environment::{ApiKey, Environment};
+use crate::policy_name::PolicyChoice;
 
 /// The configuration in force.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub struct Config {
     pub escalation_timeout: Duration,
     /// `approvals.scripted`.
     pub approvals_scripted: bool,
+    /// `policy`, if it is set; without it the compiled policy of the home serves, or `default`.
+    pub policy: Option<PolicyChoice>,
     /// `protectedPaths`, with `~` expanded.
     pub protected_paths: Vec<AbsolutePath>,
     /// `session`.
@@ -213,6 +216,7 @@ impl Config {
             },
             escalation_timeout: Duration::from_secs(read.whole("escalationTimeoutSeconds")?),
             approvals_scripted: read.value("approvals.scripted", value::switch)?,
+            policy: read.policy()?,
             protected_paths: read.value("protectedPaths", |it| value::paths(it, environment))?,
             session: SessionConfig {
                 auto_save: read.value("session.autoSave", value::switch)?,
@@ -285,6 +289,17 @@ impl Reader<'_> {
             allow_keys.insert(provider, keys);
         }
         Ok(MitmConfig { upstreams, allow_keys })
+    }
+
+    /// Reads the policy if somebody names one: what is in force by default is more than one name.
+    fn policy(&self) -> Result<Option<PolicyChoice>, Fault> {
+        let setting = self.settings.iter().find(|it| it.name == "policy");
+        match setting.map(Setting::origin) {
+            Some(Origin::Flag(_) | Origin::Environment(_) | Origin::File) => {
+                self.value("policy", |it| value::policy(it, self.environment)).map(Some)
+            }
+            Some(Origin::Default) | None => Ok(None),
+        }
     }
 
     fn value<T>(

@@ -3,6 +3,8 @@
 //! Read once at start and passed down as values, so that tests can run side by side. Keys of
 //! providers do not stay in the environment: see `hand_over.rs`.
 
+mod git;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
+pub use git::GitVariables;
 
 /// A provider's key, shared and never copied.
 pub type ApiKey = Arc<Secret<String>>;
@@ -45,7 +48,9 @@ pub(crate) const HOME: &str = "HOME";
 pub(crate) const IRONCURTAIN_HOME: &str = "IRONCURTAIN_HOME";
 pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
-pub(crate) const GOOGLE_API_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+pub(crate) const GOOGLE_KEY: &str = "GOOGLE_GENERATIVE_AI_API_KEY";
+/// Other names under which people keep the same key; the first one that is set counts.
+pub(crate) const GOOGLE_KEYS_TOO: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 pub(crate) const OPENAI_COMPATIBLE_API_KEY: &str = "OPENAI_COMPATIBLE_API_KEY";
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
@@ -56,6 +61,7 @@ const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 const NO_COLOR: &str = "NO_COLOR";
+const TERM: &str = "TERM";
 const TMPDIR: &str = "TMPDIR";
 const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
 
@@ -67,12 +73,14 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 23] = [
+pub const VARIABLES: [Variable; 26] = [
     stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
     stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
     removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
     removed(OPENAI_API_KEY, "the key for OpenAI; before `openaiApiKey` of the configuration"),
-    removed(GOOGLE_API_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    removed(GOOGLE_KEY, "the key for Google; before `googleApiKey` of the configuration"),
+    removed(GOOGLE_KEYS_TOO[0], "the same"),
+    removed(GOOGLE_KEYS_TOO[1], "the same"),
     removed(
         OPENAI_COMPATIBLE_API_KEY,
         "the key for a compatible server; before `openaiCompatibleApiKey` of the configuration",
@@ -90,6 +98,7 @@ pub const VARIABLES: [Variable; 23] = [
     stays(NO_PROXY[1], "the same"),
     stays(SSL_CERT_FILE, "certificates that are trusted besides the system's"),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
+    stays(TERM, "if it is `dumb`, approval requests are answered with a line instead of a key"),
     stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
     stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
     stays(CLIENTS[0], "where Claude Desktop, VS Code, Goose and OpenCode keep their configuration"),
@@ -113,6 +122,7 @@ pub struct Environment {
     texts: BTreeMap<&'static str, OsString>,
     keys: BTreeMap<&'static str, ApiKey>,
     current_dir: Option<PathBuf>,
+    git: GitVariables,
 }
 
 /// How the network is reached.
@@ -206,7 +216,7 @@ impl Environment {
         for (name, key) in find_keys(variables)? {
             keys.insert(name, Arc::new(Secret::new(key.to_owned())));
         }
-        Ok(Self { texts, keys, current_dir })
+        Ok(Self { texts, keys, current_dir, git: GitVariables::of(variables) })
     }
 
     /// Returns the user's home directory.
@@ -216,6 +226,17 @@ impl Environment {
             let value = home.to_string_lossy().into_owned();
             EnvironmentError::Path { name: HOME, value, reason }
         })
+    }
+
+    /// Returns the same without any key, for code that needs to know only where things are.
+    #[must_use]
+    pub fn without_keys(&self) -> Self {
+        Self {
+            texts: self.texts.clone(),
+            keys: BTreeMap::new(),
+            current_dir: self.current_dir.clone(),
+            git: self.git.clone(),
+        }
     }
 
     /// Returns where files of a moment go.
@@ -271,6 +292,11 @@ impl Environment {
         names.filter_map(|name| value(&name).map(|value| (name, value))).collect()
     }
 
+    /// Returns how the user's own git is configured by variables.
+    pub fn git(&self) -> &GitVariables {
+        &self.git
+    }
+
     /// Returns how the network is reached.
     pub fn network(&self) -> Network {
         let first = |names: [&str; 2]| names.iter().find_map(|name| self.text(name)?.to_str());
@@ -300,6 +326,11 @@ impl Environment {
     /// Returns the socket of the user's ssh agent.
     pub fn ssh_agent(&self) -> Option<PathBuf> {
         self.text(SSH_AUTH_SOCK).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// Returns whether the terminal can draw rows anew, as far as `TERM` says.
+    pub fn terminal_draws(&self) -> bool {
+        self.text(TERM).is_none_or(|term| term != "dumb")
     }
 
     /// Returns whether the variable `name` is one of ours, and is set.

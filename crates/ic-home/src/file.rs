@@ -14,6 +14,7 @@
 )]
 
 mod error;
+mod head;
 mod many;
 
 use std::ffi::{OsStr, OsString};
@@ -27,6 +28,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 pub use error::{Doing, FileError};
+pub use head::{Head, read_head};
 pub use many::{Stamp, Stamps, move_to, remove_tree, stamps, stamps_during};
 
 use crate::temporary;
@@ -182,6 +184,23 @@ pub fn replace(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), FileError> {
     put(path.as_ref(), bytes, Existing::Replace, Durability::Synced)
 }
 
+/// Puts `bytes` in place of a file of another program, with the rights that the file has.
+///
+/// Like [`replace`], and private like it if nothing is there; a link is refused, not replaced.
+pub fn replace_keeping_mode(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), FileError> {
+    let path = path.as_ref();
+    let mode = match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => FILE_MODE,
+        Err(error) => return Err(FileError::system(Doing::Write, path, error)),
+        Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Mode::from_raw_mode(stat.st_mode),
+            FileType::Symlink => return Err(FileError::Link { path: path.to_owned() }),
+            _ => return Err(FileError::NotRegular { path: path.to_owned() }),
+        },
+    };
+    put_with_mode(path, bytes, mode, Existing::Replace, Durability::Synced)
+}
+
 /// Puts `bytes` in place of what is at `path`, without waiting for the disk.
 ///
 /// After a crash of the machine the file may be the old one, or empty on some file systems: for
@@ -300,6 +319,16 @@ fn put(
     existing: Existing,
     durability: Durability,
 ) -> Result<(), FileError> {
+    put_with_mode(path, bytes, FILE_MODE, existing, durability)
+}
+
+fn put_with_mode(
+    path: &Path,
+    bytes: &[u8],
+    mode: Mode,
+    existing: Existing,
+    durability: Durability,
+) -> Result<(), FileError> {
     let failed = |source: io::Error| FileError::system(Doing::Write, path, source);
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(failed(io::Error::from(io::ErrorKind::InvalidInput)));
@@ -309,7 +338,7 @@ fn put(
         open_directory(parent, OFlags::empty()).map_err(|error| error.on(Doing::Write, path))?;
     let (temporary, mut file) = create_temporary(&directory).map_err(failed)?;
     let done = (|| {
-        rustix::fs::fchmod(&file, FILE_MODE)?;
+        rustix::fs::fchmod(&file, mode)?;
         file.write_all(bytes)?;
         if durability == Durability::Synced {
             file.sync_all()?;

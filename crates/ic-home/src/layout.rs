@@ -55,6 +55,16 @@ impl Home {
         self.at("roots.json")
     }
 
+    /// Returns where the user said once and for all in which directories the agent works.
+    pub fn workspaces(&self) -> PathBuf {
+        self.at("workspaces.json")
+    }
+
+    /// Returns the lock that is held while that is changed.
+    pub fn workspaces_lock(&self) -> PathBuf {
+        self.at("workspaces.lock")
+    }
+
     /// Returns the file of messages that were typed before.
     pub fn history(&self) -> PathBuf {
         self.at("history")
@@ -68,6 +78,21 @@ impl Home {
     /// Returns the directory of the compiled policy.
     pub fn generated(&self) -> PathBuf {
         self.at("generated")
+    }
+
+    /// Returns the directory in which each policy of the user's own has a directory.
+    pub fn policies(&self) -> PathBuf {
+        self.at("policies")
+    }
+
+    /// Returns the lock that is held while a policy of the user's own is changed.
+    pub fn policies_lock(&self) -> PathBuf {
+        self.at("policies.lock")
+    }
+
+    /// Returns the file in which each change of a policy is noted.
+    pub fn policy_changes(&self) -> PathBuf {
+        self.logs().join("policy-changes.jsonl")
     }
 
     /// Returns the directory of our own keys.
@@ -88,6 +113,11 @@ impl Home {
     /// Returns the directory in which each server that we installed has one of its own.
     pub fn installed_servers(&self) -> PathBuf {
         self.at("servers")
+    }
+
+    /// Returns the directory of Python packages that were installed before, by their hash.
+    pub fn wheels(&self) -> PathBuf {
+        self.at("wheels")
     }
 
     /// Returns the directory of all sessions.
@@ -118,6 +148,16 @@ impl Home {
     /// Returns the lock that is held while the list of running sessions is changed.
     pub fn registry_lock(&self) -> PathBuf {
         self.registry().join("registry.lock")
+    }
+
+    /// Returns the file that holds the number of the last question that was asked.
+    pub fn question_number(&self) -> PathBuf {
+        self.registry().join("questions.number")
+    }
+
+    /// Returns the lock that is held while a question gets its number.
+    pub fn question_number_lock(&self) -> PathBuf {
+        self.registry().join("questions.lock")
     }
 
     /// Returns the entry of a running session.
@@ -180,8 +220,12 @@ mod tests {
             (home.servers(), "mcp-servers.json"),
             (home.servers_lock(), "servers.lock.json"),
             (home.servers_lock_lock(), "servers.lock"),
+            (home.wheels(), "wheels"),
             (home.constitution(), "constitution.md"),
             (home.generated(), "generated"),
+            (home.policies(), "policies"),
+            (home.policies_lock(), "policies.lock"),
+            (home.policy_changes(), "logs/policy-changes.jsonl"),
             (home.keys(), "keys"),
             (home.audit_key(), "keys/audit.key"),
             (home.audit_heads(), "keys/heads"),

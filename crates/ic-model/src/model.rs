@@ -100,6 +100,11 @@ pub trait Listener: Send + Sync {
     /// Takes the next piece of text, never empty.
     fn text(&self, delta: &str);
 
+    /// Hears what the provider has counted so far for this attempt, all of it.
+    fn usage(&self, usage: Usage) {
+        let _ = usage;
+    }
+
     /// Hears that the request failed for `error`, and is sent again after `delay`.
     fn waiting(&self, error: &ModelError, delay: Duration) {
         let _ = (error, delay);

@@ -37,6 +37,7 @@ use url::Url;
 use crate::catalogue;
 use crate::error::ModelError;
 use crate::model::{Completing, Completion, Listener, Model, ModelName, Prompt};
+use crate::usage::Usage;
 
 pub use http::{HttpError, Timeouts};
 pub use key::Credential;
@@ -311,6 +312,10 @@ impl Listener for Ear<'_> {
     fn text(&self, delta: &str) {
         self.has_told.store(true, Ordering::Relaxed);
         self.listener.text(delta);
+    }
+
+    fn usage(&self, usage: Usage) {
+        self.listener.usage(usage);
     }
 
     fn waiting(&self, error: &ModelError, delay: Duration) {

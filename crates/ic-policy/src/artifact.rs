@@ -3,6 +3,7 @@
 //! These are wire types: they mirror the format and nothing else. [`crate::Policy::load`] turns them
 //! into what the decision uses. Nothing here opens a file; the caller brings the bytes.
 
+mod additions;
 mod annotations;
 mod compiled;
 mod lists;
@@ -13,6 +14,7 @@ use std::fmt;
 use ic_types::{Json, JsonLimits};
 use serde::Deserialize;
 
+pub(crate) use additions::{AdditionFile, AdditionsFile};
 pub(crate) use annotations::{
     AnnotationsFile, ArgumentFile, ConditionFile, PresenceFile, ToolFile,
 };

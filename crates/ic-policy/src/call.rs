@@ -104,6 +104,14 @@ pub struct PathValue {
     pub state: Option<FileState>,
 }
 
+impl PathValue {
+    /// Returns whether a call with this value for `role` makes, moves or removes the entry itself, and
+    /// not only what is in it.
+    pub fn is_about_entry(&self, role: Role) -> bool {
+        role.is_entry() || (role == Role::WritePath && self.state.is_none())
+    }
+}
+
 /// What was found at a path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FileState {
@@ -182,6 +190,8 @@ pub enum Why {
     Listed,
     /// Git would change it, and it counts for one of the other reasons.
     Brought,
+    /// A server left it behind, it counts for one of the other reasons, and it was put back.
+    Planted,
 }
 
 /// A path that a string without a role would be.
@@ -232,6 +242,11 @@ impl ResolvedCall {
     pub fn values(&self, role: Role) -> &[Value] {
         let found = self.parts.roles.iter().find(|values| values.role == role);
         found.map_or(&[], |values| &values.values)
+    }
+
+    /// Returns the paths among the values of `role`.
+    pub fn paths(&self, role: Role) -> impl Iterator<Item = &CanonicalPath> {
+        self.values(role).iter().filter_map(Value::path).map(|value| &value.path)
     }
 
     /// Returns which places of the arguments bear which roles.
@@ -317,6 +332,10 @@ impl std::fmt::Display for Why {
             Self::Pipeline => f.write_str("CI runs it once it is pushed"),
             Self::Listed => f.write_str("tools run it or take orders from it"),
             Self::Brought => f.write_str("git would change it here"),
+            Self::Planted => f.write_str(
+                "programs of this machine run it or take orders from it; the server changed it without \
+                 asking, and it was put back",
+            ),
         }
     }
 }
@@ -333,7 +352,7 @@ impl Value {
     }
 
     /// Returns the path of a path value.
-    pub(crate) fn path(&self) -> Option<&PathValue> {
+    pub fn path(&self) -> Option<&PathValue> {
         match self {
             Self::Path(path) => Some(path),
             Self::Url(_) | Self::LocalRemote(_) | Self::Text(_) => None,

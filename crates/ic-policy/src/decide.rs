@@ -3,13 +3,17 @@
 //! A total, pure function: no I/O, no clock, no randomness, and no error. Whatever cannot be judged
 //! was turned into an invalid value before, and is denied here.
 
+mod invariants;
+mod sandbox;
+
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ic_types::{CanonicalPath, Category, Role};
+use ic_types::{Category, Role};
 
 use crate::bounds::{Bounds, Containment};
-use crate::call::{PathValue, ResolvedCall, RoleValues, Standing, Value};
+use crate::call::{ResolvedCall, RoleValues, Standing, Value};
 use crate::effect::Effect;
 use crate::finding::{Authority, DEFAULT_DENY, Finding, RuleRef, Structural};
 use crate::index::RuleId;
@@ -20,7 +24,7 @@ use crate::verdict::{Cause, Ruling, Verdict};
 
 /// Decides about `call`.
 pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict {
-    let findings = explain(policy, bounds, &call);
+    let findings = Asked::new(policy, bounds, &call).findings();
     let Some(decisive) = decisive(&findings) else {
         // INVARIANT: `explain` always finds something; an empty list would be a bug, so it denies.
         return deny_by_default(policy, call);
@@ -31,7 +35,7 @@ pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict
     };
     let ruling = Ruling {
         rule: decisive.authority.name(policy),
-        reason: decisive.reason(policy),
+        reason: with_containment(decisive, policy, (bounds, &call)),
         roles,
         causes,
         policy_hash: policy.hash(),
@@ -40,9 +44,13 @@ pub fn evaluate(policy: &Policy, bounds: &Bounds, call: ResolvedCall) -> Verdict
 }
 
 /// Returns everything that speaks for or against `call`; the first of the most restrictive decides.
+///
+/// Names the roles that the sandbox settles too, although they decide nothing beside other roles.
 pub fn explain(policy: &Policy, bounds: &Bounds, call: &ResolvedCall) -> Vec<Finding> {
-    let asked = Asked { policy, bounds, call, containment: bounds.containment(call.server()) };
-    asked.findings()
+    let asked = Asked::new(policy, bounds, call);
+    let mut findings = asked.findings();
+    asked.name_settled_roles(&mut findings);
+    findings
 }
 
 /// Returns the finding that decides.
@@ -51,10 +59,7 @@ pub fn decisive(findings: &[Finding]) -> Option<&Finding> {
     findings.iter().rev().max_by_key(|finding| finding.effect)
 }
 
-const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
-
-/// How many files that the host executes are named; one is enough to ask.
-const EXECUTED_MAX: usize = 64;
+const STAYS_IN_SANDBOX: &str = "it stays in the sandbox";
 
 /// A call and all that surrounds it.
 struct Asked<'a> {
@@ -64,12 +69,10 @@ struct Asked<'a> {
     containment: Containment,
 }
 
-/// A protected path that a value concerns, and where it stands as seen from the value.
-enum Protected<'a> {
-    /// At the value or above it.
-    Above(&'a CanonicalPath),
-    /// Beneath the value, which would be removed with it.
-    Beneath(&'a CanonicalPath),
+impl<'a> Asked<'a> {
+    fn new(policy: &'a Policy, bounds: &'a Bounds, call: &'a ResolvedCall) -> Self {
+        Self { policy, bounds, call, containment: bounds.containment(call.server()) }
+    }
 }
 
 impl Asked<'_> {
@@ -104,201 +107,77 @@ impl Asked<'_> {
         findings
     }
 
-    fn check_values(&self, findings: &mut Vec<Finding>) {
-        for invalid in &self.call.parts().invalid {
-            let detail = format!("`{}`: {}", invalid.place.escape_debug(), invalid.reason);
-            findings.push(Finding {
-                role: Some(invalid.role),
-                ..Finding::structural(Structural::InvalidValue, detail)
-            });
-        }
-        for argument in &self.call.parts().unknown_arguments {
-            let detail = format!("the annotation names no argument `{}`", argument.escape_debug());
-            findings.push(Finding::structural(Structural::UnknownArgument, detail));
-        }
-    }
-
-    /// Protected paths first, of all roles; then what the host executes; then paths without a role.
-    fn check_paths(&self, findings: &mut Vec<Finding>) {
-        for (role, value) in self.values() {
-            if let Some(protected) = self.protected_by(role, value) {
-                let detail = match protected {
-                    Protected::Above(above) => {
-                        format!("`{value}` is protected, as is all of `{above}`")
-                    }
-                    Protected::Beneath(beneath) => {
-                        format!("`{value}` contains the protected path `{beneath}`")
-                    }
-                };
-                findings.push(Finding {
-                    role: Some(role),
-                    ..Finding::structural(Structural::ProtectedPath, detail)
-                });
-            }
-        }
-        self.check_executed(findings);
-        for unannotated in &self.call.parts().unannotated_paths {
-            if names_of(&unannotated.path).any(|name| self.bounds.protects(name).is_some()) {
-                let (argument, path) =
-                    (unannotated.argument.escape_debug(), &unannotated.path.path);
-                let detail = format!("the argument `{argument}` names the protected path `{path}`");
-                findings.push(Finding::structural(Structural::UnannotatedPath, detail));
-            }
-        }
-    }
-
-    /// What the host executes as the disk shows it, then by its name; the first few are named.
-    fn check_executed(&self, findings: &mut Vec<Finding>) {
-        let by_name = self.values().filter_map(|(role, value)| {
-            let path = value.path().filter(|_| role.changes_path())?;
-            let name = names_of(path).find(|name| self.bounds.host_executes(name))?;
-            let detail = match *name == path.path {
-                true => format!("`{name}`: programs of this machine run it or take orders from it"),
-                false => format!(
-                    "`{value}` changes `{name}`, which programs of this machine run or take orders \
-                     from"
-                ),
-            };
-            Some((role, detail))
-        });
-        let by_disk = self.call.parts().executed.iter();
-        let by_disk = by_disk.map(|it| (it.role, format!("`{}`: {}", it.path, it.why)));
-        for (role, detail) in by_disk.chain(by_name).take(EXECUTED_MAX) {
-            findings.push(Finding {
-                role: Some(role),
-                ..Finding::structural(Structural::HostExecutes, detail)
-            });
-        }
-    }
-
-    fn protected_by(&self, role: Role, value: &Value) -> Option<Protected<'_>> {
-        match value {
-            Value::Path(path) => {
-                let above = names_of(path).find_map(|name| self.bounds.protects(name));
-                let beneath = || match role == Role::DeletePath {
-                    true => self.bounds.protected_beneath(&path.path),
-                    false => None,
-                };
-                above.map(Protected::Above).or_else(|| beneath().map(Protected::Beneath))
-            }
-            Value::LocalRemote(path) => self.bounds.protects(path).map(Protected::Above),
-            Value::Url(_) | Value::Text(_) => None,
-        }
-    }
-
-    fn is_introspection(&self) -> bool {
-        self.containment == Containment::ContainedFilesystem
-            && self.call.tool().as_str() == LIST_ALLOWED_DIRECTORIES
-            && self.call.asked().arguments.is_empty()
-    }
-
-    fn check_domains(&self, findings: &mut Vec<Finding>) {
-        let Some(traits) = self.bounds.servers.get(self.call.server()) else { return };
-        for (role, value) in self.values() {
-            let Some(destination) = value.destination() else { continue };
-            if !traits.allowed_domains.iter().all(|set| set.contains(destination)) {
-                let server = self.call.server();
-                let detail = format!(
-                    "`{destination}` is not among the allowed domains of the server `{server}`"
-                );
-                findings.push(Finding {
-                    role: Some(role),
-                    ..Finding::structural(Structural::DomainEscalate, detail)
-                });
-            }
-        }
-    }
-
-    /// A remote that nobody can name may be anything. A rule that escalates is named before this.
-    fn check_remote_found(&self, findings: &mut Vec<Finding>) {
-        let is_bare =
-            |entry: &&RoleValues| entry.role == Role::GitRemoteUrl && entry.values.is_empty();
-        if self.call.roles().iter().any(|entry| is_bare(&entry)) {
-            let detail = "no remote was found, so nobody can tell where this leads";
-            findings.push(Finding {
-                role: Some(Role::GitRemoteUrl),
-                ..Finding::structural(Structural::DomainEscalate, detail)
-            });
-        }
-    }
-
     fn ask_rules(&self, findings: &mut Vec<Finding>) {
-        let resources = || self.call.roles().iter().filter(|entry| entry.role.is_resource());
-        if resources().next().is_none() {
+        let mut resources = self.resources().peekable();
+        if resources.peek().is_none() {
             findings.push(self.judge_whole());
-        } else if resources().all(|entry| self.is_settled_by_sandbox(entry)) {
-            findings.push(Finding::structural(Structural::SandboxAllow, "it stays in the sandbox"));
-        } else {
-            let open = resources().filter(|entry| !self.is_settled_by_sandbox(entry));
-            findings.extend(open.map(|entry| self.judge_role(entry)));
+            return;
+        }
+        let n_before = findings.len();
+        findings.extend(resources.filter_map(|entry| self.judge_role(entry)));
+        if findings.len() == n_before {
+            findings.push(Finding::structural(Structural::SandboxAllow, STAYS_IN_SANDBOX));
         }
     }
 
-    fn is_settled_by_sandbox(&self, RoleValues { role, values }: &RoleValues) -> bool {
-        self.containment != Containment::Loose
-            && role.category() == Category::Path
-            && !values.is_empty()
-            && values.iter().all(|value| self.in_sandbox(*role, value))
-    }
-
-    fn in_sandbox(&self, role: Role, value: &Value) -> bool {
-        value.path().is_some_and(|value| self.bounds.in_sandbox(role, &value.path))
-    }
-
-    fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Finding {
+    /// Judges one role; nothing is said of a role that the sandbox settles.
+    fn judge_role(&self, RoleValues { role, values }: &RoleValues) -> Option<Finding> {
         let names = (self.call.server(), self.call.tool());
         if values.is_empty() {
             let rule = self.policy.index.without_values(names, *role);
-            return match rule.and_then(|id| Some((id, self.policy.rule(id)?))) {
+            return Some(match rule.and_then(|id| Some((id, self.policy.rule(id)?))) {
                 Some((id, rule)) => Finding::by_rule(rule.effect, id, Some(*role)),
                 None => {
                     Finding::default_deny(Some(*role), format!("no rule covers the role `{role}`"))
                 }
-            };
+            });
         }
         let mut ruling = RoleRuling::new(*role);
-        for (position, value) in values.iter().enumerate() {
-            let authority = self.settle(*role, value, &mut ruling);
-            ruling.settled.push((position, authority));
+        let walks: Vec<Walk> =
+            values.iter().map(|value| self.walk(*role, value, &mut ruling)).collect();
+        let free: Vec<bool> = values
+            .iter()
+            .zip(&walks)
+            .map(|(value, walk)| self.is_free(*role, value, walk))
+            .collect();
+        let is_settled = free.iter().all(|is_free| *is_free);
+        // Only the paths of the filesystem server stand each by itself.
+        let is_each = is_settled || self.containment == Containment::ContainedFilesystem;
+        for (position, (walk, is_free)) in walks.iter().zip(&free).enumerate() {
+            ruling.settle(position, if *is_free && is_each { &Walk::IN_SANDBOX } else { walk });
         }
-        ruling.finish(values)
+        let n_settled = ruling.settled.len();
+        self.add_beneath(values, &mut ruling);
+        let is_free = is_settled && ruling.settled.len() == n_settled;
+        (!is_free).then(|| ruling.finish(values))
     }
 
-    /// Finds who settles `value`; rules that only add their verdict are noted on the way.
-    fn settle(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Authority {
-        if self.containment == Containment::ContainedFilesystem && self.in_sandbox(role, value) {
-            let authority = Authority::Structural(Structural::SandboxAllow);
-            ruling.note(Effect::Allow, authority);
-            return authority;
-        }
+    /// Walks the rules until one settles `value`.
+    fn walk(&self, role: Role, value: &Value, ruling: &mut RoleRuling) -> Walk {
         let names = (self.call.server(), self.call.tool());
-        let mut is_root = false;
+        let (mut is_root, mut added) = (false, None);
         for id in self.policy.index.candidates(names, role, value) {
             let Some(rule) = self.policy.rule(id).filter(|rule| rule.covers(role, value)) else {
                 continue;
             };
-            let authority = Authority::Rule(RuleRef(id));
+            let said = (rule.effect, Authority::Rule(RuleRef(id)));
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
                 // SECURITY: whoever may put something at the name of a root chooses what it opens.
                 (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
                     is_root = true;
                 }
-                (Hold::Fully, effect) => {
-                    ruling.note(effect, authority);
-                    return authority;
-                }
+                (Hold::Fully, _) => return Walk { settled: said, added },
                 (Hold::Partly, Effect::Escalate | Effect::Deny) => {
-                    ruling.note(rule.effect, authority);
+                    added = Some(added.map_or(said, |worst| worse(worst, said)));
                 }
                 (Hold::Partly, Effect::Allow) | (Hold::No, _) => {}
             }
         }
-        let (effect, authority) = match is_root {
+        let settled = match is_root {
             true => (Effect::Escalate, Authority::Structural(Structural::Root)),
             false => (Effect::Deny, Authority::Default),
         };
-        ruling.note(effect, authority);
-        authority
+        Walk { settled, added }
     }
 
     /// Judges a call without resource roles by the first rule that holds for it.
@@ -330,6 +209,11 @@ impl Asked<'_> {
         }
     }
 
+    /// Returns the roles that a rule or the sandbox has to settle.
+    fn resources(&self) -> impl Iterator<Item = &RoleValues> {
+        self.call.roles().iter().filter(|entry| entry.role.is_resource())
+    }
+
     /// Returns all values with their roles, in annotation order.
     fn values(&self) -> impl Iterator<Item = (Role, &Value)> {
         self.call
@@ -341,21 +225,41 @@ impl Asked<'_> {
 
 /// Returns whether a call makes, moves or removes the entry of the directory that `rule` opens.
 fn is_entry_of_root(rule: &Rule, role: Role, value: &Value) -> bool {
-    let Some(path) = value.path().filter(|path| rule.is_rooted_at(&path.path)) else {
-        return false;
-    };
-    role.is_entry() || (role == Role::WritePath && path.state.is_none())
+    value.path().is_some_and(|path| rule.is_rooted_at(&path.path) && path.is_about_entry(role))
 }
 
-/// Returns a path and the other names that lead to it.
-fn names_of(value: &PathValue) -> impl Iterator<Item = &CanonicalPath> {
-    std::iter::once(&value.path).chain(&value.also)
+/// A verdict and who gives it.
+type Said = (Effect, Authority);
+
+/// Returns the more restrictive of two; of equals the first rule, and a rule before anything else.
+fn worse(one: Said, other: Said) -> Said {
+    match one.0.cmp(&other.0) {
+        Ordering::Less => other,
+        Ordering::Equal if other.1.precedes(one.1) => other,
+        Ordering::Equal | Ordering::Greater => one,
+    }
+}
+
+/// What the rules say of one value.
+struct Walk {
+    /// Who settles it.
+    settled: Said,
+    /// The worst of the rules that add their verdict without settling it.
+    added: Option<Said>,
+}
+
+impl Walk {
+    /// Of a value that the sandbox settles instead.
+    const IN_SANDBOX: Self = Self {
+        settled: (Effect::Allow, Authority::Structural(Structural::SandboxAllow)),
+        added: None,
+    };
 }
 
 /// The verdict of one role as it comes together.
 struct RoleRuling {
     role: Role,
-    worst: Option<(Effect, Authority)>,
+    worst: Option<Said>,
     settled: Vec<(usize, Authority)>,
     /// How far rules hold on the call's other roles, which is the same for all values of this one.
     elsewhere: HashMap<RuleId, Hold>,
@@ -376,14 +280,16 @@ impl RoleRuling {
         *self.elsewhere.entry(id).or_insert_with(|| rule.holds_elsewhere(role, call))
     }
 
-    /// Keeps the most restrictive; of equals the first rule, and a rule before anything else.
-    fn note(&mut self, effect: Effect, authority: Authority) {
-        let is_worse = self.worst.is_none_or(|(worst, named)| {
-            worst < effect || worst == effect && authority.precedes(named)
-        });
-        if is_worse {
-            self.worst = Some((effect, authority));
+    /// Notes who settles the value at `position`, and who only adds a verdict.
+    fn settle(&mut self, position: usize, walk: &Walk) {
+        for said in walk.added.into_iter().chain([walk.settled]) {
+            self.note(said);
         }
+        self.settled.push((position, walk.settled.1));
+    }
+
+    fn note(&mut self, said: Said) {
+        self.worst = Some(self.worst.map_or(said, |worst| worse(worst, said)));
     }
 
     fn finish(self, values: &[Value]) -> Finding {
@@ -396,7 +302,7 @@ impl RoleRuling {
                 Finding { role, ..Finding::structural(Structural::Root, detail) }
             }
             Authority::Structural(structural) => {
-                Finding { role, ..Finding::structural(structural, "it stays in the sandbox") }
+                Finding { role, ..Finding::structural(structural, STAYS_IN_SANDBOX) }
             }
             Authority::Default => {
                 let left = self.settled.iter().find(|(_, by)| *by == Authority::Default);
@@ -447,6 +353,35 @@ fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
         }
     }
     causes
+}
+
+/// Returns why a call is decided as it is; of one that asks only because its server is not contained, that
+/// too.
+fn with_containment(
+    decisive: &Finding,
+    policy: &Policy,
+    (bounds, call): (&Bounds, &ResolvedCall),
+) -> Arc<str> {
+    let reason = decisive.reason(policy);
+    let is_loose = bounds.containment(call.server()) == Containment::Loose;
+    let by_rule = matches!(decisive.authority, Authority::Rule(_));
+    let is_inside = |entry: &RoleValues| {
+        let mut values = entry.values.iter().filter_map(Value::path);
+        let all_paths = entry.values.iter().all(|value| value.path().is_some());
+        entry.role.category() == Category::Path
+            && all_paths
+            && !entry.values.is_empty()
+            && values.all(|value| bounds.in_sandbox(entry.role, &value.path))
+    };
+    let mut resources = call.roles().iter().filter(|entry| entry.role.is_resource()).peekable();
+    let stays = resources.peek().is_some() && resources.all(is_inside);
+    match decisive.effect == Effect::Escalate && by_rule && is_loose && stays {
+        true => Arc::from(format!(
+            "{reason} (the server `{}` is not contained, so the sandbox is not free for it)",
+            call.server()
+        )),
+        false => reason,
+    }
 }
 
 fn deny_by_default(policy: &Policy, call: ResolvedCall) -> Verdict {

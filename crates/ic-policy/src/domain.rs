@@ -4,6 +4,7 @@
 //! `pattern.rs`, what it is compared with in `destination.rs`.
 
 mod destination;
+mod order;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -162,6 +163,11 @@ impl DomainSet {
         };
         let above = name.into_iter().flat_map(DnsName::suffixes);
         self.exact.get(host).into_iter().chain(above.filter_map(|name| self.under.get(name)))
+    }
+
+    /// Returns the patterns, in their order.
+    pub(crate) fn patterns(&self) -> &[DomainPattern] {
+        &self.patterns
     }
 
     /// Returns the hosts that the patterns speak of, for the index.

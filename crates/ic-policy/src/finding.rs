@@ -169,7 +169,44 @@ impl Structural {
         }
     }
 
-    fn effect(self) -> Effect {
+    /// What is asked before any rule, in this order.
+    pub const BEFORE_RULES: [Self; 10] = [
+        Self::InvalidValue,
+        Self::UnknownArgument,
+        Self::ProtectedPath,
+        Self::HostExecutes,
+        Self::UnannotatedPath,
+        Self::Draft,
+        Self::IntrospectionAllow,
+        Self::DomainEscalate,
+        Self::UnknownTool,
+        Self::SandboxAllow,
+    ];
+
+    /// Returns what it is about, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::InvalidValue => "a value that cannot be used",
+            Self::UnknownArgument => "an argument that the tool's annotation does not name",
+            Self::ProtectedPath => {
+                "keys, credentials, IronCurtain's own files and other protected paths"
+            }
+            Self::HostExecutes => {
+                "changes to files that programs of this machine run or take orders from"
+            }
+            Self::UnannotatedPath => "a protected path in an argument that is not a path",
+            Self::Draft => "a tool whose annotation nobody has confirmed",
+            Self::IntrospectionAllow => "the list of allowed directories",
+            Self::DomainEscalate => "a host that the server is not meant to reach",
+            Self::UnknownTool => "a tool without an annotation",
+            Self::Root => "making, moving or removing the directory that a rule allows",
+            Self::SandboxAllow => "paths in the sandbox, for servers that are contained",
+            Self::ServerRequest => "a request of the server itself",
+        }
+    }
+
+    /// Returns what it says.
+    pub fn effect(self) -> Effect {
         match self {
             Self::InvalidValue
             | Self::UnknownArgument

@@ -29,15 +29,29 @@ const fn beneath(components: &'static [&'static str]) -> ListedName {
     ListedName { components, reach: Reach::Beneath }
 }
 
+/// The name under which it is judged whether to keep what a server changed without asking.
+pub const KEEP: &str = "ironcurtain/keep";
+
 /// The directory in which git keeps its own files.
 pub const GIT_DIRECTORY: &str = ".git";
 
+/// Files without which no directory is a repository for git; spelled exactly so.
+///
+/// One of them is harmless by itself. But what is staged, stashed or on another branch comes to stand beside
+/// it as soon as the user's own git brings it back, and nobody judges that.
+pub const REPOSITORY_NAMES: [&str; 2] = ["HEAD", "commondir"];
+
+/// The file that says which programs of the configuration git runs on which files.
+///
+/// Beneath directories of packages it counts only where there are such programs.
+pub const ATTRIBUTES: &str = ".gitattributes";
+
 /// What counts at any depth.
-pub const LISTED_NAMES: [ListedName; 58] = [
+pub const LISTED_NAMES: [ListedName; 63] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
-    itself(&[".gitattributes"]),
+    itself(&[ATTRIBUTES]),
     itself(&[".gitconfig"]),
     itself(&[".envrc"]),
     beneath(&[".vscode"]),
@@ -96,6 +110,12 @@ pub const LISTED_NAMES: [ListedName; 58] = [
     itself(&[".yarnrc"]),
     beneath(&[".continue"]),
     itself(&["opencode.json"]),
+    itself(&["_vimrc"]),
+    itself(&["_exrc"]),
+    itself(&[".gvimrc"]),
+    // They can name a directory of compilers, which run at the next look at the version.
+    itself(&["rust-toolchain"]),
+    itself(&["rust-toolchain.toml"]),
 ];
 
 /// What counts at the top of a repository alone: it is run by servers that build what is pushed.
@@ -122,7 +142,7 @@ pub const PIPELINE_NAMES: [ListedName; 16] = [
 const PACKAGES: [&str; 5] = ["node_modules", "site-packages", ".venv", "vendor", "target"];
 
 /// What counts in the home directory, wherever the sandbox is.
-pub const HOME_NAMES: [(&str, Reach); 33] = [
+pub const HOME_NAMES: [(&str, Reach); 70] = [
     (".bashrc", Reach::Itself),
     (".bash_profile", Reach::Itself),
     (".bash_login", Reach::Itself),
@@ -156,6 +176,43 @@ pub const HOME_NAMES: [(&str, Reach); 33] = [
     (".local/share/applications", Reach::Beneath),
     ("bin", Reach::Beneath),
     (".xsession", Reach::Itself),
+    (".xsessionrc", Reach::Itself),
+    (".pam_environment", Reach::Itself),
+    (".bashrc.d", Reach::Beneath),
+    (".bash_completion", Reach::Itself),
+    (".kshrc", Reach::Itself),
+    (".cshrc", Reach::Itself),
+    (".tcshrc", Reach::Itself),
+    (".login", Reach::Itself),
+    (".zsh", Reach::Beneath),
+    (".p10k.zsh", Reach::Itself),
+    (".oh-my-zsh/custom", Reach::Beneath),
+    (".cargo/env", Reach::Itself),
+    (".cargo/bin", Reach::Beneath),
+    ("go/bin", Reach::Beneath),
+    (".nvm/nvm.sh", Reach::Itself),
+    (".gdbinit", Reach::Itself),
+    (".lldbinit", Reach::Itself),
+    (".Rprofile", Reach::Itself),
+    (".irbrc", Reach::Itself),
+    (".wezterm.lua", Reach::Itself),
+    (".config/zsh", Reach::Beneath),
+    (".config/nushell", Reach::Beneath),
+    (".config/starship.toml", Reach::Itself),
+    (".config/direnv", Reach::Beneath),
+    (".config/mise", Reach::Beneath),
+    (".config/tmux", Reach::Beneath),
+    (".config/kitty", Reach::Beneath),
+    (".config/alacritty", Reach::Beneath),
+    (".config/wezterm", Reach::Beneath),
+    (".config/emacs", Reach::Beneath),
+    (".config/helix", Reach::Beneath),
+    (".config/zed", Reach::Beneath),
+    (".config/Code/User", Reach::Beneath),
+    (".config/i3", Reach::Beneath),
+    (".config/sway", Reach::Beneath),
+    (".config/hypr", Reach::Beneath),
+    (".config/cargo", Reach::Beneath),
 ];
 
 /// Returns whether a path counts by its name, given from the directory that is looked at.
@@ -169,8 +226,13 @@ pub fn is_listed<'a>(components: impl IntoIterator<Item = &'a OsStr>) -> bool {
             false => LISTED_NAMES.iter().any(|name| name.covers(below)),
         };
         is_package |= below.first().is_some_and(|it| PACKAGES.iter().any(|name| *it == *name));
-        is_found
+        is_found || is_of_repository(below)
     })
+}
+
+/// Returns whether what is left of a path is one of the files that make a repository.
+fn is_of_repository(below: &[&OsStr]) -> bool {
+    matches!(below, [name] if REPOSITORY_NAMES.iter().any(|it| *name == *it))
 }
 
 impl ListedName {

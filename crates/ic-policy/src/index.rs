@@ -4,7 +4,8 @@
 //! tree of directories, a table of hosts, a table of texts, and the first rule without conditions,
 //! behind which no other rule of the bucket can matter. What is found for a value is a superset of
 //! the rules that hold for it, in the policy's order; the rule itself is asked in the end. So the
-//! index decides nothing, and a test compares it with a walk over all rules.
+//! index decides nothing, and a test compares it with a walk over all rules. A second tree has the
+//! places of rules that deny or escalate, to find those that lie beneath a value.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -13,6 +14,7 @@ use ic_types::{CanonicalPath, Host, Role, ServerName, ToolName};
 
 use crate::call::Value;
 use crate::domain::{Destination, DomainSet, HostPattern};
+use crate::effect::Effect;
 use crate::rule::{Members, Rule, comparable};
 
 /// The position of a rule in its policy.
@@ -51,6 +53,18 @@ struct RoleIndex {
     texts: HashMap<String, Vec<RuleId>>,
     /// Rules that no table holds; they are always asked.
     others: Vec<RuleId>,
+    /// The places of rules that deny or escalate, of those too that settle nothing.
+    restricting: PlaceTree,
+}
+
+/// What rules deny or escalate beneath each directory.
+#[derive(Debug, Default)]
+struct PlaceTree {
+    first_denying: Option<RuleId>,
+    first_escalating: Option<RuleId>,
+    /// Rules with further conditions, each of which is asked.
+    conditional: Vec<RuleId>,
+    children: HashMap<OsString, PlaceTree>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +72,8 @@ struct PathTree {
     rules: Vec<RuleId>,
     /// Whether the last rule here settles everything beneath, so that later ones cannot matter.
     is_closed: bool,
+    /// Whether it settles the entry of this directory too.
+    settles_itself: bool,
     children: HashMap<OsString, PathTree>,
 }
 
@@ -105,6 +121,27 @@ impl Index {
         for bucket in self.buckets(server, tool) {
             if let Some(index) = bucket.roles.get(role as usize) {
                 index.collect(value, &mut found);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Returns rules that deny or escalate for places beneath `path`, in the policy's order.
+    ///
+    /// Of the rules that say the same of server and tool, the first of each effect is enough, as long
+    /// as nothing but their place is asked.
+    pub(crate) fn restricting_beneath(
+        &self,
+        (server, tool): (&ServerName, &ToolName),
+        role: Role,
+        path: &CanonicalPath,
+    ) -> Vec<RuleId> {
+        let mut found = Vec::new();
+        for bucket in self.buckets(server, tool) {
+            if let Some(index) = bucket.roles.get(role as usize) {
+                index.restricting.collect_beneath(path, &mut found);
             }
         }
         found.sort_unstable();
@@ -176,6 +213,7 @@ impl Bucket {
 
 impl RoleIndex {
     fn insert(&mut self, id: RuleId, rule: &Rule, role: Role) {
+        self.restricting.insert(id, rule);
         if self.always.is_some() {
             return;
         }
@@ -186,7 +224,7 @@ impl RoleIndex {
         // One condition finds the rule; the others are asked of the rule itself.
         if let Some(paths) = &rule.paths {
             let closes = rule.domains.is_none() && rule.lists.is_empty();
-            self.paths.insert(&paths.within, id, closes);
+            self.paths.insert(&paths.within, id, (closes, rule.effect));
         } else if let Some(domains) = &rule.domains {
             self.hosts.insert(&domains.allowed, id);
         } else {
@@ -227,7 +265,7 @@ impl RoleIndex {
 // === impl PathTree ===
 
 impl PathTree {
-    fn insert(&mut self, within: &CanonicalPath, id: RuleId, closes: bool) {
+    fn insert(&mut self, within: &CanonicalPath, id: RuleId, (closes, effect): (bool, Effect)) {
         let mut node = self;
         for component in within.components() {
             if node.is_closed {
@@ -235,9 +273,11 @@ impl PathTree {
             }
             node = node.children.entry(component.to_owned()).or_default();
         }
-        if !node.is_closed {
+        // An allowing rule settles what is in its place, and not the entry of the place itself.
+        if !node.settles_itself {
             push_once(&mut node.rules, id);
-            node.is_closed = closes;
+            node.is_closed |= closes;
+            node.settles_itself = closes && effect != Effect::Allow;
         }
     }
 
@@ -249,6 +289,42 @@ impl PathTree {
             found.extend(&child.rules);
             node = child;
         }
+    }
+}
+
+// === impl PlaceTree ===
+
+impl PlaceTree {
+    fn insert(&mut self, id: RuleId, rule: &Rule) {
+        let Some(place) = rule.place().filter(|_| rule.effect != Effect::Allow) else { return };
+        let mut node = self;
+        for component in place.components() {
+            node.note(id, rule);
+            node = node.children.entry(component.to_owned()).or_default();
+        }
+    }
+
+    /// Notes a rule about a place beneath this one.
+    fn note(&mut self, id: RuleId, rule: &Rule) {
+        let has_conditions = !rule.lists.is_empty() || rule.domains.is_some();
+        match rule.effect {
+            Effect::Escalate | Effect::Deny if has_conditions => {
+                push_once(&mut self.conditional, id);
+            }
+            Effect::Escalate => _ = self.first_escalating.get_or_insert(id),
+            Effect::Deny => _ = self.first_denying.get_or_insert(id),
+            Effect::Allow => {}
+        }
+    }
+
+    fn collect_beneath(&self, path: &CanonicalPath, found: &mut Vec<RuleId>) {
+        let mut node = self;
+        for component in path.components() {
+            let Some(child) = node.children.get::<OsStr>(component) else { return };
+            node = child;
+        }
+        found.extend(node.first_denying.into_iter().chain(node.first_escalating));
+        found.extend(&node.conditional);
     }
 }
 

@@ -13,7 +13,8 @@
 //! Reading order: [`artifact`] (the files), [`annotation`] and [`mod@pointer`] (what arguments mean),
 //! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
 //! [`finding`] (who may speak) and [`decide`] (the order of things), [`verdict`] (what comes out),
-//! [`policy`] (how it is loaded), [`builtin`] (the policies that come along).
+//! [`policy`] (how it is loaded), [`additions`] (what the user puts in front of it), [`builtin`] (the policies that come along),
+//! [`lint`] (what is odd about one).
 //!
 //! # Invariants
 //!
@@ -21,6 +22,7 @@
 //! - Every [`Permit`] is made in [`verdict`], by an allowing verdict or by settling an escalation.
 //! - Deny beats escalate beats allow; what no rule covers is denied.
 
+pub mod additions;
 pub mod annotation;
 pub mod artifact;
 pub mod bounds;
@@ -32,6 +34,7 @@ pub mod effect;
 pub mod finding;
 pub mod host_executes;
 mod index;
+pub mod lint;
 pub mod petition;
 pub mod pointer;
 pub mod policy;
@@ -39,6 +42,7 @@ pub mod push;
 pub mod rule;
 pub mod verdict;
 
+pub use additions::Addition;
 pub use annotation::{Annotation, ArgumentAnnotation};
 pub use artifact::{ArtifactError, ExpectedDecision, Scenario, Scenarios, Source};
 pub use bounds::{Bounds, Containment, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
@@ -52,7 +56,7 @@ pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, Structural};
 pub use pointer::Pointer;
-pub use policy::{Locate, Policy, PolicySources};
+pub use policy::{Locate, Policy, PolicySources, Restricted};
 pub use push::{Push, PushManner, PushedRef};
 pub use rule::Rule;
 pub use verdict::{

@@ -4,9 +4,14 @@
 
 mod lists;
 mod loader;
+mod restricted;
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 
+use crate::additions::{self, Addition, Place};
 use crate::annotation::{Annotation, Annotations, ArgumentAnnotation};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
 use crate::effect::Effect;
@@ -15,12 +20,18 @@ use crate::policy::lists::Lists;
 use crate::policy::loader::Loader;
 use crate::rule::Rule;
 
+pub use restricted::Restricted;
+
 /// A policy in force.
 #[derive(Debug)]
 pub struct Policy {
     rules: Vec<Rule>,
+    /// How many of them, from the first on, come from additions.
+    n_added: usize,
     pub(crate) index: Index,
     pub(crate) annotations: Annotations,
+    /// Of each annotated server, for the roles that views are made of.
+    restricted: HashMap<ServerName, HashMap<Role, Arc<Restricted>>>,
     hash: Digest,
     constitution_hash: Option<String>,
     warnings: Vec<String>,
@@ -45,6 +56,15 @@ pub type Locate<'a> = &'a dyn Fn(&str) -> Result<CanonicalPath, String>;
 impl Policy {
     /// Loads a policy and checks all of it.
     pub fn load(sources: &PolicySources<'_>, locate: Locate<'_>) -> Result<Self, ArtifactError> {
+        Self::load_with(sources, None, locate)
+    }
+
+    /// Loads a policy with what the user has added to it, and checks all of it.
+    pub fn load_with(
+        sources: &PolicySources<'_>,
+        additions: Option<Source<'_>>,
+        locate: Locate<'_>,
+    ) -> Result<Self, ArtifactError> {
         let compiled: CompiledFile = artifact::read(sources.compiled)?;
         let annotations: AnnotationsFile = artifact::read(sources.annotations)?;
         let lists = match sources.lists {
@@ -62,11 +82,20 @@ impl Policy {
         for definition in compiled.list_definitions.into_iter().flatten() {
             loader.warn_if_absent(&definition.name, "listDefinitions");
         }
-        let bytes = [Some(sources.compiled), Some(sources.annotations), sources.lists];
+        let annotations = Annotations::compile(annotations, sources.annotations.file)?;
+        let mut all = match additions {
+            Some(source) => added(source, &rules, &annotations, locate)?,
+            None => Vec::new(),
+        };
+        let n_added = all.len();
+        all.extend(rules);
+        let bytes = [Some(sources.compiled), Some(sources.annotations), sources.lists, additions];
         Ok(Self {
-            index: Index::new(&rules),
-            rules,
-            annotations: Annotations::compile(annotations, sources.annotations.file)?,
+            index: Index::new(&all),
+            restricted: Restricted::of_all(&all, annotations.iter().map(|(server, ..)| server)),
+            rules: all,
+            n_added,
+            annotations,
             hash: Digest::of_parts(bytes.iter().flatten().map(|source| source.bytes)),
             constitution_hash: compiled.constitution_hash,
             warnings: loader.into_warnings(),
@@ -76,6 +105,11 @@ impl Policy {
     /// Returns the rules, in order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Returns the rules as they are in the policy's file, without what the user has added to it.
+    pub fn own_rules(&self) -> &[Rule] {
+        self.rules.get(self.n_added..).unwrap_or_default()
     }
 
     /// Returns the annotation of a tool.
@@ -102,6 +136,24 @@ impl Policy {
             }
         }
         opened
+    }
+
+    /// Returns the places for which rules deny or escalate `role` with tools of `server`.
+    pub fn restricted(&self, server: &ServerName, role: Role) -> Arc<Restricted> {
+        match self.restricted.get(server).and_then(|roles| roles.get(&role)) {
+            Some(restricted) => Arc::clone(restricted),
+            None => Arc::new(Restricted::of(&self.rules, server, role)),
+        }
+    }
+
+    /// Returns whether rules deny or escalate `role` for a place beneath `path` with this tool.
+    pub fn restricts_beneath(
+        &self,
+        names: (&ServerName, &ToolName),
+        role: Role,
+        path: &CanonicalPath,
+    ) -> bool {
+        !self.index.restricting_beneath(names, role, path).is_empty()
     }
 
     /// Returns the directories in which allow rules let an agent write, delete or rewrite history.
@@ -160,4 +212,41 @@ impl Policy {
     pub(crate) fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.get(id.position())
     }
+}
+
+/// Returns the rules that the user's additions become.
+fn added(
+    source: Source<'_>,
+    rules: &[Rule],
+    annotations: &Annotations,
+    locate: Locate<'_>,
+) -> Result<Vec<Rule>, ArtifactError> {
+    let located = |(position, addition): (usize, Addition)| {
+        let error = |reason: String| {
+            ArtifactError::new(source.file, format!("additions[{position}].within"), reason)
+        };
+        let within = match addition.place() {
+            Some(Place::Directory(within)) => Some(locate(within).map_err(error)?),
+            Some(Place::Host(_)) | None => None,
+        };
+        // SECURITY: one line must not open the whole machine.
+        let is_root = within.as_ref().is_some_and(|within| within.parent().is_none());
+        if is_root && addition.effect() == Effect::Allow {
+            return Err(error("an addition cannot allow everything; name a directory".to_owned()));
+        }
+        Ok((addition, within))
+    };
+    let additions = additions::read(source)?.into_iter().enumerate().map(located);
+    let additions = additions.collect::<Result<Vec<_>, ArtifactError>>()?;
+    let without_places = |server: &ServerName| {
+        let tools = annotations.iter().filter(|(of, _, _)| *of == server);
+        let names_none = |annotation: &Annotation| {
+            let roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
+            !roles.into_iter().any(additions::names_a_place)
+        };
+        let open = tools.filter(|(_, _, annotation)| names_none(annotation));
+        open.map(|(_, tool, _)| tool.to_string()).collect()
+    };
+    additions::merge(&additions, rules, &without_places)
+        .map_err(|error| ArtifactError::new(source.file, "additions", error))
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Category, Host, Role};
 
+use crate::bounds::Sandbox;
 use crate::call::{ResolvedCall, Value};
 use crate::domain::{Destination, DomainSet};
 use crate::effect::Effect;
 
 /// A rule, ready to be asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Rule {
     pub(crate) name: Arc<str>,
     pub(crate) description: String,
@@ -32,26 +33,26 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct RoleSet(u32);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PathCondition {
     pub(crate) roles: RoleSet,
     pub(crate) within: CanonicalPath,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct DomainCondition {
     pub(crate) roles: RoleSet,
     pub(crate) allowed: DomainSet,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ListCondition {
     pub(crate) roles: RoleSet,
     pub(crate) allowed: Members,
 }
 
 /// The members of a list, by the way they are compared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Members {
     Domains(DomainSet),
     Emails(Emails),
@@ -59,7 +60,7 @@ pub(crate) enum Members {
 }
 
 /// Addresses without regard to case, as far as the rule's effect can afford it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Emails {
     lower: HashSet<String>,
     letters: Letters,
@@ -73,7 +74,7 @@ enum Letters {
 }
 
 /// Identifiers in the forms in which roles compare them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identifiers {
     /// As written, for roles that compare text as it is.
     exact: HashSet<String>,
@@ -136,7 +137,12 @@ impl Rule {
     pub(crate) fn covers(&self, role: Role, value: &Value) -> bool {
         self.paths.as_ref().is_none_or(|paths| {
             value.path().is_some_and(|value| value.path.is_within(&paths.within))
-        }) && self.domains.as_ref().is_none_or(|domains| {
+        }) && self.holds_besides_path(role, value)
+    }
+
+    /// Returns whether the rule's other conditions on `role` hold for `value`.
+    pub(crate) fn holds_besides_path(&self, role: Role, value: &Value) -> bool {
+        self.domains.as_ref().is_none_or(|domains| {
             Members::with_destination(value, |destination| domains.allowed.contains(destination))
         }) && self
             .lists
@@ -173,10 +179,37 @@ impl Rule {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
     }
 
+    /// Returns the directory that the rule is about, if it is about one.
+    pub fn place(&self) -> Option<&CanonicalPath> {
+        self.paths.as_ref().map(|paths| &paths.within)
+    }
+
+    /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger
+    /// than containment: it denies and the directory is the user's, or it denies or escalates for a
+    /// place at the sandbox or in it.
+    pub fn outranks(&self, sandbox: &Sandbox) -> bool {
+        let is_about_it = || self.place().is_some_and(|place| place.is_within(&sandbox.path));
+        match self.effect {
+            Effect::Allow => false,
+            Effect::Escalate => is_about_it(),
+            Effect::Deny => sandbox.kind.is_used_by_host() || is_about_it(),
+        }
+    }
+
+    /// Returns whether nothing but the place of a value is asked.
+    pub(crate) fn asks_only_for_place(&self) -> bool {
+        self.tools.is_none() && self.domains.is_none() && self.lists.is_empty()
+    }
+
+    /// Returns whether the rule can settle paths.
+    pub fn is_about_paths(&self) -> bool {
+        self.domains.is_none()
+            && Role::all().any(|it| it.category() == Category::Path && self.is_relevant_to(it))
+    }
+
     /// Returns whether `path` is the very directory that the rule is about; the root of all is nobody's.
     pub(crate) fn is_rooted_at(&self, path: &CanonicalPath) -> bool {
-        let within = self.paths.as_ref().map(|paths| &paths.within);
-        within.is_some_and(|within| within == path && within.parent().is_some())
+        self.place().is_some_and(|within| within == path && within.parent().is_some())
     }
 
     /// Returns whether the rule can be about calls of `tool`.
@@ -214,8 +247,16 @@ impl RoleSet {
         self.0 & 1 << role as u32 != 0
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
     }
 }
 

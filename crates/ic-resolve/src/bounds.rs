@@ -8,11 +8,10 @@ use std::path::Path;
 
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_policy::host_executes::{HOME_NAMES, LISTED_NAMES};
-use ic_policy::{Bounds, HomeExecutes, Reach, Sandbox, SandboxKind, ServerTraits};
+use ic_policy::{Bounds, HomeExecutes, Sandbox, SandboxKind, ServerTraits};
 use ic_types::{AbsolutePath, CanonicalPath, ServerName};
 
 use crate::disk::{Disk, Entry, Kind};
-use crate::executes::{Executes, Orders};
 use crate::path::{self, Last, PathFault};
 
 /// How many entries of one protected directory are looked at.
@@ -81,7 +80,6 @@ pub fn gather(disk: &dyn Disk, places: &Places, servers: Servers) -> Result<Boun
     }
     if let Some(Sandbox { path, .. }) = sandbox.as_ref().filter(|it| it.kind.is_used_by_host()) {
         home_executes.extend(targets_of_listed_links(disk, path));
-        home_executes.extend(led_to_by_repositories(disk, &places.home, path));
     }
     Ok(Bounds { sandbox, protected, home_executes, servers })
 }
@@ -130,37 +128,6 @@ fn targets_of_listed_links(disk: &dyn Disk, workspace: &CanonicalPath) -> Vec<Ho
         }
     }
     targets
-}
-
-/// Finds the repositories around and in a workspace, and returns what they lead to or name.
-///
-/// A call looks at the repositories around its values by itself; here is what one repository of a
-/// workspace names in another part of it. As much is searched as for links.
-fn led_to_by_repositories(
-    disk: &dyn Disk,
-    home: &AbsolutePath,
-    workspace: &CanonicalPath,
-) -> Vec<HomeExecutes> {
-    let executes = Executes::new(disk, home, None, None);
-    let mut tops: Vec<CanonicalPath> = workspace.ancestors().collect();
-    let mut left = WORKSPACE_ENTRIES_MAX;
-    let mut directories = vec![workspace.clone()];
-    while let Some(directory) = directories.pop() {
-        for (name, kind) in disk.list(directory.as_path(), left).unwrap_or_default() {
-            left = left.saturating_sub(1);
-            if matches!(name.to_str(), Some(".git" | "HEAD")) {
-                tops.push(directory.clone());
-            }
-            if let (Kind::Directory, true, Ok(path)) = (kind, name != ".git", directory.join(&name))
-            {
-                directories.push(path);
-            }
-        }
-    }
-    let orders = Orders::of_user(home);
-    let of_user = Executes::new(disk, home, Some(&orders), None).named_by_user(workspace);
-    let led_to = tops.iter().flat_map(|top| executes.led_to(top)).chain(of_user);
-    led_to.map(|path| HomeExecutes { path, reach: Reach::Beneath }).collect()
 }
 
 /// Adds a path as the entry, as what it leads to and as every link between, and the files that links

@@ -4,6 +4,9 @@
 //! changes ─▶ for each directory above: a repository, or would it be one?   Why::Repository
 //!                                      its top, and a name that CI runs?    Why::Pipeline
 //!                                      its git configuration names it?      Why::Configured (configured.rs)
+//!         ─▶ the user's own, or that of another repository, names it?           Why::Configured (orders.rs)
+//!
+//! configured.rs (files, links) ─▶ settings.rs (which settings) ─▶ programs.rs (commands) ─▶ shell.rs (words)
 //! ```
 //!
 //! One question for whoever changes a tree: calls of the filesystem server, trees that git is about to
@@ -11,21 +14,27 @@
 //! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
 
 mod configured;
+mod names;
+mod orders;
+mod programs;
+mod settings;
+mod shell;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES, is_listed};
+use ic_policy::host_executes::{ATTRIBUTES, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
 use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::disk::{Disk, Kind};
 use crate::git::linked::POINTER_BYTES_MAX;
 use crate::path::{self, Last};
-use configured::Named;
-pub use configured::Orders;
+use configured::{Named, Place};
+pub use names::Names;
+pub use orders::{Orders, UserGit};
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =
@@ -35,6 +44,9 @@ const OBJECTS: u8 = 2;
 const REFS: u8 = 4;
 const COMMON: u8 = 8;
 
+/// How many names are told for one tree; with more, everything in it counts.
+const NAMES_MAX: usize = 4096;
+
 /// Asks what the host would execute of a set of changes; remembers what it saw, so it is for one set.
 pub struct Executes<'a> {
     disk: &'a dyn Disk,
@@ -43,6 +55,17 @@ pub struct Executes<'a> {
     /// The directory in which nothing counts: the session's own sandbox.
     exempt: Option<&'a CanonicalPath>,
     seen: RefCell<HashMap<CanonicalPath, Rc<Directory>>>,
+    /// What is named elsewhere than in the repositories around a path.
+    around: OnceCell<Names>,
+}
+
+/// What counts in the tree of one repository, whoever names it.
+#[derive(Debug, Default)]
+pub struct NamedInTree {
+    /// Paths and patterns.
+    pub names: Vec<String>,
+    /// Whether the attributes of a file can make git run a program.
+    pub has_drivers: bool,
 }
 
 /// One thing that is changed.
@@ -52,6 +75,8 @@ pub struct Change {
     pub role: Role,
     /// What is changed.
     pub path: CanonicalPath,
+    /// Whether it is there afterwards as it was before, and only some of what is in it changes.
+    pub is_kept: bool,
 }
 
 /// A directory as git looks at it.
@@ -81,7 +106,7 @@ impl<'a> Executes<'a> {
         orders: Option<&'a Orders>,
         exempt: Option<&'a CanonicalPath>,
     ) -> Self {
-        Self { disk, home, orders, exempt, seen: RefCell::default() }
+        Self { disk, home, orders, exempt, seen: RefCell::default(), around: OnceCell::new() }
     }
 
     /// Returns which of the changes, all made together, the host would execute or be led by.
@@ -89,8 +114,10 @@ impl<'a> Executes<'a> {
         let made = made(changes);
         let mut executed = Vec::new();
         for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
-            if let Some(why) = self.why(change, &made) {
-                let Change { role, path } = change.clone();
+            let why = self.why(change, &made);
+            let why = why.or_else(|| change.why(self.around()));
+            if let Some(why) = why {
+                let Change { role, path, .. } = change.clone();
                 executed.push(Executed { role, path, why });
             }
         }
@@ -110,19 +137,77 @@ impl<'a> Executes<'a> {
         self.is_shape(&self.directory(directory), 0)
     }
 
-    /// Returns everything elsewhere that the repository at `top` leads to or names, if one is there.
-    pub fn led_to(&self, top: &CanonicalPath) -> Vec<CanonicalPath> {
-        let seen = self.directory(top);
-        match seen.git.is_some() || self.is_shape(&seen, 0) {
-            true => self.named(top, &seen).all().filter(|path| *path != top).cloned().collect(),
-            false => Vec::new(),
-        }
+    /// Returns whether `directory` is the top of a working tree, or a repository by itself.
+    pub fn is_top(&self, directory: &CanonicalPath) -> bool {
+        let seen = self.directory(directory);
+        seen.git.is_some() || self.is_shape(&seen, 0)
     }
 
-    /// Returns what the user's own configuration names, as seen from `directory`.
-    pub fn named_by_user(&self, directory: &CanonicalPath) -> Vec<CanonicalPath> {
-        let named = Named::read(self.disk, self.home, (directory, Vec::new()), self.orders);
-        named.all().cloned().collect()
+    /// Returns everything that the repository at `top` leads to or names, if one is there.
+    pub fn led_to(&self, top: &CanonicalPath) -> Names {
+        if !self.is_top(top) {
+            return Names::default();
+        }
+        let named = self.named(top, &self.directory(top));
+        let mut names = named.names.clone();
+        let leads = named.git.iter().chain(&named.unreadable);
+        leads.for_each(|path| names.add(path.clone(), Why::Repository(path.clone())));
+        names
+    }
+
+    /// Returns everything that counts in the tree of the repository at `top`, besides names alone.
+    pub fn named_in(&self, top: &CanonicalPath) -> NamedInTree {
+        let mut names = self.around().clone();
+        let mut has_drivers = false;
+        let mut is_everything = false;
+        for directory in top.ancestors() {
+            if self.is_top(&directory) {
+                let named = self.named(&directory, &self.directory(&directory));
+                names.extend(&named.names);
+                let elsewhere = named.git.iter().filter(|git| !git.is_within(&directory));
+                elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
+                has_drivers |= named.has_drivers;
+                is_everything |= named.unreadable.is_some();
+            }
+        }
+        let is_near = |path: &CanonicalPath| path.is_within(top) || top.is_within(path);
+        let is_near =
+            |text: &String| CanonicalPath::new(text.as_str()).is_ok_and(|it| is_near(&it));
+        let mut names: Vec<String> =
+            names.texts().filter(|text| text.contains('*') || is_near(text)).collect();
+        names.sort_unstable();
+        if is_everything || NAMES_MAX < names.len() {
+            names = vec![top.to_string()];
+        }
+        NamedInTree { names, has_drivers }
+    }
+
+    /// Returns what the user's own configuration and other repositories name.
+    pub fn around(&self) -> &Names {
+        self.around.get_or_init(|| {
+            let Some(orders) = self.orders else { return Names::default() };
+            let place = self.place();
+            let mut names = orders.of_home(place);
+            for top in orders.tops(place) {
+                if self.is_top(&top) {
+                    let named = self.named(&top, &self.directory(&top));
+                    names.extend(&named.names);
+                    let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
+                    elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
+                }
+            }
+            // Without a workspace an agent may still write where the user's configuration names something.
+            let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
+            let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
+            if let Some(top) = top {
+                names.extend(&Named::read(place, &top, Vec::new()).names);
+            }
+            names
+        })
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { disk: self.disk, home: self.home, orders: self.orders }
     }
 
     fn is_exempt(&self, path: &CanonicalPath) -> bool {
@@ -139,6 +224,7 @@ impl<'a> Executes<'a> {
             }
             if found.is_none() && (seen.git.is_some() || self.is_shape(&seen, 0)) {
                 found = self.why_in(&directory, &seen, change);
+                self.orders.iter().for_each(|orders| orders.note_top(&directory));
             }
         }
         found
@@ -157,9 +243,9 @@ impl<'a> Executes<'a> {
             return Some(Why::Repository(git.clone()));
         }
         // In a repository within a directory of packages everything counts as in any other.
-        match is_listed(below.iter().copied()) {
+        match is_listed(below.iter().copied()) || (named.has_drivers && is_attributes(path)) {
             true => Some(Why::Listed),
-            false => named.why(path),
+            false => change.why(&named.names).or_else(|| named.why_unread()),
         }
     }
 
@@ -181,8 +267,7 @@ impl<'a> Executes<'a> {
         }
         let common: Vec<_> = git.iter().filter_map(|git| self.common(git)).collect();
         git.extend(common);
-        let named = Named::read(self.disk, self.home, (top, git), self.orders);
-        let named = Rc::new(named);
+        let named = Rc::new(Named::read(self.place(), top, git));
         *seen.named.borrow_mut() = Some(Rc::clone(&named));
         named
     }
@@ -255,6 +340,17 @@ impl<'a> Executes<'a> {
     }
 }
 
+impl Change {
+    /// Says why the change counts, if it is about one of `names`.
+    pub fn why(&self, names: &Names) -> Option<Why> {
+        let why = match self.is_kept {
+            true => names.why_within(&self.path),
+            false => names.why(&self.path),
+        };
+        why.cloned()
+    }
+}
+
 /// Returns which parts of a repository each directory gets by the changes.
 fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
     let mut made = HashMap::new();
@@ -269,6 +365,16 @@ fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
         }
     }
     made
+}
+
+/// Returns whether a file says which programs of the configuration git runs on which files.
+pub fn is_attributes(path: &CanonicalPath) -> bool {
+    path.components().last().is_some_and(|name| is_same(name, ATTRIBUTES))
+}
+
+/// Returns whether a name is a part of what makes a directory a repository for git.
+pub fn is_part_of_repository(name: &OsStr) -> bool {
+    part_of_shape(name) != 0
 }
 
 fn part_of_shape(name: &OsStr) -> u8 {

@@ -7,6 +7,7 @@
 //! ```text
 //! ToolCall ──Resolver::resolve──▶ ResolvedCall      a value that cannot be resolved is noted, and denied by the policy
 //! ToolCall ──petition::of_server▶ ResolvedCall      what a server asks of a client: nothing in it is resolved
+//! ToolCall ──planted::of_server─▶ ResolvedCall      what a server left for the host to execute, to be kept
 //! Places ───bounds::gather──────▶ Bounds            sandbox, protected paths, what the host executes
 //! ```
 //!
@@ -24,12 +25,13 @@ pub mod executes;
 pub mod git;
 pub mod path;
 pub mod petition;
+pub mod planted;
 pub mod remote;
 pub mod resolver;
 pub mod url;
 
 pub use bounds::{BoundsError, Places};
 pub use disk::{Disk, Entry, Kind, RealDisk};
-pub use executes::{Change, Executes, Orders};
+pub use executes::{Change, Executes, NamedInTree, Names, Orders, UserGit, is_attributes};
 pub use path::PathFault;
 pub use resolver::Resolver;

@@ -5,7 +5,9 @@
 
 mod aliases;
 mod carried;
+mod drafts;
 mod executed;
+mod named;
 mod pushes;
 mod remotes;
 mod texts;
@@ -50,8 +52,10 @@ pub struct Resolver<'a> {
 pub struct Besides<'a> {
     /// A fault that was found before; the call is denied for it.
     pub fault: Option<InvalidValue>,
-    /// What its server says that it would change as well.
+    /// What its server says that it would change as well, of files that the host executes.
     pub brought: &'a [CanonicalPath],
+    /// What its server says that it would read, change or remove besides.
+    pub named: &'a [(Role, CanonicalPath)],
 }
 
 impl std::fmt::Debug for Resolver<'_> {
@@ -69,7 +73,7 @@ impl Resolver<'_> {
     /// Looks at the disk at most [`LOOKS_MAX`] times and at most [`TEXTS_MAX`] texts; a call that needs
     /// more is invalid.
     pub fn resolve(&self, policy: &Policy, call: ToolCall) -> ResolvedCall {
-        self.resolve_with(policy, call, Besides { fault: None, brought: &[] })
+        self.resolve_with(policy, call, Besides { fault: None, brought: &[], named: &[] })
     }
 
     /// Resolves `call`, of which something is known besides its arguments.
@@ -77,12 +81,13 @@ impl Resolver<'_> {
         &self,
         policy: &Policy,
         call: ToolCall,
-        Besides { fault, brought }: Besides<'_>,
+        Besides { fault, brought, named }: Besides<'_>,
     ) -> ResolvedCall {
         let disk = Metered::new(self.disk, LOOKS_MAX);
         let resolving = Resolving::new(&disk, self);
         let mut parts = resolving.resolve_parts(policy, call);
         resolving.note_brought(brought, &mut parts);
+        named::note(named, &mut parts);
         parts.invalid.extend(fault);
         if disk.is_exhausted() {
             let reason = "it asks too much of the disk".to_owned();
@@ -166,7 +171,8 @@ impl Resolving<'_> {
             }
             let place = RolePlace { place: argument.place().clone(), roles: bearing.clone() };
             parts.places.push(place);
-            let sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            let mut sent = self.resolve_argument(argument, &bearing, arguments, &mut outcome);
+            self.keep_guesses(annotation, argument.place(), arguments, &mut sent);
             if trees::names_repository(&parts.asked.tool, argument.place()) {
                 self.note_repository(argument.place(), &bearing, arguments, &mut outcome);
             }

@@ -36,7 +36,11 @@ pub enum UrlFault {
 }
 
 /// Reads a URL that is to be fetched.
+///
+/// Spaces around it are left out, as the URL standard does; the standard would leave control characters
+/// out, too, and those are refused.
 pub fn parse_fetch_url(text: &str) -> Result<UrlValue, UrlFault> {
+    let text = text.trim_matches(' ');
     check_text(text)?;
     let mut url = Url::parse(text).map_err(|error| UrlFault::NoUrl(error.to_string()))?;
     let scheme = match url.scheme() {

@@ -40,6 +40,7 @@ mod refs;
 mod rehearsal;
 mod remotes;
 mod repository;
+mod ruled;
 mod run;
 mod sequence;
 mod settings;

@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_agent::{
-    Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Observer, Parts, SavePoint, Snapshot,
-    Surroundings, system_prompt,
+    Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Note, Observer, Parts, SavePoint,
+    Snapshot, Surroundings, system_prompt,
 };
 use ic_broker::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
-use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices};
+use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices, Usage};
 use ic_store::{Conversation, Found, Moment, StoreError};
 use ic_types::{Object, Timestamp, chain, locked};
 use tokio::sync::{broadcast, oneshot};
@@ -60,6 +60,8 @@ pub struct Mind {
     pub limits: Limits,
     /// The directory in which the agent is free, as it is told.
     pub sandbox: String,
+    /// What the project there says about itself.
+    pub notes: Vec<Note>,
 }
 
 /// A turn that runs; if it does not come to its end, its agent is gone, and the session with it.
@@ -102,7 +104,7 @@ impl BuiltIn {
             model: Arc::new(Discreet::new(Arc::clone(&mind.model), workbench.redactor())),
             toolbox: Arc::new(CodeTool(Arc::clone(&workbench))),
             clock: workbench.clock(),
-            system: system_prompt(Surroundings { sandbox, servers, rules }),
+            system: system_prompt(Surroundings { sandbox, servers, rules, notes: &mind.notes }),
             limits: mind.limits,
             prices: mind.prices,
         };
@@ -424,18 +426,18 @@ fn take_up(
 
 /// Says what a request to a model came to; what was said in it is not repeated.
 fn of_completion(asked: &Asked) -> Object {
-    let Asked { model, came, cost, duration: _ } = asked;
+    let Asked { model, usage, failed, cost, duration: _ } = asked;
     let mut told = Object::new();
     told.insert("model", model.to_string());
-    match came {
-        Ok(usage) => {
-            told.insert("promptTokens", usage.prompt);
-            told.insert("completionTokens", usage.completion);
-            told.insert("cachedTokens", usage.cached);
-            told.insert("cacheWrittenTokens", usage.cache_written);
-            told.insert("costBillionths", cost.billionths());
-        }
-        Err(error) => told.insert("error", error.as_str()),
+    if failed.is_none() || *usage != Usage::default() {
+        told.insert("promptTokens", usage.prompt);
+        told.insert("completionTokens", usage.completion);
+        told.insert("cachedTokens", usage.cached);
+        told.insert("cacheWrittenTokens", usage.cache_written);
+        told.insert("costBillionths", cost.billionths());
+    }
+    if let Some(error) = failed {
+        told.insert("error", error.as_str());
     }
     told
 }

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use ic_broker::{Attendance, Patience};
-use ic_escalation::{Desk, Ended, FileDesk, Registered, Registry, SessionEntry};
+use ic_escalation::{Desk, Ended, FileDesk, Numbers, Registered, Registry, SessionEntry};
 use ic_home::{Clock as _, FileError, Home, Process, SystemClock};
 use tokio::task::JoinHandle;
 
@@ -60,6 +60,7 @@ impl OpenDesk {
     ) -> Result<Self, FileError> {
         let escalation_dir = home.escalations(&directory.id);
         let (desk, clerk) = FileDesk::open(&escalation_dir, Arc::new(SystemClock))?;
+        let desk = desk.numbered(Numbers::of(home));
         let entry = SessionEntry {
             session: directory.id.clone(),
             name: directory.name.clone(),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ic_audit::Redactor;
 use ic_model::{
-    AssistantBlock, Completing, Completion, Listener, Model, ModelError, ModelName, Prompt,
+    AssistantBlock, Completing, Completion, Listener, Model, ModelError, ModelName, Prompt, Usage,
 };
 use ic_types::{Json, JsonLimits, locked};
 use tokio_util::sync::CancellationToken;
@@ -102,6 +102,10 @@ impl Listener for Ear<'_> {
         };
         drop(held);
         self.tell(told);
+    }
+
+    fn usage(&self, usage: Usage) {
+        self.listener.usage(usage);
     }
 
     fn waiting(&self, error: &ModelError, delay: Duration) {

@@ -122,26 +122,34 @@ impl Line {
     /// Breaks it into rows of at most `columns`, each after the first behind `mark`; a single character
     /// that is wider than what is left beside the mark gets a row all the same.
     ///
+    /// A row ends before a space where it can, so that words, paths and ids stay whole; what is wider
+    /// than a row is broken anywhere. The space begins the next row, unless `mark` ends with one that
+    /// stands for it.
+    ///
     /// SECURITY: a terminal begins the rest of a long line at its left edge, where it can look like a
     /// line of ours.
     pub fn fold(&self, columns: usize, mark: &Span) -> Vec<Self> {
-        let room = columns.saturating_sub(mark.text.width());
-        let (mut rows, mut row, mut used, mut is_empty) = (Vec::new(), Self::default(), 0, true);
+        let mark_width = mark.text.width();
+        let room = columns.saturating_sub(mark_width);
+        let mut cells = Vec::new();
         for span in &self.0 {
-            let mut piece = String::new();
-            for (cell, width) in cells(&span.text, room) {
-                if columns < used + width && !is_empty {
-                    row.0.push(Span { ink: span.ink, text: std::mem::take(&mut piece) });
-                    rows.push(std::mem::replace(&mut row, Self(vec![mark.clone()])));
-                    used = mark.text.width();
-                }
-                piece.push_str(cell);
-                used += width;
-                is_empty = false;
-            }
-            row.0.push(Span { ink: span.ink, text: piece });
+            cells.extend(cells_of(&span.text, room).map(|(text, width)| (span.ink, text, width)));
         }
-        rows.push(row);
+        let widths: Vec<(usize, bool)> = cells.iter().map(|it| (it.2, it.1 == " ")).collect();
+        let is_swallowed = mark.text.ends_with(' ');
+        let mut rows = Vec::new();
+        for (at, row) in breaks(&widths, columns, mark_width, is_swallowed).into_iter().enumerate()
+        {
+            let mut spans: Vec<Span> = Vec::new();
+            for (ink, text, _) in cells.get(row).unwrap_or_default() {
+                match spans.last_mut().filter(|last| last.ink == *ink) {
+                    Some(last) => last.text.push_str(text),
+                    None => spans.push(Span { ink: *ink, text: (*text).to_owned() }),
+                }
+            }
+            let line = Self(spans);
+            rows.push(if at == 0 { line } else { line.behind(mark) });
+        }
         rows
     }
 }
@@ -161,12 +169,51 @@ impl Ink {
     }
 }
 
+/// Returns which cells stand in each row of at most `columns`, of which all but the first have a mark; of
+/// each cell is known how wide it is, and whether it is a space.
+pub fn breaks(
+    cells: &[(usize, bool)],
+    columns: usize,
+    mark_width: usize,
+    is_swallowed: bool,
+) -> Vec<std::ops::Range<usize>> {
+    let (mut rows, mut begin, mut used) = (Vec::new(), 0, 0);
+    // The last space before which the row may end, and how wide it is up to there.
+    let mut space: Option<(usize, usize)> = None;
+    let mut has_word = false;
+    for (at, (width, is_space)) in cells.iter().copied().enumerate() {
+        if columns < used + width && begin < at {
+            let rest = space.filter(|(_, before)| mark_width + used - before + width <= columns);
+            // A space ends the row itself.
+            let (end, before) =
+                if is_space && has_word { (at, used) } else { rest.unwrap_or((at, used)) };
+            rows.push(begin..end);
+            let is_skipped = is_swallowed && cells.get(end).is_some_and(|it| it.1);
+            begin = end + usize::from(is_skipped);
+            used = mark_width + (used - before).saturating_sub(usize::from(is_skipped && end < at));
+            (space, has_word) = (None, end < at);
+            if begin > at {
+                continue;
+            }
+        }
+        if is_space && has_word {
+            space = Some((at, used));
+        }
+        has_word |= !is_space;
+        used += width;
+    }
+    if begin < cells.len() || rows.is_empty() {
+        rows.push(begin..cells.len());
+    }
+    rows
+}
+
 /// Returns what is not torn apart when a text is folded, and the columns each takes at most.
 ///
 /// Letters of some scripts join without end, so what would not fit into `room` is torn nevertheless. A
 /// character alone may then look different (a selector widens the one before it), so each counts for one
 /// column at least.
-fn cells(text: &str, room: usize) -> impl Iterator<Item = (&str, usize)> {
+fn cells_of(text: &str, room: usize) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).flat_map(move |cell| {
         let is_torn = room < cell.width();
         let whole = (!is_torn).then(|| (cell, cell.width()));
@@ -200,7 +247,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str, columns: usize) -> Vec<String> {
-        let mark = Span::new(Ink::Quiet, "| ");
+        let mark = Span::new(Ink::Quiet, "|>");
         Line::plain(text).fold(columns, &mark).iter().map(Line::text).collect()
     }
 
@@ -220,16 +267,43 @@ mod tests {
 
     #[test]
     fn a_line_is_folded_behind_its_mark() {
-        assert_eq!(folded("abcdef", 4), ["abcd", "| ef"]);
+        assert_eq!(folded("abcdef", 4), ["abcd", "|>ef"]);
         assert_eq!(folded("abcd", 4), ["abcd"]);
         assert_eq!(folded("", 4), [""]);
         // What is two columns wide is not torn apart.
-        assert_eq!(folded("a日日日", 5), ["a日日", "| 日"]);
-        assert_eq!(folded("abe\u{301}e\u{301}x", 4), ["abe\u{301}e\u{301}", "| x"]);
+        assert_eq!(folded("a日日日", 5), ["a日日", "|>日"]);
+        assert_eq!(folded("abe\u{301}e\u{301}x", 4), ["abe\u{301}e\u{301}", "|>x"]);
         // The widest character there is takes three, and a letter of Devanagari as many as it likes.
         assert_eq!(folded(" A\u{17d8}", 5), [" A\u{17d8}"]);
-        assert_eq!(folded(" AB\u{17d8}", 5), [" AB", "| \u{17d8}"]);
-        assert_eq!(folded("abcक्क्क्क", 5), ["abcक्", "| क्क", "| ्क"]);
+        assert_eq!(folded(" AB\u{17d8}", 5), [" AB", "|>\u{17d8}"]);
+        assert_eq!(folded("abcक्क्क्क", 5), ["abcक्", "|>क्क", "|>्क"]);
+    }
+
+    #[test]
+    fn words_paths_and_ids_stay_whole_where_they_fit() {
+        for (text, columns, expected) in [
+            ("one two three", 8, vec!["one two", "|> three"]),
+            ("one two", 3, vec!["one", "|> ", "|>t", "|>w", "|>o"]),
+            ("  id: 0000-11", 10, vec!["  id:", "|> 0000-11"]),
+            ("see /a/long/path, then", 14, vec!["see", "|> /a/long/pat", "|>h, then"]),
+            // What begins a line is no place to end it.
+            ("    abcdefgh", 8, vec!["    abcd", "|>efgh"]),
+            ("ab  cd", 5, vec!["ab ", "|> cd"]),
+            ("a b c d", 5, vec!["a b c", "|> d"]),
+        ] {
+            assert_eq!(folded(text, columns), expected, "{text}");
+        }
+        let prose = |text: &str, columns| {
+            let mark = Span::new(Ink::Quiet, "│ ");
+            Line::plain(text).fold(columns, &mark).iter().map(Line::text).collect::<Vec<_>>()
+        };
+        assert_eq!(prose("one two three four", 9), ["one two", "│ three", "│ four"]);
+        assert_eq!(prose("one two ", 7), ["one two"]);
+        assert_eq!(prose("one  two", 4), ["one ", "│ tw", "│ o"]);
+        let inks = Line::plain("see ").and(Ink::Code, "a b").and(Ink::Plain, " c");
+        let rows: Vec<String> =
+            inks.fold(6, &Span::new(Ink::Plain, "│ ")).iter().map(|it| it.to_sent(true)).collect();
+        assert_eq!(rows, ["see \x1b[36ma\x1b[0m", "│ \x1b[36mb\x1b[0m c"]);
     }
 
     #[test]
@@ -261,10 +335,19 @@ mod tests {
         }
 
         #[test]
+        fn no_word_is_broken_that_fits_a_row(words in prop::collection::vec("[a-z/]{1,12}", 1..12), columns in 14..40_usize) {
+            let rows = Line::plain(&words.join(" ")).fold(columns, &Span::new(Ink::Plain, "│ "));
+            let rows: Vec<String> = rows.iter().map(Line::text).collect();
+            let shown: Vec<&str> =
+                rows.iter().flat_map(|row| row.trim_start_matches("│ ").split(' ')).collect();
+            prop_assert_eq!(shown, words);
+        }
+
+        #[test]
         fn folding_loses_nothing(text in any::<String>(), columns in 4..60_usize) {
             let line = Line::plain(&text);
-            let rows = line.fold(columns, &Span::new(Ink::Quiet, "| "));
-            let rest = rows.iter().skip(1).map(|row| row.text().strip_prefix("| ").map(str::to_owned));
+            let rows = line.fold(columns, &Span::new(Ink::Quiet, "|>"));
+            let rest = rows.iter().skip(1).map(|row| row.text().strip_prefix("|>").map(str::to_owned));
             let rest: String = rest.map(|it| it.expect("the mark")).collect();
             prop_assert_eq!(format!("{}{rest}", rows.first().expect("a row").text()), line.text());
         }

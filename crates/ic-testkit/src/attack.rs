@@ -213,6 +213,9 @@ pub fn live(world: &World, user: &User) {
     for directory in directories.iter().filter(|it| it.is_dir()).take(LOOKS_MAX) {
         user.look_in(directory);
     }
+    for program in world.programs.iter().filter(|it| it.is_file()) {
+        user.run(&workspace, program);
+    }
 }
 
 /// Leaves out calls as long as something is still found.

@@ -89,6 +89,11 @@ impl Place {
         self
     }
 
+    /// Sets an environment variable for the binary that is started next.
+    pub fn set_variable(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Writes a file and the directories above it.
     pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(relative);

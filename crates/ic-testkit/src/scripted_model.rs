@@ -33,6 +33,8 @@ pub enum Line {
     Fails(ModelError),
     /// It says a part of a text, and then nothing until it is cancelled.
     Hangs(String),
+    /// It has counted so much, and then says nothing until it is cancelled.
+    Counts(Usage),
 }
 
 impl ScriptedModel {
@@ -99,6 +101,12 @@ impl Model for ScriptedModel {
                     cancel.cancelled().await;
                     Err(ModelError::Cancelled)
                 }
+                Some(Line::Counts(usage)) => {
+                    listener.usage(usage);
+                    self.hanging.notify_one();
+                    cancel.cancelled().await;
+                    Err(ModelError::Cancelled)
+                }
                 None => Err(ModelError::Protocol("the script is over".to_owned())),
             }
         })
@@ -138,7 +146,7 @@ impl Line {
                 let usage = Usage { prompt, completion, ..Usage::default() };
                 Self::Says(Completion { usage, ..said })
             }
-            Self::Fails(_) | Self::Hangs(_) => self,
+            Self::Fails(_) | Self::Hangs(_) | Self::Counts(_) => self,
         }
     }
 }

@@ -1,11 +1,16 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
 use crate::commands::{
     approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    completions::CompletionsArgs, config::ConfigCommand, doctor::DoctorArgs, grants::GrantsCommand,
-    man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand,
-    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
-    start::StartArgs,
+    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand,
+    doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
+    migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
+    servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -17,6 +22,32 @@ use crate::commands::{
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads the command line.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, UsageError> {
+        Self::try_parse_from(words).map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let asked = words.iter().cloned().chain(["--help".into()]);
+                let helped = Self::try_parse_from(asked).err();
+                match helped.filter(|it| it.kind() == ErrorKind::DisplayHelp) {
+                    Some(help) => UsageError::Bare(help),
+                    None => UsageError::Other(error),
+                }
+            }
+            _ => UsageError::Other(error),
+        })
+    }
+}
+
+/// A command line that is answered and not run.
+#[derive(Debug)]
+pub(crate) enum UsageError {
+    /// A command lacks its subcommand; this is what its `--help` says.
+    Bare(clap::Error),
+    /// Help or the version was asked for, or something is wrong.
+    Other(clap::Error),
 }
 
 /// What to do.
@@ -38,10 +69,13 @@ pub(crate) enum Command {
     /// Show what was granted beyond one call, and take it back
     #[command(subcommand)]
     Grants(GrantsCommand),
+    /// Connect an MCP client, such as Claude Code or Codex, to `ironcurtain proxy`
+    #[command(subcommand)]
+    Clients(ClientsCommand),
     /// Add MCP servers, show them, try them, trust them
     #[command(subcommand)]
     Servers(ServersCommand),
-    /// Ask the policy, test it, explain it
+    /// Ask the policy, test it, explain it, change it
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Show the audit log, follow it, check it, export it

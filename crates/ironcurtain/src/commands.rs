@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod cleanup;
+pub(crate) mod clients;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -70,6 +71,7 @@ pub(crate) fn run(
         Command::Grants(command) => grants::run(command, environment, screen),
         Command::Sessions(command) => sessions::run(command, environment, screen),
         Command::Cleanup(args) => cleanup::run(&args, environment, screen),
+        Command::Clients(command) => clients::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),

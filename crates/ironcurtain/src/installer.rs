@@ -41,11 +41,10 @@ use crate::error::Failure;
 use crate::holding::Holding;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
+use crate::waiting::told;
 
 /// How long an installer may take.
 const INSTALL_MAX: Duration = Duration::from_mins(10);
-/// How long nothing is said of an installer that works, and how often then.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// How much of what it prints is kept.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 /// How much of its complaints is shown.
@@ -76,6 +75,8 @@ pub(crate) struct Installer<'a> {
     /// What holds an installer.
     confinement: Confinement,
     home: AbsolutePath,
+    /// Our own home.
+    own: Home,
     /// What the cage may write, and what it may only read.
     work: PathBuf,
     settings: PathBuf,
@@ -119,8 +120,9 @@ impl<'a> Installer<'a> {
         for path in [&work, &settings] {
             file::create_dir(path)?;
         }
+        let own = home.clone();
         let home = environment.home()?;
-        Ok(Self { trial, environment, confinement, home, work, settings })
+        Ok(Self { trial, environment, confinement, home, own, work, settings })
     }
 
     /// Returns the directory in which it may write.
@@ -137,6 +139,18 @@ impl<'a> Installer<'a> {
     /// Returns the user's own home directory.
     pub(crate) fn home(&self) -> &Path {
         self.home.as_path()
+    }
+
+    /// Returns our own home, of which an installer sees nothing.
+    pub(crate) fn own_home(&self) -> &Home {
+        &self.own
+    }
+
+    /// Makes a directory that installers may read, and returns where it is.
+    pub(crate) fn make_shown(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.settings.join(name);
+        file::create_dir(&path)?;
+        Ok(path)
     }
 
     /// Writes a file that installers may read, and returns where it is.
@@ -188,7 +202,8 @@ impl<'a> Installer<'a> {
                 });
             }
             let running = async { tokio::join!(read(stdout), read(stderr), process.wait()) };
-            let running = told(running, job, &traffic, screen);
+            let far = || format!("{} … {}", job.doing, traffic.told());
+            let running = told(running, far, screen);
             let ended = tokio::time::timeout(INSTALL_MAX, running).await;
             over.cancel();
             let (out, err, status) = ended
@@ -312,27 +327,6 @@ pub(crate) fn real_path(path: &Path) -> Result<PathBuf, Failure> {
     match found.entry.map(|entry| entry.kind) {
         Some(Kind::File | Kind::Directory) => Ok(found.path.as_path().to_owned()),
         Some(Kind::Link | Kind::Other) | None => Err(failed("it is not there".to_owned())),
-    }
-}
-
-/// Waits for an installer, and says now and then how far it is.
-async fn told<T>(
-    running: impl Future<Output = T>,
-    job: &Job<'_>,
-    traffic: &Traffic,
-    screen: &mut Screen,
-) -> T {
-    let mut running = std::pin::pin!(running);
-    let (mut wait, mut n_told) = (PATIENCE, 0_u32);
-    loop {
-        tokio::select! {
-            ended = &mut running => return ended,
-            () = tokio::time::sleep(wait) => {}
-        }
-        screen.notice(&format!("{} … {}", job.doing, traffic.told()));
-        n_told += 1;
-        // At first each second, then less and less.
-        wait = PATIENCE * (1 + n_told.min(9));
     }
 }
 

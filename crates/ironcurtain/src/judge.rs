@@ -2,6 +2,8 @@
 //!
 //! Forwards nothing and records nothing.
 
+mod origin;
+mod outline;
 mod policy_files;
 mod roots;
 
@@ -13,28 +15,29 @@ use ic_broker::heads::Heads;
 use ic_broker::method::CallMethod;
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
-use ic_home::{Environment, Home};
+use ic_home::{Environment, Home, PolicyChoice};
 use ic_policy::artifact::Source;
-use ic_policy::{Bounds, Builtin, Policy, SandboxKind};
+use ic_policy::{Bounds, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Orders, Places, RealDisk};
+use ic_resolve::{Orders, Places, RealDisk, UserGit};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
 use crate::files;
 use crate::screen::Screen;
 
-use policy_files::{COMPILED, Origin, PolicyFiles};
-pub(crate) use policy_files::{PolicyFile, added_annotations};
+pub(crate) use origin::Origin;
+use policy_files::PolicyFiles;
+pub(crate) use policy_files::{ADDITIONS, COMPILED, PolicyFile, added_annotations};
 use roots::Roots;
 
 /// Which policy to ask, and in which surroundings
 #[derive(Debug, clap::Args)]
 pub(crate) struct JudgeArgs {
-    /// Policy to ask: `default`, `coding`, `readonly`, or a directory
+    /// Policy to ask: `default`, `coding`, `readonly`, one of your own by name, or a directory
     ///
-    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    /// Without it, the policy in force: see `ironcurtain policy use`.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Directory in which the agent is free
@@ -82,12 +85,30 @@ pub(crate) struct Loaded {
     pub(crate) servers: ServersFile,
     /// Where the policy comes from, as a person would say it.
     pub(crate) origin: String,
+    /// Where the policy is.
+    pub(crate) found: Origin,
     /// The text that the policy was compiled from, if it is there.
     pub(crate) constitution: Option<String>,
     /// The policy's scenarios, if there are any.
     pub(crate) scenarios: Option<PolicyFile>,
     /// Where the directories of its rules lead.
     pub(crate) roots: Roots,
+    /// What `${SANDBOX}` means in its rules.
+    pub(crate) sandbox: CanonicalPath,
+}
+
+/// How a policy is loaded: as it is, or as it would be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct As<'a> {
+    /// When the user confirmed where its directories lead.
+    pub(crate) confirmed: Confirmed,
+    /// What would stand in its additions.json.
+    pub(crate) additions: Option<&'a [u8]>,
+}
+
+impl As<'_> {
+    /// As it is, with directories that were confirmed before.
+    pub(crate) const IS: Self = Self { confirmed: Confirmed::Before, additions: None };
 }
 
 /// When the user confirmed where the directories of a policy lead.
@@ -109,27 +130,39 @@ impl Loaded {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        Self::load_confirming(wanted, no_sandbox, Confirmed::Before, environment, screen)
+        Self::load_as(wanted, no_sandbox, As::IS, environment, screen)
     }
 
-    /// Loads everything that is wanted, with roots that were confirmed before or are now.
+    /// Loads everything that is wanted, with roots that the user confirms now.
     pub(crate) fn load_confirming(
         wanted: &Wanted,
         no_sandbox: NoSandbox,
-        confirmed: Confirmed,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let confirmed = As { confirmed: Confirmed::Now, ..As::IS };
+        Self::load_as(wanted, no_sandbox, confirmed, environment, screen)
+    }
+
+    /// Loads everything that is wanted, as it is or as it would be.
+    pub(crate) fn load_as(
+        wanted: &Wanted,
+        no_sandbox: NoSandbox,
+        how: As<'_>,
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
         let (home, ironcurtain_home) = (environment.home()?, environment.ironcurtain_home()?);
-        let origin = wanted.origin(environment, &ironcurtain_home)?;
+        let configured = Configured::read(environment, &ironcurtain_home, screen)?;
+        let origin =
+            Origin::find(wanted.policy.as_deref(), configured.policy.as_ref(), environment)?;
+        // Never made: a sandbox that does not exist is as empty as one that is new.
+        let fresh = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
+        let fresh = environment.absolute(&fresh)?;
         let sandbox = match (&wanted.sandbox, no_sandbox) {
             (Some(sandbox), _) => Some(sandbox.clone()),
             (None, NoSandbox::None) => None,
-            // Never made: a sandbox that does not exist is as empty as one that is new.
-            (None, NoSandbox::Fresh) => {
-                let path = ironcurtain_home.as_path().join("sessions/policy-test/sandbox");
-                Some((environment.absolute(&path)?, SandboxKind::Session))
-            }
+            (None, NoSandbox::Fresh) => Some((fresh.clone(), SandboxKind::Session)),
         };
         let (servers, servers_file) = servers_file(wanted.servers.as_deref(), environment)?;
 
@@ -139,7 +172,7 @@ impl Loaded {
         }
         protected.extend(servers_file.clone());
         protected.extend(wanted.protected.iter().cloned());
-        protected.extend(configured(environment, &ironcurtain_home, screen)?);
+        protected.extend(configured.protected_paths);
         let places = Places { home: home.clone(), sandbox, protected };
         let bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
 
@@ -148,32 +181,42 @@ impl Loaded {
             refuse_in_sandbox(&bounds, "servers file", file)?;
         }
         let mut files = PolicyFiles::read(&origin, &bounds)?;
-        if wanted.servers.is_none() {
-            files.add_drafts(&servers, &Home::new(ironcurtain_home.clone()))?;
-        }
+        let added = match wanted.servers {
+            None => Some(Home::new(ironcurtain_home.clone())),
+            Some(_) => None,
+        };
+        files.imply_annotations(&servers, added.as_ref())?;
         files.annotate_uris();
         let roots = Roots::default();
-        let locate = |text: &str| roots.locate(text, &home).map_err(|fault| fault.to_string());
-        let policy = Policy::load(&files.sources(), &locate)?;
-        if confirmed == Confirmed::Before {
+        // Without a sandbox no call is about it: it is one in our home, which is protected.
+        let sandbox = match &bounds.sandbox {
+            Some(sandbox) => sandbox.path.clone(),
+            None => follow(&fresh)?.path,
+        };
+        let locate =
+            |text: &str| roots.locate(text, &home, &sandbox).map_err(|fault| fault.to_string());
+        let additions = match how.additions {
+            Some(bytes) => Some(Source { file: "additions.json", bytes }),
+            None => files.additions(),
+        };
+        let policy = Policy::load_with(&files.sources(), additions, &locate)?;
+        if how.confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }
         for warning in policy.warnings() {
             screen.warning(warning);
         }
+        let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+        let orders = Orders::of(&home, &user_git(environment), host_used.map(|it| &it.path));
         Ok(Self {
-            judge: Judge {
-                policy,
-                bounds,
-                orders: Orders::of_user(&home),
-                heads: Heads::default(),
-                home,
-            },
+            judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
             constitution: files.constitution(),
             origin: files.origin,
+            found: origin,
             scenarios: files.scenarios,
             roots,
+            sandbox,
         })
     }
 
@@ -181,6 +224,17 @@ impl Loaded {
     pub(crate) fn sandbox(&self) -> String {
         let sandbox = self.judge.bounds.sandbox.as_ref();
         sandbox.map_or_else(String::new, |sandbox| sandbox.path.to_string())
+    }
+}
+
+/// Returns how the environment configures the user's own git.
+fn user_git(environment: &Environment) -> UserGit {
+    let variables = environment.git();
+    let absolute = |path: PathBuf| environment.absolute(&path).ok();
+    UserGit {
+        files: variables.files.iter().cloned().filter_map(absolute).collect(),
+        directories: variables.directory().into_iter().filter_map(absolute).collect(),
+        settings: variables.settings.clone(),
     }
 }
 
@@ -221,29 +275,6 @@ impl Wanted {
             |method: &CallMethod| servers.iter().any(|(server, _)| method.is_known(&judge, server));
         Ok(CallMethod::ALL.into_iter().filter(is_offered).collect())
     }
-
-    fn origin(
-        &self,
-        environment: &Environment,
-        ironcurtain_home: &AbsolutePath,
-    ) -> Result<Origin, Failure> {
-        let Some(policy) = &self.policy else {
-            let generated = ironcurtain_home.as_path().join("generated");
-            return Ok(match files::read_if_present(&generated.join(COMPILED))? {
-                Some(_) => Origin::Directory(environment.absolute(&generated)?),
-                None => Origin::Builtin(Builtin::Default),
-            });
-        };
-        if let Some(builtin) = policy.to_str().and_then(Builtin::by_name) {
-            return Ok(Origin::Builtin(builtin));
-        }
-        let directory = environment.absolute(policy)?;
-        match is_directory(&directory)? {
-            true => Ok(Origin::Directory(directory)),
-            false => Err(Failure::config(format!("there is no policy `{}`", policy.display()))
-                .with_hint("name `default`, `coding` or `readonly`, or a directory with compiled-policy.json and tool-annotations.json")),
-        }
-    }
 }
 
 /// Reads the servers file that is `named`, or that of the home; the built-in servers if there is none.
@@ -266,24 +297,32 @@ pub(crate) fn servers_file(
     Ok((ServersFile::read(Source { file: &file, bytes: &bytes })?, Some(path)))
 }
 
-/// Returns the protected paths of the configuration.
-fn configured(
-    environment: &Environment,
-    ironcurtain_home: &AbsolutePath,
-    screen: &mut Screen,
-) -> Result<Vec<AbsolutePath>, Failure> {
-    match ConfigFile::read(&Home::new(ironcurtain_home.clone())) {
-        Ok(file) => {
-            let layers = Layers { flags: &[], environment, file: &file };
-            Ok(Config::load(&layers)?.protected_paths)
+/// What the configuration says about judging.
+#[derive(Debug, Default)]
+struct Configured {
+    policy: Option<PolicyChoice>,
+    protected_paths: Vec<AbsolutePath>,
+}
+
+impl Configured {
+    fn read(
+        environment: &Environment,
+        ironcurtain_home: &AbsolutePath,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        match ConfigFile::read(&Home::new(ironcurtain_home.clone())) {
+            Ok(file) => {
+                let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+                Ok(Self { policy: config.policy, protected_paths: config.protected_paths })
+            }
+            // Neither can hold settings of ours, and a policy beside it can be asked all the
+            // same: the other program's policies have the same format.
+            Err(error @ (ConfigError::Foreign { .. } | ConfigError::NoConfig { .. })) => {
+                screen.warning(&format!("{error}; no setting is taken from it"));
+                Ok(Self::default())
+            }
+            Err(error) => Err(error.into()),
         }
-        // Neither can hold protected paths of ours, and a policy beside it can be asked all the
-        // same: the other program's policies have the same format.
-        Err(error @ (ConfigError::Foreign { .. } | ConfigError::NoConfig { .. })) => {
-            screen.warning(&format!("{error}; no setting is taken from it"));
-            Ok(Vec::new())
-        }
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -11,17 +11,19 @@ mod installer;
 mod judge;
 mod ledger;
 mod opening;
+mod own_policy;
 mod person;
 mod screen;
 mod signals;
 mod terminal;
 mod thinker;
 mod trial;
+mod waiting;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use ic_home::Environment;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
@@ -59,7 +61,8 @@ fn main() -> ExitCode {
     }
     let stdout = io::BufWriter::new(io::stdout().lock());
     let mut screen = Screen::new(Box::new(stdout), Box::new(io::stderr()));
-    let cli = match cli::Cli::try_parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = match cli::Cli::read(&words) {
         Ok(cli) => cli,
         Err(error) => return screen.usage(&error),
     };

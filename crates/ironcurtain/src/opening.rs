@@ -2,8 +2,10 @@
 //!
 //! What the session then does is not known here.
 
+mod notes;
 mod workspace;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -23,6 +25,7 @@ use crate::holding::Holding;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
+pub(crate) use notes::FoundNote;
 pub(crate) use workspace::{check_directory, workspace_at};
 
 /// What session is wanted.
@@ -67,6 +70,10 @@ pub(crate) struct Opened {
     pub(crate) sandbox: String,
     /// What keeps keys out of what is written down.
     pub(crate) redactor: Arc<Redactor>,
+    /// The policy that the command line names, if it names one.
+    pub(crate) policy: Option<PathBuf>,
+    /// What the project in a workspace says about itself.
+    pub(crate) notes: Vec<FoundNote>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -117,6 +124,7 @@ impl SessionWanted<'_> {
         loaded.roots.remember(&loaded.origin, &home)?;
         holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         let hello = hello(directory, &loaded, &holding);
+        let notes = notes::find(&self.wanted, &loaded.judge);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
@@ -173,7 +181,8 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor })
+        let policy = self.wanted.policy;
+        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, policy, notes })
     }
 
     /// Finds the session that is to be continued, or makes a new one.
@@ -221,6 +230,7 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
     let mut lines = vec![
         format!("session {} ({})", directory.id, directory.name),
         format!("policy {}, sandbox {sandbox}", loaded.origin),
+        loaded.outline(),
         holding.header(),
     ];
     lines.extend(exceptions(holding, loaded).into_iter().map(|name| {

@@ -8,13 +8,17 @@ use std::io::{IsTerminal as _, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use ic_terminal::line::{breaks, harmless};
 pub(crate) use ic_types::{visible, visible_line};
 use rustix::termios::tcgetwinsize;
 
+use crate::cli::UsageError;
 use crate::error::Failure;
 
-/// What stands before the rest of a line that was folded.
-const FOLDED: &str = "      | ";
+/// What stands before the rest of a line that was folded; a word that was broken goes on right behind it.
+const FOLDED: &str = "  |";
+/// What stands before the further lines of a message that has several.
+const FURTHER: &str = "  | ";
 /// The narrowest terminal for which lines are folded.
 const COLUMNS_MIN: usize = 20;
 /// How wide a terminal is taken to be that does not say so.
@@ -72,7 +76,14 @@ impl Screen {
 
     /// Tells the person what is going on.
     pub(crate) fn notice(&mut self, message: &str) {
-        self.progress(&format!("ironcurtain: {}", visible(message)), str::to_owned);
+        self.message("ironcurtain: ", message);
+    }
+
+    /// Shows a message; what comes of others, such as git, may have several lines.
+    fn message(&mut self, begin: &str, message: &str) {
+        for line in message_lines(begin, message) {
+            self.progress(&line, str::to_owned);
+        }
     }
 
     /// Shows the person a line of what goes on, which is harmless already; `paint` colours each row.
@@ -113,34 +124,44 @@ impl Screen {
 
     /// Tells the person something that does not stop us.
     pub(crate) fn warning(&mut self, message: &str) {
-        self.progress(&format!("warning: {}", visible(message)), str::to_owned);
+        self.message("warning: ", message);
     }
 
     /// Shows the help or version that was asked for, or what is wrong with the command line.
-    pub(crate) fn usage(&mut self, error: &clap::Error) -> ExitCode {
-        let text = error.render().to_string();
-        if error.use_stderr() {
-            // It repeats what was typed.
-            for line in text.lines() {
-                writeln!(self.err, "{}", visible(line)).ok();
+    pub(crate) fn usage(&mut self, error: &UsageError) -> ExitCode {
+        match error {
+            UsageError::Bare(help) => {
+                // All of it is our own.
+                self.err.write_all(help.render().to_string().as_bytes()).ok();
+                self.err.flush().ok();
+                ExitCode::from(2)
             }
-            self.err.flush().ok();
-            return ExitCode::from(2);
+            UsageError::Other(error) if error.use_stderr() => {
+                // It repeats what was typed; what is set in columns stays in columns.
+                for line in error.render().to_string().lines() {
+                    writeln!(self.err, "{}", harmless(line)).ok();
+                }
+                self.err.flush().ok();
+                ExitCode::from(2)
+            }
+            UsageError::Other(asked) => {
+                // All of it is our own.
+                let text = asked.render().to_string();
+                self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).ok();
+                ExitCode::SUCCESS
+            }
         }
-        // All of it is our own.
-        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).ok();
-        ExitCode::SUCCESS
     }
 
     /// Tells the person what failed and what to do.
     pub(crate) fn failure(&mut self, failure: &Failure) {
-        self.progress(&format!("error: {}", visible(&failure.to_string())), str::to_owned);
+        self.message("error: ", &failure.to_string());
         for detail in failure.details() {
-            self.progress(&format!("  {}", visible(detail)), str::to_owned);
+            self.message("  ", detail);
         }
         if let Some(hint) = failure.hint() {
             self.row("");
-            self.progress(&format!("hint: {}", visible(hint)), str::to_owned);
+            self.message("hint: ", hint);
         }
     }
 }
@@ -160,7 +181,18 @@ pub(crate) fn columns(fd: impl AsFd) -> Option<usize> {
     })
 }
 
-/// Breaks lines that are wider than the terminal, and marks what is the rest of one.
+/// Returns a message as lines that are harmless; all but the first stand behind a mark.
+///
+/// SECURITY: a line of a stranger never begins where one of ours does.
+pub(crate) fn message_lines(begin: &str, message: &str) -> Vec<String> {
+    let mut lines = message.trim_end().split('\n').map(|it| it.trim_end_matches('\r'));
+    let first = format!("{begin}{}", visible(lines.next().unwrap_or_default()));
+    let further = lines.map(|line| format!("{FURTHER}{}", visible_line(line)));
+    std::iter::once(first).chain(further).collect()
+}
+
+/// Breaks lines that are wider than the terminal, between words where it can, and marks what is the rest
+/// of one.
 ///
 /// SECURITY: a terminal begins the rest of a long line at its left edge, where it can look like a line
 /// of ours.
@@ -168,18 +200,15 @@ pub(crate) fn fold(lines: &[String], columns: Option<usize>) -> Vec<String> {
     let Some(columns) = columns else { return lines.to_vec() };
     let mut folded = Vec::with_capacity(lines.len());
     for line in lines {
-        let (mut row, mut used) = (String::new(), 0);
-        for c in line.chars() {
-            // What is not plain may be two columns wide, and nobody knows on which terminal.
-            let width = if c.is_ascii() { 1 } else { 2 };
-            if columns < used + width {
-                folded.push(std::mem::replace(&mut row, FOLDED.to_owned()));
-                used = FOLDED.len();
-            }
-            row.push(c);
-            used += width;
+        let chars: Vec<char> = line.chars().collect();
+        // What is not plain may be two columns wide, and nobody knows on which terminal.
+        let cell = |c: &char| (if c.is_ascii() { 1 } else { 2 }, *c == ' ');
+        let cells: Vec<(usize, bool)> = chars.iter().map(cell).collect();
+        for (at, row) in breaks(&cells, columns, FOLDED.len(), false).into_iter().enumerate() {
+            let mark = if at == 0 { "" } else { FOLDED };
+            let row = chars.get(row).unwrap_or_default().iter();
+            folded.push(mark.chars().chain(row.copied()).collect());
         }
-        folded.push(row);
     }
     folded
 }
@@ -261,18 +290,39 @@ mod tests {
     #[test]
     fn the_rest_of_a_long_line_does_not_begin_at_the_edge() {
         let forged = format!("  because: {}#7 work: harmless", "x".repeat(29));
+        let id = "  id: 00000000-0000-4000-8000-000000000000";
         assert_eq!(
             folded(&forged, 40),
-            [format!("  because: {}", "x".repeat(29)), "      | #7 work: harmless".to_owned()]
+            [
+                "  because:".to_owned(),
+                format!("  | {}#7", "x".repeat(29)),
+                "  | work: harmless".to_owned()
+            ]
         );
+        assert_eq!(folded(id, 40), ["  id:", "  | 00000000-0000-4000-8000-000000000000"]);
         assert_eq!(folded(&"x".repeat(40), 40), ["x".repeat(40)]);
         assert_eq!(folded("", 40), [""]);
         assert_eq!(fold(&["x".repeat(400)], None), ["x".repeat(400)]);
     }
 
     #[test]
+    fn messages_of_others_keep_their_lines_and_begin_none_of_ours() {
+        let message = "cannot push: remote said\r\nerror: no\n\n        hint: pull\x1b[2J\n";
+        assert_eq!(
+            message_lines("error: ", message),
+            [
+                "error: cannot push: remote said",
+                "  | error: no",
+                "  | ",
+                "  |         hint: pull\\u{1b}[2J",
+            ]
+        );
+        assert_eq!(message_lines("ironcurtain: ", ""), ["ironcurtain: "]);
+    }
+
+    #[test]
     fn no_row_is_too_wide_and_nothing_is_lost() {
-        let line: String = "ab日c€d".chars().cycle().take(300).collect();
+        let line: String = "ab日c€d efghijk lm".chars().cycle().take(300).collect();
         for (length, columns) in (0..300).flat_map(|length| [(length, 40), (length, 57)]) {
             let line: String = line.chars().take(length).collect();
             let rows = folded(&line, columns);

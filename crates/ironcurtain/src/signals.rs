@@ -2,11 +2,8 @@
 //!
 //! Says only that; how a command ends is its own business.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
+use signal_hook::low_level;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -38,26 +35,11 @@ impl Signals {
         })
     }
 
-    /// Lets the second of them end this program at once, with the exit code of one that was cancelled,
-    /// even while it waits for somebody to read what it writes.
+    /// Lets the second of them end this program at once, after `before` was done, with the exit code of one
+    /// that was cancelled.
     ///
-    /// What it started ends with it, and its record says up to where it came.
-    pub(crate) fn end_at_the_second(self) -> Result<Self, Failure> {
-        let is_second = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order, so that the first one passes.
-            flag::register_conditional_shutdown(signal, CANCELLED, Arc::clone(&is_second))
-                .and_then(|_| flag::register(signal, Arc::clone(&is_second)))
-                .map_err(|source| {
-                    Failure::environment("cannot wait for signals").with_source(source)
-                })?;
-        }
-        Ok(self)
-    }
-
-    /// Lets the second of them end this program likewise, after `before` was done.
-    ///
-    /// A thread hears them, so that this works while everything else waits.
+    /// A thread hears them, so that this works while everything else waits, even for somebody to read what
+    /// is written. What was started ends with this program, and its record says up to where it came.
     pub(crate) fn end_at_the_second_after(self, before: fn()) -> Result<Self, Failure> {
         let mut heard =
             signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| {

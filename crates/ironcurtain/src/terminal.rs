@@ -5,24 +5,30 @@
 //! in a [`Repl`], or line by line where there is no terminal.
 
 mod banner;
+mod choice;
+mod console;
 mod group;
 mod held;
 mod onlooker;
 mod paint;
+mod pen;
 mod piped;
 mod raw;
 mod repl;
 mod stage;
 mod telling;
 mod tty;
+mod turn;
 
 pub(crate) use banner::{Asking, Banner, Place};
+pub(crate) use choice::{Choice, choose_one};
+pub(crate) use console::{Below, Console, moment};
 pub(crate) use group::Group;
 pub(crate) use held::Held;
-pub(crate) use onlooker::Onlooker;
+pub(crate) use onlooker::{Onlooker, Script, Seat};
 pub(crate) use paint::{Paint, Tone};
 pub(crate) use piped::{Lines, Next};
 pub(crate) use raw::restore;
 pub(crate) use repl::{Left, Repl, Scene, Setting, Total};
-pub(crate) use stage::{Echo, Room, Stage, room};
+pub(crate) use stage::{Echo, Room, Row, Stage, room};
 pub(crate) use tty::Tty;

@@ -1,7 +1,7 @@
 //! Who thinks in a session: the model that was asked for, the configured one, or the offline model.
 //!
-//! Nothing is sent here. Without any key the offline model serves, and says so; with a key for somebody
-//! else nothing is guessed.
+//! Nothing is sent here. Without any key the offline model serves, and says so; where the default model's
+//! provider has no key and exactly one other has, that one's default model serves, and says so.
 
 use std::sync::Arc;
 
@@ -51,6 +51,17 @@ impl Thinker {
                  plain requests only"
                     .to_owned(),
             ));
+        }
+        if wanted.is_none()
+            && let Some(other) = only_other(&config)
+        {
+            let mut thinker = Self::provided(&other, &config, &home, environment)?;
+            let (provider, default) = (other.provider(), &config.agent_model);
+            thinker.said = format!(
+                "{}; `{provider}` is the only provider with a key, so it serves instead of {default}",
+                thinker.said
+            );
+            return Ok(thinker);
         }
         let model = wanted.unwrap_or_else(|| config.agent_model.clone());
         Self::provided(&model, &config, &home, environment)
@@ -118,6 +129,34 @@ fn no_client(error: &ClientError, keys: &ApiKeys) -> Failure {
              baseUrls.openaiCompatible http://127.0.0.1:8080/v1`",
         ),
         ClientError::Http(_) => failure,
+    }
+}
+
+/// Returns the default model of the only provider with a key, if that is not the default model's and nobody
+/// chose a model.
+fn only_other(config: &Config) -> Option<ModelId> {
+    let chosen = config.settings().iter().find(|it| it.name == "agentModelId")?;
+    let default = config.agent_model.provider();
+    if chosen.origin() != Origin::Default || key(&config.api_keys, default).is_some() {
+        return None;
+    }
+    let mut others = Provider::ALL.into_iter().filter_map(|provider| {
+        key(&config.api_keys, provider)?;
+        default_model(provider)
+    });
+    match (others.next(), others.next()) {
+        (Some(only), None) => only.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Returns the model of a provider that serves where nobody names one; a server of one's own has none.
+fn default_model(provider: Provider) -> Option<&'static str> {
+    match provider {
+        Provider::Anthropic => Some("anthropic:claude-sonnet-4-6"),
+        Provider::OpenAi => Some("openai:gpt-5"),
+        Provider::Google => Some("google:gemini-2.5-pro"),
+        Provider::OpenAiCompatible => None,
     }
 }
 

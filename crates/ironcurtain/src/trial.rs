@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ic_broker::Judge;
 use ic_broker::launch::{self, Lent, Recipe};
@@ -18,9 +17,7 @@ use ic_types::{AbsolutePath, ServerName};
 use crate::error::Failure;
 use crate::holding::Holding;
 use crate::screen::Screen;
-
-/// How long nothing is said of a server that is starting.
-const PATIENCE: Duration = Duration::from_secs(1);
+use crate::waiting::told;
 
 /// A directory like a session's, and what runs things in it.
 #[derive(Debug)]
@@ -112,13 +109,8 @@ impl Trial {
     /// Starts a server, looks at it and ends it; says so if that takes a while.
     pub(crate) fn probe(&self, recipe: &Recipe, screen: &mut Screen) -> Result<Probed, ProbeError> {
         self.block_on(async {
-            let mut probing = std::pin::pin!(probe(recipe, &self.launcher));
-            tokio::select! {
-                probed = &mut probing => return probed,
-                () = tokio::time::sleep(PATIENCE) => {}
-            }
-            screen.notice(&format!("starting {} …", recipe.name));
-            probing.await
+            let starting = || format!("starting {} …", recipe.name);
+            told(probe(recipe, &self.launcher), starting, screen).await
         })
     }
 }

@@ -142,7 +142,12 @@ impl World {
         let found = Conversation::find(&self.home, id, Saving::Always, clock)?;
         let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);
         let (model, prices, limits) = (Arc::new(OfflineModel), Prices::FREE, Limits::OFF);
-        Ok(BuiltIn::open(workbench, Mind { model, prices, limits, sandbox }, found).await?)
+        Ok(BuiltIn::open(
+            workbench,
+            Mind { model, prices, limits, sandbox, notes: Vec::new() },
+            found,
+        )
+        .await?)
     }
 
     fn judge(&self, directory: &SessionDirectory) -> anyhow::Result<Judge> {

@@ -26,11 +26,11 @@ use crate::ground::Ground;
 /// How many shifts a day has, and one with fewer calls than `LONG`.
 const N_SHIFTS: [u64; 2] = [16, 8];
 const LONG: u64 = 100_000;
-/// How much room the home has on the day on which its disk fills: less than half of what the log needs.
-const DISK_BASE: u64 = 512 << 10;
-const DISK_PER_CALL: u64 = 500;
-const DISK_MAX: u64 = 32 << 20;
-const LARGE_DISK: &str = "remount,size=4g";
+/// How much room the log has on the day on which its disk fills: less than half of what it needs, and
+/// more than it needs for two shifts, so that there are rests before and after.
+const ROOM_PER_CALL: u64 = 500;
+const ROOM_MAX: u64 = 32 << 20;
+const LARGE_DISK: &str = "size=4g";
 
 /// What a day is to be.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +83,7 @@ impl Soak {
         let (start, Plan { number, mischief, n_calls }) = (Instant::now(), plan);
         let home = self.ground.path("home");
         if mischief == Mischief::DiskFills {
-            let size = DISK_MAX.min(DISK_BASE + n_calls * DISK_PER_CALL);
-            mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "none"], &home)?;
+            mount(&["-t", "tmpfs", "-o", LARGE_DISK, "none"], &home)?;
         }
         write_policy(&self.ground, true)?;
         let [n_shifts, n_shifts_short] = N_SHIFTS;
@@ -92,6 +91,11 @@ impl Soak {
         let has_clock = mischief == Mischief::ClockJumps;
         let settles_at = mischief.settles_at(n_shifts);
         let house = House::open(&self.ground, &self.binary, number, has_clock, settles_at)?;
+        if mischief == Mischief::DiskFills {
+            // What a home holds before the first call is no part of the room for the log.
+            let room = ROOM_MAX.min(n_calls * ROOM_PER_CALL);
+            resize(&home, &format!("size={}", used(&home)? + room))?;
+        }
         let (policies, visits, done) = (Vec::new(), Visits::default(), Done::default());
         let mut day = Day { soak: self, plan, n_shifts, house, policies, own: OWN, visits, done };
         let spent = day.spend();
@@ -212,7 +216,7 @@ impl Day<'_> {
     fn make_room(&mut self) -> anyhow::Result<()> {
         let is_served = self.house.is_served(Server::Stranger, &mut self.own)?;
         ensure!(!is_served, "the disk is full, and a call was served");
-        mount(&["-o", LARGE_DISK], &self.soak.ground.path("home"))?;
+        resize(&self.soak.ground.path("home"), LARGE_DISK)?;
         self.house.open_again(End::Killed)?;
         let is_served = self.house.is_served(Server::Stranger, &mut self.own)?;
         ensure!(is_served, "there is room again, and a call was refused");
@@ -316,6 +320,17 @@ fn write_policy(ground: &Ground, may_read: bool) -> std::io::Result<()> {
     let (new, policy) = (ground.path("policy.new"), ground.path("policy/compiled-policy.json"));
     fs::write(&new, json!({"rules": rules}).to_string())?;
     fs::rename(new, policy)
+}
+
+/// Gives the disk that is mounted at `at` another size.
+fn resize(at: &Path, size: &str) -> anyhow::Result<()> {
+    mount(&["-o", &format!("remount,{size}")], at)
+}
+
+/// Returns how many bytes are used of the disk that is mounted at `at`.
+fn used(at: &Path) -> anyhow::Result<u64> {
+    let disk = rustix::fs::statvfs(at)?;
+    Ok((disk.f_blocks - disk.f_bfree) * disk.f_frsize)
 }
 
 fn mount(words: &[&str], at: &Path) -> anyhow::Result<()> {

@@ -18,6 +18,8 @@ use super::life::{Growth, Life, Size};
 use crate::ground::Ground;
 use crate::peer::{Connection, descriptors, memory_kib, threads};
 
+/// How many threads more there may be: servers that may write are looked after every second, at rest too.
+const LOOKING_MAX: usize = 4;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How often in a row a process has the same descriptors and threads, if nothing is under way any more.
 const N_SAME: usize = 10;
@@ -106,7 +108,8 @@ impl<'a> House<'a> {
             n_same = if now == last { n_same + 1 } else { 0 };
             last = now;
             let is_at_rest = settled.map_or(N_SAME <= n_same, |settled| {
-                size.n_descriptors <= settled.n_descriptors && size.n_threads <= settled.n_threads
+                size.n_descriptors <= settled.n_descriptors
+                    && size.n_threads <= settled.n_threads + LOOKING_MAX
             });
             if is_at_rest {
                 break size;

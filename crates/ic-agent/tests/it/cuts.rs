@@ -1,7 +1,7 @@
 //! Turns that are cut: by a person, by the model, by whatever; and what is kept of them.
 
 use ic_agent::{SavePoint, TurnError};
-use ic_model::ModelError;
+use ic_model::{ModelError, Usage};
 use ic_testkit::Line;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,17 @@ async fn cancelled_while_the_model_speaks() {
     let before = rig.history();
     assert_eq!(rig.cancelled_turn("go").await, Err(TurnError::Cancelled));
     assert_eq!(rig.history(), before, "no step had finished");
+}
+
+/// The provider counted it before anybody cancelled, and so do we.
+#[tokio::test(start_paused = true)]
+async fn what_was_counted_before_a_cancel_counts() {
+    let counted = Usage { prompt: 900, completion: 7, cached: 300, cache_written: 0 };
+    let mut rig = Rig::new([Line::Counts(counted)]);
+    assert_eq!(rig.cancelled_turn("go").await, Err(TurnError::Cancelled));
+    let spent = rig.agent.meter().snapshot();
+    assert_eq!(spent.usage, counted);
+    assert!(rig.history().is_empty(), "no step had finished");
 }
 
 #[tokio::test(start_paused = true)]

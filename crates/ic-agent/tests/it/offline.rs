@@ -39,7 +39,12 @@ async fn the_offline_model_works_through_the_one_tool() {
         model: Arc::new(OfflineModel),
         toolbox: Arc::clone(&sandbox) as _,
         clock: TurnClock::new(Arc::new(PausedClock::new())),
-        system: system_prompt(Surroundings { sandbox: "/sandbox", servers: &[], rules: &[] }),
+        system: system_prompt(Surroundings {
+            sandbox: "/sandbox",
+            servers: &[],
+            rules: &[],
+            notes: &[],
+        }),
         limits: Limits::OFF,
         prices: Prices::FREE,
     };

@@ -60,7 +60,7 @@ fn digest(tools: &[Json]) -> Digest {
 }
 
 impl Broker {
-    /// Lists the tools that are offered; servers that have to be asked for them are started.
+    /// Lists the tools that are offered; servers of which nothing is recorded are started to be asked.
     ///
     /// Servers that take too long are left out; clients hear of it when they are there.
     pub async fn list_tools(&self) -> Vec<Json> {
@@ -82,13 +82,17 @@ impl Broker {
     /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        for server in self.servers.values().filter(|it| it.has_to_be_asked()) {
+        for server in self.servers.values().filter(|it| !it.is_ours()) {
+            if let Some(live) = server.running() {
+                server.compare_again(&live);
+                continue;
+            }
+            server.recall();
+            if !server.has_to_be_asked() {
+                continue;
+            }
             let server = Arc::clone(server);
-            starting.spawn(async move {
-                if let Ok(live) = server.live().await {
-                    server.compare_again(&live);
-                }
-            });
+            starting.spawn(async move { server.live().await.map(drop) });
         }
         let all = async { while starting.join_next().await.is_some() {} };
         let wait = match locked(&self.last_list).is_some() {

@@ -2,7 +2,7 @@
 //!
 //! What becomes of it is not known here.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ic_types::{Digest, Object, Timestamp};
 use tokio::sync::{OwnedMutexGuard, watch};
@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::takeover::Brought;
 use super::{Asked, Found, Weight};
 use crate::client::Ear;
-use crate::server::{Progress, Turn};
+use crate::locked;
+use crate::server::{Following, Progress, Turn};
 
 /// What a call is bound to while it runs.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Flight {
     pub(super) changing: Option<OwnedMutexGuard<()>>,
     /// What its server says that it would change as well, once it did.
     pub(super) brought: Option<Brought>,
+    /// Where it is noted what the server will tell of from now on, if anybody wants to know.
+    pub(super) following: Option<Arc<Mutex<Option<Following>>>>,
 }
 
 /// What a call that may be forwarded, or may come to be, takes along.
@@ -62,6 +65,8 @@ pub(super) enum Origin {
     Agent,
     /// The server itself.
     Server,
+    /// This program: a person may keep what was put back.
+    Host,
 }
 
 impl Flight {
@@ -72,13 +77,36 @@ impl Flight {
         turn: Option<Turn>,
     ) -> Self {
         let (ear, asks, is_typed, changing, brought) = (None, None, false, None, None);
-        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought }
+        let following = None;
+        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought, following }
+    }
+
+    /// Says where to note what the server will tell of from now on.
+    #[must_use]
+    pub(crate) fn noting(self, following: Arc<Mutex<Option<Following>>>) -> Self {
+        Self { following: Some(following), ..self }
     }
 
     /// Says whose call it is: whom its server may ask for something while it runs.
     #[must_use]
     pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
         Self { ear: Some(ear), ..self }
+    }
+
+    /// Returns whether nobody waits for the answer any more.
+    pub(super) fn is_taken_back(&self) -> bool {
+        self.cancel.is_cancelled() || self.left.is_cancelled()
+    }
+
+    /// Keeps the subscription if the call succeeded and the caller wants it; otherwise it ends here.
+    pub(super) fn note_following<T, E, F>(
+        &self,
+        following: Option<Following>,
+        outcome: &Result<Result<T, E>, F>,
+    ) {
+        if let (Ok(Ok(_)), Some(slot)) = (outcome, &self.following) {
+            *locked(slot) = following;
+        }
     }
 
     /// Says that a person typed this very call, and so has answered what the policy would ask them.

@@ -15,13 +15,15 @@ use tokio::time::Instant;
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
-use super::service::NoService;
+use super::service::{NoService, Service, Wanted};
 use super::takeover::Tree;
-use super::{Broker, Going, Reply, refused_entry, repeated};
+use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
+use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Unanswered};
+use crate::server::{Asking, Connection, Following, Server, Unanswered};
+use crate::sight::Judged;
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);
@@ -42,12 +44,13 @@ impl Broker {
             ..
         } = going;
         let (server, request_id) = (Arc::clone(&found.server), &request_id);
-        let live = found.live.clone();
         let refused = locked(&self.breaker).refuses(&repetition, self.clock.now());
         if let Some(count) = refused {
             return self.not_forwarded(permit, &repeated(count), request_id);
         }
-        let service = self.service(&permit, (&server, live), &flight.cancel);
+        let (permit, judged) = self.aside.run(weight, move || Judged::of_permit(permit)).await;
+        let wanted = Wanted { permit: &permit, judged, weight };
+        let service = self.service(wanted, &found, &flight.cancel);
         let service = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.
@@ -56,14 +59,8 @@ impl Broker {
                 return self.not_forwarded(permit, &stale(), request_id);
             }
             None => return self.not_forwarded(permit, &stale(), request_id),
-            Some(Err(NoService::Refused(refusal))) => {
-                return self.not_forwarded(permit, &refusal, request_id);
-            }
-            Some(Err(NoService::Cancelled)) => {
-                let reason = "cancelled by the client before it was forwarded";
-                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
-                self.not_forwarded(permit, &refusal, request_id);
-                return Reply::Nothing;
+            Some(Err(none)) => {
+                return Box::pin(self.unserved(permit, none, (&server, flight), request_id)).await;
             }
         };
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
@@ -79,17 +76,23 @@ impl Broker {
         service.warrant(&recorded);
         let started = Instant::now();
         let (progress, caller) = (flight.progress.clone(), flight.ear.clone());
+        let following = following(service.connection(), &recorded);
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
-        // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
-        let outcome = match service.mask() {
-            Some(mask) => masked(outcome, &mask),
-            None => outcome,
-        };
-        service.end();
-        let entry =
-            Entry { duration_ms: u64::try_from(started.elapsed().as_millis()).ok(), ..entry };
+        flight.note_following(following, &outcome);
+        let (outcome, planted) = let_go(service, outcome).await;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        let entry = Entry { duration_ms, ..entry };
+        match planted {
+            // Nobody waits for the answer of this call, so nobody could be told in it.
+            Some(done) if flight.is_taken_back() => server.tell_planted(done),
+            Some(done) => {
+                let asker = (&server, flight);
+                return Box::pin(self.put_back(asker, &done, entry, repetition)).await;
+            }
+            None => {}
+        }
         if let Some(hop) = trail.and_then(|trail| trail.next(&outcome)) {
             return self.follow(hop, entry, repetition, (found, flight)).await;
         }
@@ -98,6 +101,28 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
+    }
+
+    /// Records and answers a call that nobody serves.
+    async fn unserved(
+        &self,
+        permit: Permit,
+        none: NoService,
+        asker: (&Arc<Server>, Flight),
+        request_id: &str,
+    ) -> Reply {
+        match none {
+            NoService::Refused(refusal) => self.not_forwarded(permit, &refusal, request_id),
+            NoService::PutBack(done) => {
+                self.put_back_before(permit, asker, &done, request_id).await
+            }
+            NoService::Cancelled => {
+                let reason = "cancelled by the client before it was forwarded";
+                let refusal = Refusal::structural(RefusalKind::Denied, "cancelled", reason);
+                self.not_forwarded(permit, &refusal, request_id);
+                Reply::Nothing
+            }
+        }
     }
 
     /// Records and answers a call that may be made, and is not.
@@ -114,6 +139,34 @@ impl Broker {
         let entry = refused_entry(refusal, Some((&server, &tool)), Some(arguments), request_id);
         self.answered(self.log.note(entry), refusal)
     }
+}
+
+/// Lets go of the server of a call that is over; returns what it had to put back, if anything.
+async fn let_go(
+    mut service: Service,
+    outcome: Result<Outcome, Unanswered>,
+) -> (Result<Outcome, Unanswered>, Option<PutBack>) {
+    // SECURITY: a remote can say what it was sent, and so can a server that was taken over.
+    let outcome = match service.mask() {
+        Some(mask) => masked(outcome, &mask),
+        None => outcome,
+    };
+    let planted = match service.watched() {
+        Some(watched) => watched.end().await,
+        None => None,
+    };
+    service.end();
+    (outcome, planted)
+}
+
+/// Notes that the client follows a resource, if that is what the call is for.
+///
+/// Before the call is sent, so that the end of another client's subscription is not sent after it.
+fn following(connection: &Arc<Connection>, recorded: &Recorded) -> Option<Following> {
+    let call = recorded.permit().call();
+    let method = CallMethod::of(call.tool().as_str()).filter(|it| *it == CallMethod::Subscribe)?;
+    let params = method.params(call.sent());
+    params.get("uri").and_then(Json::as_str).map(|uri| connection.follow(uri.to_owned()))
 }
 
 /// Sends a recorded call to its server; returns what came of it, and the record of that so far.

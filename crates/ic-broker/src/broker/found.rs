@@ -1,6 +1,8 @@
 //! The tool that a call means, and the server that has it.
 //!
-//! A server is started if only it can say what it has. Whether the tool may be called is not decided here.
+//! A server is started if only it can say what it has; else the call is judged by what was recorded of the
+//! tool, and what the server says once it runs is held against that. Whether the tool may be called is not
+//! decided here.
 
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::server::{Live, Offer, Server, Unavailable};
 /// A tool that was found, with the server that has it.
 pub(super) struct Found {
     pub(super) server: Arc<Server>,
-    /// The server that offered it, unless its tools are known before it runs.
+    /// The server that offered it, unless its tools were known before it runs.
     pub(super) live: Option<Arc<Live>>,
     pub(super) offer: Offer,
 }
@@ -23,6 +25,36 @@ impl Found {
     pub(super) fn names(&self) -> (&ServerName, &ToolName) {
         (&self.server.name, &self.offer.tool.name)
     }
+
+    /// Says why the server that runs now is not to be sent the call, if it is not.
+    ///
+    /// SECURITY: what was judged, and what a person may have approved, is the tool as it was offered. It was
+    /// offered from the record, or a while ago, and the server may say something else by now.
+    pub(super) fn why_not_sent(&self, live: &Live) -> Option<Refusal> {
+        let (server, tool) = self.names();
+        if self.server.is_ours() || CallMethod::of(tool.as_str()).is_some() {
+            return None;
+        }
+        let tools = live.tools();
+        let why = match tools.get(tool) {
+            Some(offer) => match &offer.withheld {
+                Some(why) => why.clone(),
+                None if offer.tool.hash() == self.offer.tool.hash() => return None,
+                None => "what the server says of it changed while the call waited".to_owned(),
+            },
+            None => "the server does not list it any more".to_owned(),
+        };
+        Some(withheld(server, tool, &why))
+    }
+}
+
+/// Refuses a call of a tool that is not what was trusted.
+pub(super) fn withheld(server: &ServerName, tool: &ToolName, why: &str) -> Refusal {
+    let reason = format!(
+        "the tool `{tool}` of the server `{server}` is withheld: {why}; a person can look at it with \
+         `ironcurtain servers trust {server}`"
+    );
+    Refusal::structural(RefusalKind::Denied, "structural-identity-changed", reason)
 }
 
 impl Broker {

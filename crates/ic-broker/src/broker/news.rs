@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Broker;
+use super::kept::ask_apart;
 use crate::server::{News, ServerNews};
 
 /// How many tools that cannot be used are named to a person.
@@ -52,6 +53,13 @@ pub(super) async fn deal(
             ServerNews::ToolsChanged => {
                 let tasks = broker.tasks.clone();
                 tasks.spawn(list_again(broker, server));
+            }
+            // Nor may one about which a person is asked.
+            ServerNews::Planted(done) => {
+                let tasks = broker.tasks.clone();
+                if let Some(server) = broker.servers.get(&server).map(Arc::clone) {
+                    tasks.spawn(ask_apart(broker, server, done));
+                }
             }
             other => broker.hear(&server, other).await,
         }
@@ -143,7 +151,9 @@ impl Broker {
                 self.record_refused_request(&method, &reason);
             }
             // Dealt with in a task of its own.
-            ServerNews::ToolsChanged | ServerNews::Said(News::ToolsChanged) => {}
+            ServerNews::ToolsChanged
+            | ServerNews::Planted(_)
+            | ServerNews::Said(News::ToolsChanged) => {}
             ServerNews::Wrote(line) => {
                 self.witness.server_wrote(server, &self.redactor.mask_own_keys(line));
             }

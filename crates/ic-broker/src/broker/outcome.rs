@@ -86,8 +86,8 @@ impl Broker {
         }
         match self.log.note(entry) {
             Ok(_) => reply,
-            // What cannot be written down is not passed on either.
-            Err(error) => self.unrecorded(&error),
+            // What cannot be written down is not passed on either; but it was done.
+            Err(error) => self.made_but_unrecorded(&error),
         }
     }
 
@@ -101,6 +101,16 @@ impl Broker {
             Json::parse(masked.as_bytes(), JsonLimits::CALL).ok()
         });
         RpcError { code: error.code, message: self.redactor.mask_own_keys(message), data }
+    }
+
+    /// Records and answers a call whose result is not passed on, because of `why`.
+    pub(super) fn failed_with(&self, why: &str, entry: Entry, call: Digest) -> Reply {
+        let came = Came::Result(Digest::of(why.as_bytes()));
+        locked(&self.breaker).remember(call, came, self.clock.now());
+        match self.log.note(entry) {
+            Ok(_) => self.failed(why),
+            Err(error) => self.unrecorded(&error),
+        }
     }
 
     fn failed(&self, why: &str) -> Reply {

@@ -27,7 +27,7 @@ use ic_home::FileError;
 use ic_policy::{
     Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
 };
-use ic_types::{Json, Object, SessionId, Timestamp, ToolCall};
+use ic_types::{Json, Object, Role, SessionId, Timestamp, ToolCall};
 use tokio::time::Instant;
 
 use super::{Asked, Broker, EscalationNews, Going, Origin, Reply};
@@ -289,6 +289,10 @@ impl Broker {
             let (server, tool) = going.found.names();
             let call = ToolCall { server: server.clone(), tool: tool.clone(), arguments };
             return Ok(self.judge.judge_petition(call));
+        }
+        if going.origin == Origin::Host {
+            let paths: Vec<_> = escalation.call().paths(Role::WritePath).cloned().collect();
+            return Ok(self.judge.judge_kept(escalation.call().asked().clone(), &paths));
         }
         let mut asked = Asked { name: going.name.clone(), arguments, meta: Object::new() };
         going.flight.turn = self.turn(&going.name);

@@ -29,11 +29,13 @@ use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
-use crate::pins::PinsFile;
+use crate::pins::{PinsFile, RememberedPins};
 use crate::questions::Questions;
-use crate::server::{Server, Yard};
+use crate::server::{Server, Warden, Yard};
 use crate::servers_file::ServersFile;
 
+/// What servers planted is kept in this directory of the session.
+const QUARANTINE: &str = "quarantine";
 /// How many news of servers wait to be dealt with.
 const NEWS_MAX: usize = 1024;
 /// How much of what servers ask of clients waits to be taken in.
@@ -139,11 +141,12 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
+            warden: warden(&judge, &log, (&self.witness, &self.private)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
             launcher: self.launcher,
-            pins: self.pins,
+            pins: RememberedPins::new(self.pins),
             clock: Arc::clone(&self.clock),
             roots,
             news,
@@ -197,6 +200,16 @@ impl Setup {
         tasks.spawn(petitions::take_in(Arc::downgrade(&broker), raised, stop));
         Ok(broker)
     }
+}
+
+/// Makes what looks after servers that may write where the host looks for what it executes.
+fn warden(
+    judge: &Arc<Judge>,
+    log: &Arc<AuditLog>,
+    (witness, private): (&Arc<dyn Witness>, &Path),
+) -> Warden {
+    let quarantine = private.with_file_name(QUARANTINE);
+    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), quarantine)
 }
 
 fn lent(

@@ -1,5 +1,6 @@
 //! Trees that git takes over: our git server says beforehand which files that the host executes would
-//! change, and taking just them over is a call of its own, judged and recorded.
+//! change, and which it would read, change or remove at places that rules are about; doing just that is
+//! a call of its own, judged and recorded.
 //!
 //! ```text
 //! git_merge ─judge─▶ record ─▶ forward with terms ─▶ "these names would change" (nothing was done)
@@ -16,7 +17,7 @@ use ic_audit::Entry;
 use ic_mcp::Outcome;
 use ic_policy::Permit;
 use ic_servers::git::TAKEOVER;
-use ic_types::{CanonicalPath, Digest, Json, Object};
+use ic_types::{CanonicalPath, Digest, Json, Object, Role};
 
 use super::hops::{HOPS_MAX, came_of};
 use super::{Asked, Broker, Flight, Found, Reply};
@@ -32,8 +33,10 @@ const NAMES_MAX: usize = 1000;
 /// A change that git would make, and that has to be agreed to.
 #[derive(Clone, Debug)]
 pub(super) struct Brought {
-    /// What would change.
+    /// What would change of files that the host executes.
     pub(super) paths: Vec<CanonicalPath>,
+    /// What would be read, changed or removed at places that rules are about.
+    pub(super) ruled: Vec<(Role, CanonicalPath)>,
     /// By what the server knows it again.
     digest: String,
 }
@@ -72,9 +75,21 @@ impl Tree {
         let digest = takeover.get("digest").and_then(Json::as_str)?.to_owned();
         let paths: Option<Vec<CanonicalPath>> =
             paths.iter().map(|it| CanonicalPath::new(it.as_str()?).ok()).collect();
-        let paths = paths.filter(|paths| !paths.is_empty() && paths.len() <= NAMES_MAX)?;
-        Some((self, Brought { paths, digest }))
+        let (paths, ruled) = (paths?, ruled(takeover)?);
+        let is_some = (1..=NAMES_MAX).contains(&(paths.len() + ruled.len()));
+        is_some.then_some((self, Brought { paths, ruled, digest }))
     }
+}
+
+/// Reads what a server names for rules.
+fn ruled(takeover: &Object) -> Option<Vec<(Role, CanonicalPath)>> {
+    let Some(Json::Array(ruled)) = takeover.get("ruled") else { return Some(Vec::new()) };
+    let named = ruled.iter().map(|it| {
+        let Json::Object(it) = it else { return None };
+        let text = |name: &str| it.get(name).and_then(Json::as_str);
+        Some((text("role")?.parse().ok()?, CanonicalPath::new(text("path")?).ok()?))
+    });
+    named.collect()
 }
 
 impl Broker {
@@ -88,10 +103,10 @@ impl Broker {
     ) -> Reply {
         let Tree { asked, n_hops } = tree;
         let id = self.request_id();
-        let n_paths = brought.paths.len();
+        let (n_paths, n_ruled) = (brought.paths.len(), brought.ruled.len());
         let reason = format!(
-            "nothing was done: it would change {n_paths} files that the host executes, which is \
-             the request {id}"
+            "nothing was done: it would change {n_paths} files that the host executes, and concerns \
+             {n_ruled} that rules are about, which is the request {id}"
         );
         if let Err(error) = self.log.note(Entry { reason: Some(Arc::from(reason)), ..entry }) {
             return self.unrecorded(&error);

@@ -4,10 +4,10 @@
 //! then they are calls like those of a tool, and answered with an error where a tool would be answered with
 //! a result that says so. Whether a call may be made is not decided here.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
-use ic_mcp::{Id, RpcError, code, result_line};
+use ic_mcp::{Id, RpcError, code, error_line, result_line};
 use ic_types::{Json, Object, ServerName};
 
 use super::flights::FLIGHTS_MAX;
@@ -15,7 +15,13 @@ use super::{Client, Open, era};
 use crate::broker::{Asked, Broker, Flight, ListKind, Reply};
 use crate::locked;
 use crate::method::{CallMethod, SCHEME, URI};
-use crate::server::Progress;
+use crate::server::{Following, Progress};
+
+/// The method that ends a subscription.
+pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
+
+/// The resources that a client follows, by what it calls them.
+pub(super) type Subscribed = HashMap<String, Option<Following>>;
 
 /// How many resources a client may follow.
 const SUBSCRIBED_MAX: usize = 256;
@@ -125,6 +131,7 @@ impl<O: Open> Client<O> {
         let Some(airborne) = self.take_off(&id) else { return self.too_many(&id, name).await };
         let (progress, left) = (self.progress(token, &broker), self.left.clone());
         let (ear, subscribed) = (Arc::clone(&self.ear), Arc::clone(&self.subscribed));
+        let following = Arc::new(Mutex::new(None));
         self.calls.spawn(async move {
             let cancel = airborne.cancel.clone();
             let meant = cancel.run_until_cancelled(meant(&broker, method, &mut arguments)).await;
@@ -138,20 +145,52 @@ impl<O: Open> Client<O> {
                 Some(Some(server)) => {
                     let offered = method.name_for(&server);
                     let turn = broker.turn(&offered);
-                    let flight = Flight::new(cancel, left, progress, turn).of_client(ear);
+                    let flight = Flight::new(cancel, left, progress, turn)
+                        .of_client(ear)
+                        .noting(Arc::clone(&following));
                     broker.call(Asked { name: offered, arguments, meta }, flight).await
                 }
             };
             let mut reply = reply.into_error();
             if let (Reply::Result(_) | Reply::Refused(..), CallMethod::Subscribe, Some(uri)) =
                 (&reply, method, uri)
-                && !follow(&mut locked(&subscribed), uri)
+                && !follow(&mut locked(&subscribed), uri, locked(&following).take())
             {
                 // Others came in between.
                 reply = Reply::Error(RpcError::new(FOLLOWS_TOO_MUCH, follows_too_much()));
             }
             airborne.land(reply).await;
         });
+        Ok(())
+    }
+
+    /// Ends a subscription of this client's; the server is told when nobody follows the resource any more.
+    ///
+    /// What the client does not follow is nothing to end, and no server hears of it.
+    pub(super) async fn unsubscribe(&mut self, id: &Id, params: Object) -> Result<(), O::Error> {
+        let broker = self.session(None).await?;
+        if !broker.offers(CallMethod::Subscribe) {
+            let reason = format!("no server is known for `{UNSUBSCRIBE}`");
+            return self.refuse(Some(id), code::METHOD_NOT_FOUND, UNSUBSCRIBE, &reason).await;
+        }
+        let uri = params.get("uri").and_then(Json::as_str).map(str::to_owned);
+        let Some(uri) = uri else {
+            let reason = "`uri` is missing";
+            return self.refuse(Some(id), code::INVALID_PARAMS, UNSUBSCRIBE, reason).await;
+        };
+        let ended = locked(&self.subscribed).remove(&uri);
+        if ended.is_some() {
+            let mut event = Object::new();
+            event.insert("event", "unsubscribed");
+            event.insert("uri", uri);
+            if let Err(error) = broker.record_event(event) {
+                let failure = RpcError::new(code::INTERNAL_ERROR, crate::chain(&error));
+                self.send(error_line(Some(id), &failure)).await;
+                return Ok(());
+            }
+        }
+        drop(ended);
+        self.answer(id, &Object::new()).await;
         Ok(())
     }
 
@@ -166,15 +205,15 @@ impl<O: Open> Client<O> {
     }
 }
 
-fn has_room(subscribed: &HashSet<String>, uri: &str) -> bool {
-    subscribed.len() < SUBSCRIBED_MAX || subscribed.contains(uri)
+fn has_room(subscribed: &Subscribed, uri: &str) -> bool {
+    subscribed.len() < SUBSCRIBED_MAX || subscribed.contains_key(uri)
 }
 
 /// Notes that the client follows a resource; `false` if it follows too many.
-fn follow(subscribed: &mut HashSet<String>, uri: String) -> bool {
+fn follow(subscribed: &mut Subscribed, uri: String, following: Option<Following>) -> bool {
     let has_room = has_room(subscribed, &uri);
     if has_room {
-        subscribed.insert(uri);
+        subscribed.insert(uri, following);
     }
     has_room
 }

@@ -34,7 +34,10 @@ impl Era {
                 Ok(())
             }
             (Self::Undecided, Method::Discover, None) => Err(without_envelope()),
-            (_, Method::Discover, Some(version)) => spoken(version),
+            (_, Method::Discover, Some(version)) => {
+                spoken(version)?;
+                has_capabilities(params)
+            }
             (Self::Undecided, _, Some(version)) => {
                 spoken(version)?;
                 has_capabilities(params)?;
@@ -51,7 +54,16 @@ impl Era {
                 Err(RpcError::new(code::METHOD_NOT_FOUND, "this needs an envelope"))
             }
             (Self::Initialized(_), _, _) => Ok(()),
-            (Self::Enveloped, Method::Initialize | Method::Ping | Method::SetLevel, _) => {
+            // What changes is told there to whoever listens, which is not offered.
+            (
+                Self::Enveloped,
+                Method::Initialize
+                | Method::Ping
+                | Method::SetLevel
+                | Method::Call(CallMethod::Subscribe)
+                | Method::Unsubscribe,
+                _,
+            ) => {
                 let message = "the revision 2026-07-28 of the protocol has no such method";
                 Err(RpcError::new(code::METHOD_NOT_FOUND, message))
             }

@@ -2,7 +2,6 @@
 //!
 //! Announcements are dropped where a client is slow; answers to what it asked never come this way.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -11,6 +10,7 @@ use ic_types::{Json, Object};
 use tokio::sync::broadcast;
 
 use super::Outbox;
+use super::calls::Subscribed;
 use crate::broker::Announcement;
 use crate::levels::Level;
 use crate::locked;
@@ -21,7 +21,7 @@ pub(super) struct Listener {
     pub(super) outbox: Outbox,
     pub(super) level: Arc<Mutex<Level>>,
     /// The resources of which the client wants to hear.
-    pub(super) subscribed: Arc<Mutex<HashSet<String>>>,
+    pub(super) subscribed: Arc<Mutex<Subscribed>>,
     /// A client of the newest revision is told nothing that it did not ask for.
     pub(super) is_enveloped: Arc<AtomicBool>,
 }
@@ -46,7 +46,7 @@ impl Listener {
                 }
                 Ok(Announcement::ListChanged(method)) => notification_line(method, &Object::new()),
                 Ok(Announcement::ResourceUpdated(uri)) => {
-                    if !locked(&self.subscribed).contains(&uri) {
+                    if !locked(&self.subscribed).contains_key(&uri) {
                         continue;
                     }
                     let mut params = Object::new();

@@ -3,6 +3,8 @@
 //! Knows who waits for what, and for whose call. What comes in is read by the `inbox`; how the server was
 //! started is not known here.
 
+mod following;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -23,6 +25,8 @@ use crate::client::{Ear, Outbox};
 use crate::levels::Wanted;
 use crate::locked;
 use crate::petition::Asks;
+
+pub(crate) use following::Following;
 
 /// How many messages of ours may wait for a server that does not read.
 pub(super) const OUTBOX_MAX: usize = 256;
@@ -45,6 +49,8 @@ pub(crate) struct Connection {
     log: Mutex<Wanted>,
     /// Somebody waits until the server reads, to tell it that.
     is_level_waiting: AtomicBool,
+    /// The resources that clients follow, as the server was told, and how many clients follow each.
+    followed: Mutex<HashMap<String, usize>>,
     over: CancellationToken,
 }
 
@@ -140,6 +146,7 @@ impl Connection {
             next_id: AtomicU64::new(1),
             log: Mutex::default(),
             is_level_waiting: AtomicBool::new(false),
+            followed: Mutex::default(),
             over: CancellationToken::new(),
         };
         (Arc::new(connection), outgoing)

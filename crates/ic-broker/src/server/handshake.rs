@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ic_mcp::{ProtocolVersion, RpcError, meta};
-use ic_types::{Json, Object};
+use ic_types::{Json, Object, ToolName};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -192,6 +192,49 @@ async fn discover(
     Ok(Introduction { name, version, protocol, capabilities })
 }
 
+/// A list of tools that is being read, within the limits that hold for every such list.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    tools: BTreeMap<ToolName, Tool>,
+    unusable: Vec<UnusableTool>,
+    n_bytes: usize,
+    spent: Duration,
+}
+
+impl Listing {
+    /// Reads further entries of the list.
+    pub(super) fn take(&mut self, listed: Vec<Json>) -> Result<(), HandshakeError> {
+        if TOOLS_MAX < self.tools.len() + self.unusable.len() + listed.len() {
+            return Err(HandshakeError::TooMany);
+        }
+        for entry in listed {
+            self.n_bytes += entry.to_string().len();
+            if LIST_BYTES_MAX < self.n_bytes {
+                return Err(HandshakeError::TooMany);
+            }
+            let began = Instant::now();
+            let read = Tool::read(entry);
+            self.spent += began.elapsed();
+            if READ_MAX < self.spent {
+                return Err(HandshakeError::TooMuch);
+            }
+            match read {
+                // Of two tools with one name the first counts.
+                Ok(tool) => {
+                    self.tools.entry(tool.name.clone()).or_insert(tool);
+                }
+                Err(error) => self.unusable.push(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the tools, sorted by name, and what cannot be used.
+    pub(super) fn into_parts(self) -> (Vec<Tool>, Vec<UnusableTool>) {
+        (self.tools.into_values().collect(), self.unusable)
+    }
+}
+
 /// Lists all tools; the second part is what cannot be used.
 pub(super) async fn list_tools(
     connection: &Connection,
@@ -199,9 +242,8 @@ pub(super) async fn list_tools(
     limit: Duration,
 ) -> Result<(Vec<Tool>, Vec<UnusableTool>), HandshakeError> {
     const METHOD: &str = "tools/list";
-    let (mut tools, mut unusable) = (BTreeMap::new(), Vec::new());
-    let (mut cursor, mut n_bytes): (Option<Json>, usize) = (None, 0);
-    let (deadline, mut spent) = (Instant::now() + limit, Duration::ZERO);
+    let (mut listing, mut cursor): (Listing, Option<Json>) = (Listing::default(), None);
+    let deadline = Instant::now() + limit;
     for _ in 0..PAGES_MAX {
         let limit = deadline.saturating_duration_since(Instant::now());
         let asking = Asking { progress: None, caller: None, cancel, limit };
@@ -220,36 +262,13 @@ pub(super) async fn list_tools(
         };
         for (key, value) in result.into_entries() {
             match (key.as_str(), value) {
-                ("tools", Json::Array(listed)) => {
-                    if TOOLS_MAX < tools.len() + unusable.len() + listed.len() {
-                        return Err(HandshakeError::TooMany);
-                    }
-                    for entry in listed {
-                        n_bytes += entry.to_string().len();
-                        if LIST_BYTES_MAX < n_bytes {
-                            return Err(HandshakeError::TooMany);
-                        }
-                        let began = Instant::now();
-                        let read = Tool::read(entry);
-                        spent += began.elapsed();
-                        if READ_MAX < spent {
-                            return Err(HandshakeError::TooMuch);
-                        }
-                        match read {
-                            // Of two tools with one name the first counts.
-                            Ok(tool) => {
-                                tools.entry(tool.name.clone()).or_insert(tool);
-                            }
-                            Err(error) => unusable.push(error),
-                        }
-                    }
-                }
+                ("tools", Json::Array(listed)) => listing.take(listed)?,
                 ("nextCursor", next @ Json::String(_)) => cursor = Some(next),
                 _ => {}
             }
         }
         if cursor.is_none() {
-            return Ok((tools.into_values().collect(), unusable));
+            return Ok(listing.into_parts());
         }
     }
     Err(HandshakeError::TooMany)

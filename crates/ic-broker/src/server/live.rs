@@ -8,7 +8,7 @@ use ic_confine::Confinement;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Connection, Introduction, ToolTable};
+use super::{Connection, Guarded, Introduction, ToolTable};
 use crate::locked;
 use crate::sight::Sight;
 
@@ -20,11 +20,13 @@ pub(crate) struct Live {
     pub(crate) confinement: Confinement,
     /// What it reaches.
     pub(crate) sight: Sight,
+    /// What is looked after, if it may write where the host looks for what it executes.
+    pub(crate) guarded: Option<Guarded>,
     tools: Mutex<Arc<ToolTable>>,
     listing: Mutex<Listing>,
     pub(super) since: Instant,
     /// Cancelled when nothing is left of the process, and the server counts as down.
-    pub(super) gone: CancellationToken,
+    pub(crate) gone: CancellationToken,
 }
 
 /// Whether the tools of a running server are being listed again.
@@ -41,7 +43,7 @@ impl Live {
         connection: Arc<Connection>,
         introduction: Introduction,
         confinement: Confinement,
-        sight: Sight,
+        (sight, guarded): (Sight, Option<Guarded>),
         tools: ToolTable,
     ) -> Self {
         Self {
@@ -49,6 +51,7 @@ impl Live {
             introduction,
             confinement,
             sight,
+            guarded,
             tools: Mutex::new(Arc::new(tools)),
             listing: Mutex::new(Listing::Rests),
             since: Instant::now(),

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_confine::{
-    Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, EXIT_EXCESS, EXIT_SHIFTED, Launcher,
+    Child, ChildHandle, ChildSpec, Confinement, DoorsToCome, EXIT_EXCESS, EXIT_SHIFTED,
+    EXIT_SHIFTED_ASLEEP, Launcher, Sleep,
 };
 use ic_mcp::{Line, Lines};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -66,6 +67,8 @@ pub(crate) struct Running {
 pub(crate) struct Ending {
     /// Its status, in our words.
     pub(crate) status: String,
+    /// Whether it slept since before somebody replaced what its cage covers.
+    pub(crate) has_slept: bool,
     /// What it wrote last: words of a stranger, for a person and for the log, never for a model.
     words: String,
 }
@@ -200,7 +203,7 @@ async fn hear(
 fn by_the_guard(code: i32) -> Option<&'static str> {
     match u8::try_from(code).ok()? {
         EXIT_EXCESS => Some("it used too much memory, or had too many processes or threads"),
-        EXIT_SHIFTED => Some(
+        EXIT_SHIFTED | EXIT_SHIFTED_ASLEEP => Some(
             "somebody replaced something that its cage hides, or keeps from being written; it is \
              started anew when it is needed",
         ),
@@ -213,9 +216,17 @@ impl Running {
         self.process.confinement()
     }
 
+    /// Returns a look at whether anything of it runs.
+    pub(crate) fn sleep(&self) -> Option<Sleep> {
+        self.process.sleep().ok()
+    }
+
     /// Ends the process and returns how it ended.
     pub(crate) async fn stop(mut self) -> Ending {
-        let status = match self.process.stop().await {
+        let stopped = self.process.stop().await;
+        let code = stopped.as_ref().ok().and_then(std::process::ExitStatus::code);
+        let has_slept = code == Some(EXIT_SHIFTED_ASLEEP.into());
+        let status = match stopped {
             Ok(status) => match status.code().and_then(by_the_guard) {
                 Some(reason) => format!(" ({reason})"),
                 None => format!(" ({status})"),
@@ -230,6 +241,6 @@ impl Running {
         }
         let words = locked(&self.words);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        Ending { status, words: words.join(" / ") }
+        Ending { status, has_slept, words: words.join(" / ") }
     }
 }

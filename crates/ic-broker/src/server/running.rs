@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ic_confine::Confinement;
+use ic_confine::{Confinement, Sleep};
 
 use super::process::{self, Ending};
 use super::remote::Remote;
@@ -22,6 +22,14 @@ impl Running {
         match self {
             Self::Process(running) => running.confinement(),
             Self::Remote(_) => Confinement::None,
+        }
+    }
+
+    /// Returns a look at whether anything of it runs; of what runs elsewhere nobody knows.
+    pub(crate) fn sleep(&self) -> Option<Sleep> {
+        match self {
+            Self::Process(running) => running.sleep(),
+            Self::Remote(_) => None,
         }
     }
 

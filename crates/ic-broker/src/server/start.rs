@@ -6,19 +6,24 @@ use std::sync::Arc;
 
 use ic_confine::DoorsToCome;
 use ic_egress::Allowed;
+use ic_resolve::RealDisk;
 use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
 use super::side::Side;
 use super::{
-    Connection, Live, START_MAX, Server, ServerNews, ToolTable, Trouble, Yard, handshake, process,
-    remote,
+    Connection, Guarded, Introduction, Live, START_MAX, Server, ServerNews, ToolTable, Trouble,
+    Yard, handshake, process, remote,
 };
 use crate::launch::Launch;
 use crate::pins::Pins;
+use crate::planted::{PutBack, Settled, Survey};
 use crate::servers_file::Start;
 use crate::sight::Sight;
 use crate::tool::{Tool, UnusableTool};
+
+/// Why a start is given up while something is put back.
+const HURRIED: &str = "files that programs on this machine run are put back, and it has to wait";
 
 impl Server {
     /// Starts the server, meets it and lists its tools; says why if that cannot be.
@@ -27,31 +32,85 @@ impl Server {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
         self.refuse_if_withheld().map_err(Trouble::ours)?;
+        // What it may write is looked at, and nothing is put back until it runs.
+        let starting = match self.is_ours {
+            true => None,
+            false => Some(self.yard.warden.begin_start().await),
+        };
         let begun = match &self.recipe.config.start {
             Start::Url(_) => self.connect(),
             Start::Builtin(_) | Start::Command(_) => self.launch(),
         };
         let (running, connection, sight) = begun.map_err(Trouble::ours)?;
-        let met = match handshake::meet_and_list(&connection, &self.yard.stop, START_MAX).await {
-            Ok((introduction, tools, unusable)) => {
-                let table = self.table(tools, unusable).map_err(Trouble::ours);
-                table.map(|table| (introduction, table))
-            }
-            Err(error) => Err(Trouble { why: error.in_our_words(), in_full: error.to_string() }),
+        let starting = starting.filter(|_| sight.kept().is_some());
+        let hurry = starting.as_ref().map(|it| it.hurry.clone()).unwrap_or_default();
+        let met = match hurry.run_until_cancelled(self.meet(&connection)).await {
+            Some(met) => met,
+            None => Err(Trouble::ours(HURRIED.to_owned())),
+        };
+        let met = match self.has_planted(&sight).await {
+            true => Err(Trouble::ours("it changed what programs on this machine run".to_owned())),
+            false => met,
         };
         let (introduction, table) = match met {
             Ok(met) => met,
             Err(Trouble { why, in_full }) => {
                 connection.end(&why);
-                return Err(Trouble::ended(&why, &in_full, &running.stop().await));
+                let ending = running.stop().await;
+                drop(starting);
+                if let Some(done) = self.put_back(&sight).await {
+                    let told = done.told(self.name.as_str());
+                    self.tell_planted(done);
+                    return Err(Trouble::ours(told));
+                }
+                return Err(Trouble::ended(&why, &in_full, &ending));
             }
         };
         if introduction.capabilities.get("logging").is_some() {
             self.yard.levels.meet(&connection);
         }
         let confinement = running.confinement();
-        let live = Live::new(connection, introduction, confinement, sight, table);
-        Ok((Arc::new(live), running))
+        let kept = sight.kept().map(Arc::clone);
+        let guarded = kept.map(|kept| Guarded::new(kept, running.sleep()));
+        let live = Live::new(connection, introduction, confinement, (sight, guarded), table);
+        let live = Arc::new(live);
+        self.yard.warden.register(&live);
+        Ok((live, running))
+    }
+
+    /// Meets the server and lists its tools.
+    async fn meet(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+    ) -> Result<(Introduction, ToolTable), Trouble> {
+        match handshake::meet_and_list(connection, &self.yard.stop, START_MAX).await {
+            Ok((introduction, tools, unusable)) => {
+                let table = self.table(tools, unusable).map_err(Trouble::ours);
+                table.map(|table| (introduction, table))
+            }
+            Err(error) => Err(Trouble { why: error.in_our_words(), in_full: error.to_string() }),
+        }
+    }
+
+    /// Returns whether something that the host executes was changed since before the server was started.
+    async fn has_planted(&self, sight: &Sight) -> bool {
+        let Some(kept) = sight.kept().map(Arc::clone) else { return false };
+        let judge = Arc::clone(&self.recipe.judge);
+        let looking = tokio::task::spawn_blocking(move || {
+            let after = Survey::of(&kept.ground, &judge, &RealDisk, Some(&kept.at_start));
+            after.map(|after| kept.at_start.differs(&after, &Settled::default()))
+        });
+        // What cannot be looked at may have been changed.
+        !matches!(looking.await, Ok(Ok(false)))
+    }
+
+    /// Puts back what the server changed while it was started; it must have ended.
+    async fn put_back(&self, sight: &Sight) -> Option<PutBack> {
+        if !self.has_planted(sight).await {
+            return None;
+        }
+        let done = self.yard.warden.mend_unborn(&self.name, sight.kept()?).await;
+        (!done.is_empty()).then_some(done)
     }
 
     /// Starts the process of a server that runs here.
@@ -118,7 +177,7 @@ impl Server {
         self.why_withheld(&pins).map_or(Ok(()), Err)
     }
 
-    fn why_withheld(&self, pins: &Pins) -> Option<String> {
+    pub(super) fn why_withheld(&self, pins: &Pins) -> Option<String> {
         pins.why_not_started(&self.name, &self.identity, self.recipe.is_held())
     }
 
@@ -133,7 +192,7 @@ impl Server {
             // A tool with text that nobody sees is not trusted by itself.
             let plain = tools.iter().filter(|tool| tool.hidden_text().is_none());
             let now = self.yard.clock.now();
-            let trusted = self.yard.pins.trust_first(&self.name, &self.identity, plain, now);
+            let trusted = self.yard.pins.file().trust_first(&self.name, &self.identity, plain, now);
             let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
             pins = known;
             // Another session may have recorded another one first.

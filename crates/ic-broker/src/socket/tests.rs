@@ -137,8 +137,13 @@ async fn one_process_has_only_so_many_connections() {
     let _client = connect();
     let _accepted = socket.accept().await;
     // Another process has its own; the system says which it is.
-    assert!(Seat::take(&socket.connected, Some(1)).is_some());
-    assert!(Seat::take(&socket.connected, Some(std::process::id().cast_signed())).is_none());
+    let one = Arc::new(OwnedFd::from(connect()));
+    assert!(Seat::take(&socket.connected, Some(1), &one).is_some());
+    let ours = Some(std::process::id().cast_signed());
+    assert!(Seat::take(&socket.connected, ours, &one).is_none());
+    // One that has gone does not count, whatever still runs for it.
+    drop(held.last_mut().map(|(client, _)| client.shutdown(std::net::Shutdown::Both)));
+    assert!(Seat::take(&socket.connected, ours, &one).is_some());
     held.clear();
     assert_eq!(locked(&socket.connected).len(), 1, "what is gone is forgotten");
 }

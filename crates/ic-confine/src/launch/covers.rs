@@ -28,6 +28,11 @@ impl Covers {
         Self(looked_at.collect())
     }
 
+    /// Returns whether nothing lies over the host's files.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether something else is at one of the places now.
     pub(super) fn have_shifted(&self) -> bool {
         self.0.iter().any(|(path, before)| look(path) != *before)

@@ -26,14 +26,14 @@ use super::cage::namespaces::Inmate;
 use super::covers::Covers;
 use super::signals::{self, Signals};
 use super::{
-    EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, LaunchError, become_server, cage, cannot,
-    check_parent, descriptors, report, weight,
+    EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server,
+    cage, cannot, check_parent, descriptors, report, weight,
 };
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
 use crate::sys::{self, Awaited};
-use crate::table::{self, Kinship};
+use crate::table::{self, Asleep, Kinship};
 
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
 /// we can kill, must not keep us for ever.
@@ -68,7 +68,8 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
     };
-    let mut guard = Guard { server, status: None, signals, host, cage, covers, end: None };
+    let mut guard =
+        Guard { server, status: None, signals, host, cage, covers, asleep: None, end: None };
     let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace, own));
     // Whatever happened, nothing stays.
     let swept = guard.sweep(own);
@@ -147,6 +148,8 @@ struct Guard<'a> {
     cage: Option<&'a CageOrder>,
     /// What lies over the host's files in it.
     covers: Option<Covers>,
+    /// How all of it slept when the covers were last seen where they belong.
+    asleep: Option<Asleep>,
     /// The code to end with, if we ended the cage.
     end: Option<u8>,
 }
@@ -173,10 +176,7 @@ impl Guard<'_> {
                 if look_at <= now() {
                     self.end = match () {
                         () if is_too_much(own, cage) => Some(EXIT_EXCESS),
-                        () if self.covers.as_ref().is_some_and(Covers::have_shifted) => {
-                            Some(EXIT_SHIFTED)
-                        }
-                        () => None,
+                        () => self.shifted(own),
                     };
                     if self.end.is_some() {
                         return Ok(());
@@ -208,6 +208,21 @@ impl Guard<'_> {
             self.collect()?;
         }
         Ok(())
+    }
+
+    /// Returns the code to end with if something was put in the place of what lies in the cage.
+    ///
+    /// SECURITY: how everything slept is looked at before the covers that were in their place, and again
+    /// after they were not; so whoever slept through both did not write in between.
+    fn shifted(&mut self, own: Pid) -> Option<u8> {
+        let covers = self.covers.as_ref().filter(|covers| !covers.is_empty())?;
+        let before = table::asleep_below(own);
+        if !covers.have_shifted() {
+            self.asleep = before;
+            return None;
+        }
+        let has_slept = self.asleep.is_some() && table::asleep_below(own) == self.asleep;
+        Some(if has_slept { EXIT_SHIFTED_ASLEEP } else { EXIT_SHIFTED })
     }
 
     /// Waits for every child that has ended, orphans included.

@@ -78,6 +78,44 @@ fn only_what_is_meant_is_killed() {
     while rustix::process::wait(WaitOptions::empty()).is_ok() {}
 }
 
+/// Waits until everything below us sleeps.
+fn asleep(own: Pid) -> Asleep {
+    for _ in 0..10_000 {
+        if let Some(asleep) = asleep_below(own) {
+            return asleep;
+        }
+        poll(&mut [], Some(&STOP_ROUND)).expect("time passes");
+    }
+    panic!("nobody sleeps");
+}
+
+#[test]
+fn whoever_ran_between_two_looks_is_known() {
+    let _alone = ALONE.lock();
+    let _family = family();
+    let own = rustix::process::getpid();
+    let slept = asleep(own);
+    assert_eq!(asleep_below(own), Some(slept.clone()), "nobody ran");
+    assert!(stop_below(own), "all of them stop");
+    assert_eq!(asleep_below(own), None, "what is stopped does not sleep");
+    continue_below(own);
+    assert_ne!(asleep(own), slept, "they went on");
+    let busy = ["-c", "while :; do :; done"];
+    let mut busy = Command::new("sh").args(busy).spawn().expect("there is a shell");
+    for _ in 0..100 {
+        assert_eq!(asleep_below(own), None, "somebody runs");
+    }
+    busy.kill().expect("it runs");
+    busy.wait().expect("it ends");
+    assert_ne!(asleep(own), slept);
+    loop {
+        kill_below(own, &Kinship::now());
+        if rustix::process::wait(WaitOptions::empty()).is_err() {
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_name_cannot_forge_a_status() {
     let pid = |number| Pid::from_raw(number).expect("not zero");

@@ -282,14 +282,59 @@ async fn a_directory_is_itself_and_never_its_parent() {
         &[remove(directory("/d/e")), remove(directory("/d"))],
     )
     .await;
+}
+
+/// Whoever may put something at the name of a granted directory chooses what the grant opens.
+#[tokio::test(start_paused = true)]
+async fn a_directory_is_never_made_moved_or_removed_by_its_own_grant() {
     let make = |value| Ask::of("create_directory", &[(Role::WritePath, &[value])]);
-    check(
+    let (inside, outside) = used(
         &make(absent("/d/e")),
-        Chosen::Widest,
-        &[make(absent("/d/e/f"))],
-        &[make(absent("/d/f")), make(absent("/d/e2"))],
+        &[make(absent("/d/e/f")), make(directory("/d/e/f")), make(directory("/d/e"))],
+        &[make(absent("/d/e")), make(absent("/d/f")), make(absent("/d/e2")), make(absent("/d"))],
     )
     .await;
+    assert_eq!((inside, outside), (vec![true; 3], vec![false; 4]), "made");
+
+    let remove = |value| Ask::of("delete_file", &[(Role::DeletePath, &[value])]);
+    let (inside, outside) = used(
+        &remove(directory("/d/e")),
+        &[remove(directory("/d/e/f")), remove(file("/d/e/a"))],
+        &[remove(directory("/d/e")), remove(file("/d/e")), remove(absent("/d/e"))],
+    )
+    .await;
+    assert_eq!((inside, outside), (vec![true; 2], vec![false; 3]), "removed");
+
+    let move_to = |from: &str, to: Value| {
+        let (from, to) = ([directory(from)], [to]);
+        Ask::of(
+            "move_file",
+            &[(Role::ReadPath, &from), (Role::DeletePath, &from), (Role::WritePath, &to)],
+        )
+    };
+    let (inside, outside) = used(
+        &move_to("/d/e", absent("/d/g/h")),
+        &[move_to("/d/e/f", absent("/d/g/f"))],
+        &[move_to("/d/e", absent("/d/g/f")), move_to("/d/e/f", absent("/d/g"))],
+    )
+    .await;
+    assert_eq!((inside, outside), (vec![true], vec![false; 2]), "moved");
+
+    // Another directory of the same grant may hold it.
+    let both = |values: &[Value]| Ask::of("create_directory", &[(Role::WritePath, values)]);
+    let (inside, _) =
+        used(&both(&[directory("/d/e"), absent("/d/e/f")]), &[both(&[absent("/d/e/f")])], &[])
+            .await;
+    assert_eq!(inside, [true], "beneath another root");
+}
+
+/// Grants what `ask` asks at its widest, and says which of the two lists are answered by that.
+async fn used(ask: &Ask, inside: &[Ask], outside: &[Ask]) -> (Vec<bool>, Vec<bool>) {
+    let (_root, grants) = open();
+    grants.add(granted(ask, Chosen::Widest, None).await, later(1)).unwrap();
+    let answered =
+        |asks: &[Ask]| asks.iter().map(|it| is_answered(&grants, it, later(2))).collect();
+    (answered(inside), answered(outside))
 }
 
 /// One move that was approved does not approve moving anything else.

@@ -15,7 +15,7 @@ fn offer(ask: &Ask) -> Result<Vec<String>, String> {
     let describe = |choice: &ic_escalation::Choice| {
         let scopes = choice.scopes();
         let scopes =
-            scopes.map(|(role, scope)| format!("{role}: {}", scope.describe().join(" + ")));
+            scopes.map(|(role, scope)| format!("{role}: {}", scope.describe(role).join(" + ")));
         scopes.collect::<Vec<_>>().join(", ")
     };
     Ok(offer.choices().iter().map(describe).collect())
@@ -46,10 +46,18 @@ fn a_directory_is_offered_as_itself_and_never_as_its_parent() {
     let root = &["read-path: exactly `/`"];
     check(&one("list_directory", Role::ReadPath, directory("/")), root);
     // What is not there yet, and becomes a directory.
-    let made = ["write-path: exactly `/d/e`", "write-path: `/d/e` and everything beneath it"];
+    let made = [
+        "write-path: exactly `/d/e`",
+        "write-path: `/d/e`, once it exists, and everything beneath it",
+    ];
     for tool in ["create_directory", "mkdir", "git_clone", "git_init", "new_folder"] {
         check(&one(tool, Role::WritePath, absent("/d/e")), &made);
     }
+    let removed = [
+        "delete-path: exactly `/d/e`",
+        "delete-path: everything beneath `/d/e`, but not `/d/e` itself",
+    ];
+    check(&one("delete_file", Role::DeletePath, directory("/d/e")), &removed);
     let history =
         ["write-history: exactly `/d/e`", "write-history: `/d/e` and everything beneath it"];
     check(&one("git_commit", Role::WriteHistory, absent("/d/e")), &history);

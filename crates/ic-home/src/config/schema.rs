@@ -96,6 +96,7 @@ fn of_kind(kind: Kind) -> Object {
         }
         Kind::Url => url(),
         Kind::Paths => list(text(1, 4096)),
+        Kind::Policy => text(1, 4096),
         Kind::Image => text(1, 255),
         Kind::Packages => list(text(2, 128)),
         Kind::RequestKeys => list(text(1, 64)),

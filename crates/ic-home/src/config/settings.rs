@@ -132,7 +132,8 @@ impl Settings {
         environment: &Environment,
         faults: &mut Vec<Fault>,
     ) {
-        let Some(variable) = key.variable else { return };
+        let is_set = |name: &&str| environment.is_set(name);
+        let Some(variable) = key.variables().find(is_set) else { return };
         let Ok(name) = KeyName::parse(key.name) else { return };
         if let Some(secret) = environment.key(variable) {
             self.secrets.insert(key.name.to_owned(), Arc::clone(secret));

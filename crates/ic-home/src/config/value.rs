@@ -9,6 +9,7 @@ use ic_types::{AbsolutePath, Host, Json, ModelId, Object};
 use url::Url;
 
 use crate::environment::{self, Environment};
+use crate::policy_name::PolicyChoice;
 
 /// What a key may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +54,8 @@ pub enum Kind {
     Url,
     /// A list of paths.
     Paths,
+    /// A policy: its name, or its directory.
+    Policy,
     /// A container image.
     Image,
     /// A list of Debian packages.
@@ -91,6 +94,7 @@ impl Kind {
             Self::Secret => secret(json).err(),
             Self::Url => url(json).err(),
             Self::Paths => paths(json, environment).err(),
+            Self::Policy => policy(json, environment).err(),
             Self::Image => image(json).err(),
             Self::Packages => packages(json).err(),
             Self::Upstream => upstream(json, environment).err(),
@@ -126,6 +130,9 @@ impl Kind {
             Self::Paths => {
                 format!("a list of up to {ITEMS_MAX} paths, absolute or beginning with `~/`")
             }
+            Self::Policy => "the name of a policy, or its directory as a path that is absolute or \
+                             begins with `~/`"
+                .to_owned(),
             Self::Image => "an image name such as `debian:bookworm-slim`".to_owned(),
             Self::Packages => format!("a list of up to {ITEMS_MAX} names of Debian packages"),
             Self::Upstream => format!(
@@ -141,7 +148,12 @@ impl Kind {
     /// Returns whether values are plain text, which needs no quotes on the command line.
     pub fn is_text(self) -> bool {
         match self {
-            Self::Choice(_) | Self::Model | Self::Secret | Self::Url | Self::Image => true,
+            Self::Choice(_)
+            | Self::Model
+            | Self::Secret
+            | Self::Url
+            | Self::Policy
+            | Self::Image => true,
             Self::Switch
             | Self::Whole { .. }
             | Self::WholeOrOff { .. }
@@ -262,6 +274,14 @@ pub(crate) fn path(json: &Json, environment: &Environment) -> Result<AbsolutePat
         None => text.into(),
     };
     AbsolutePath::new(path).map_err(|reason| format!("{}: {reason}", unexpected(json)))
+}
+
+pub(crate) fn policy(json: &Json, environment: &Environment) -> Result<PolicyChoice, String> {
+    let text = json.as_str().ok_or_else(|| unexpected(json))?;
+    match text.starts_with(['/', '~']) {
+        true => path(json, environment).map(PolicyChoice::Directory),
+        false => text.parse().map(PolicyChoice::Named).map_err(|_| unexpected(json)),
+    }
 }
 
 pub(crate) fn image(json: &Json) -> Result<&str, String> {

@@ -1,6 +1,7 @@
 //! Every key: changing it changes what its owner and `explain` see; nothing is read by nobody.
 
 use ic_home::Config;
+use ic_home::PolicyChoice;
 use ic_home::config::{KEYS, KeyName, Kind, Origin, Shown};
 use ic_types::{Json, JsonLimits};
 
@@ -49,6 +50,11 @@ const ROWS: &[Row] = &[
         "http://localhost:11434/v1",
         |it| url(it.base_urls.openai_compatible.as_ref()),
     ),
+    ("policy", r#""~/rules""#, "/home/ada/rules", |it| match &it.policy {
+        Some(PolicyChoice::Directory(directory)) => directory.as_path().display().to_string(),
+        Some(PolicyChoice::Named(name)) => name.to_string(),
+        None => String::new(),
+    }),
     ("escalationTimeoutSeconds", "60", "60s", |it| format!("{:?}", it.escalation_timeout)),
     ("approvals.scripted", "true", "true", |it| it.approvals_scripted.to_string()),
     ("protectedPaths", r#"["/a b", "~/x"]"#, r#"["/a b", "/home/ada/x"]"#, |it| {

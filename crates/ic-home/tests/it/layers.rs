@@ -63,6 +63,8 @@ fn every_variable_reaches_its_key() {
         ("ANTHROPIC_API_KEY", "sk-1", "apiKey"),
         ("OPENAI_API_KEY", "sk-1", "openaiApiKey"),
         ("GOOGLE_GENERATIVE_AI_API_KEY", "sk-1", "googleApiKey"),
+        ("GEMINI_API_KEY", "sk-1", "googleApiKey"),
+        ("GOOGLE_API_KEY", "sk-1", "googleApiKey"),
         ("OPENAI_COMPATIBLE_API_KEY", "sk-1", "openaiCompatibleApiKey"),
         ("ANTHROPIC_BASE_URL", "https://x.example", "baseUrls.anthropic"),
         ("OPENAI_BASE_URL", "https://x.example", "baseUrls.openai"),

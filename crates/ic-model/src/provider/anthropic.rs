@@ -161,6 +161,10 @@ impl Reading for Reader {
         Ok(Progress::More)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Completion, Trouble> {
         if !self.is_done {
             return Err(cut());

@@ -184,6 +184,10 @@ impl Reading for Reader {
         Ok(Progress::More)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Completion, Trouble> {
         let Some(stop) = self.stop else { return Err(cut()) };
         if stop == "content_filter" {

@@ -186,6 +186,10 @@ impl Reading for Reader {
         Ok(Progress::More)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Completion, Trouble> {
         if let Some(reason) = &self.withheld {
             return Err(refused(reason).into());

@@ -33,7 +33,13 @@ impl Intake {
         let events = self.parser.feed(bytes);
         let events = events.map_err(|fault| ModelError::Protocol(fault.to_string()))?;
         for event in events {
-            if reader.take(&event, listener)? == Progress::Done {
+            let before = reader.usage();
+            let taken = reader.take(&event, listener);
+            // Told even if nothing comes after it: the provider counts what nobody waits for any more.
+            if reader.usage() != before {
+                listener.usage(reader.usage());
+            }
+            if taken? == Progress::Done {
                 return Ok(Progress::Done);
             }
         }

@@ -9,11 +9,15 @@ use super::sse::Event;
 use crate::error::ModelError;
 use crate::message::{AssistantBlock, ToolUseId};
 use crate::model::{Completion, Listener};
+use crate::usage::Usage;
 
 /// Reads the stream of one completion.
 pub(super) trait Reading: Send {
     /// Takes the next event; text goes to `listener` as it comes.
     fn take(&mut self, event: &Event, listener: &dyn Listener) -> Result<Progress, Trouble>;
+
+    /// Returns what the provider has counted so far.
+    fn usage(&self) -> Usage;
 
     /// Makes the completion, once the stream has ended.
     fn finish(self: Box<Self>) -> Result<Completion, Trouble>;

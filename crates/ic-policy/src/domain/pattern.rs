@@ -90,6 +90,11 @@ impl DomainPattern {
         Self { host: HostPattern::Exact(host), constraint, repository: None }
     }
 
+    /// Returns the way to speak that the pattern asks for.
+    pub(crate) fn scheme(&self) -> Option<Scheme> {
+        self.constraint.scheme
+    }
+
     /// Returns whether the pattern holds for one repository only, so for nothing but git remotes.
     pub(crate) fn names_repository(&self) -> bool {
         self.repository.is_some()

@@ -2,7 +2,7 @@
 
 use ic_policy::{
     Finding, InvalidValue, PathValue, Policy, ResolvedCall, SandboxKind, Standing, UnannotatedPath,
-    Value, evaluate, explain,
+    Value, Verdict, evaluate, explain,
 };
 use ic_types::Role::{
     self, DeletePath, EmailAddress, FetchUrl, GitRemoteUrl, GithubOwner, GithubRepo, ProxyDomain,
@@ -117,6 +117,27 @@ fn servers_and_tools_are_compared_exactly() {
     check(&policy, "y", &[(ReadPath, &["/d"])], "escalate by any-server (read-path)");
     assert_eq!(judge(&policy, call("x", "tt", &[])), "deny by default-deny");
     assert_eq!(judge(&policy, call("X", "u", &[])), "deny by default-deny");
+}
+
+/// Somebody who is asked about the sandbox learns why it is not free for this server.
+#[test]
+fn a_server_that_is_not_contained_is_named_in_the_reason() {
+    let policy = everyday();
+    let reason = |server: &str, roles: &[(Role, &[&str])]| {
+        let bounds = bounds(SandboxKind::Session);
+        match evaluate(&policy, &bounds, call(server, "t", roles)) {
+            Verdict::Allow(_) => "allowed".to_owned(),
+            Verdict::Escalate(escalation) => escalation.reason().to_owned(),
+            Verdict::Deny(denial) => denial.reason().to_owned(),
+        }
+    };
+    let note = "because escalate-reads (the server `x` is not contained, so the sandbox is not free for it)";
+    assert_eq!(reason("x", &[(ReadPath, &["/s/a"])]), note);
+    // Elsewhere it makes no difference, and a call that leaves the sandbox would ask of any server.
+    assert_eq!(reason("x", &[(ReadPath, &["/e"])]), "because escalate-reads");
+    assert_eq!(reason("x", &[(ReadPath, &["/s/a", "/e"])]), "because escalate-reads");
+    assert_eq!(reason("fs", &[(ReadPath, &["/e"])]), "because escalate-reads");
+    assert_eq!(reason("fs", &[(ReadPath, &["/s/a"])]), "allowed");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use ic_types::Role;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use crate::reference::{self, EFFECTS, RefCall, RefRule};
-use crate::world::{bounds, call, policy, summary};
+use crate::reference::{self, EFFECTS, RefCall, RefPlace, RefRule};
+use crate::world::{SANDBOX, bounds, call, policy, summary};
 
 const ROLES: [Role; 7] = [
     Role::ReadPath,
@@ -81,10 +81,10 @@ fn any_call() -> impl Strategy<Value = RefCall> {
     let with_values =
         roles.prop_flat_map(|roles| roles.into_iter().map(values).collect::<Vec<_>>());
     (select(vec!["fs", "git", "x"]), select(vec!["t", "u"]), with_values)
-        .prop_map(|(server, tool, roles)| RefCall { server, tool, roles })
+        .prop_map(|(server, tool, roles)| RefCall { server, tool, roles, is_draft: false })
 }
 
-fn load(rules: &[RefRule]) -> Policy {
+pub(crate) fn load(rules: &[RefRule]) -> Policy {
     let names = |roles: &[Role]| roles.iter().map(|role| role.as_str()).collect::<Vec<_>>();
     let texts: Vec<String> = rules
         .iter()
@@ -155,7 +155,9 @@ proptest! {
 
     #[test]
     fn the_index_agrees_with_a_walk_over_all_rules(rules in any_rules(), call in any_call()) {
-        prop_assert_eq!(summary(&verdict(&load(&rules), &call)), reference::judge(&rules, &call));
+        let place = RefPlace { sandbox: SANDBOX, is_workspace: false, protected: &[] };
+        let expected = reference::judge(&place, &rules, &call);
+        prop_assert_eq!(summary(&verdict(&load(&rules), &call)), expected);
     }
 
     #[test]

@@ -7,8 +7,10 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod additions;
 mod artifacts;
 mod builtin;
+mod containment;
 mod decision;
 mod laws;
 mod reference;

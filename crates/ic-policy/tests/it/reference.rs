@@ -1,9 +1,9 @@
-//! A second opinion: the specification's algorithm, written as it reads, over every rule in turn.
+//! A second opinion: the specification's algorithm (4.3), written as it reads, over every rule in turn.
 //!
-//! Shares no code with the decision: it compares text, walks lists and knows no index. It covers what
-//! the index touches (rules, containment); invariants have their own table.
+//! Shares no code with the decision: it compares text, walks lists and knows no index. Of the invariants
+//! it knows those that have to be named before rules: protected paths and drafts.
 
-use ic_types::{Category, Role};
+use ic_types::Role;
 
 /// A rule as text.
 #[derive(Clone, Debug)]
@@ -25,36 +25,57 @@ pub(crate) struct RefCall {
     pub(crate) server: &'static str,
     pub(crate) tool: &'static str,
     pub(crate) roles: Vec<(Role, Vec<&'static str>)>,
+    pub(crate) is_draft: bool,
+}
+
+/// Where the sandbox is, and whether it is the user's own directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefPlace {
+    pub(crate) sandbox: &'static str,
+    pub(crate) is_workspace: bool,
+    pub(crate) protected: &'static [&'static str],
 }
 
 pub(crate) const EFFECTS: [&str; 3] = ["allow", "escalate", "deny"];
 
+/// Somebody's verdict: effect, position among the rules (what is no rule comes after them), name.
+type Verdict = (usize, usize, String);
+
+const NO_RULE: usize = usize::MAX;
+
 /// Judges `call`: effect, rule and escalated roles, printed as the real verdict is.
-pub(crate) fn judge(rules: &[RefRule], call: &RefCall) -> String {
-    let rules: Vec<&RefRule> = rules.iter().filter(|rule| is_about(rule, call)).collect();
-    let resources: Vec<_> = call.roles.iter().filter(|(role, _)| role.is_resource()).collect();
-    let contained = matches!(call.server, "fs" | "git");
-    let settled = |(role, values): &(Role, Vec<&str>)| {
-        contained
-            && role.category() == Category::Path
-            && !values.is_empty()
-            && values.iter().all(|v| in_sandbox(v))
-    };
+pub(crate) fn judge(place: &RefPlace, rules: &[RefRule], call: &RefCall) -> String {
+    let rules: Vec<(usize, &RefRule)> =
+        rules.iter().enumerate().filter(|(_, rule)| is_about(rule, call)).collect();
     let mut verdicts: Vec<(usize, String, Option<Role>)> = Vec::new();
+    // Step 2, in its order.
+    for (role, values) in call.roles.iter().filter(|(role, _)| is_path(*role)) {
+        if values.iter().any(|value| is_protected(place, *role, value)) {
+            verdicts.push((2, "structural-protected-path".to_owned(), Some(*role)));
+        }
+    }
+    if call.is_draft {
+        verdicts.push((1, "structural-draft".to_owned(), None));
+    }
+    // Steps 3 and 4.
+    let resources: Vec<_> = call.roles.iter().filter(|(role, _)| is_resource(*role)).collect();
+    let mut are_all_settled = true;
+    for (role, values) in resources.iter().copied() {
+        if let Some((effect, _, name)) = judge_role(place, &rules, call, *role, values) {
+            are_all_settled = false;
+            verdicts.push((effect, name, Some(*role)));
+        }
+    }
     if resources.is_empty() {
         let (effect, name) = judge_whole(&rules, call);
         verdicts.push((effect, name, None));
-    } else if resources.iter().all(|entry| settled(entry)) {
+    } else if are_all_settled {
         verdicts.push((0, "structural-sandbox-allow".to_owned(), None));
-    } else {
-        for entry in resources.iter().filter(|entry| !settled(entry)) {
-            let (effect, name) = judge_role(&rules, call, entry.0, &entry.1);
-            verdicts.push((effect, name, Some(entry.0)));
-        }
     }
     if call.roles.iter().any(|(role, values)| *role == Role::GitRemoteUrl && values.is_empty()) {
         verdicts.push((1, "structural-domain-escalate".to_owned(), Some(Role::GitRemoteUrl)));
     }
+    // Step 5.
     let worst = verdicts.iter().map(|(effect, ..)| *effect).max().unwrap();
     let named = &verdicts.iter().find(|(effect, ..)| *effect == worst).unwrap().1;
     let mut escalated: Vec<&str> = Vec::new();
@@ -69,66 +90,136 @@ pub(crate) fn judge(rules: &[RefRule], call: &RefCall) -> String {
     format!("{} by {named}{escalated}", EFFECTS[worst])
 }
 
-fn judge_role(rules: &[&RefRule], call: &RefCall, role: Role, values: &[&str]) -> (usize, String) {
-    let relevant: Vec<_> = rules.iter().filter(|rule| is_relevant(rule, role)).collect();
+/// Judges one role; `None` if the sandbox settles it and nothing beneath its values speaks.
+fn judge_role(
+    place: &RefPlace,
+    rules: &[(usize, &RefRule)],
+    call: &RefCall,
+    role: Role,
+    values: &[&str],
+) -> Option<Verdict> {
+    let relevant: Vec<(usize, &RefRule)> =
+        rules.iter().copied().filter(|(_, rule)| is_relevant(rule, role)).collect();
     if values.is_empty() {
         let rule = relevant
             .iter()
-            .find(|r| r.paths.is_none() && r.domains.is_none() && r.lists.is_empty());
-        return rule
-            .map_or((2, "default-deny".to_owned()), |rule| (rule.effect, rule.name.clone()));
+            .find(|(_, r)| r.paths.is_none() && r.domains.is_none() && r.lists.is_empty());
+        return Some(rule.map_or((2, NO_RULE, "default-deny".to_owned()), |(at, rule)| {
+            (rule.effect, *at, rule.name.clone())
+        }));
     }
-    let mut left: Vec<&str> = values.to_vec();
-    let mut in_the_sandbox = false;
-    if call.server == "fs" && role.category() == Category::Path {
-        in_the_sandbox = left.iter().any(|value| in_sandbox(value));
-        left.retain(|value| !in_sandbox(value));
+    let is_contained = matches!(call.server, "fs" | "git");
+    let is_free = |value: &&str| {
+        is_contained
+            && is_path(role)
+            && in_sandbox(place, role, value)
+            && !is_stronger(place, first_to_settle(&relevant, call, role, value))
+    };
+    let is_settled = values.iter().all(is_free);
+    let mut heard: Vec<Verdict> = Vec::new();
+    for value in values {
+        if is_free(value) && (is_settled || call.server == "fs") {
+            heard.push((0, NO_RULE, "structural-sandbox-allow".to_owned()));
+        } else {
+            heard.extend(judge_value(&relevant, call, role, value));
+        }
     }
-    let mut heard: Vec<(usize, String)> = Vec::new();
-    let mut roots: Vec<&str> = Vec::new();
-    for rule in relevant {
-        let mut covered: Vec<&str> =
-            left.iter().copied().filter(|value| covers(rule, role, value)).collect();
-        // Nothing exists here, so what is written is made; a rule does not cover its own root.
-        if rule.effect == 0
-            && matches!(role, Role::WritePath | Role::DeletePath)
+    let beneath = added_beneath(&relevant, call, role, values);
+    if is_settled && beneath.is_empty() {
+        return None;
+    }
+    heard.extend(beneath);
+    let worst = heard.iter().map(|(effect, ..)| *effect).max().unwrap();
+    heard.into_iter().filter(|(effect, ..)| *effect == worst).min_by_key(|(_, at, _)| *at)
+}
+
+/// Step 3: the user's own word about a value in the sandbox.
+fn is_stronger(place: &RefPlace, rule: Option<&RefRule>) -> bool {
+    let Some(rule) = rule else { return false };
+    let is_place_in_sandbox =
+        rule.paths.as_ref().is_some_and(|(_, within)| is_within(within, place.sandbox));
+    let denies_in_workspace = rule.effect == 2 && place.is_workspace;
+    denies_in_workspace || (rule.effect != 0 && is_place_in_sandbox)
+}
+
+/// Returns the first rule that settles the value.
+fn first_to_settle<'a>(
+    relevant: &[(usize, &'a RefRule)],
+    call: &RefCall,
+    role: Role,
+    value: &str,
+) -> Option<&'a RefRule> {
+    relevant.iter().map(|(_, rule)| *rule).find(|rule| {
+        covers(rule, role, value)
             && holds_elsewhere(rule, call, Some(role)) == (true, true)
-        {
-            let is_root = |value: &&str| {
-                rule.paths.as_ref().is_some_and(|(_, within)| within == value && *within != "/")
-            };
-            roots.extend(covered.iter().copied().filter(is_root));
-            covered.retain(|value| !is_root(value));
-        }
-        if covered.is_empty() {
-            continue;
-        }
+            && !is_own_root(rule, role, value)
+    })
+}
+
+/// Returns whether an allowing rule does not cover the value since it is the rule's own root.
+///
+/// Nothing exists here, so what is written is made.
+fn is_own_root(rule: &RefRule, role: Role, value: &str) -> bool {
+    rule.effect == 0
+        && matches!(role, Role::WritePath | Role::DeletePath)
+        && rule.paths.as_ref().is_some_and(|(_, within)| *within == value && value != "/")
+}
+
+/// Step 4: who settles one value, and who adds a verdict on the way.
+fn judge_value(
+    relevant: &[(usize, &RefRule)],
+    call: &RefCall,
+    role: Role,
+    value: &str,
+) -> Vec<Verdict> {
+    let mut heard = Vec::new();
+    let mut is_root = false;
+    for (at, rule) in relevant.iter().filter(|(_, rule)| covers(rule, role, value)) {
         match holds_elsewhere(rule, call, Some(role)) {
+            (true, true) if is_own_root(rule, role, value) => is_root = true,
             (true, true) => {
-                heard.push((rule.effect, rule.name.clone()));
-                left.retain(|value| !covered.contains(value));
+                heard.push((rule.effect, *at, rule.name.clone()));
+                return heard;
             }
-            (true, false) if rule.effect != 0 => heard.push((rule.effect, rule.name.clone())),
+            (true, false) if rule.effect != 0 => {
+                heard.push((rule.effect, *at, rule.name.clone()));
+            }
             _ => {}
         }
     }
-    if in_the_sandbox {
-        heard.push((0, "structural-sandbox-allow".to_owned()));
-    }
-    if left.iter().any(|value| roots.contains(value)) {
-        heard.push((1, "structural-root".to_owned()));
-    }
-    if left.iter().any(|value| !roots.contains(value)) {
-        heard.push((2, "default-deny".to_owned()));
-    }
-    let worst = heard.iter().map(|(effect, _)| *effect).max().unwrap();
-    heard.into_iter().find(|(effect, _)| *effect == worst).unwrap()
+    heard.push(match is_root {
+        true => (1, NO_RULE, "structural-root".to_owned()),
+        false => (2, NO_RULE, "default-deny".to_owned()),
+    });
+    heard
 }
 
-fn judge_whole(rules: &[&RefRule], call: &RefCall) -> (usize, String) {
+/// Step 4: rules that deny or escalate for a place beneath a value of which the whole tree counts.
+fn added_beneath(
+    relevant: &[(usize, &RefRule)],
+    call: &RefCall,
+    role: Role,
+    values: &[&str],
+) -> Vec<Verdict> {
+    let is_tree = role == Role::DeletePath || is_path(role) && call.tool == "run_command";
+    let mut heard = Vec::new();
+    for value in values.iter().filter(|_| is_tree) {
+        for (at, rule) in relevant.iter().filter(|(_, rule)| rule.effect != 0) {
+            let Some((_, within)) = &rule.paths else { continue };
+            let is_beneath = within != value && is_within(within, value);
+            let (some, _) = holds_elsewhere(rule, call, Some(role));
+            if is_beneath && rule.domains.is_none() && holds_on_lists(rule, role, value) && some {
+                heard.push((rule.effect, *at, rule.name.clone()));
+            }
+        }
+    }
+    heard
+}
+
+fn judge_whole(rules: &[(usize, &RefRule)], call: &RefCall) -> (usize, String) {
     let mut heard: Vec<(usize, String)> = Vec::new();
     let mut is_settled = false;
-    for rule in rules {
+    for (_, rule) in rules {
         let has_role = rule
             .roles
             .as_ref()
@@ -166,17 +257,19 @@ fn is_relevant(rule: &RefRule, role: Role) -> bool {
 }
 
 fn covers(rule: &RefRule, role: Role, value: &str) -> bool {
-    let is_path = role.category() == Category::Path;
-    rule.paths.as_ref().is_none_or(|(_, within)| is_path && is_within(value, within))
+    rule.paths.as_ref().is_none_or(|(_, within)| is_path(role) && is_within(value, within))
         && rule
             .domains
             .as_ref()
-            .is_none_or(|(_, allowed)| !is_path && allowed.iter().any(|p| domain(p, value)))
-        && rule.lists.iter().filter(|(roles, ..)| roles.contains(&role)).all(
-            |(_, allowed, kind)| {
-                allowed.iter().any(|member| is_member(rule, kind, role, (member, value)))
-            },
-        )
+            .is_none_or(|(_, allowed)| !is_path(role) && allowed.iter().any(|p| domain(p, value)))
+        && holds_on_lists(rule, role, value)
+}
+
+/// Returns whether the rule's lists about `role` hold for the value.
+fn holds_on_lists(rule: &RefRule, role: Role, value: &str) -> bool {
+    rule.lists.iter().filter(|(roles, ..)| roles.contains(&role)).all(|(_, allowed, kind)| {
+        allowed.iter().any(|member| is_member(rule, kind, role, (member, value)))
+    })
 }
 
 /// Returns whether something matches, and whether everything does, on lists about other roles.
@@ -201,22 +294,50 @@ fn holds_elsewhere(rule: &RefRule, call: &RefCall, judged: Option<Role>) -> (boo
 
 fn is_member(rule: &RefRule, kind: &str, role: Role, (member, value): (&str, &str)) -> bool {
     match kind {
-        "domains" => role.category() != Category::Path && domain(member, value),
+        "domains" => !is_path(role) && domain(member, value),
         "emails" => {
             let is_same_in_ascii = member.eq_ignore_ascii_case(value);
             let is_same = member.to_lowercase() == value.to_lowercase();
-            matches!(role.category(), Category::Identifier | Category::Opaque)
+            !is_path(role)
+                && !matches!(role, Role::FetchUrl | Role::GitRemoteUrl)
                 && (is_same_in_ascii || rule.effect != 0 && is_same)
         }
-        _ => match role.category() {
-            Category::Identifier => member.eq_ignore_ascii_case(value),
+        _ => match role {
+            Role::GithubOwner | Role::GithubRepo | Role::ProxyDomain => {
+                member.eq_ignore_ascii_case(value)
+            }
             _ => member == value,
         },
     }
 }
 
-fn in_sandbox(value: &str) -> bool {
-    is_within(value, crate::world::SANDBOX)
+/// The entry of a workspace lies in the directory above it, so removing it is not in the workspace.
+fn in_sandbox(place: &RefPlace, role: Role, value: &str) -> bool {
+    let is_own_entry = place.is_workspace && role == Role::DeletePath && value == place.sandbox;
+    is_within(value, place.sandbox) && !is_own_entry
+}
+
+fn is_protected(place: &RefPlace, role: Role, value: &str) -> bool {
+    place.protected.iter().any(|protected| {
+        is_within(value, protected) || role == Role::DeletePath && is_within(protected, value)
+    })
+}
+
+fn is_path(role: Role) -> bool {
+    matches!(
+        role,
+        Role::ReadPath
+            | Role::WritePath
+            | Role::DeletePath
+            | Role::WriteHistory
+            | Role::DeleteHistory
+    )
+}
+
+fn is_resource(role: Role) -> bool {
+    is_path(role)
+        || matches!(role, Role::FetchUrl | Role::GitRemoteUrl)
+        || matches!(role, Role::GithubOwner | Role::GithubRepo | Role::ProxyDomain)
 }
 
 fn is_within(value: &str, within: &str) -> bool {

@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
-use ic_policy::host_executes::{LISTED_NAMES, PIPELINE_NAMES, is_same};
+use ic_policy::host_executes::{LISTED_NAMES, PIPELINE_NAMES, REPOSITORY_NAMES, is_same};
 use ic_policy::{Executed, PathValue, RoleValues, Sandbox, Value, Why};
 use ic_types::{CanonicalPath, Object, Role, ToolName};
 
@@ -263,6 +263,7 @@ impl Carried {
 fn is_first_of_listed(name: &OsStr) -> bool {
     let listed = LISTED_NAMES.iter().chain(&PIPELINE_NAMES);
     listed.filter_map(|it| it.components.first()).any(|first| is_same(name, first))
+        || REPOSITORY_NAMES.iter().any(|it| name == *it)
 }
 
 /// Returns where `path`, which lies in `from`, would be if `from` were at `to`.

@@ -7,22 +7,38 @@ use ic_policy::{Executed, PathValue, ResolvedParts, RoleValues, Value, Why};
 use ic_types::{CanonicalPath, Json, Role, ToolCall, ToolName};
 
 use super::Resolving;
+use super::trees::is_of_git;
 use crate::executes::{Change, Executes};
 
 /// The tools that make a repository, and the flags that make it one without a `.git`.
 const MAKING: [&str; 2] = ["git_init", "git_clone"];
 const BARE: [&str; 2] = ["bare", "mirror"];
+/// The tools that make one file or an empty directory, and so bring nothing along in it.
+const PLAIN: [&str; 3] = ["write_file", "edit_file", "create_directory"];
 
 impl Resolving<'_> {
     /// Returns what the host would execute of the changes that a call makes.
     pub(super) fn executed(&self, call: &ToolCall, roles: &[RoleValues]) -> Vec<Executed> {
         let mut changes = Vec::new();
+        let tree = super::remotes::repository_directory(self, &call.arguments);
+        let repository = tree.as_ref().and_then(|tree| self.repository_of(tree));
+        // Git changes what is in a tree, and its server says what; only a working tree goes as a whole.
+        let is_kept = |path: &CanonicalPath| {
+            let is_worked_in = || tree.iter().chain(&repository).any(|it| it == path);
+            let tool = call.tool.as_str();
+            PLAIN.contains(&tool)
+                || is_of_git(&call.tool) && (tool != "git_worktree" || is_worked_in())
+        };
         for RoleValues { role, values } in
             roles.iter().filter(|it| is_changing(&call.tool, it.role))
         {
             for value in values.iter().filter_map(path_of) {
                 let names = std::iter::once(&value.path).chain(&value.also);
-                changes.extend(names.map(|path| Change { role: *role, path: path.clone() }));
+                changes.extend(names.map(|path| Change {
+                    role: *role,
+                    path: path.clone(),
+                    is_kept: is_kept(path),
+                }));
             }
         }
         let mut executed =

@@ -2,7 +2,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, ResolvedCall, Sandbox, SandboxKind, Value, evaluate};
-use ic_resolve::{Disk, Places, Resolver, bounds};
+use ic_resolve::{Disk, Orders, Places, Resolver, UserGit, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, Role, ToolCall};
 
@@ -17,6 +17,8 @@ const TOOLS: &str = r#"{"servers":{"s":{"tools":[
     {"toolName":"edits","args":{"/edits/*/path":["write-path"]}},
     {"toolName":"fetch","args":{"url":["fetch-url"]}},
     {"toolName":"push","args":{"path":["read-path"],"remote":["git-remote-url"],"branch":["branch-name"]}},
+    {"toolName":"guessed","draft":true,"args":{"document":["read-path","delete-path"],"path":["read-path"],
+        "/items/*/source":["read-path"]}},
     {"toolName":"issue","args":{"owner":["github-owner"],"title":["commit-message"]}},
     {"toolName":"modes","args":{
         "a":{"default":["write-path"],"when":[
@@ -46,6 +48,7 @@ fn call(tool: &str, arguments: &str) -> ToolCall {
 
 fn disk() -> MemoryDisk {
     MemoryDisk::new()
+        .dir("/etc")
         .file("/s/file", "x")
         .dir("/out/dir")
         .file("/out/secret", "x")
@@ -110,14 +113,62 @@ pub(crate) fn verdict_on(
         protected: vec![AbsolutePath::new("/out/secret").unwrap()],
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let resolver =
-        Resolver { disk, home: &places.home, sandbox: bounds.sandbox.as_ref(), orders: None };
+    let workspace = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+    let orders = Orders::of(&places.home, &UserGit::default(), workspace.map(|it| &it.path));
+    let resolver = Resolver {
+        disk,
+        home: &places.home,
+        sandbox: bounds.sandbox.as_ref(),
+        orders: Some(&orders),
+    };
     let policy = policy();
     evaluate(&policy, &bounds, resolver.resolve(&policy, call(tool, arguments))).rule().to_owned()
 }
 
 fn verdict(tool: &str, arguments: &str) -> String {
     verdict_on(&disk(), SandboxKind::Session, tool, arguments)
+}
+
+/// A guess is judged as the path that it may be; what it may not be is left as it came.
+#[test]
+fn what_a_draft_takes_for_a_path_is_sent_as_it_came_unless_it_plainly_is_one() {
+    for (text, judged, sent) in [
+        ("13", "/s/13", "13"),
+        ("main", "/s/main", "main"),
+        ("a b", "/s/a b", "a b"),
+        // Written like a path, or there.
+        ("a/b", "/s/a/b", "/s/a/b"),
+        ("/etc/x", "/etc/x", "/etc/x"),
+        ("notes.md", "/s/notes.md", "/s/notes.md"),
+        (".netrc", "/s/.netrc", "/s/.netrc"),
+        ("..", "/", "/"),
+        ("~", "/home/u", "/home/u"),
+        ("file", "/s/file", "/s/file"),
+        ("dangling", "/s/dangling", "/s/dangling"),
+    ] {
+        let document = Json::from(text).to_string();
+        let call = resolve("guessed", &format!(r#"{{"document":{document}}}"#));
+        assert!(
+            roles(&call).contains(&format!("delete-path: {judged}")),
+            "{text}: {}",
+            roles(&call)
+        );
+        let expected = format!(r#"{{"document":{}}}"#, Json::from(sent));
+        assert_eq!(Json::Object(call.sent().clone()).to_string(), expected);
+        if text == sent {
+            let rule = verdict("guessed", &format!(r#"{{"document":{document}}}"#));
+            assert_eq!(rule, "structural-draft", "{text}");
+        }
+    }
+    check("guessed", r#"{"path":"13"}"#, "read-path: /s/13; delete-path: ", r#"{"path":"/s/13"}"#);
+    check(
+        "guessed",
+        r#"{"items":[{"source":"7"},{"source":"x/y"}]}"#,
+        "read-path: /s/7 /s/x/y; delete-path: ",
+        r#"{"items":[{"source":"7"},{"source":"/s/x/y"}]}"#,
+    );
+    // What somebody has confirmed is a path, whatever it looks like.
+    check("delete", r#"{"path":"13"}"#, "delete-path: /s/13", r#"{"path":"/s/13"}"#);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, SandboxKind, Verdict, evaluate};
-use ic_resolve::{Orders, Places, Resolver, bounds};
+use ic_resolve::{Orders, Places, Resolver, UserGit, bounds};
 use ic_testkit::MemoryDisk;
 use ic_types::{AbsolutePath, Json, JsonLimits, ToolCall};
 
@@ -45,7 +45,8 @@ fn judged(disk: &MemoryDisk, sandbox: &str, kind: SandboxKind, tool: &str, json:
         protected: Vec::new(),
     };
     let bounds = bounds::gather(disk, &places, std::collections::HashMap::new()).unwrap();
-    let orders = Orders::of_user(&places.home);
+    let workspace = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+    let orders = Orders::of(&places.home, &UserGit::default(), workspace.map(|it| &it.path));
     let (sandbox, orders) = (bounds.sandbox.as_ref(), Some(&orders));
     let resolver = Resolver { disk, home: &places.home, sandbox, orders };
     let Json::Object(arguments) = Json::parse(json.as_bytes(), JsonLimits::CALL).unwrap() else {
@@ -102,13 +103,18 @@ fn all_of_git_s_own_files_ask() {
 }
 
 #[test]
-fn a_directory_that_gets_the_shape_of_a_repository_asks_at_its_last_part() {
+fn a_directory_that_gets_the_shape_of_a_repository_asks() {
     let parts = ["HEAD", "objects", "refs"];
     for top in ["/w", "/w/x", "/w/deep/er/y.git"] {
         for last in parts {
             let mut disk = disk();
             for part in parts.iter().filter(|part| **part != last) {
-                is_free(&disk, "write", &write(&format!("{top}/{part}")));
+                let path = write(&format!("{top}/{part}"));
+                match *part {
+                    // The user's own git may bring the other parts.
+                    "HEAD" => asks(&disk, "write", &path, ""),
+                    _ => is_free(&disk, "write", &path),
+                }
                 disk = disk.dir(&format!("{top}/{part}"));
             }
             asks(&disk, "write", &write(&format!("{top}/{last}")), "for a repository");
@@ -120,7 +126,7 @@ fn a_directory_that_gets_the_shape_of_a_repository_asks_at_its_last_part() {
     // All at once.
     let json = r#"{"paths":["/w/x/HEAD","/w/x/objects/a","/w/x/refs/heads/main"]}"#;
     asks(&disk(), "writes", json, "for a repository");
-    let json = r#"{"paths":["/w/x/HEAD","/w/y/objects/a","/w/x/refs/heads/main"]}"#;
+    let json = r#"{"paths":["/w/x/head","/w/y/objects/a","/w/x/refs/heads/main"]}"#;
     is_free(&disk(), "writes", json);
 }
 
@@ -208,7 +214,7 @@ fn ordinary_settings_name_nothing() {
                   [branch \"main\"]\nremote = origin\nmerge = refs/heads/main\n\
                   [filter \"lfs\"]\nclean = git-lfs clean -- %f\nrequired = true\n";
     let disk = repository(disk(), "/w", config);
-    for name in ["src/main.rs", "vim", "Makefile", "refs", "docs/HEAD", "main", "README.md"] {
+    for name in ["src/main.rs", "vim", "Makefile", "refs", "docs/head", "main", "README.md"] {
         is_free(&disk, "write", &write(&format!("/w/{name}")));
     }
 }

@@ -27,6 +27,7 @@ fn what_is_judged_is_what_is_sent() {
         Ok(("https://docs.example.com/@evil.test/", "docs.example.com")),
     );
     check("http://[::0001]/", Ok(("http://[::1]/", "[::1]")));
+    check(" https://example.com/a b  ", Ok(("https://example.com/a%20b", "example.com")));
     check("https://a%2eexample/", Ok(("https://a.example/", "a.example")));
 }
 
@@ -43,7 +44,13 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ("https://:pw@example.com/", "user information"),
         ("https://exam\nple.com/", "control characters"),
         ("https://example.com/\0", "control characters"),
-        (" https://example.com/", "control characters or outer white space"),
+        ("https://example.com/\n", "control characters"),
+        ("\thttps://example.com/", "control characters"),
+        (" \u{1f}https://example.com/", "control characters"),
+        ("\u{a0}https://example.com/", "control characters or outer white space"),
+        ("https://example.com/\u{2003} ", "control characters or outer white space"),
+        (" -https://example.com", "does not begin with `-`"),
+        ("   ", "no URL"),
         ("-https://example.com", "does not begin with `-`"),
         ("https://a..example/", "no valid host"),
         ("https://a&b.example/", "no valid host"),

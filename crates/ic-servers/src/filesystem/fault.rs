@@ -33,9 +33,9 @@ pub(crate) enum Fault {
         show::path(path.as_path())
     )]
     NoRight { path: CanonicalPath, lacking: Rights },
-    #[error("`{}` is protected: it is neither read nor changed", show::path(path.as_path()))]
+    #[error("`{}` is protected or closed by the policy: it is neither read nor changed", show::path(path.as_path()))]
     LeftOut { path: CanonicalPath },
-    #[error("`{}` stays where it is: something protected is, or would be, beneath it", show::path(path.as_path()))]
+    #[error("`{}` stays where it is: something protected, or closed by the policy, is or would be beneath it", show::path(path.as_path()))]
     AboveLeftOut { path: CanonicalPath },
     #[error("`{}` stays where it is: it is, or contains, a directory that was given to this server", show::path(path.as_path()))]
     HoldsView { path: CanonicalPath },

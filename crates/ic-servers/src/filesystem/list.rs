@@ -167,7 +167,11 @@ impl Listing {
         // Writing to a string cannot fail.
         if 0 < self.n_left_out {
             let n_left_out = self.n_left_out;
-            write!(notes, "\nLeft out because it is protected: {n_left_out} entries\n").ok();
+            write!(
+                notes,
+                "\nLeft out because it is protected or closed by the policy: {n_left_out} entries\n"
+            )
+            .ok();
         }
         if self.whole == Whole::Cut {
             write!(notes, "\nCut after {ENTRIES_MAX} entries\n").ok();

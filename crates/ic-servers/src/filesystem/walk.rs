@@ -198,7 +198,10 @@ impl fmt::Display for Notes {
                 0 => String::new(),
                 n_more => format!(" and {n_more} more"),
             };
-            lines.push(format!("Left out because it is protected: {}{more}", shown.join(", ")));
+            let shown = shown.join(", ");
+            lines.push(format!(
+                "Left out because it is protected or closed by the policy: {shown}{more}"
+            ));
         }
         if 0 < self.n_unreadable {
             lines.push(format!(

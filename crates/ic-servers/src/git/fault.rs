@@ -50,7 +50,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// What is said where somebody has to agree first.
-    pub(super) const TAKEOVER: &str = "nothing was done: this would change files that programs of the host run or take orders from";
+    pub(super) const TAKEOVER: &str = "nothing was done: this concerns files that programs of the host run or take orders from, or that rules of the policy are about";
 
     pub(super) fn system(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |source| Self::System { doing, source }

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::arguments::Arguments;
 use super::fault::Fault;
 use super::names::{File, ObjectId, RefName};
+use super::ruled;
 use super::run::{Run, Said, failure};
 use crate::filesystem::show;
 
@@ -72,8 +73,12 @@ fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
         ("GIT_OBJECT_DIRECTORY", OsString::from(private.path.join("objects"))),
         ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&theirs)),
     ];
-    for words in [&["add", "--intent-to-add", "--", "."], words] {
-        let said = run.ask_in(&private, &variables, words, b"")?;
+    let ask = |words: &[&str]| run.ask_in(&private, &variables, words, b"");
+    for asked in [&["add", "--intent-to-add", "--", "."], words] {
+        if asked.first() == Some(&"diff") {
+            ruled::check_with(run, asked, &ask)?;
+        }
+        let (words, said) = (asked, ask(asked)?);
         match said.code == Some(0) || said.is_cut {
             true if words.first() == Some(&"diff") => return Ok(said),
             true => {}

@@ -11,6 +11,7 @@
 //!
 //! Nothing of it stays. What the outcome means is not known here.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use ic_confine::{Excess, InnerLimits, InnerOutput, InnerSpec, run_inner};
@@ -38,6 +39,8 @@ pub(super) struct Rehearsal<'a> {
     private: Private<'a>,
     tree: OwnedFd,
     has_index: bool,
+    /// What the index had at first.
+    at_first: BTreeSet<Entry>,
 }
 
 /// A file as a tree has it; the mode is all zeros if it has none.
@@ -55,6 +58,11 @@ impl Entry {
     /// Makes the entry of a file that no tree has, and that goes.
     pub(super) fn untracked(path: &str) -> Self {
         Self { path: path.to_owned(), mode: UNTRACKED.to_owned(), id: String::new() }
+    }
+
+    /// Makes the entry of a file that a tree has no more.
+    fn removed(path: &str) -> Self {
+        Self { path: path.to_owned(), mode: NO_MODE.to_owned(), id: String::new() }
     }
 
     pub(super) fn is_untracked(&self) -> bool {
@@ -122,15 +130,47 @@ impl<'a> Rehearsal<'a> {
         }
         let tree = beneath::hold_directory(private.handle(), std::path::Path::new("tree"))
             .map_err(Fault::system("make a directory for git"))?;
-        let rehearsal = Self { run, private, tree, has_index: index.is_some() };
-        let files = rehearsal.done(&["ls-files", "-z"], b"")?;
-        let mut files: Vec<&str> = files.split_inclusive('\0').collect();
-        files.dedup();
-        rehearsal.ask(
-            &["update-index", "-z", "--skip-worktree", "--stdin"],
-            files.concat().as_bytes(),
-        )?;
+        let (has_index, at_first) = (index.is_some(), BTreeSet::new());
+        let mut rehearsal = Self { run, private, tree, has_index, at_first };
+        rehearsal.at_first = rehearsal.index()?;
+        let mut files = String::new();
+        for entry in &rehearsal.at_first {
+            files.push_str(&entry.path);
+            files.push('\0');
+        }
+        let words = ["update-index", "-z", "--skip-worktree", "--stdin"];
+        rehearsal.ask(&words, files.as_bytes())?;
         Ok(rehearsal)
+    }
+
+    /// Returns what is in the index; of a file in conflict each side.
+    fn index(&self) -> Result<BTreeSet<Entry>, Fault> {
+        let said = self.done(&["ls-files", "--stage", "-z"], b"")?;
+        let entry = |line: &str| {
+            let (about, path) = line.split_once('\t')?;
+            let (mode, id) = about.split_once(' ')?;
+            Some(Entry { path: path.to_owned(), mode: mode.to_owned(), id: id.to_owned() })
+        };
+        let lines = said.split('\0').filter_map(entry);
+        // A number after the object's tells the sides of a conflict apart; 0 is no conflict.
+        Ok(lines.map(|it| Entry { id: it.id.trim_end_matches(" 0").to_owned(), ..it }).collect())
+    }
+
+    /// Returns what the index has otherwise than at first, whatever HEAD says.
+    ///
+    /// What is in it no more, and not in the commit that was checked out, goes as if it were not tracked.
+    pub(super) fn index_changes(&self, checked_out: &str) -> Result<Vec<Entry>, Fault> {
+        let now = self.index()?;
+        let paths: BTreeSet<&str> = now.iter().map(|it| it.path.as_str()).collect();
+        let mut gone: Vec<&str> = self.at_first.iter().map(|it| it.path.as_str()).collect();
+        gone.retain(|path| !paths.contains(path));
+        let tree = if gone.is_empty() { Vec::new() } else { self.tree(checked_out)? };
+        let tree: BTreeSet<&str> = tree.iter().map(|it| it.path.as_str()).collect();
+        let gone = gone.into_iter().map(|path| match tree.contains(path) {
+            true => Entry::removed(path),
+            false => Entry::untracked(path),
+        });
+        Ok(gone.chain(now.difference(&self.at_first).cloned()).collect())
     }
 
     /// Runs git in the repository itself, to read, with room for a long answer.

@@ -11,6 +11,7 @@ use ic_confine::{Excess, FindError, InnerLimits, InnerOutput, InnerSpec, find_pr
 use super::fault::Fault;
 use super::private::{Private, Scratch, ensure_logs};
 use super::repository::Repository;
+use super::ruled;
 use super::takeover::{self, Terms};
 use crate::filesystem::show;
 use crate::tools::Cancel;
@@ -170,6 +171,7 @@ impl Run<'_> {
             // SECURITY: here, so that no tool can forget it.
             takeover::check(self, words, input)?;
         }
+        ruled::check(self, words)?;
         let private = self.scratch.private(self.repository)?;
         self.ask_in(&private, &[], words, input)
     }

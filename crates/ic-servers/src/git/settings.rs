@@ -123,10 +123,11 @@ pub(super) fn refusal(settings: &[Setting]) -> Option<String> {
             Some(subsection) => format!("{section}.{subsection}.{key}"),
             None => format!("{section}.{key}"),
         };
+        let name = name.escape_debug();
         format!(
-            "its configuration sets `{}`, which can run a program or lead elsewhere; a person can \
-             take it out",
-            name.escape_debug()
+            "its configuration sets `{name}`, which can run a program or lead elsewhere, so the git \
+             tools do not work here; filesystem tools do. To use them, a person can move the setting \
+             to `~/.gitconfig`, or take it out with `git config --unset-all '{name}'`"
         )
     })
 }

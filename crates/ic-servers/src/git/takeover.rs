@@ -12,11 +12,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use ic_resolve::{Change, Executes, RealDisk};
+use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
+use super::ruled::{Named, RULED, Ruled};
 use super::run::{Does, Run};
 use crate::tools::Caller;
 
@@ -30,8 +31,12 @@ const NAMES_MAX: usize = 500;
 pub(super) struct Terms {
     /// The commit that was checked out when the session began, by the top of the repository.
     bases: BTreeMap<String, String>,
-    /// Paths that configurations name which are not seen here.
-    named: Vec<CanonicalPath>,
+    /// What configurations name which are not seen here.
+    named: Names,
+    /// Whether attributes of a file can make the user's git run a program.
+    has_drivers: bool,
+    /// Places that rules of the caller are about.
+    pub(super) ruled: Ruled,
     /// The change that was agreed to.
     agreed: Option<String>,
 }
@@ -39,8 +44,11 @@ pub(super) struct Terms {
 /// A change that somebody has to agree to.
 #[derive(Debug)]
 pub(super) struct Takeover {
-    pub(super) paths: Vec<CanonicalPath>,
-    pub(super) digest: String,
+    /// What the host would execute.
+    paths: Vec<CanonicalPath>,
+    /// What rules of the caller are about.
+    ruled: Vec<Named>,
+    digest: String,
 }
 
 impl Terms {
@@ -55,21 +63,56 @@ impl Terms {
             Some(_) | None => BTreeMap::new(),
         };
         let named = match terms.get("named") {
-            Some(Json::Array(named)) => {
-                named.iter().filter_map(|it| CanonicalPath::new(it.as_str()?).ok()).collect()
-            }
-            Some(_) | None => Vec::new(),
+            Some(Json::Array(named)) => Names::of_texts(named.iter().filter_map(Json::as_str)),
+            Some(_) | None => Names::default(),
         };
-        Some(Self { bases, named, agreed: terms.get("agreed").and_then(text) })
+        let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
+        let ruled = Ruled::of(terms);
+        let agreed = terms.get("agreed").and_then(text);
+        Some(Self { bases, named, has_drivers, ruled, agreed })
+    }
+
+    /// Returns whether just this was agreed to.
+    pub(super) fn is_agreed(&self, takeover: &Takeover) -> bool {
+        self.agreed.as_ref() == Some(&takeover.digest)
     }
 }
 
 impl Takeover {
+    /// Makes a change of the entries that count, of which the paths are told, and of what rules are
+    /// about.
+    pub(super) fn new(
+        counted: &[Entry],
+        paths: Vec<CanonicalPath>,
+        ruled: Vec<Named>,
+    ) -> Result<Self, Fault> {
+        let n_names = counted.len() + ruled.len();
+        if NAMES_MAX < n_names {
+            return Err(Fault::Not(format!(
+                "this concerns {n_names} files that programs of the host run or take orders from, or \
+                 that rules are about; take them over in smaller steps"
+            )));
+        }
+        let digest = digest(counted, &ruled);
+        Ok(Self { paths, ruled, digest })
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.paths.is_empty() && self.ruled.is_empty()
+    }
+
     /// Returns the change as the caller reads it.
     pub(super) fn to_json(&self) -> Object {
         let paths: Vec<Json> = self.paths.iter().map(|it| Json::from(it.to_string())).collect();
+        let ruled = self.ruled.iter().map(|it| {
+            let mut object = Object::new();
+            object.insert("role", it.role.as_str());
+            object.insert("path", it.path.to_string());
+            Json::Object(object)
+        });
         let mut takeover = Object::new();
         takeover.insert("paths", paths);
+        takeover.insert(RULED, ruled.collect::<Vec<_>>());
         takeover.insert("digest", self.digest.as_str());
         let mut structured = Object::new();
         structured.insert(TAKEOVER, takeover);
@@ -91,25 +134,17 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
         words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
         words => rehearsed(&reading, words, input)?,
     };
+    let ruled = terms.ruled.changed(&reading, words, &entries);
     let mut counted = counted(&reading, terms, entries)?;
     keep_changed(&reading, terms, &mut counted)?;
-    if counted.is_empty() {
-        return Ok(());
-    }
-    if NAMES_MAX < counted.len() {
-        return Err(Fault::Not(format!(
-            "this would change {} files that programs of the host run or take orders from; take \
-             them over in smaller steps",
-            counted.len()
-        )));
-    }
-    let digest = digest(&counted);
-    if terms.agreed.as_ref() == Some(&digest) {
-        return Ok(());
-    }
     let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
-    let paths = names.into_iter().filter_map(|name| path_of(run, name)).collect();
-    Err(Fault::Takeover(Takeover { paths, digest }))
+    let top = &run.repository.top;
+    let paths = names.into_iter().filter_map(|name| path_of(top, name)).collect();
+    let takeover = Takeover::new(&counted, paths, ruled)?;
+    match takeover.is_nothing() || terms.is_agreed(&takeover) {
+        true => Ok(()),
+        false => Err(Fault::Takeover(takeover)),
+    }
 }
 
 /// What goes on with, or ends, something that is under way.
@@ -164,6 +199,8 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     // In a new working tree there are no files yet, whatever HEAD says.
     let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
     let mut entries = rehearsal.index_against(&there)?;
+    // Where the index had other files than HEAD, as on a branch that just got its first commit.
+    entries.extend(rehearsal.index_changes(&before)?);
     // What is not on the disk as the index has it may be brought back.
     let here = Rehearsal::look(run, &["diff-files", "--raw", "-z", "--no-renames", "--abbrev=64"])?;
     entries.extend(Entry::parse(&here)?.into_iter().map(|(old, _)| old));
@@ -238,7 +275,8 @@ fn staged(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
     listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
     listed.extend(files);
     let added = Rehearsal::look(run, &listed)?;
-    let mut paths: Vec<String> = added.split('\0').map(ToOwned::to_owned).collect();
+    let mut paths: Vec<String> =
+        added.split('\0').filter(|path| !path.is_empty()).map(ToOwned::to_owned).collect();
     if !paths.iter().any(|path| path.split('/').any(is_part)) {
         return Ok(Vec::new());
     }
@@ -268,7 +306,12 @@ fn put_aside(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
         run,
         &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD", "--"],
     )?;
-    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(|(old, _)| old).collect();
+    // What was staged and is in no commit goes as if it were not tracked.
+    let goes = |(old, _): (Entry, Entry)| match old.is_removed() {
+        true => Entry::untracked(&old.path),
+        false => old,
+    };
+    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(goes).collect();
     if words.contains(&"--include-untracked") {
         entries.extend(removed(run, false)?);
     }
@@ -283,16 +326,21 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
         .into_iter()
         .filter_map(|entry| {
             let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
-            let path = path_of(run, &entry.path)?;
-            Some((entry, Change { role, path }))
+            let path = path_of(&run.repository.top, &entry.path)?;
+            // A plain file brings nothing along, so it does not count for lying above a name.
+            let is_kept = entry.mode.starts_with("100");
+            Some((entry, Change { role, path, is_kept }))
         })
         .collect();
     let asked: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
     let counting = executes.counting(&run.repository.top, &asked);
-    let is_named = |path: &CanonicalPath| terms.named.iter().any(|named| path.is_within(named));
+    let is_named = |change: &Change| {
+        let is_attributes = terms.has_drivers && is_attributes(&change.path);
+        change.why(&terms.named).is_some() || is_attributes
+    };
     let mut counted: Vec<Entry> = changes
         .into_iter()
-        .filter(|(_, change)| counting.contains(&change.path) || is_named(&change.path))
+        .filter(|(_, change)| counting.contains(&change.path) || is_named(change))
         .map(|(entry, _)| entry)
         .collect();
     counted.sort();
@@ -325,16 +373,18 @@ pub(super) fn listed(line: &str) -> Option<(&str, (&str, &str))> {
     Some((path, (mode, id)))
 }
 
-fn path_of(run: &Run<'_>, name: &str) -> Option<CanonicalPath> {
-    let mut path = run.repository.top.clone();
+/// Returns where a file of the working tree at `top` is.
+pub(super) fn path_of(top: &CanonicalPath, name: &str) -> Option<CanonicalPath> {
+    let mut path = top.clone();
     for component in Path::new(name).components() {
         path = path.join(component.as_os_str()).ok()?;
     }
     Some(path)
 }
 
-fn digest(entries: &[Entry]) -> String {
-    let lines: Vec<String> =
-        entries.iter().map(|Entry { path, mode, id }| format!("{path}\0{mode}\0{id}")).collect();
+fn digest(entries: &[Entry], ruled: &[Named]) -> String {
+    let entries = entries.iter().map(|Entry { path, mode, id }| format!("{path}\0{mode}\0{id}"));
+    let ruled = ruled.iter().map(|Named { role, path }| format!("{role}\0{path}"));
+    let lines: Vec<String> = entries.chain(ruled).collect();
     Digest::of_parts(lines.iter().map(String::as_bytes)).to_string()
 }

@@ -346,7 +346,7 @@ fn nothing_that_holds_something_left_out_is_moved_and_nothing_is_moved_around_it
         // A directory that takes the place of one in which something would be left out.
         let plant =
             json!({"source": ground.text("in/plant"), "destination": ground.text("in/git")});
-        refused(&server, "move_file", plant, &["something protected is, or would be, beneath it"]);
+        refused(&server, "move_file", plant, &["is or would be beneath it"]);
         let delete = json!({"path": ground.text("in/home/conf")});
         refused(&server, "delete_file", delete, &["protected"]);
         assert_eq!(ground.read("in/home/conf/.ssh/id"), SECRET);
@@ -371,18 +371,27 @@ fn walks_pass_by_what_is_left_out_and_say_so() {
         assert!(serde_json::from_str::<Value>(json).is_ok(), "{json}");
         assert!(!json.contains("id-secret") && !json.contains("id-hidden"), "{json}");
         assert!(!json.contains("secret.txt"), "a link is not entered: {json}");
-        let said = format!("Left out because it is protected: {root}/a/.ssh, {root}/unread");
+        let said = format!(
+            "Left out because it is protected or closed by the policy: {root}/a/.ssh, {root}/unread"
+        );
         assert_eq!(note, said);
         let found = done(&server, "search_files", json!({"path": root, "pattern": "*id-*"}));
         assert_eq!(found, format!("{root}/b/id-public\n\n{said}"));
         let nothing = done(&server, "search_files", json!({"path": root, "pattern": "secret*"}));
         assert_eq!(nothing, format!("No matches found\n\n{said}"));
         let listing = done(&server, "list_directory", json!({"path": ground.text("in/a")}));
-        assert_eq!(listing, "[FILE] note.txt\n\nLeft out because it is protected: 1 entries");
+        assert_eq!(
+            listing,
+            "[FILE] note.txt\n\nLeft out because it is protected or closed by the policy: 1 entries"
+        );
         let sizes = json!({"path": ground.text("in/a")});
         let listing = done(&server, "list_directory_with_sizes", sizes);
         assert!(listing.contains("Total: 1 files, 0 directories"), "{listing}");
-        assert!(listing.ends_with("Left out because it is protected: 1 entries"), "{listing}");
+        assert!(
+            listing
+                .ends_with("Left out because it is protected or closed by the policy: 1 entries"),
+            "{listing}"
+        );
     }
 }
 

@@ -85,7 +85,17 @@ fn words(call: &Call) -> Vec<String> {
             "" => row(&["worktree", "add", "-b", text("branch"), text("worktreePath")]),
             commitish => row(&["worktree", "add", "--detach", text("worktreePath"), commitish]),
         },
-        "git__git_add" => row(&["add", "-A"]),
+        "git__git_branch" => match text("operation") {
+            "create" if is("force") => row(&["branch", "-f", text("name"), text("startPoint")]),
+            "create" => row(&["branch", text("name"), text("startPoint")]),
+            "rename" => row(&["branch", "-m", text("name"), text("newName")]),
+            _ => Vec::new(),
+        },
+        "git__git_add" => match list("files").as_slice() {
+            [] => Vec::new(),
+            [all] if all == "." => row(&["add", "-A"]),
+            files => [row(&["add", "--force", "--"]), files.to_vec()].concat(),
+        },
         "git__git_commit" => row(&["commit", "--allow-empty", "-m", "m"]),
         "git__git_clean" => row(&["clean", "-f", "-d"]),
         _ => Vec::new(),

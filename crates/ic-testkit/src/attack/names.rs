@@ -68,7 +68,17 @@ const LISTED: [&str; 18] = [
 ];
 
 /// What the user's configuration may name.
-const NAMED: [&str; 13] = [
+const NAMED: [&str; 23] = [
+    "my hooks/pre-commit",
+    "my dir/run.sh",
+    "hooklink",
+    "hooklink/pre-commit",
+    "tools/a0.sh",
+    "tools/run.py",
+    "d/run.sh",
+    "d/gitextra",
+    "run.sh",
+    "Makefile",
     ".githooks/pre-commit",
     ".githooks/post-index-change",
     ".githooks/post-checkout",
@@ -125,7 +135,7 @@ pub fn in_a_commit(dice: &mut Dice) -> String {
     };
     // A directory is not an entry of its own; one of its files stands for it.
     match *dice.pick(pool) {
-        directory @ ("objects" | "refs" | "k" | "tools" | ".githooks") => {
+        directory @ ("objects" | "refs" | "k" | "tools" | ".githooks" | "hooklink") => {
             format!("{base}{directory}/y")
         }
         file => format!("{base}{file}"),
@@ -138,7 +148,9 @@ pub fn content(dice: &mut Dice, name: &str, canary: &Canary) -> String {
     let fitting =
         if dice.chance(90) { last } else { *dice.pick(&["config", "HEAD", "commondir", "x"]) };
     match fitting {
-        "config" | "config.worktree" | ".gitconfig" => match dice.chance(70) {
+        "Makefile" => format!("all:\n\t{}\n", canary.command("make")),
+        "run.py" => format!("open('{}', 'a').write('python')\n", canary.mark()),
+        "config" | "config.worktree" | ".gitconfig" | "gitextra" => match dice.chance(70) {
             true => canary.shape_config("config"),
             false => canary.config("config"),
         },

@@ -103,6 +103,14 @@ impl User {
         Said { is_good: output.status.success(), text }
     }
 
+    /// Runs a program of the home, as a shell would.
+    pub fn run(&self, directory: &Path, program: &Path) {
+        let mut command = Command::new("/bin/sh");
+        command.arg(program).env_clear().env("HOME", &self.home).env("PATH", "/usr/bin:/bin");
+        let streams = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        streams.current_dir(directory).status().expect("a shell starts");
+    }
+
     /// Does an ordinary day's work in `top`.
     pub fn work_in(&self, top: &Path) {
         for words in ORDINARY {

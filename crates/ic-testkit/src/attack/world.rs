@@ -53,6 +53,22 @@ pub const HABITS: [Habit; 14] = [
     habit("[core]\n\tattributesFile = tools/attributes\n", "tools/attributes"),
 ];
 
+/// What some users have instead, for a repository or for all of them: names that are not plain words.
+pub const ODD_HABITS: [Habit; 12] = [
+    habit("[core]\n\thooksPath = \"my hooks\"\n", "my hooks"),
+    habit("[core]\n\thooksPath = hooklink\n", ".githooks"),
+    habit("[core]\n\thooksPath = hooklink\n", "hooklink"),
+    habit("[alias]\n\tx = !sh 'my dir/run.sh'\n", "my dir/run.sh"),
+    habit("[alias]\n\tx = !sh tools/*.sh\n", "tools/a0.sh"),
+    habit("[alias]\n\tx = \"!cd ${GIT_PREFIX:-.} && sh run.sh\"\n", "run.sh"),
+    habit("[alias]\n\tx = \"!sh $(git rev-parse --show-toplevel)/d/run.sh\"\n", "d/run.sh"),
+    habit("[alias]\n\tx = \"!D=d; sh $D/e/run.sh\"\n", "d/e/run.sh"),
+    habit("[alias]\n\tx = !make -s\n", "Makefile"),
+    habit("[alias]\n\tx = !python3 -m tools.run\n", "tools/run.py"),
+    habit("[include]\n\tpath = ../d/gitextra\n", "d/gitextra"),
+    habit("[filter \"f\"]\n\tclean = sh d/run.sh\n", "d/run.sh"),
+];
+
 /// The attributes of the user's own that send every text through the programs above.
 const ATTRIBUTES: &str = "# keep\n*.txt filter=f diff=d merge=m\n";
 
@@ -82,6 +98,8 @@ pub struct World {
     pub trees: Vec<Tree>,
     /// Links in the workspace, relative to it.
     pub links: Vec<String>,
+    /// Programs of the home that the user runs, beside git.
+    pub programs: Vec<PathBuf>,
     workspace: &'static str,
 }
 
@@ -102,7 +120,8 @@ impl World {
         place.write("home/notes.txt", "mine\n");
         place.write("outside/notes.txt", "mine\n");
         place.dir(workspace);
-        Self { place, user, canary, trees: Vec::new(), links: Vec::new(), workspace }
+        let (trees, links, programs) = Default::default();
+        Self { place, user, canary, trees, links, programs, workspace }
     }
 
     /// Returns the workspace.
@@ -122,6 +141,12 @@ impl World {
         }
         if dice.chance(25) {
             self.add_linked_tree(dice);
+        }
+        if dice.chance(25) {
+            self.add_habit_for_all(dice);
+        }
+        if dice.chance(20) {
+            self.add_links_in_the_home(dice);
         }
         let targets = ["sub", ".git", ".git/hooks", "../outside", "tools", "sub/.git", "d"];
         for name in ["link", "sub/link"] {
@@ -173,11 +198,45 @@ impl World {
         let said = self.user.git_with_input(&top, &import, &stream);
         assert!(said.is_good, "{}", said.text);
         self.user.git_well(&top, &["reset", "--quiet", "--hard", "main"]);
+        if habits.iter().any(|it| it.config.contains("hooklink")) {
+            link_hooks(&top);
+        }
         let is_plain = habits.is_empty() && pointer.is_none();
         let named = habits.iter().map(|it| it.named).collect();
         self.trees.push(Tree { at: at.to_owned(), n_branches, named, is_plain });
         if dice.chance(15) && !top.join(".envrc").exists() {
             self.write(&format!("{at}/.envrc"), "export MINE=1\n# keep\n");
+        }
+    }
+
+    /// Adds a habit to the configuration that counts in every repository.
+    fn add_habit_for_all(&mut self, dice: &mut Dice) {
+        let habit = draw_habit(dice);
+        // What is included is read from the directory of the configuration.
+        if habit.config.contains("include") {
+            return;
+        }
+        let path = self.place.path("home/.gitconfig");
+        let mut config = fs::read_to_string(&path).expect("a file");
+        config.push_str(habit.config);
+        fs::write(path, config).expect("a file");
+        let workspace = self.workspace();
+        for tree in &mut self.trees {
+            tree.named.push(habit.named);
+            if habit.config.contains("hooklink") {
+                link_hooks(&workspace.join(&tree.at));
+            }
+        }
+    }
+
+    /// Links programs of the home to files of the workspace.
+    fn add_links_in_the_home(&mut self, dice: &mut Dice) {
+        for at in ["home/bin/foo", "home/.profile", "home/.local/bin/foo"] {
+            let target = *dice.pick(&["tools/x.sh", "d/run.sh", "tools/link", "Makefile"]);
+            if dice.chance(50) {
+                self.place.link(at, self.workspace().join(target));
+                self.programs.push(self.place.path(at));
+            }
         }
     }
 
@@ -187,6 +246,9 @@ impl World {
         let to = self.workspace().join(&at).to_str().expect("text").to_owned();
         let top = self.workspace().join(&of.at);
         self.user.git_well(&top, &["worktree", "add", "--quiet", "-b", "wt", &to, "main"]);
+        if top.join("hooklink").is_symlink() {
+            link_hooks(&self.workspace().join(&at));
+        }
         self.trees.push(Tree { at, ..of });
     }
 
@@ -238,7 +300,20 @@ fn draw_habits(dice: &mut Dice) -> Vec<Habit> {
     if dice.chance(60) {
         return Vec::new();
     }
-    (0..dice.between(1, 2)).map(|_| *dice.pick(&HABITS)).collect()
+    (0..dice.between(1, 2)).map(|_| draw_habit(dice)).collect()
+}
+
+fn draw_habit(dice: &mut Dice) -> Habit {
+    let habits = if dice.chance(50) { &HABITS[..] } else { &ODD_HABITS[..] };
+    *dice.pick(habits)
+}
+
+/// Links what a habit names to the directory of hooks, if nothing is there.
+fn link_hooks(top: &Path) {
+    let link = top.join("hooklink");
+    if fs::symlink_metadata(&link).is_err() {
+        std::os::unix::fs::symlink(".githooks", link).expect("a link");
+    }
 }
 
 /// Makes a file that can be run.

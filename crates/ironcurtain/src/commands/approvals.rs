@@ -127,10 +127,8 @@ const NOTHING: &str = "No escalation pending.";
 pub(crate) enum At {
     /// At a shell's prompt.
     Prompt,
-    /// Where somebody sits and types.
-    Desk,
-    /// At the terminal of the session itself, where one question is shown at a time.
-    Banner,
+    /// Where somebody answers with keys, one question at a time.
+    Dialog,
 }
 
 /// Shows a question with its number, whoever asks, and the change that it would make.
@@ -148,8 +146,7 @@ pub(crate) fn lines(pending: &Pending, view: View, at: At, now: Timestamp) -> Ve
     if view == View::Short && !show(View::Full).eq(show(View::Short)) {
         let command = match at {
             At::Prompt => format!("ironcurtain approvals show {} --full", request.escalation),
-            At::Desk => format!("d {number}"),
-            At::Banner => "d".to_owned(),
+            At::Dialog => "d".to_owned(),
         };
         lines.push(format!("  shortened: `{command}` shows all of it"));
     }

@@ -2,6 +2,7 @@
 
 mod export;
 pub(crate) mod find;
+mod rows;
 mod show;
 mod tail;
 mod verify;
@@ -11,7 +12,8 @@ use ic_home::Environment;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::screen::{Screen, visible};
+use crate::screen::Screen;
+use crate::terminal::Paint;
 
 /// Show the audit log, follow it, check it, export it
 #[derive(Debug, clap::Subcommand)]
@@ -77,24 +79,8 @@ impl From<FilterArgs> for Filter {
 }
 
 /// Returns a record as one line for a person.
-fn row(record: &Record) -> String {
-    let cell = |name| visible(&record.cell(name));
-    let what = match (record.text("server"), record.text("tool")) {
-        (Some(server), Some(tool)) => visible(&format!("{server}.{tool}")),
-        _ => shortened(&cell("arguments")),
-    };
-    let because = match (cell("rule"), cell("reason")) {
-        (rule, reason) if rule.is_empty() => reason,
-        (rule, _) => rule,
-    };
-    let mut row = format!("{:>6}  {}  {:<10}", cell("seq"), cell("timestamp"), cell("kind"));
-    for part in [cell("verdict"), what, because] {
-        if !part.is_empty() {
-            row.push_str("  ");
-            row.push_str(&part);
-        }
-    }
-    row
+fn row(record: &Record, paint: Paint) -> String {
+    rows::Row::of(record, None, true).line(paint)
 }
 
 /// Cuts a long text in the middle, and says how long it is.

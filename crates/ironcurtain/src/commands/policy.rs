@@ -1,19 +1,24 @@
 //! `ironcurtain policy`: what the policy says, and why.
 
+mod adding;
 mod check;
 mod confirm;
 mod explain;
+mod lint;
+mod new;
 mod request;
 mod show;
 pub(crate) mod test;
+mod using;
 
 use ic_home::Environment;
+use ic_policy::Effect;
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Ask the policy, test it, explain it
+/// Ask the policy, test it, explain it, change it
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum PolicyCommand {
     Check(check::CheckArgs),
@@ -21,6 +26,20 @@ pub(crate) enum PolicyCommand {
     Explain(explain::ExplainArgs),
     Show(show::ShowArgs),
     Confirm(confirm::ConfirmArgs),
+    New(new::NewArgs),
+    Use(using::UseArgs),
+    Lint(lint::LintArgs),
+    /// Let an agent do something without asking you, from the next session on
+    ///
+    /// Shows what would change over recorded and example calls, and asks for your confirmation. Where the
+    /// policy in force is built in, a copy of it is made and used. Never opens what no rule can open.
+    Allow(adding::AddingArgs),
+    /// Ask you before something, from the next session on
+    Ask(adding::AddingArgs),
+    /// Forbid something, from the next session on
+    ///
+    /// Without a place it is forbidden everywhere, and nothing makes an exception to it.
+    Never(adding::AddingArgs),
 }
 
 /// Runs `command`.
@@ -35,5 +54,11 @@ pub(crate) fn run(
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),
+        PolicyCommand::New(args) => new::run(&args, environment, screen),
+        PolicyCommand::Use(args) => using::run(&args, environment, screen),
+        PolicyCommand::Lint(args) => lint::run(&args, environment, screen),
+        PolicyCommand::Allow(args) => adding::run(Effect::Allow, &args, environment, screen),
+        PolicyCommand::Ask(args) => adding::run(Effect::Escalate, &args, environment, screen),
+        PolicyCommand::Never(args) => adding::run(Effect::Deny, &args, environment, screen),
     }
 }

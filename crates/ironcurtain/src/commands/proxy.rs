@@ -174,6 +174,24 @@ fn no_socket(error: SocketError) -> Failure {
 }
 
 impl ProxyArgs {
+    /// Checks that a client can start the proxy with these options, from whatever directory it is in.
+    pub(crate) fn check_for_client(&self) -> Result<(), Failure> {
+        if self.socket.is_some() {
+            return Err(Failure::usage("a client that starts the proxy does not need `--socket`")
+                .with_hint("leave `--socket` out"));
+        }
+        // A policy may be a name; one of several parts is a path.
+        let policy = self.policy.as_ref().filter(|it| 1 < it.components().count());
+        let paths = [&self.sandbox, &self.workspace, &self.servers].map(Option::as_ref);
+        match paths.into_iter().chain([policy]).flatten().find(|it| !it.is_absolute()) {
+            None => Ok(()),
+            Some(path) => Err(Failure::usage(format!("`{}` is not absolute", path.display()))
+                .with_hint(
+                    "the client starts the proxy in a directory of its own: write the whole path",
+                )),
+        }
+    }
+
     /// Returns the directory in which the agent is to be free, if the user names one.
     fn sandbox(
         &self,

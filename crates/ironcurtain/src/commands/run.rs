@@ -16,9 +16,10 @@ use crate::error::Failure;
 use crate::files;
 use crate::judge::Wanted;
 use crate::opening::{SessionWanted, workspace_at};
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Onlooker, Paint, Tty};
+use crate::terminal::{Onlooker, Seat, Tty, restore};
 
 /// Who acts in such a session.
 const AGENT: &str = "script";
@@ -93,18 +94,19 @@ async fn execute(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let mut signals = Signals::listen()?.end_at_the_second()?;
+    let mut signals = Signals::listen()?.end_at_the_second_after(restore)?;
     let terminal = Tty::find();
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let (news, opened) = open(session, environment, screen).await?;
+    let always = Always::new(environment, opened.policy, "repl");
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let cancel = CancellationToken::new();
     let watched = {
         let running = workbench.run(script, &cancel);
-        let paint = Paint::of_stderr(environment);
         let scene = (&*workbench.news, &workbench.questions);
-        let onlooker = Onlooker::new(scene, terminal, paint, screen);
+        let seat = Seat { terminal, environment, between: "running", always };
+        let onlooker = Onlooker::new(scene, seat, screen)?;
         let mut onlooker = onlooker.printing(workbench.prints());
         let watched = onlooker.watch(running, &mut signals, &cancel).await;
         onlooker.deaf().map_or(Ok(watched), Err)

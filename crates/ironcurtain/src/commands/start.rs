@@ -4,14 +4,18 @@
 //! does is shown on standard error as it happens; a call that needs a person is asked about there.
 
 mod conversation;
+mod here;
+mod notes;
 mod repository;
 mod resume;
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_agent::{Limits, TurnError};
 use ic_home::Environment;
+use ic_model::ModelName;
 use ic_policy::SandboxKind;
 use ic_session::{
     AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
@@ -28,7 +32,7 @@ use crate::ledger::{Ledger, Since};
 use crate::opening::{Opened, SessionWanted, workspace_at};
 use crate::screen::Screen;
 use crate::signals::Signals;
-use crate::terminal::{Onlooker, Paint, Tty, restore};
+use crate::terminal::{Onlooker, Paint, Script, Seat, Tty, restore};
 use crate::thinker::Thinker;
 
 use self::conversation::Surroundings;
@@ -46,12 +50,13 @@ const AGENT: &str = "built-in";
 /// offline model serves, which understands a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
-    /// What the agent is to do; without it, a conversation
+    /// What the agent is to do, in one word or several; without it, a conversation
     #[arg(value_name = "TASK")]
-    task: Option<String>,
+    task: Vec<String>,
     /// Directory of your own to work in, where changing what the host runs later needs a person
     ///
-    /// Without it the agent works in a new directory that is made for the session.
+    /// Without it the agent works in a new directory that is made for the session. At a terminal, in a
+    /// git working tree, you are asked which of the two it is to be.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// Repository to clone into the new session's directory before the agent begins
@@ -86,6 +91,14 @@ pub(crate) struct StartArgs {
     /// Let calls that need a person wait for an answer even if nobody is there to give one
     #[arg(long)]
     wait: bool,
+    /// Print events and the answer for a script: one JSON object a line on standard output
+    ///
+    /// Each has `event`: `status` (`session`, `status`), `diagnostic` (`kind` and what belongs to it),
+    /// `escalation_raised` (as in `approvals list --json`, and `number`), `escalation_resolved`
+    /// (`escalationId`, `ending`), `escalation_expired` (`escalationId`), `answer` (`text`), `budget`
+    /// (`spent`). Errors go to standard error, and the exit code is the same as without it.
+    #[arg(long, requires = "task")]
+    json: bool,
 }
 
 /// Runs the command.
@@ -94,7 +107,9 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    if args.task.as_deref().is_some_and(|task| task.trim().is_empty()) {
+    // Words that a shell has taken apart.
+    let task = (!args.task.is_empty()).then(|| args.task.join(" "));
+    if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
         return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
     }
     if let Some(url) = &args.repo {
@@ -105,6 +120,16 @@ pub(crate) fn run(
     let workspace = match is_filled {
         true => args.workspace.clone(),
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
+    };
+    let thinker = Thinker::choose(args.model.as_deref(), environment)?;
+    let runtime = runtime()?;
+    let workspace = match args.is_place_open(resumed.as_ref()) {
+        false => workspace,
+        true => match here::choose(args.json, environment, &runtime, screen)? {
+            here::Chosen::Here(directory) => Some(directory),
+            here::Chosen::Sandbox => None,
+            here::Chosen::Cancelled => return Ok(Exit::Cancelled),
+        },
     };
     let session = SessionWanted {
         wanted: Wanted {
@@ -122,32 +147,39 @@ pub(crate) fn run(
         resumed,
         kind: SessionKind::BuiltIn,
         agent: AGENT,
-        task: args.task.as_deref(),
+        task: task.as_deref(),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),
     };
     session.wanted.check(environment)?;
-    let thinker = Thinker::choose(args.model.as_deref(), environment)?;
-    let runtime = runtime()?;
-    let wanted = (args.task.as_deref(), args.repo.as_deref(), thinker);
-    let ended = runtime.block_on(task(wanted, session, environment, screen));
+    let errand = Errand { task: task.as_deref(), repo: args.repo.as_deref(), json: args.json };
+    let ended = runtime.block_on(run_session(errand, thinker, session, environment, screen));
     // A thread that waits for a name to be looked up must not keep us.
     runtime.shutdown_background();
     ended
 }
 
-async fn task(
-    (task, repo, thinker): (Option<&str>, Option<&str>, Thinker),
+/// What the session is for.
+#[derive(Clone, Copy, Debug)]
+struct Errand<'a> {
+    /// The one message, if it is no conversation.
+    task: Option<&'a str>,
+    /// The repository to clone first.
+    repo: Option<&'a str>,
+    /// Whether a script reads what is printed.
+    json: bool,
+}
+
+async fn run_session(
+    errand: Errand<'_>,
+    thinker: Thinker,
     mut session: SessionWanted<'_>,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
-    let mut signals = match task {
-        Some(_) => signals.end_at_the_second()?,
-        None => signals.end_at_the_second_after(restore)?,
-    };
-    let terminal = Tty::find();
+    let mut signals = Signals::listen()?.end_at_the_second_after(restore)?;
+    // Where a script reads what stands at the terminal, nothing else is written between it.
+    let terminal = Tty::find().filter(|_| !errand.json || !io::stdout().is_terminal());
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let is_resumed = session.resumed.is_some();
     let (news, opened) = open(session, environment, screen).await?;
@@ -161,9 +193,14 @@ async fn task(
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let Thinker { model, prices, said: _ } = thinker;
-    let mind = Mind { model, prices, limits, sandbox };
+    let notes = match model.name() {
+        // It understands no notes.
+        ModelName::Offline => Vec::new(),
+        ModelName::Provided(_) => notes::told(opened.notes, screen),
+    };
+    let mind = Mind { model, prices, limits, sandbox, notes };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
-    if let Some(url) = repo {
+    if let Some(url) = errand.repo {
         let paint = Paint::of_stderr(environment);
         let brought = repository::bring(url, &session, paint, &mut signals, screen).await;
         if !matches!(brought, Ok(Came::Cloned)) {
@@ -174,29 +211,63 @@ async fn task(
             return Ok(Exit::Cancelled);
         }
     }
-    let Some(task) = task else {
+    let Some(task) = errand.task else {
         let held = conversation::hold(session, surroundings, terminal, signals, screen).await;
         resume::make_room(&home, sessions_max, screen);
         return held;
     };
-    let cancel = CancellationToken::new();
-    let ended = {
-        let sending = session.send_message(task, cancel.clone());
-        let paint = Paint::of_stderr(environment);
-        let scene = (session.news(), session.questions());
-        let mut onlooker = Onlooker::new(scene, terminal, paint, screen);
-        onlooker.watch(sending, &mut signals, &cancel).await
-    };
+    let always = surroundings.always;
+    let seat = Seat { terminal, environment, between: "thinking", always };
+    let performed = perform(&session, (task, errand.json), seat, &mut signals, screen).await;
     let closed = session.close().await;
-    let tally = session.news().tally();
-    let exit = report(ended, tally.unanswered, screen);
+    let (ended, showing) = performed?;
+    let exit = report(ended, session.news().tally().unanswered, showing, screen);
+    if errand.json {
+        let closed = Script::of(session.info().id).status(session.info().status);
+        screen.json(&closed.to_string())?;
+    }
     summarise(&session, &record, screen);
     resume::make_room(&home, sessions_max, screen);
     closed.map_err(failed)?;
     exit
 }
 
+/// Sends the task, and lets the person look on.
+async fn perform(
+    session: &BuiltIn,
+    (task, is_scripted): (&str, bool),
+    seat: Seat<'_>,
+    signals: &mut Signals,
+    screen: &mut Screen,
+) -> Result<(Result<String, SessionError>, Showing), Failure> {
+    let cancel = CancellationToken::new();
+    let sending = session.send_message(task, cancel.clone());
+    let scene = (session.news(), session.questions());
+    let mut onlooker = match is_scripted {
+        true => Onlooker::scripted(scene, seat, Script::of(session.info().id), screen),
+        false => Onlooker::new(scene, seat, screen)?,
+    };
+    let ended = onlooker.watch(sending, signals, &cancel).await;
+    let showing = match is_scripted || onlooker.has_shown_answer() {
+        true => Showing::Shown,
+        false => Showing::ToBePrinted,
+    };
+    onlooker.deaf().map_or(Ok((ended, showing)), Err)
+}
+
+/// Whether an answer stands where it belongs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Showing {
+    Shown,
+    ToBePrinted,
+}
+
 impl StartArgs {
+    /// Returns whether nothing says where the agent is to work.
+    fn is_place_open(&self, resumed: Option<&Metadata>) -> bool {
+        self.workspace.is_none() && self.repo.is_none() && resumed.is_none()
+    }
+
     /// Finds the session that is to go on, if one is.
     fn resumed(&self, environment: &Environment) -> Result<Option<Metadata>, Failure> {
         let wanted = match (&self.resume, self.is_continued) {
@@ -245,11 +316,14 @@ pub(super) fn session_name(name: Option<&str>) -> Result<Option<SessionName>, Fa
 fn report(
     ended: Result<String, SessionError>,
     n_unanswered: u64,
+    showing: Showing,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     match ended {
         Ok(answer) => {
-            screen.strangers_text(&format!("{answer}\n"))?;
+            if showing == Showing::ToBePrinted {
+                screen.strangers_text(&format!("{answer}\n"))?;
+            }
             Ok(match n_unanswered {
                 0 => Exit::Success,
                 _ => Exit::NeedsApproval,
@@ -275,6 +349,14 @@ fn summarise(session: &BuiltIn, record: &Path, screen: &mut Screen) {
     screen.notice(&format!(
         "{tally}, {files}, {cost}; `ironcurtain audit show {id}` shows the record"
     ));
+    name_continuing(session, screen);
+}
+
+/// Says how to go on, if something was said.
+fn name_continuing(session: &BuiltIn, screen: &mut Screen) {
+    if 0 < session.info().turn_count {
+        screen.notice("to go on with this session: ironcurtain start --continue");
+    }
 }
 
 fn failed(error: SessionError) -> Failure {

@@ -1,19 +1,27 @@
-//! Installs a package of `PyPI`: wheels alone, resolved first, each then installed by its hash.
+//! Installs a package of `PyPI`: wheels alone, resolved first, each then fetched and installed by its hash.
+//!
+//! ```text
+//! resolve ─▶ a list with hashes ─┬─ kept from before ────────┐
+//!                                └─ fetched, hashed, kept ───┴▶ installed without any network
+//! ```
 //!
 //! pip runs with a hook that no code can take out again and that refuses to start any program. So nothing is
 //! built, not even a dependency that is named by an address, which pip would build whatever it is told.
 
 mod report;
 mod settings;
+mod wheels;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ic_home::file;
 use ic_home::tree::{TreeLinks, copy_tree};
 
-use self::report::Resolved;
+use self::report::{Resolved, hash_of};
 use self::settings::Settings;
+use self::wheels::Wheels;
 use super::index::Index;
 use super::{Installer, Job, PACKAGE_LIMITS, real_path};
 use crate::error::Failure;
@@ -88,28 +96,13 @@ pub(crate) fn install(
     };
     let report = installer.work().join("report.json");
     let words = ["--dry-run", "--ignore-installed", "--report", &text(&report), "--", &spec];
-    pip.run(&format!("resolving {package}"), &words, screen)?;
+    pip.run(&format!("resolving {package}"), "install", &words, screen)?;
     let bytes = file::read(&report, REPORT_BYTES_MAX)?.unwrap_or_default();
     let is_ours = |url: &str| pip.index.holds(url) || pip.settings.is_found(url);
     let resolved = Resolved::of(&bytes, package, &is_ours).map_err(|why| what(&why))?;
-    let list = installer.write_setting("requirements.txt", resolved.list.as_bytes())?;
     let tree = installer.work().join("tree");
     file::create_new_dir(&tree)?;
-    let words = [
-        "--require-hashes",
-        "--no-deps",
-        "--no-compile",
-        "--target",
-        &text(&tree),
-        "--requirement",
-        &text(&list),
-    ];
-    let n_others = resolved.list.lines().count().saturating_sub(1);
-    let doing = match n_others {
-        0 => format!("installing {package}"),
-        n => format!("installing {package} and {n} packages that it needs"),
-    };
-    pip.run(&doing, &words, screen)?;
+    pip.install_list(package, &resolved.list, &tree, screen)?;
     copy_tree(&tree, &target.join(PACKAGES), (PACKAGE_LIMITS, TreeLinks::Refuse), &|_| false)
         .map_err(|error| what(&ic_types::chain(&error)))?;
     let Resolved { version, integrity, list } = resolved;
@@ -139,10 +132,84 @@ impl<'a> Pip<'a> {
         Ok(pip)
     }
 
-    fn run(&self, doing: &str, words: &[&str], screen: &mut Screen) -> Result<(), Failure> {
-        // SECURITY: a wheel is unpacked; anything else would run a script of its own to be built.
-        let wheels = ["install", "--quiet", "--no-input", "--only-binary", ":all:"];
-        let job = self.job(doing, PIP, &[&wheels[..], words].concat());
+    /// Installs what is listed, and nothing else, into `tree`.
+    ///
+    /// SECURITY: whoever reads what strangers packed reaches nobody: it is fetched before.
+    fn install_list(
+        &self,
+        package: &str,
+        list: &str,
+        tree: &Path,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let (shown, fetched) = self.gather(package, list, screen)?;
+        let list = self.installer.write_setting("requirements.txt", list.as_bytes())?;
+        let [shown, fetched, tree, list] = [shown.as_path(), &fetched, tree, &list].map(text);
+        let words = [
+            "--no-index",
+            "--find-links",
+            &shown,
+            "--find-links",
+            &fetched,
+            "--require-hashes",
+            "--no-deps",
+            "--no-compile",
+            "--target",
+            &tree,
+            "--requirement",
+            &list,
+        ];
+        let job = self.job(&format!("unpacking {package}"), PIP, &wheels_alone("install", &words));
+        self.installer.run(&job, screen).map(drop).map_err(no_pip)
+    }
+
+    /// Gathers the wheels of a list: those that are kept, and those that are fetched now and kept then.
+    ///
+    /// Returns the two directories in which they are.
+    fn gather(
+        &self,
+        package: &str,
+        list: &str,
+        screen: &mut Screen,
+    ) -> Result<(PathBuf, PathBuf), Failure> {
+        let kept = Wheels::of(self.installer.own_home());
+        let shown = self.installer.make_shown("wheels")?;
+        let fetched = self.installer.work().join("wheels");
+        file::create_new_dir(&fetched)?;
+        let mut missing = Vec::new();
+        for line in list.lines() {
+            if !kept.take(hash_of(line), &shown)? {
+                missing.push(line);
+            }
+        }
+        if missing.is_empty() {
+            return Ok((shown, fetched));
+        }
+        let wanted = format!("{}\n", missing.join("\n"));
+        let wanted = self.installer.write_setting("missing.txt", wanted.as_bytes())?;
+        let [to, wanted] = [&fetched, &wanted].map(text);
+        let words = ["--require-hashes", "--no-deps", "--dest", &to, "--requirement", &wanted];
+        let doing = match (missing.len(), list.lines().count()) {
+            (1, 1) => format!("fetching {package}"),
+            (n, all) => format!("fetching {n} of {all} packages for {package}"),
+        };
+        self.run(&doing, "download", &words, screen)?;
+        let hashes: BTreeSet<&str> = missing.into_iter().map(hash_of).collect();
+        kept.keep(&fetched, &hashes)?;
+        Ok((shown, fetched))
+    }
+
+    fn run(
+        &self,
+        doing: &str,
+        command: &str,
+        words: &[&str],
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        // What is fetched to be resolved need not be fetched again; it is gone with the cage.
+        let cache = text(self.installer.work().join("cache"));
+        let words = [&["--cache-dir", &cache], words].concat();
+        let job = self.job(doing, PIP, &wheels_alone(command, &words));
         let job = Job { reach: Some(self.index.allowed()?), ..job };
         self.installer.run(&job, screen).map(drop).map_err(no_pip)
     }
@@ -165,6 +232,14 @@ impl<'a> Pip<'a> {
     }
 }
 
+/// Writes a command of pip that takes wheels and nothing else.
+///
+/// SECURITY: a wheel is unpacked; anything else would run a script of its own to be built.
+fn wheels_alone<'a>(command: &'a str, words: &[&'a str]) -> Vec<&'a str> {
+    let wheels = [command, "--quiet", "--no-input", "--only-binary", ":all:"];
+    [&wheels[..], words].concat()
+}
+
 fn no_pip(failure: Failure) -> Failure {
     failure.with_hint(
         "look whether the package is there, and whether `/usr/bin/python3 -m pip --version` works; where it does \
@@ -172,6 +247,7 @@ fn no_pip(failure: Failure) -> Failure {
     )
 }
 
-fn text(path: &Path) -> String {
+fn text(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
     path.display().to_string()
 }

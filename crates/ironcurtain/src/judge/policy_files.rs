@@ -2,6 +2,7 @@
 //!
 //! What they say is not understood here; that is the policy's own to read.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ic_broker::method;
@@ -9,21 +10,25 @@ use ic_broker::servers_file::{ServersFile, Start};
 use ic_home::Home;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, PolicySources};
-use ic_types::{AbsolutePath, Json, JsonLimits, ServerName};
+use ic_types::{AbsolutePath, Json, JsonLimits, Object, ServerName};
 
-use super::refuse_in_sandbox;
+use super::{Origin, refuse_in_sandbox};
 use crate::error::Failure;
 use crate::files;
 
 /// What stands in annotations of resources.
 const URIS: &[u8] = b"resources/";
+/// The annotations of a policy that brings none.
+const NO_ANNOTATIONS: &[u8] = br#"{"servers":{}}"#;
 /// The largest file of annotations of one server.
 const ADDED_BYTES_MAX: u64 = 16 << 20;
 /// What it may cost, or a policy's annotations to which it is added.
 const ADDED_LIMITS: JsonLimits =
     JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
-/// The file without which a directory is no policy.
-pub(super) const COMPILED: &str = "compiled-policy.json";
+/// The file with what the user has added to a policy.
+pub(crate) const ADDITIONS: &str = "additions.json";
+/// The file without which a directory is not a policy.
+pub(crate) const COMPILED: &str = "compiled-policy.json";
 
 /// A file of a policy directory.
 #[derive(Debug)]
@@ -32,19 +37,15 @@ pub(crate) struct PolicyFile {
     bytes: Vec<u8>,
 }
 
-/// Where a policy is.
-pub(super) enum Origin {
-    Builtin(Builtin),
-    Directory(AbsolutePath),
-}
-
 /// The files of a policy, read.
 pub(super) struct PolicyFiles {
     /// Where they are, as a person would say it.
     pub(super) origin: String,
+    is_builtin: bool,
     compiled: PolicyFile,
     annotations: PolicyFile,
     lists: Option<PolicyFile>,
+    additions: Option<PolicyFile>,
     pub(super) scenarios: Option<PolicyFile>,
     constitution: Option<PolicyFile>,
 }
@@ -63,9 +64,11 @@ impl PolicyFiles {
             Source { file: "constitution.md", bytes: builtin.constitution().as_bytes() };
         Self {
             origin: format!("built-in `{}`", builtin.name()),
+            is_builtin: true,
             compiled: sources.compiled.into(),
             annotations: sources.annotations.into(),
             lists: sources.lists.map(Into::into),
+            additions: None,
             scenarios: Some(builtin.scenarios().into()),
             constitution: Some(constitution.into()),
         }
@@ -86,15 +89,21 @@ impl PolicyFiles {
             read_if_present(name)?.ok_or_else(|| {
                 let path = directory.as_path().join(name);
                 Failure::config(format!("`{}` does not exist", path.display())).with_hint(
-                    "a policy directory holds compiled-policy.json and tool-annotations.json",
+                    "a policy directory holds compiled-policy.json; `ironcurtain policy new NAME` \
+                     makes one",
                 )
             })
         };
         Ok(Self {
             origin: directory.as_path().display().to_string(),
+            is_builtin: false,
             compiled: read(COMPILED)?,
-            annotations: read("tool-annotations.json")?,
+            annotations: match read_if_present("tool-annotations.json")? {
+                Some(file) => file,
+                None => Source { file: "tool-annotations.json", bytes: NO_ANNOTATIONS }.into(),
+            },
             lists: read_if_present("dynamic-lists.json")?,
+            additions: read_if_present(ADDITIONS)?,
             scenarios: read_if_present("test-scenarios.json")?,
             constitution: match read_if_present("constitution.md")? {
                 Some(file) => Some(file),
@@ -104,34 +113,33 @@ impl PolicyFiles {
         })
     }
 
-    /// Adds what `servers add` wrote of the servers of which the policy says nothing.
-    pub(super) fn add_drafts(&mut self, servers: &ServersFile, home: &Home) -> Result<(), Failure> {
-        let mut added = Vec::new();
-        for (name, config) in servers.iter() {
-            let Start::Command(_) = config.start else { continue };
-            let path = added_annotations(home, name);
-            if let Some(bytes) = ic_home::file::read_own(&path, ADDED_BYTES_MAX)? {
-                added.push((name, path, bytes));
-            }
-        }
-        if added.is_empty() {
+    /// Adds the annotations that need not be in a policy: those of the built-in servers and, from the
+    /// home, those of servers that were added. A tool that the policy annotates itself is left alone.
+    pub(super) fn imply_annotations(
+        &mut self,
+        servers: &ServersFile,
+        home: Option<&Home>,
+    ) -> Result<(), Failure> {
+        let implied = implied(servers, home, self.is_builtin)?;
+        if implied.is_empty() {
             return Ok(());
         }
-        let broken = |file: &str, why: String| Failure::config(format!("`{file}`: {why}"));
-        let parse = |file: &str, bytes: &[u8]| match Json::parse(bytes, ADDED_LIMITS) {
-            Ok(Json::Object(object)) => Ok(object),
-            Ok(_) => Err(broken(file, "it is no object".to_owned())),
-            Err(error) => Err(broken(file, error.to_string())),
-        };
-        let PolicyFile { name: file, bytes } = &self.annotations;
-        let mut annotations = parse(file, bytes)?;
+        let file = &self.annotations.name;
+        let mut annotations = object(file, &self.annotations.bytes)?;
         let Some(Json::Object(sections)) = annotations.get_mut("servers") else {
-            return Err(broken(file, "`servers` is missing".to_owned()));
+            return Err(broken(file, "`servers` is missing"));
         };
-        for (name, path, bytes) in added {
-            // What was compiled, or annotated with care, counts before a draft.
-            if sections.get(name.as_str()).is_none() {
-                sections.insert(name.as_str(), parse(&path.display().to_string(), &bytes)?);
+        for (name, section) in implied {
+            match sections.get_mut(name.as_str()) {
+                None => {
+                    sections.insert(name.as_str(), section);
+                }
+                // A section that a compiler made speaks for all tools of its server: what it leaves
+                // out was left out, and stays unknown.
+                Some(Json::Object(own)) if own.get("inputHash").is_some() => {}
+                Some(Json::Object(own)) => add_tools(own, section),
+                // What is wrong with it is said when it is loaded, with its place.
+                Some(_) => {}
             }
         }
         self.annotations.bytes = Json::Object(annotations).to_string().into_bytes();
@@ -155,6 +163,11 @@ impl PolicyFiles {
     pub(super) fn constitution(&self) -> Option<String> {
         let file = self.constitution.as_ref();
         file.map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+    }
+
+    /// Returns what the user has added to the policy.
+    pub(super) fn additions(&self) -> Option<Source<'_>> {
+        self.additions.as_ref().map(PolicyFile::source)
     }
 
     pub(super) fn sources(&self) -> PolicySources<'_> {
@@ -182,4 +195,78 @@ impl From<Source<'_>> for PolicyFile {
 /// Returns where the annotations of a server are that `servers add` added.
 pub(crate) fn added_annotations(home: &Home, server: &ServerName) -> PathBuf {
     home.installed_servers().join(server.as_str()).join("annotations.json")
+}
+
+/// Returns the annotations of servers that a policy need not bring, by the names of the servers.
+fn implied(
+    servers: &ServersFile,
+    home: Option<&Home>,
+    has_builtin: bool,
+) -> Result<Vec<(ServerName, Object)>, Failure> {
+    let mut builtin: Option<Object> = None;
+    let mut implied = Vec::new();
+    for (name, config) in servers.iter() {
+        match &config.start {
+            // A built-in policy has them, under the names that they usually have.
+            Start::Builtin(server) if has_builtin && server.as_str() == name.as_str() => {}
+            Start::Builtin(server) => {
+                let builtin = if let Some(builtin) = &builtin {
+                    builtin
+                } else {
+                    let Source { file, bytes } = Builtin::Default.sources().annotations;
+                    builtin.insert(object(file, bytes)?)
+                };
+                let Some(Json::Object(sections)) = builtin.get("servers") else { continue };
+                if let Some(Json::Object(section)) = sections.get(server.as_str()) {
+                    implied.push((name.clone(), renamed(section.clone(), name)));
+                }
+            }
+            Start::Command(_) | Start::Url(_) => {
+                let Some(home) = home else { continue };
+                let path = added_annotations(home, name);
+                if let Some(bytes) = ic_home::file::read_own(&path, ADDED_BYTES_MAX)? {
+                    implied.push((name.clone(), object(&path.display().to_string(), &bytes)?));
+                }
+            }
+        }
+    }
+    Ok(implied)
+}
+
+/// Lets annotations of a built-in server be those of the name that it has here.
+fn renamed(mut section: Object, server: &ServerName) -> Object {
+    if let Some(Json::Array(tools)) = section.get_mut("tools") {
+        for tool in tools {
+            if let Json::Object(tool) = tool
+                && tool.get("serverName").is_some()
+            {
+                tool.insert("serverName", server.as_str());
+            }
+        }
+    }
+    section
+}
+
+/// Adds those tools to `own` that it does not have.
+fn add_tools(own: &mut Object, mut implied: Object) {
+    let Some(Json::Array(implied)) = implied.remove("tools") else { return };
+    let Some(Json::Array(tools)) = own.get_mut("tools") else { return };
+    let name = |tool: &Json| match tool {
+        Json::Object(tool) => tool.get("toolName").and_then(Json::as_str).map(str::to_owned),
+        _ => None,
+    };
+    let known: HashSet<Option<String>> = tools.iter().map(name).collect();
+    tools.extend(implied.into_iter().filter(|tool| !known.contains(&name(tool))));
+}
+
+fn object(file: &str, bytes: &[u8]) -> Result<Object, Failure> {
+    match Json::parse(bytes, ADDED_LIMITS) {
+        Ok(Json::Object(object)) => Ok(object),
+        Ok(_) => Err(broken(file, "it is not an object")),
+        Err(error) => Err(broken(file, &error.to_string())),
+    }
+}
+
+fn broken(file: &str, why: &str) -> Failure {
+    Failure::config(format!("`{file}`: {why}"))
 }

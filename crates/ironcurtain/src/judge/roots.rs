@@ -24,6 +24,23 @@ pub(crate) struct Roots {
     found: RefCell<BTreeMap<String, Root>>,
 }
 
+/// What a rule's directory begins with if it is this session's sandbox or workspace.
+const SANDBOX: &str = "${SANDBOX}";
+
+/// A directory of a rule that cannot be found.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RootFault {
+    /// The path cannot be resolved.
+    #[error(transparent)]
+    Path(#[from] PathFault),
+    /// Something stands right behind `${SANDBOX}`.
+    #[error("write `${{SANDBOX}}`, or `${{SANDBOX}}/` and a path in it, instead of `{0}`")]
+    BesideSandbox(String),
+    /// A link in the sandbox leads elsewhere.
+    #[error("`{0}` leads through a link or out of the sandbox: name the directory itself")]
+    LeavesSandbox(String),
+}
+
 #[derive(Clone, Debug)]
 struct Root {
     path: CanonicalPath,
@@ -40,11 +57,17 @@ struct Remembered {
 
 impl Roots {
     /// Finds the directory that a rule names, and notes it.
+    ///
+    /// `${SANDBOX}` is this session's `sandbox`, another one each time, and so is not remembered.
     pub(crate) fn locate(
         &self,
         text: &str,
         home: &AbsolutePath,
-    ) -> Result<CanonicalPath, PathFault> {
+        sandbox: &CanonicalPath,
+    ) -> Result<CanonicalPath, RootFault> {
+        if let Some(rest) = text.strip_prefix(SANDBOX) {
+            return beneath_sandbox(text, rest, sandbox);
+        }
         let written = path::absolute(text, home, None)?;
         let found = path::follow(&RealDisk, &written, Last::Follow)?;
         // Links above the home are the system's: no agent makes those.
@@ -68,7 +91,8 @@ impl Roots {
                 ))
                 .with_hint(
                     "remove the link; or if it is yours and the policy is to open what it leads \
-                     to, run `ironcurtain policy confirm`",
+                     to, run `ironcurtain policy use` with the name of the policy, or `ironcurtain \
+                     policy confirm`",
                 ));
             }
         }
@@ -96,6 +120,26 @@ impl Roots {
     pub(crate) fn lines(&self) -> Vec<String> {
         let found = self.found.borrow();
         found.iter().map(|(text, root)| format!("{text} is {}", root.path)).collect()
+    }
+}
+
+/// Finds the directory that a rule names as the sandbox, or as something in it.
+fn beneath_sandbox(
+    text: &str,
+    rest: &str,
+    sandbox: &CanonicalPath,
+) -> Result<CanonicalPath, RootFault> {
+    if rest.is_empty() {
+        return Ok(sandbox.clone());
+    }
+    let Some(relative) = rest.strip_prefix('/') else {
+        return Err(RootFault::BesideSandbox(text.to_owned()));
+    };
+    let found = path::walk(&RealDisk, sandbox.clone(), relative.as_ref(), Last::Follow)?;
+    // SECURITY: the agent makes links in the sandbox, and would choose what the rule is about.
+    match found.links.is_empty() && found.path.is_within(sandbox) {
+        true => Ok(found.path),
+        false => Err(RootFault::LeavesSandbox(text.to_owned())),
     }
 }
 

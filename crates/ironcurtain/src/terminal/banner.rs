@@ -1,7 +1,7 @@
 //! A question at the terminal where it is answered: shown, answered with a letter, never by accident.
 //!
 //! ```text
-//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, d
+//! raised ─▶ shown, page by page ─▶ a moment to read ─▶ asked ─▶ y, n, g, a, d
 //! ```
 //!
 //! One question at a time, in the order in which they came; questions that differ in little are shown
@@ -9,29 +9,34 @@
 //! business, and what an answer does that of whoever [asks](Asking).
 
 mod answer;
+mod asking;
+mod keys;
+mod shown;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use ic_escalation::display::View;
-use ic_escalation::{Pending, Reply, Wish};
-use ic_session::Questions;
-use ic_terminal::Gate;
+use ic_escalation::{Pending, Reply};
+use ic_home::{Clock as _, SystemClock};
 use ic_terminal::gate::{Arrival, NotYet, Page, QUIET, Reach};
+use ic_terminal::{Gate, Ink};
 use ic_types::EscalationId;
 use tokio::time::Instant;
 
+pub(crate) use self::asking::Asking;
+use self::keys::{Action, KEYS, Key};
+use self::shown::{Keys, Laid, Shown, folded, painted};
 use super::group::Group;
 use super::paint::Tone;
-use super::stage::{Echo, Room, Stage};
-use crate::error::chain;
-use crate::screen::fold;
+use super::stage::{Echo, Row, Stage};
+use crate::own_policy::always::Always;
 
-/// What can be typed.
-const KEYS: &str = "y approve · n deny · g approve and grant · d details";
 /// What stands there while a question is read.
-const READING: &str = "(read it; then y, n, g and d are taken)";
+const READING: &str = "(read it; then the keys are taken)";
 const READING_ON: &str = "(read it; then Enter shows more)";
+/// What is said where a line is typed instead of a key.
+const THEN_ENTER: &str = " (then Enter)";
 const NO_ROOM: &str = "Make the window larger: there is no room to show what is asked.";
 
 /// The questions that wait, of which the first is shown.
@@ -48,27 +53,18 @@ pub(crate) struct Banner {
     redraw_at: Option<Instant>,
     /// Why what was typed did not count.
     hint: Option<String>,
+    /// What adds to the policy, where that is offered.
+    always: Option<Always>,
+    /// How it is asked where this banner stands.
+    manner: Manner,
 }
 
-/// What is to stand on the screen.
-#[derive(Debug)]
-struct Shown {
-    group: Group,
-    /// The grants of which the person is to choose one.
-    wishes: Vec<Wish>,
-    lines: Vec<String>,
-    n_headings: usize,
-    /// What can be typed.
-    keys: String,
-    laid: Option<Laid>,
-}
-
-/// Rows, and which of them stand on the screen.
-#[derive(Debug)]
-struct Laid {
-    room: Room,
-    rows: Vec<String>,
-    page: Page,
+/// How it is asked.
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    echo: Echo,
+    /// What can be typed besides the keys of a question.
+    further: &'static str,
 }
 
 /// How what is drawn next differs from what stood there.
@@ -77,42 +73,6 @@ enum Undrawn {
     Anew,
     NextPage,
     Again,
-}
-
-/// Whoever asks, and takes the answers.
-pub(crate) trait Asking {
-    /// Returns what waits now.
-    fn pending(&self) -> Vec<Pending>;
-
-    /// Returns what is shown together with `first`.
-    fn group(&self, first: &Pending, pending: &[Pending]) -> Group;
-
-    /// Says what can be typed.
-    fn keys(&self, group: &Group) -> String;
-
-    /// Answers one question, and returns what is said about it.
-    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String);
-}
-
-impl Asking for Questions {
-    fn pending(&self) -> Vec<Pending> {
-        self.pending()
-    }
-
-    fn group(&self, first: &Pending, pending: &[Pending]) -> Group {
-        Group::of(first.clone(), pending)
-    }
-
-    fn keys(&self, _: &Group) -> String {
-        KEYS.to_owned()
-    }
-
-    fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
-        match self.resolve(pending, reply) {
-            Ok(told) => (Tone::Quiet, told.to_string()),
-            Err(error) => (Tone::Bad, chain(&error)),
-        }
-    }
 }
 
 /// Where a banner is shown, and answered.
@@ -132,7 +92,14 @@ impl Banner {
             undrawn: None,
             redraw_at: None,
             hint: None,
+            always: None,
+            manner: Manner { echo: Echo::Apart, further: "" },
         }
+    }
+
+    /// Offers *always* too, from the next question on.
+    pub(crate) fn offer_always(&mut self, always: Option<Always>) {
+        self.always = always;
     }
 
     /// Takes in a question that was raised.
@@ -172,6 +139,30 @@ impl Banner {
     /// Returns whether a question stands there, or is about to.
     pub(crate) fn is_asking(&self) -> bool {
         self.shown.is_some()
+    }
+
+    /// Returns the question that stands there; the first one of several.
+    pub(crate) fn standing(&self) -> Option<&Pending> {
+        self.shown.as_ref().map(|shown| shown.group.first())
+    }
+
+    /// Returns whether a letter or a digit means something to what stands there.
+    pub(crate) fn takes(&self, c: char) -> bool {
+        match self.shown.as_ref().map(|shown| &shown.keys) {
+            Some(&Keys::Table { has_always, .. }) => match Key::of(c.encode_utf8(&mut [0; 4])) {
+                // A key that means nothing to this question begins a message.
+                Some(key) => match key.action {
+                    Action::Skip => !self.waiting.is_empty(),
+                    Action::Always => has_always,
+                    Action::Approve | Action::Deny | Action::Grant | Action::Details => true,
+                },
+                None => false,
+            },
+            Some(Keys::Choice(_)) => {
+                c.is_ascii_digit() || KEYS.iter().any(|key| key.letter.starts_with(c))
+            }
+            None => false,
+        }
     }
 
     /// Returns whether the question with this number stands there.
@@ -228,6 +219,7 @@ impl Banner {
         if self.shown.is_some() || self.waiting.is_empty() {
             return;
         }
+        self.manner = Manner { echo: place.stage.echo(), further: place.questions.further_keys() };
         let pending = place.questions.pending();
         while let Some(id) = self.waiting.pop_front() {
             // One that somebody else answered meanwhile is not shown any more.
@@ -240,19 +232,27 @@ impl Banner {
                 1 => "A call waits for you:".to_owned(),
                 n_calls => format!("{n_calls} calls wait for you, to be answered together:"),
             };
-            let mut lines = vec![heading];
-            lines.extend(group.lines(View::Short));
-            let keys = place.questions.keys(&group);
+            let now = SystemClock.now();
+            let short = group.lines(View::Short, now);
+            let has_details = group.lines(View::Full, now) != short;
+            let mut lines = vec![Row { ink: Ink::Question, text: heading }];
+            lines.extend(painted(short));
+            let keys = Keys::Table { has_details, has_always: self.has_always(&group) };
             self.present(Shown {
                 group,
                 wishes: Vec::new(),
+                always: None,
                 lines,
-                n_headings: 1,
                 keys,
                 laid: None,
             });
             return;
         }
+    }
+
+    /// Returns whether an addition to the policy is offered for what is asked.
+    fn has_always(&self, group: &Group) -> bool {
+        self.always.is_some() && Always::is_possible(group.first().request())
     }
 
     /// Puts something on the screen of which the person is to decide.
@@ -270,8 +270,8 @@ impl Banner {
 
     /// Takes what stands there away, and leaves it behind to be looked up.
     fn close(&mut self, place: &mut Place<'_>) -> Option<Group> {
-        if let Some(Shown { laid: Some(laid), n_headings, .. }) = &self.shown {
-            place.stage.leave(&laid.rows, *n_headings);
+        if let Some(Shown { laid: Some(laid), .. }) = &self.shown {
+            place.stage.leave(&laid.rows);
         }
         self.withdraw()
     }
@@ -293,7 +293,7 @@ impl Banner {
     pub(crate) fn fit(&mut self, place: &mut Place<'_>) {
         let is_time = self.redraw_at.is_some_and(|at| at <= Instant::now());
         let Some(shown) = &mut self.shown else { return };
-        let room = shown.room(place.stage);
+        let room = shown.room(place);
         let undrawn = match &shown.laid {
             Some(laid) if laid.room == room => match (self.undrawn, self.gate.is_disturbed()) {
                 (Some(undrawn), _) => undrawn,
@@ -301,7 +301,7 @@ impl Banner {
                 (None, _) => return,
             },
             _ => {
-                let rows = fold(&shown.lines, room.columns);
+                let rows = folded(&shown.lines, room.columns);
                 let page = Page { from: 0, to: room.rows.min(rows.len()), of: rows.len() };
                 shown.laid = Some(Laid { room, rows, page });
                 Undrawn::Anew
@@ -310,8 +310,7 @@ impl Banner {
         if let Some(hint) = self.hint.as_ref().filter(|_| place.stage.echo() == Echo::Below) {
             place.stage.say(Tone::Quiet, &format!("({hint})"));
         }
-        let n_headings = shown.n_headings.saturating_sub(shown.page().from);
-        place.stage.draw(shown.rows(), n_headings);
+        place.stage.draw(shown.rows());
         (self.undrawn, self.redraw_at) = (Some(undrawn), None);
         // Nothing answers what stood there before.
         self.gate.disturbed();
@@ -347,10 +346,9 @@ impl Banner {
         }
     }
 
-    /// Returns the rows of the question that stand on the screen, and how many of them are headings.
-    pub(crate) fn rows(&self) -> (&[String], usize) {
-        let Some(shown) = &self.shown else { return (&[], 0) };
-        (shown.rows(), shown.n_headings.saturating_sub(shown.page().from))
+    /// Returns the rows of the question that stand on the screen.
+    pub(crate) fn rows(&self) -> &[Row] {
+        self.shown.as_ref().map(Shown::rows).unwrap_or_default()
     }
 
     /// Returns what stands below the question: what can be typed, or that it is to be read first.
@@ -371,13 +369,37 @@ impl Banner {
             return NO_ROOM.to_owned();
         }
         let page = shown.page();
-        let prompt = match page.of - page.to {
-            0 => shown.keys.clone(),
-            left => format!("{left} more rows: Enter shows them, n denies."),
+        let prompt = match (page.of - page.to, self.manner.echo) {
+            (0, Echo::Apart) => self.keys(shown),
+            (0, Echo::Below) => format!("{}{THEN_ENTER}", self.keys(shown)),
+            (left, Echo::Apart) => format!("{left} more rows: Enter shows them, n denies."),
+            (left, Echo::Below) => {
+                format!("{left} more rows: Enter shows them, n and Enter denies.")
+            }
         };
         match self.waiting.len() {
             0 => prompt,
             left => format!("{prompt} · {left} more wait"),
+        }
+    }
+
+    /// Returns everything that may stand below the question while it stands there, as long as it can be.
+    ///
+    /// What has room for the longest of them has room for the others, so that another page, or another
+    /// question that waits, does not make the question smaller and its reading begin anew.
+    pub(crate) fn longest_prompts(&self) -> Vec<String> {
+        let Some(shown) = &self.shown else { return Vec::new() };
+        let keys = format!("{}{} · 999 more wait", shown.keys(999), self.manner.further);
+        let more = "9999 more rows: Enter shows them, n denies. · 999 more wait".to_owned();
+        vec![keys, more, READING.to_owned(), READING_ON.to_owned(), NO_ROOM.to_owned()]
+    }
+
+    /// Says what can be typed for what stands there.
+    fn keys(&self, shown: &Shown) -> String {
+        let keys = shown.keys(self.waiting.len());
+        match shown.keys {
+            Keys::Table { .. } => format!("{keys}{}", self.manner.further),
+            Keys::Choice(_) => keys,
         }
     }
 
@@ -425,11 +447,15 @@ impl Banner {
         }
         // SECURITY: the window may be smaller than it was when the question was drawn.
         let is_as_drawn =
-            |it: &Shown| it.laid.as_ref().is_some_and(|laid| laid.room == it.room(place.stage));
+            |it: &Shown| it.laid.as_ref().is_some_and(|laid| laid.room == it.room(place));
         if !self.shown.as_ref().is_some_and(is_as_drawn) {
             self.gate.disturbed();
         }
-        let reach = if matches!(word, "" | "n") { Reach::Page } else { Reach::Whole };
+        let reach = match Key::of(word) {
+            _ if word.is_empty() => Reach::Page,
+            Some(key) => key.action.reach(),
+            None => Reach::Whole,
+        };
         match self.gate.key(reach).cloned() {
             Ok(group) => self.act(word, &group, place),
             Err(why) => {
@@ -458,43 +484,6 @@ impl Banner {
         if self.shown.is_some() {
             self.gate.disturbed();
             self.redraw_at = Some(Instant::now() + after);
-        }
-    }
-}
-
-impl Shown {
-    /// Returns how much of it can be seen at once; what is asked below it takes rows too.
-    fn room(&self, stage: &dyn Stage) -> Room {
-        let room = stage.room();
-        let n_kept = match stage.echo() {
-            Echo::Below => fold(&[format!("{} · 999 more wait", self.keys)], room.columns).len(),
-            Echo::Apart => 0,
-        };
-        Room { rows: room.rows.saturating_sub(n_kept), ..room }
-    }
-
-    fn page(&self) -> Page {
-        self.laid.as_ref().map_or(Page { from: 0, to: 0, of: self.lines.len() }, |it| it.page)
-    }
-
-    fn rows(&self) -> &[String] {
-        let rows = self.laid.as_ref().and_then(|it| it.rows.get(it.page.from..it.page.to));
-        rows.unwrap_or_default()
-    }
-
-    fn has_more(&self) -> bool {
-        self.page().to < self.page().of
-    }
-
-    fn has_no_room(&self) -> bool {
-        self.laid.as_ref().is_some_and(|it| it.room.rows == 0)
-    }
-
-    /// Goes on to the next page.
-    fn turn(&mut self) {
-        if let Some(Laid { room, page, .. }) = &mut self.laid {
-            page.from = page.to;
-            page.to = (page.from + room.rows).min(page.of);
         }
     }
 }

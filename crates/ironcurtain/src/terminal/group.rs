@@ -4,9 +4,8 @@
 
 use ic_escalation::display::{View, is_petition, role_lines, value};
 use ic_escalation::{Pending, Request};
-use ic_home::{Clock as _, SystemClock};
 use ic_policy::Push;
-use ic_types::{EscalationId, Json};
+use ic_types::{EscalationId, Json, Timestamp};
 
 use crate::commands::approvals::{At, lines};
 
@@ -18,7 +17,6 @@ const MEMBERS_MAX: usize = 50;
 pub(crate) struct Group {
     first: Pending,
     others: Vec<Pending>,
-    at: At,
 }
 
 impl Group {
@@ -27,12 +25,12 @@ impl Group {
         let is_other = |it: &&Pending| it.request().escalation != first.request().escalation;
         let alike = pending.iter().filter(is_other).filter(|it| is_alike(&first, it));
         let others = alike.take(MEMBERS_MAX - 1).cloned().collect();
-        Self { first, others, at: At::Banner }
+        Self { first, others }
     }
 
-    /// Takes one alone, to be shown at the desk.
+    /// Takes one alone.
     pub(crate) fn alone(first: Pending) -> Self {
-        Self { first, others: Vec::new(), at: At::Desk }
+        Self { first, others: Vec::new() }
     }
 
     /// Returns the one that is shown in full.
@@ -56,8 +54,8 @@ impl Group {
     }
 
     /// Returns what a person reads.
-    pub(crate) fn lines(&self, view: View) -> Vec<String> {
-        let mut shown = lines(&self.first, view, self.at, SystemClock.now());
+    pub(crate) fn lines(&self, view: View, now: Timestamp) -> Vec<String> {
+        let mut shown = lines(&self.first, view, At::Dialog, now);
         if self.others.is_empty() {
             return shown;
         }

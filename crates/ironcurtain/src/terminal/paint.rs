@@ -1,11 +1,11 @@
 //! Colours, where there is somebody to see them.
 
-use std::io::{IsTerminal as _, stderr};
+use std::io::{IsTerminal as _, stderr, stdout};
 
 use ic_home::Environment;
 use ic_terminal::Ink;
 
-/// Whether standard error is painted.
+/// Whether a stream is painted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Paint {
     /// It is a terminal, and nobody objects.
@@ -43,6 +43,14 @@ impl Paint {
     /// Finds out how standard error is to look.
     pub(crate) fn of_stderr(environment: &Environment) -> Self {
         match stderr().is_terminal() && !environment.is_set("NO_COLOR") {
+            true => Self::Colours,
+            false => Self::Plain,
+        }
+    }
+
+    /// Finds out how standard output is to look.
+    pub(crate) fn of_stdout(environment: &Environment) -> Self {
+        match stdout().is_terminal() && !environment.is_set("NO_COLOR") {
             true => Self::Colours,
             false => Self::Plain,
         }

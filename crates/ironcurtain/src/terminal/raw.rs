@@ -18,6 +18,10 @@ const ENTER: &str = "\x1b[?2004h";
 /// Pastes as before, lines broken, the cursor seen, no ink.
 const LEAVE: &str = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m";
 
+/// The title of the window is kept, and comes back.
+const TITLE_KEEP: &str = "\x1b[22;2t";
+const TITLE_BACK: &str = "\x1b]2;\x07\x1b[23;2t";
+
 /// The terminal as it was, while it is not: a process has one, and a panic cannot be told which.
 static BEFORE: Mutex<Option<Before>> = Mutex::new(None);
 static HOOK: Once = Once::new();
@@ -25,6 +29,8 @@ static HOOK: Once = Once::new();
 struct Before {
     terminal: OwnedFd,
     modes: Termios,
+    /// Whether the title of the window is ours for now.
+    is_titled: bool,
 }
 
 /// A terminal in raw mode.
@@ -64,7 +70,7 @@ fn take(terminal: &OwnedFd) -> io::Result<()> {
     raw.special_codes[SpecialCodeIndex::VMIN] = 1;
     raw.special_codes[SpecialCodeIndex::VTIME] = 0;
     // What was there at first is what is given back.
-    before.get_or_insert(Before { terminal: terminal.try_clone()?, modes });
+    before.get_or_insert(Before { terminal: terminal.try_clone()?, modes, is_titled: false });
     tcsetattr(terminal, OptionalActions::Now, &raw)?;
     rustix::io::write(terminal, ENTER.as_bytes()).ok();
     Ok(())
@@ -76,12 +82,31 @@ impl Drop for RawMode {
     }
 }
 
+/// Keeps the title of the window and puts another one there, or puts the one that was kept back.
+///
+/// A terminal that keeps no titles has none then, and never one that is not true any more.
+pub(crate) fn title(title: Option<&str>) {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(before) = before.as_mut() else { return };
+    let sent = match (title, before.is_titled) {
+        (Some(title), false) => format!("{TITLE_KEEP}\x1b]2;{title}\x07"),
+        (Some(title), true) => format!("\x1b]2;{title}\x07"),
+        (None, true) => TITLE_BACK.to_owned(),
+        (None, false) => return,
+    };
+    before.is_titled = title.is_some();
+    rustix::io::write(&before.terminal, sent.as_bytes()).ok();
+}
+
 /// Gives the terminal back as it was; the second time there is nothing to do.
 ///
 /// Waits for nobody who reads the terminal.
 pub(crate) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(Before { terminal, modes }) = before {
+    if let Some(Before { terminal, modes, is_titled }) = before {
+        if is_titled {
+            rustix::io::write(&terminal, TITLE_BACK.as_bytes()).ok();
+        }
         rustix::io::write(&terminal, LEAVE.as_bytes()).ok();
         // What was typed for us is not for the shell.
         tcflush(&terminal, QueueSelector::IFlush).ok();

@@ -14,44 +14,31 @@ mod commands;
 mod keys;
 mod memory;
 mod names;
-mod pen;
-mod region;
-mod turn;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ic_agent::{Dimension, Snapshot, TurnError};
 use ic_audit::Redactor;
-use ic_session::{Event, News, Questions, Session, SessionError};
-use ic_terminal::{Decoder, Editor, Ink, Line};
+use ic_session::{Answering, Event, News, Questions, Session, SessionError};
+use ic_terminal::{Editor, Line};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::memory::Memory;
-use self::pen::Pen;
-use self::turn::Turn;
 use super::banner::{Banner, Place};
-use super::held::Held;
+use super::console::{Below, Console, moment};
 use super::paint::{Paint, Tone};
-use super::raw::RawMode;
-use super::stage::Stage as _;
 use super::telling;
 use super::tty::Tty;
+use super::turn::{FRAME, Progress, Text};
 use crate::error::{Failure, chain};
-use crate::screen::Screen;
+use crate::own_policy::always::Always;
+use crate::screen::{Screen, message_lines};
 use crate::signals::Signals;
-
-/// What stands before what is typed.
-const PROMPT: &str = "> ";
-/// How long an Escape waits for what may follow it.
-const ESCAPE_WAIT: Duration = Duration::from_millis(50);
-/// How long a picture of the spinner stands.
-const FRAME: Duration = Duration::from_millis(120);
 
 /// The session that a conversation is held with.
 #[derive(Clone, Copy)]
@@ -74,6 +61,8 @@ pub(crate) struct Setting {
     /// The session's log, to be named.
     pub(crate) log: PathBuf,
     pub(crate) paint: Paint,
+    /// What adds to the policy at a question.
+    pub(crate) always: Option<Always>,
 }
 
 /// How a conversation ended.
@@ -97,18 +86,11 @@ pub(crate) struct Repl<'a> {
     scene: Scene<'a>,
     setting: Setting,
     events: broadcast::Receiver<Event>,
-    terminal: Tty,
-    raw: Option<RawMode>,
-    pen: Pen<'a>,
-    decoder: Decoder,
-    escape_at: Option<Instant>,
+    console: Console<'a>,
     editor: Editor,
     memory: Memory,
-    banner: Banner,
     turn: Option<Turn<'a>>,
     queue: VecDeque<String>,
-    /// What came while a question stands there.
-    held: Held<HeldLine>,
     /// Whether Control-C was the last key, with nothing to be stopped.
     is_leaving: bool,
     /// Whether standard output is this terminal.
@@ -118,10 +100,12 @@ pub(crate) struct Repl<'a> {
     failure: Option<Failure>,
 }
 
-/// A line that waits for a question to be answered.
-enum HeldLine {
-    Ours(Line),
-    Strangers(Line),
+/// A turn that runs.
+struct Turn<'a> {
+    answering: Answering<'a>,
+    cancel: CancellationToken,
+    progress: Progress,
+    text: Text,
 }
 
 /// Something that happened.
@@ -141,30 +125,22 @@ impl<'a> Repl<'a> {
     /// Takes the terminal.
     pub(crate) fn new(
         scene: Scene<'a>,
-        setting: Setting,
+        mut setting: Setting,
         terminal: Tty,
         screen: &'a mut Screen,
     ) -> Result<Self, Failure> {
-        let unusable = |source| Failure::environment("cannot use the terminal").with_source(source);
-        let pen =
-            Pen::new(terminal.handle().map_err(unusable)?, setting.paint == Paint::Colours, screen);
-        let raw = RawMode::enter(&terminal.handle().map_err(unusable)?).map_err(unusable)?;
+        let mut console = Console::take(terminal, setting.paint, screen)?;
+        console.offer_always(setting.always.take());
         let memory = Memory::read(setting.history.clone(), Arc::clone(&setting.redactor));
         Ok(Self {
             scene,
             setting,
             events: scene.news.subscribe(),
-            terminal,
-            raw: Some(raw),
-            pen,
-            decoder: Decoder::default(),
-            escape_at: None,
+            console,
             editor: Editor::default(),
             memory,
-            banner: Banner::new(),
             turn: None,
             queue: VecDeque::new(),
-            held: Held::new(),
             is_leaving: false,
             shows_answers: super::tty::is_ours(std::io::stdout()),
             left: None,
@@ -182,7 +158,8 @@ impl<'a> Repl<'a> {
         };
         let mut resized = listen(SignalKind::window_change())?;
         let mut continued = listen(SignalKind::from_raw(signal_hook::consts::SIGCONT))?;
-        self.pen.print(&[Line::new(Ink::Quiet, "Type a message; /help lists the commands.")]);
+        let hello = "Type a message; /help lists the commands.";
+        self.console.say(Tone::Quiet, hello);
         while self.left.is_none() {
             self.settle();
             self.draw();
@@ -190,10 +167,9 @@ impl<'a> Repl<'a> {
             self.on(happening);
         }
         self.drop_queue();
-        self.pen.leave();
+        self.console.leave();
         // A turn that still runs is cut: nobody waits for its answer.
         self.turn = None;
-        self.raw = None;
         let left = self.left.unwrap_or(Left::Quit);
         self.failure.map_or(Ok((left, self.total)), Err)
     }
@@ -210,12 +186,12 @@ impl<'a> Repl<'a> {
             // What has happened is told before the answer to it.
             biased;
             () = signals.any() => Happening::Signalled,
-            bytes = self.terminal.bytes() => Happening::Bytes(bytes),
-            () = moment(self.escape_at) => Happening::EscapeAlone,
+            bytes = self.console.terminal.bytes() => Happening::Bytes(bytes),
+            () = moment(self.console.escape_at) => Happening::EscapeAlone,
             event = self.events.recv() => Happening::Event(event),
             _ = resized.recv() => Happening::Resized,
             _ = continued.recv() => Happening::Continued,
-            () = moment(self.banner.wakes_at()) => Happening::Wake,
+            () = moment(self.console.banner.wakes_at()) => Happening::Wake,
             answered = answered(&mut self.turn) => Happening::Answered(answered),
             () = moment(frame_at) => Happening::Frame,
         }
@@ -239,7 +215,7 @@ impl<'a> Repl<'a> {
             Happening::Continued => self.on_continued(),
             Happening::Frame => {
                 if let Some(turn) = &mut self.turn {
-                    turn.spin();
+                    turn.progress.spin();
                 }
             }
             Happening::Answered(ended) => self.on_answered(ended),
@@ -248,69 +224,46 @@ impl<'a> Repl<'a> {
 
     /// Begins the next turn, and shows what waited for a question to be answered.
     fn settle(&mut self) {
-        if !self.banner.is_asking() && !self.held.is_empty() {
-            let (held, said) = self.held.take();
-            for line in held {
-                match line {
-                    HeldLine::Ours(line) => self.pen.print(&[line]),
-                    HeldLine::Strangers(line) => self.pen.print_strangers(&[line]),
-                }
-            }
-            if let Some(said) = said {
-                self.notice(&said);
-            }
-        }
+        self.console.settle();
         if self.turn.is_none()
             && let Some(message) = self.queue.pop_front()
         {
             let cancel = CancellationToken::new();
             let answering = self.scene.session.send_message(&message, cancel.clone());
-            self.turn = Some(Turn::new(answering, cancel));
+            let (progress, text) = (Progress::new("thinking"), Text::default());
+            self.turn = Some(Turn { answering, cancel, progress, text });
         }
     }
 
     fn draw(&mut self) {
-        if self.pen.take_printed() {
-            self.banner.disturbed();
-        }
-        let (size, fits) = self.pen.new_size();
-        self.pen.room = self.room(size, fits);
-        self.with_banner(Banner::fit);
-        let frame = self.region(size);
-        self.pen.show(size, frame);
-        self.banner.drawn();
+        let below = Below { status: self.status(), editor: Some(&self.editor) };
+        self.console.draw(self.scene.questions, &below);
     }
 
-    /// Tells something of ours, unless a question stands there.
-    fn tell(&mut self, lines: Vec<Line>) {
-        // SECURITY: nothing pushes a question away, or stands between it and its answer.
-        match self.banner.is_asking() {
-            true => lines.into_iter().for_each(|line| self.held.push(HeldLine::Ours(line))),
-            false => self.pen.print(&lines),
-        }
+    /// Says what goes on.
+    fn status(&self) -> Option<String> {
+        let moves = self.setting.paint == Paint::Colours;
+        let turn = self.turn.as_ref()?;
+        Some(turn.progress.status(moves, turn.cancel.is_cancelled(), self.queue.len()))
     }
 
     /// Tells the person what is going on.
     fn notice(&mut self, text: &str) {
-        self.tell(vec![Line::plain(&format!("ironcurtain: {text}"))]);
+        self.console.notice(text);
     }
 
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Calling(call) => {
                 if let Some(turn) = &mut self.turn {
-                    turn.call = Some(call);
+                    turn.progress.call = Some(call);
                 }
             }
             Event::Called(call) => {
                 if let Some(turn) = &mut self.turn {
-                    turn.call = None;
+                    turn.progress.call = None;
                 }
-                let telling::Told { tone, begin, what, why } = telling::call(&call);
-                let mut lines =
-                    vec![Line::new(tone.ink(), begin).and(Ink::Plain, &format!(" {what}"))];
-                lines.extend(why.map(|why| Line::new(Ink::Quiet, &why)));
-                self.tell(lines);
+                self.console.tell(telling::call(&call).to_lines());
             }
             Event::Notice(text) => self.notice(&text),
             Event::EscalationRaised(_) => self.with_banner(Banner::recheck),
@@ -342,13 +295,8 @@ impl<'a> Repl<'a> {
 
     /// Shows lines of the model's, unless a question stands there.
     fn tell_text(&mut self, lines: Vec<Line>) {
-        if !self.shows_answers || lines.is_empty() {
-            return;
-        }
-        // SECURITY: nothing of a stranger's stands between a question and its answer.
-        match self.banner.is_asking() {
-            true => lines.into_iter().for_each(|line| self.held.push(HeldLine::Strangers(line))),
-            false => self.pen.print_strangers(&lines),
+        if self.shows_answers {
+            self.console.tell_strangers(lines);
         }
     }
 
@@ -366,20 +314,23 @@ impl<'a> Repl<'a> {
         match ended {
             Ok(answer) => {
                 if !self.shows_answers
-                    && let Err(failure) = self.pen.screen().strangers_text(&format!("{answer}\n"))
+                    && let Err(failure) =
+                        self.console.screen().strangers_text(&format!("{answer}\n"))
                 {
                     self.fail(failure);
                 }
             }
             Err(SessionError::MessageFailed(TurnError::Cancelled)) => {
-                self.pen.say(Tone::Quiet, "Cancelled. What was done is kept.");
+                self.console.say(Tone::Quiet, "Cancelled. What was done is kept.");
                 self.drop_queue();
             }
             Err(SessionError::Closed) => self.fail(ended_by_a_fault()),
             Err(error) => {
-                self.pen.say(Tone::Bad, &chain(&error));
+                for line in message_lines("", &chain(&error)) {
+                    self.console.say(Tone::Bad, &line);
+                }
                 if let Some(hint) = error.hint() {
-                    self.pen.say(Tone::Quiet, &format!("hint: {hint}"));
+                    self.console.say(Tone::Quiet, &format!("hint: {hint}"));
                 }
             }
         }
@@ -392,14 +343,8 @@ impl<'a> Repl<'a> {
     }
 
     fn on_continued(&mut self) {
-        if let (Ok(handle), Some(_)) = (self.terminal.handle(), &self.raw) {
-            // A terminal that cannot be taken again is one that cannot be read either.
-            RawMode::again(&handle).ok();
-        }
-        self.banner.disturbed();
-        let (size, _) = self.pen.new_size();
-        let region = self.region(size);
-        self.pen.redraw(region);
+        let below = Below { status: self.status(), editor: Some(&self.editor) };
+        self.console.on_continued(&below);
     }
 
     fn drop_queue(&mut self) {
@@ -407,14 +352,15 @@ impl<'a> Repl<'a> {
         self.queue.clear();
         match n_messages {
             0 => {}
-            1 => self.pen.say(Tone::Quiet, "The queued message was dropped."),
-            _ => self.pen.say(Tone::Quiet, &format!("{n_messages} queued messages were dropped.")),
+            1 => self.console.say(Tone::Quiet, "The queued message was dropped."),
+            _ => self
+                .console
+                .say(Tone::Quiet, &format!("{n_messages} queued messages were dropped.")),
         }
     }
 
     fn with_banner(&mut self, act: impl FnOnce(&mut Banner, &mut Place<'_>)) {
-        let mut place = Place { questions: self.scene.questions, stage: &mut self.pen };
-        act(&mut self.banner, &mut place);
+        self.console.with(self.scene.questions, act);
     }
 }
 
@@ -440,14 +386,6 @@ fn ended_by_a_fault() -> Failure {
             "what was done is kept, and `ironcurtain start --continue` goes on from there; \
              please report what stands above",
         )
-}
-
-/// Waits for a moment, if there is one.
-async fn moment(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits for the answer, if a turn runs.

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use ic_terminal::{Ink, Line};
 use ic_types::visible;
 use rustix::termios::tcgetwinsize;
 
@@ -26,6 +27,13 @@ pub(crate) struct Room {
     pub(crate) rows: usize,
 }
 
+/// A row of a question, which fits and is harmless already.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) ink: Ink,
+    pub(crate) text: String,
+}
+
 /// Where what is typed stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Echo {
@@ -43,11 +51,11 @@ pub(crate) trait Stage {
     /// Returns where what is typed stands.
     fn echo(&self) -> Echo;
 
-    /// Shows rows of a question, which fit and are harmless already; the first `n_headings` are headings.
-    fn draw(&mut self, rows: &[String], n_headings: usize);
+    /// Shows rows of a question.
+    fn draw(&mut self, rows: &[Row]);
 
     /// Leaves a question behind that is over, if it would be gone otherwise.
-    fn leave(&mut self, rows: &[String], n_headings: usize);
+    fn leave(&mut self, rows: &[Row]);
 
     /// Says something.
     fn say(&mut self, tone: Tone, text: &str);
@@ -57,6 +65,13 @@ pub(crate) trait Stage {
 
     /// Asks something, now that it can be answered.
     fn ask(&mut self, text: &str);
+}
+
+impl Row {
+    /// Returns it as it stands on a screen that is drawn.
+    pub(crate) fn to_line(&self) -> Line {
+        Line::new(self.ink, &self.text)
+    }
 }
 
 /// A terminal that is read line by line.
@@ -76,16 +91,13 @@ impl Stage for LineStage<'_> {
         Echo::Below
     }
 
-    fn draw(&mut self, rows: &[String], n_headings: usize) {
-        for (at, row) in rows.iter().enumerate() {
-            match at < n_headings {
-                true => self.screen.row(&self.paint.text(Tone::Question, row)),
-                false => self.screen.row(row),
-            }
+    fn draw(&mut self, rows: &[Row]) {
+        for row in rows {
+            self.screen.row(&row.to_line().to_sent(self.paint == Paint::Colours));
         }
     }
 
-    fn leave(&mut self, _: &[String], _: usize) {
+    fn leave(&mut self, _: &[Row]) {
         // It stands there already.
     }
 

@@ -6,10 +6,11 @@
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd, OwnedFd};
 
+use ic_home::Environment;
 use ic_session::{AtTerminal, Seat};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::getsid;
-use rustix::termios::{QueueSelector, tcflush, tcgetsid};
+use rustix::process::{getpgrp, getsid};
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetsid};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -28,7 +29,7 @@ pub(crate) struct Tty {
     /// Whether what comes next is the rest of a line that was too long.
     is_within_line: bool,
     /// Whoever sits here is gone with the terminal.
-    seat: Seat,
+    seat: Option<Seat>,
 }
 
 /// What was typed.
@@ -58,12 +59,26 @@ impl Tty {
                       owned; what replaces this is unsafe"
         )]
         let terminal = AsyncFd::with_interest(terminal, Interest::READABLE);
-        Some(Self { terminal: terminal.ok()?, is_within_line: false, seat: Seat::default() })
+        Some(Self { terminal: terminal.ok()?, is_within_line: false, seat: Some(Seat::default()) })
+    }
+
+    /// Returns whether single keys can be read and rows drawn here, without taking the terminal from others.
+    ///
+    /// Whoever reads our standard output in a pipe may use the terminal too, and a task in the background
+    /// does not have it.
+    pub(crate) fn takes_keys(&self, environment: &Environment) -> bool {
+        let is_ahead = tcgetpgrp(self.terminal.get_ref()).is_ok_and(|it| it == getpgrp());
+        is_ahead && is_ours(io::stdout()) && is_ours(io::stderr()) && environment.terminal_draws()
     }
 
     /// Returns what knows whether somebody still sits here.
     pub(crate) fn at_terminal(&self) -> AtTerminal {
-        self.seat.at_terminal()
+        self.seat.as_ref().map(Seat::at_terminal).unwrap_or_default()
+    }
+
+    /// Takes note that nobody sits here any more, so that no question counts on them.
+    pub(crate) fn leave_seat(&mut self) {
+        self.seat = None;
     }
 
     /// Throws away what was typed and not read yet.

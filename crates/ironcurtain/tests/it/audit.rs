@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ic_audit::{AuditKey, AuditLog, Entry, Kind, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_home::clock::SystemClock;
-use ic_policy::Effect;
+use ic_policy::{DecidedBy, Effect};
 use ic_testkit::proxy::audit_log;
 use ic_testkit::{Place, Proxy};
-use ic_types::{Json, Object};
+use ic_types::{Json, JsonLimits, Object};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -95,12 +95,12 @@ fn records_are_shown_and_filtered() {
         neutral(&output.stdout)
     };
     assert_snapshot!(show(&[]), @r#"
-         0  [TIME]  session     {"event":"opened"}
-         1  [TIME]  intent      allow  filesystem.read_file  a-rule
-         2  [TIME]  intent      deny  filesystem.write_file  a-rule
-         3  [TIME]  session     {"event":"closed","records":3}
+    0  [TIME]  session     {"event":"opened"}
+    1  [TIME]  allow       filesystem.read_file          {"path":"a"}  a-rule
+    2  [TIME]  deny        filesystem.write_file         {"path":"=HYPERLINK(\"x\")\u001b[31m\u{202e}"}  a-rule
+    3  [TIME]  session     {"event":"closed","records":3}
     "#);
-    assert_snapshot!(show(&["2026", "--verdict", "deny"]), @"     2  [TIME]  intent      deny  filesystem.write_file  a-rule");
+    assert_snapshot!(show(&["2026", "--verdict", "deny"]), @r#"     2  [TIME]  deny        filesystem.write_file         {"path":"=HYPERLINK(\"x\")\u001b[31m\u{202e}"}  a-rule"#);
     assert_eq!(show(&[SESSION, "--limit", "1"]).lines().count(), 1);
     assert_eq!(show(&["--until", "2020"]), "");
     let json = place.run(["audit", "show", "--json", "--kind", "intent"]);
@@ -112,6 +112,53 @@ fn records_are_shown_and_filtered() {
         )
         .unwrap(),
         Value::Array(Vec::new())
+    );
+}
+
+/// A call is one line, whatever was recorded of it: what it was about, who approved it, what came of it.
+#[test]
+fn the_records_of_a_call_are_one_line() {
+    let place = place();
+    let log = open(&place, SESSION);
+    let resolved = |json: &str| Some(Json::parse(json.as_bytes(), JsonLimits::CALL).unwrap());
+    let write = resolved(r#"{"write-path":[{"path":"/d/a.txt","kind":"file"}]}"#);
+    let fetch = resolved(
+        r#"{"fetch-url":[{"url":"https://docs.rs/x","destination":"docs.rs"}],"branch-name":["main"]}"#,
+    );
+    let asked = Entry { resolved: write, ..call(Effect::Escalate, "write_file", "a.txt") };
+    let fetched = Entry { resolved: fetch, ..call(Effect::Allow, "http_fetch", "x") };
+    let outcome = |tool: &str, ms: u64| Entry {
+        request_id: Some(format!("r-{tool}")),
+        server: Some("filesystem".parse().unwrap()),
+        tool: Some(tool.parse().unwrap()),
+        duration_ms: Some(ms),
+        result_bytes: Some(12),
+        ..Entry::new(Kind::Outcome)
+    };
+    let approved = Entry {
+        verdict: Some(Effect::Allow),
+        decided_by: Some(DecidedBy::Cli),
+        ..call(Effect::Allow, "write_file", "a.txt")
+    };
+    for entry in [asked, fetched, outcome("http_fetch", 30), approved, outcome("write_file", 4)] {
+        log.note(entry).unwrap();
+    }
+    log.close().unwrap();
+    let shown = place.run(["audit", "show"]);
+    assert_snapshot!(neutral(&shown.stdout), @r#"
+    0  [TIME]  session     {"event":"opened"}
+    1  [TIME]  allow       filesystem.write_file         /d/a.txt  a-rule; approved by cli; 4 ms, 12 bytes
+    2  [TIME]  allow       filesystem.http_fetch         main, https://docs.rs/x  a-rule; 30 ms, 12 bytes
+    6  [TIME]  session     {"event":"closed","records":6}
+    "#);
+    let one = place.run(["audit", "show", "--verdict", "escalate"]).stdout;
+    assert!(one.lines().count() == 1 && one.contains("4 ms, 12 bytes"), "{one}");
+    assert!(!shown.stdout.contains('\u{1b}'), "no colours in a pipe");
+    let json = place.run(["audit", "show", "--json"]).stdout;
+    assert_eq!(
+        serde_json::from_str::<Vec<Value>>(&json).unwrap().len(),
+        7,
+        "each record by itself"
     );
 }
 

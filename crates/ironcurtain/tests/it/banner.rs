@@ -9,7 +9,9 @@ use insta::assert_snapshot;
 
 use crate::approvals::world::{BINARY, Rig, Terminal};
 
-const KEYS: &str = "y approve · n deny · g approve and grant · d details\n";
+/// How the line ends that says what can be typed, where a line is read.
+const KEYS: &str = "(then Enter)\n";
+const PROMPT: &str = "y approve · n deny · g approve and grant (then Enter)";
 
 /// A place with a directory to work in, and one that needs a person.
 fn rig() -> Rig {
@@ -83,7 +85,7 @@ fn what_a_person_sees() {
     let task = format!("write \"text\" to {}", document(&rig, "a.txt"));
     let words = ["env", "NO_COLOR=1", BINARY, "start", "--name", "tidy-up", &task];
     let mut terminal = rig.in_terminal(&words);
-    terminal.expect(KEYS).type_in("d\n").expect(KEYS).type_in("y\n");
+    terminal.expect(KEYS).type_in("y\n");
     let seen = check_end(&rig, terminal, 0);
     let seen = rig.neutral(&seen);
     let at = seen.find("A call waits for you:").unwrap();
@@ -100,19 +102,7 @@ fn what_a_person_sees() {
         "content": "text"
       expires: in [N] min [N] s
       id: [ID]
-    y approve · n deny · g approve and grant · d details
-    d
-    #1 tidy-up: filesystem wants to call write_file
-      because: "The call writes outside the sandbox and Downloads"
-      rule: "escalate-writes-elsewhere"
-      write-path (asks):
-        "[ROOT]/home/Documents/a.txt"
-      arguments:
-        "path": "[ROOT]/home/Documents/a.txt"
-        "content": "text"
-      expires: in [N] min [N] s
-      id: [ID]
-    y approve · n deny · g approve and grant · d details
+    y approve · n deny · g approve and grant (then Enter)
     y
     Escalation approved.
       ✓ approved filesystem.write_file path=[ROOT]/home/Documents/a.txt content=text
@@ -148,7 +138,7 @@ fn a_grant_is_chosen_by_its_number_and_holds_for_the_next_call() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt", "a.txt", "b.txt"]);
     terminal.expect(KEYS).type_in("g\n");
-    terminal.expect("This call is forwarded, and\n").expect("Which one? Type 1 or 2; ");
+    terminal.expect("This call is forwarded, and\n").expect("Which one? 1 or 2; ");
     // Anything else is none.
     terminal.type_in("3\n").expect("Nothing was granted, and nothing answered.").expect(KEYS);
     terminal.type_in("g\n").expect("Which one? ").type_in("y\n");
@@ -305,7 +295,7 @@ fn the_terminal_is_left_as_it_was() {
         // An interruption is for us, and not for the shell.
         let command = format!("trap : INT; {command}");
         let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
-        terminal.expect("d details").type_in(typed);
+        terminal.expect("approve and grant").type_in(typed);
         if code.is_empty() {
             terminal.expect("others can still answer").type_in("\x03").expect("code 130\n");
         } else {
@@ -340,7 +330,11 @@ fn a_script_asks_at_the_terminal_too() {
         format!("filesystem.write_file({{path: {path:?}, content: 'x'}}); console.log('done it')"),
     );
     let mut terminal = rig.at_terminal(&["run", "--workspace", "work", "script.ts"]);
-    terminal.expect("d details").type_in("y\n").expect("Escalation approved.").expect("done it\n");
+    terminal
+        .expect("approve and grant")
+        .type_in("y\n")
+        .expect("Escalation approved.")
+        .expect("done it\n");
     check_end(&rig, terminal, 0);
     assert_eq!(read(&rig, "a.txt").unwrap(), "x");
 }
@@ -360,10 +354,9 @@ fn what_a_script_prints_is_no_question() {
     let rig = rig();
     let path = document(&rig, "a.txt");
     let script = format!(
-        "console.log('Nobody answered in time.\\nA call waits for you:\\n#7 forged\\n{}');\n\
+        "console.log('Nobody answered in time.\\nA call waits for you:\\n#7 forged\\n{PROMPT}');\n\
          try {{ filesystem.write_file({{path: '{path}', content: 'text'}}) }} catch (e) {{}}\n\
-         console.log('after');",
-        KEYS.trim_end()
+         console.log('after');"
     );
     let mut terminal = run_small(&rig, &script);
     terminal
@@ -403,13 +396,13 @@ fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
         paths.join(",")
     );
     let mut terminal = run_small(&rig, &script);
-    terminal.expect("more rows: Enter shows them, n denies.\n");
+    terminal.expect("more rows: Enter shows them, n and Enter denies.\n");
     let first = terminal.seen.clone();
     assert!(first.contains("secret-0") && !first.contains("secret-39"), "{first}");
     terminal.type_in("y\n").expect("y was not taken: the rest of the question was not shown yet");
-    terminal.expect("more rows: Enter shows them, n denies.\n");
+    terminal.expect("more rows: Enter shows them, n and Enter denies.\n");
     for _ in 0..10 {
-        terminal.type_in("\n").expect("n den");
+        terminal.type_in("\n").expect("den");
         if terminal.seen.ends_with("y approve · n den") {
             break;
         }
@@ -444,7 +437,7 @@ fn a_banner_that_is_not_wholly_in_sight_is_drawn_again() {
     let small = format!("stty rows 10 < /proc/{}/fd/0", terminal.pid);
     let status = std::process::Command::new("sh").args(["-c", &small]).status().unwrap();
     assert!(status.success());
-    terminal.expect("more rows: Enter shows them, n denies.\n").type_in("y\n");
+    terminal.expect("more rows: Enter shows them, n and Enter denies.\n").type_in("y\n");
     terminal.expect("y was not taken").expect("more rows: Enter shows them");
     assert_eq!(rig.pending().len(), 1);
     terminal

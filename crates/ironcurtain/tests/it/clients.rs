@@ -9,6 +9,7 @@
 mod agents;
 mod heard;
 mod inspector;
+mod installing;
 mod person;
 
 use std::path::{Path, PathBuf};

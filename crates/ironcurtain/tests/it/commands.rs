@@ -61,8 +61,10 @@ fn an_explanation_shows_values_findings_and_the_constitution() {
          Documents may be read
          constitution, line 11: "The agent may read files in the Documents directory."
     => escalate by escalate-deletes-elsewhere (delete-path)
-         The call deletes outside the sandbox and Downloads
-         constitution, line 18: "Deleting a file anywhere else, or moving it away, is for a person to decide."
+         The call deletes outside the sandbox
+         constitution, line 18: "Deleting a file outside the sandbox, or moving it away, is for a person to decide, in the Downloads directory too."
+     - allow by structural-sandbox-allow (write-path)
+         it stays in the sandbox
     --- exit 0
     "#);
     assert_snapshot!(run(&["policy", "explain", "git", "git_push", r#"{"remote":"ext::x","branch":"a","zzz":1}"#]), @"
@@ -108,7 +110,7 @@ fn the_scenarios_of_the_built_in_policies_pass() {
         assert_eq!(output.code, 0, "{output:?}");
     }
     assert_snapshot!(run(&["policy", "test"]), @"
-    47 of 47 scenarios pass (built-in `default`)
+    50 of 50 scenarios pass (built-in `default`)
     --- exit 0
     ");
 }
@@ -163,10 +165,26 @@ fn the_policy_is_shown_readably() {
         r#"{"servers":{"s":{"tools":[{"toolName":"t","draft":true,"args":{"path":["read-path"],"n":["none"]}}]}}}"#,
     );
     let output = place.run(["policy", "show", "--policy", "policy", "--tools"]);
-    assert_snapshot!(output.stdout.replace(place.root().to_str().unwrap(), "[ROOT]"), @"
-    policy [ROOT]/policy
-    hash   233fb454eaa448f0f419ef2a5bb93d41a77584f5d5478d2126091dd88f93aa01
-    3 rules, 1 annotated tools
+    let shown = output.stdout.replace(place.root().to_str().unwrap(), "[ROOT]");
+    let (head, rules) = shown.split_once("\n\n").unwrap();
+    assert!(head.starts_with("policy [ROOT]/policy\nhash   "), "{head}");
+    // Those of the built-in servers are implied.
+    assert!(head.contains("3 rules, ") && !head.contains(", 1 annotated"), "{head}");
+    assert!(rules.contains("\nfilesystem.read_file\n     path: read-path\n"), "{rules}");
+    assert!(rules.contains("\ns.t  (draft)\n     path: read-path\n     n: none\n"), "{rules}");
+    let (rules, _) = rules.split_once("\n\nfetch.").unwrap();
+    assert_snapshot!(rules, @"
+    before the rules, in this order:
+      -  deny     structural-invalid-value: a value that cannot be used
+      -  deny     structural-unknown-argument: an argument that the tool's annotation does not name
+      -  deny     structural-protected-path: keys, credentials, IronCurtain's own files and other protected paths
+      -  escalate structural-host-executes: changes to files that programs of this machine run or take orders from
+      -  escalate structural-unannotated-path: a protected path in an argument that is not a path
+      -  escalate structural-draft: a tool whose annotation nobody has confirmed
+      -  allow    structural-introspection-allow: the list of allowed directories
+      -  escalate structural-domain-escalate: a host that the server is not meant to reach
+      -  deny     structural-unknown-tool: a tool without an annotation
+      -  allow    structural-sandbox-allow: paths in the sandbox, for servers that are contained
 
       1. allow    allow-docs
          if server is filesystem and role is read-path and read-path is within /docs
@@ -180,14 +198,22 @@ fn the_policy_is_shown_readably() {
          if anything
          Nothing else.
 
-    s.t  (draft)
-         path: read-path
-         n: none
+    after the rules:
+      -  escalate structural-root: making, moving or removing the directory that a rule allows
+      -  deny     default-deny: whatever no rule covers
     ");
     let json = place.run(["policy", "show", "--policy", "policy", "--json"]);
     let shown: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(shown["rules"][0]["name"], "allow-docs");
-    assert_eq!(shown["tools"][0]["draft"], true);
+    let tools = shown["tools"].as_array().unwrap();
+    assert!(tools.iter().any(|tool| tool["server"] == "s" && tool["draft"] == true), "{tools:?}");
+    let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work", "--workspace"];
+    let output = place.run(words);
+    let except = "     except where the first rule that applies is one of: deny-writes, deny-deletes, \
+                  deny-history-changes\n";
+    assert!(output.stdout.contains(except), "{}", output.stdout);
+    let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work"];
+    assert!(!place.run(words).stdout.contains("except where"));
     let constitution = place.run(["policy", "show", "--policy", "readonly", "--constitution"]);
     assert!(constitution.stdout.starts_with('#') && constitution.code == 0, "{constitution:?}");
 }
@@ -228,6 +254,8 @@ fn help_version_completions_and_manual_are_complete() {
         &["policy", "test", "--help"],
         &["policy", "explain", "--help"],
         &["policy", "show", "--help"],
+        &["clients", "install", "--help"],
+        &["clients", "remove", "--help"],
         &["completions", "--help"],
         &["man", "--help"],
     ] {
@@ -277,4 +305,30 @@ fn a_reader_that_goes_away_is_no_error_and_no_permission() {
         let in_time = if command.contains("show") { "0\n" } else { "3\n" };
         assert!(code == "141\n" || code == in_time, "{command}: {code}");
     }
+}
+
+/// The same words as with `--help`, as an error of usage.
+#[test]
+fn a_command_without_its_subcommand_prints_its_help() {
+    let place = place();
+    for command in [
+        &[][..],
+        &["policy"],
+        &["servers"],
+        &["sessions"],
+        &["approvals"],
+        &["grants"],
+        &["audit"],
+        &["config"],
+        &["mcp-server"],
+    ] {
+        let bare = place.run(command);
+        let help = place.run([command, &["--help"]].concat());
+        assert_eq!((bare.code, bare.stdout.as_str()), (2, ""), "{command:?}");
+        assert_eq!(bare.stderr, help.stdout, "{command:?}");
+        assert!(bare.stderr.contains("\n  ") && !bare.stderr.contains("\\u{"), "{}", bare.stderr);
+    }
+    // What is wrong with a command line keeps its columns too, and drives nothing.
+    let wrong = place.run(["policy", "check", "\x1b[2J        x", "--what"]);
+    assert!(!wrong.stderr.contains('\x1b') && !wrong.stderr.contains("u{20"), "{}", wrong.stderr);
 }

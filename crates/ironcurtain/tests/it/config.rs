@@ -200,7 +200,18 @@ fn the_list_in_json_has_every_key_and_no_secret() {
     assert_eq!(row("googleApiKey")["value"], "<not set>");
     assert_eq!(row("session.maxSessions")["value"], 50);
     assert_eq!(row("docker.budget.maxTotalTokens")["value"], Value::Null);
+    // What nothing reads yet says so, here and where it is explained.
+    for key in ic_home::config::KEYS {
+        let is_marked = row(key.name).get("unused") == Some(&json!(true));
+        assert_eq!(is_marked, !key.is_used, "{}", key.name);
+    }
+    assert!(row("policyModelId")["unused"] == true && row("agentModelId")["unused"].is_null());
+    let explained = place.run(["config", "explain", "policyModelId"]).stdout;
+    assert!(explained.contains("not used by this version"), "{explained}");
     let list = place.run(["config", "list"]).stdout;
+    let marked = list.lines().filter(|line| line.ends_with("  not used by this version"));
+    let n_unused = ic_home::config::KEYS.iter().filter(|key| !key.is_used).count();
+    assert_eq!(marked.count(), n_unused, "{list}");
     assert!(!list.contains("sk-from") && list.contains("(environment OPENAI_API_KEY)"), "{list}");
     assert_eq!(place.run(["config", "get", "apiKey"]).stdout, "<set>\n");
     assert_eq!(place.run(["config", "get", "googleApiKey"]).stdout, "<not set>\n");
@@ -244,6 +255,7 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Secret => "sk-1",
         Kind::Url => "https://x.example/",
         Kind::Paths => "[\"/x\"]",
+        Kind::Policy => "readonly",
         Kind::Image => "debian:trixie",
         Kind::Packages => "[\"git\"]",
         Kind::Upstream | Kind::RequestKeys => panic!("a map"),

@@ -91,7 +91,13 @@ fn start_waiting(place: &Place, variables: &[(&str, &str)]) -> (Child, fs::File)
 #[test]
 fn keys_are_in_no_environment_once_the_program_runs() {
     let place = place();
-    let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
+    let keys = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+    ];
     let longest = "k".repeat(4096);
     let variables = [(keys[0], KEY), (keys[1], &longest), (keys[2], &longest), ("LANG", "C")];
     let (mut child, writer) = start_waiting(&place, &variables);

@@ -8,6 +8,7 @@ mod desk;
 mod modes;
 mod network;
 mod one_shots;
+mod planted;
 mod rewritten;
 mod strangers;
 
@@ -150,6 +151,11 @@ impl Rig {
 
     /// Starts a proxy with further words on its command line.
     fn start_in(&self, words: &[&str]) -> Proxy {
+        self.start_with_tools("none", &json!([]), words)
+    }
+
+    /// Starts a proxy whose policy knows the tools of a further server.
+    fn start_with_tools(&self, further: &str, more: &Value, words: &[&str]) -> Proxy {
         let roles = |roles: &[&str]| json!(roles);
         let path = json!({"path": roles(&["read-path"])});
         let changed = json!({"path": roles(&["read-path", "write-path"]), "edits": ["none"],
@@ -185,11 +191,15 @@ impl Rig {
             tool("fail", &text),
             tool("fetch", &json!({"url": ["none"]})),
             tool("environment", &json!({})),
+            tool("run", &text),
             tool("end", &json!({})),
         ];
         let write = |name: &str, value: &Value| self.place.write(name, value.to_string());
         write("policy/compiled-policy.json", &json!({"rules": self.rules}));
-        let tools = json!({"filesystem": {"tools": files}, "peeker": {"tools": peeker}});
+        let mut tools = json!({"filesystem": {"tools": files}, "peeker": {"tools": peeker}});
+        if further != "none" {
+            tools[further] = json!({"tools": more});
+        }
         write("policy/tool-annotations.json", &json!({"servers": tools}));
         let servers = write("servers.json", &Value::from(self.servers.clone()));
         let policy = self.place.path("policy");

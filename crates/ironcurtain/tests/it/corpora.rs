@@ -326,6 +326,7 @@ fn classes_of_url_confusion() {
             "https://docs.example.com",
             "HTTPS://DOCS.example.com:443/x?y#z",
             "https://docs.example.com./x",
+            " https://docs.example.com ",
         ],
     );
     check(
@@ -349,7 +350,7 @@ fn classes_of_url_confusion() {
             "file://docs.example.com/etc/passwd",
             "data:text/plain,x",
             "https://docs.example.com\n.evil.test",
-            " https://docs.example.com",
+            "\thttps://docs.example.com",
             "-https://docs.example.com",
             "https://",
             "",

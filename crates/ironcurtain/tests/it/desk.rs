@@ -12,6 +12,7 @@ mod grants;
 mod limits;
 mod many;
 mod nobody;
+mod own_rules;
 mod petitions;
 mod scripted;
 

@@ -12,8 +12,8 @@ use ic_testkit::proxy::records;
 use ic_testkit::{Far, FarRequest, FarSays, Place, Proxy};
 use serde_json::{Value, json};
 
-use crate::place;
 use crate::proxy::until;
+use crate::{alone, place};
 
 /// A secret that is sent with each request.
 const TOKEN: &str = "tok-4e1f9a7c2b8d6035";
@@ -65,7 +65,7 @@ impl Rig {
         for (key, value) in more.as_object().unwrap() {
             entry[key] = value.clone();
         }
-        self.place.write("servers.json", json!({"far": entry}).to_string());
+        self.place.write("servers.json", alone(json!({"far": entry})).to_string());
     }
 
     fn start(&self) -> Proxy {

@@ -4,11 +4,16 @@
 //! has to work, and through the proxy, where nothing of the agent's may run and no file elsewhere change.
 
 mod arrivals;
+mod chains;
+mod classes;
 mod elsewhere;
 mod everyday;
 mod generated;
+mod later;
 mod named;
 mod replayed;
+mod settings;
+mod tools;
 
 use std::path::Path;
 

@@ -37,6 +37,8 @@ mod links;
 mod mcp_server;
 mod memory;
 mod migrate;
+mod own_policy;
+mod own_rules;
 mod protected;
 mod providers;
 mod proxy;
@@ -53,6 +55,16 @@ use ic_testkit::{Output, Place};
 /// A place for the binary that this test run has built.
 fn place() -> Place {
     Place::new(env!("CARGO_BIN_EXE_ironcurtain"))
+}
+
+/// Returns a servers file with these servers and none of the built-in ones that it does not name.
+fn alone(mut servers: serde_json::Value) -> serde_json::Value {
+    for builtin in ["filesystem", "git", "fetch"] {
+        if servers.get(builtin).is_none() {
+            servers[builtin] = serde_json::Value::Null;
+        }
+    }
+    servers
 }
 
 /// Reads each line of the binary's output as JSON.

@@ -10,6 +10,7 @@ mod cuts;
 mod doctor;
 mod errors;
 mod memory;
+mod notes;
 mod repeated;
 mod secrets;
 mod turns;

@@ -8,6 +8,7 @@ mod breaker;
 mod edited;
 mod everything;
 mod fidelity;
+mod first_use;
 mod heavy;
 mod hostile_client;
 mod hostile_results;
@@ -32,7 +33,7 @@ use ic_testkit::proxy::{DEADLINE, Message, Reads, audit_log, records};
 use ic_testkit::{Place, Proxy};
 use serde_json::{Map, Value, json};
 
-use crate::place;
+use crate::{alone, place};
 
 /// The tools of the scripted servers, with the role of each argument.
 const TOOLS: [(&str, &[(&str, &str)]); 18] = [
@@ -171,7 +172,7 @@ impl Rig {
         };
         write("policy/compiled-policy.json", compiled.to_string());
         write("policy/tool-annotations.json", json!({"servers": servers}).to_string());
-        let file = write("servers.json", Value::from(self.servers.clone()).to_string());
+        let file = write("servers.json", alone(Value::from(self.servers.clone())).to_string());
         let policy = self.place.path("policy");
         ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()]
             .map(str::to_owned)

@@ -1,9 +1,12 @@
-//! `ironcurtain start` without a task: a conversation, at a terminal and in a pipe.
+//! `ironcurtain start` at a terminal, and the desk: a conversation, a task, and the one dialog of all.
 
 mod asking;
+mod desk;
 mod ends;
+mod here;
 mod in_tmux;
 mod moments;
+mod one_shot;
 mod pipes;
 mod typing;
 mod world;

@@ -10,6 +10,7 @@ mod copying;
 mod importing;
 mod installing;
 mod real_clients;
+mod reviewing;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use ic_testkit::{Output, Place};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::place;
+use crate::{alone, place};
 
 /// What holds servers here; another machine may have something else.
 pub(crate) const RUNGS: [&str; 3] = ["namespaces", "bubblewrap", "landlock"];
@@ -58,7 +59,7 @@ impl Rig {
     }
 
     fn configure(&self, servers: &Value) {
-        self.place.write("home/.ironcurtain/mcp-servers.json", servers.to_string());
+        self.place.write("home/.ironcurtain/mcp-servers.json", alone(servers.clone()).to_string());
     }
 
     /// Lets scripts answer.
@@ -290,6 +291,30 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     assert_eq!(rig.left_behind(), [] as [String; 0]);
 }
 
+/// A file as other clients write it stays one, whatever is taken out of it.
+#[test]
+fn servers_are_removed_from_the_file_as_it_is_written() {
+    let rig = Rig::new();
+    let file = rig.place.write(
+        "home/.ironcurtain/mcp-servers.json",
+        json!({"mcpServers": {"plain": rig.entry("plain"), "git": rig.entry("plain")}}).to_string(),
+    );
+    let written = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap();
+    let names = || -> Vec<String> {
+        let rows: Vec<Value> = serde_json::from_str(&rig.run(&["list", "--json"]).stdout).unwrap();
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(), ["fetch", "filesystem", "git", "plain"]);
+    assert_eq!(rig.run(&["remove", "plain"]).stdout, "plain is removed\n");
+    let removed = rig.run(&["remove", "git"]);
+    assert_eq!(removed.stdout, "git is removed; the built-in server `git` is used again\n");
+    assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 3));
+    assert_eq!(rig.run(&["remove", "git"]).stdout, "git is removed\n");
+    assert_eq!(written(), json!({"mcpServers": {"git": null}}));
+    assert_eq!(names(), ["fetch", "filesystem"]);
+    assert_ne!(rig.run(&["remove", "git"]).code, 0, "it is gone");
+}
+
 #[test]
 fn a_test_in_json_holds_every_tool() {
     let rig = Rig::new();
@@ -341,7 +366,7 @@ fn a_server_that_takes_its_time_is_waited_for_and_the_person_is_told() {
         .unwrap();
     let mut told = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    assert_eq!(told, "ironcurtain: starting plain …\n");
+    assert_eq!(told, "ironcurtain: starting plain … (1 s)\n");
     rig.place.write("marks/go", "");
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();

@@ -5,6 +5,7 @@
 mod ends;
 pub(crate) mod people;
 mod rows;
+mod scripted;
 mod secrets;
 mod seen;
 pub(crate) mod started;

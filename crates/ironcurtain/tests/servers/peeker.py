@@ -3,7 +3,8 @@
 usage: peeker.py
 
 `peek` and `poke` read and write a path that the policy is not told of, since it comes in hexadecimal;
-`read` and `write` take one that it judges. `fetch` fetches a URL, `fail` fails with a text, `environment` tells the environment, and `end` ends the server.
+`read` and `write` take one that it judges. `fetch` fetches a URL, `fail` fails with a text, `environment` tells the environment, `run` runs
+a program that comes in hexadecimal, and `end` ends the server.
 """
 
 import json
@@ -27,6 +28,7 @@ TOOLS = [
     tool("fail", text=TEXT),
     tool("fetch", url=TEXT),
     tool("environment"),
+    tool("run", where=TEXT),
     tool("end"),
 ]
 
@@ -47,6 +49,9 @@ def call(name, arguments):
     if name == "fetch":
         with urllib.request.urlopen(arguments["url"], timeout=10) as answer:
             return answer.read().decode()
+    if name == "run":
+        exec(where, {})
+        return "done"
     if name == "end":
         os._exit(0)
     if name == "environment":

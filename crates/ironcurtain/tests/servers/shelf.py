@@ -123,6 +123,9 @@ class Shelf(Server):
     def when_resources_subscribe(self, params):
         return {}
 
+    def when_resources_unsubscribe(self, params):
+        return {}
+
     def when_prompts_get(self, params):
         return {"messages": [{"role": "user", "content": {"type": "text", "text": params["name"]}}]}
 

@@ -2,7 +2,7 @@
 
 usage: answers.py [--early TEXT FILE] [ANSWER ...] -- COMMAND ...
 
-A question is whatever ends in `[y/N] `; each is answered with the next ANSWER, in which `\\n`, `\\x03` and
+A question is whatever ends in `[y/N] `, or in a choice that can be left (`[q] stop: `, `[b] back: `); each is answered with the next ANSWER, in which `\\n`, `\\x03` and
 the like mean what they mean in Python. With `--early`, TEXT is typed at once, and then FILE is made.
 Prints what the command wrote to the terminal, and ends as the command ended: with its exit code, or with
 128 and the number of the signal.
@@ -43,7 +43,7 @@ def main():
         if not some:
             break
         seen += some
-        if seen[answered:].endswith(b"[y/N] ") and answers:
+        if seen[answered:].endswith((b"[y/N] ", b"[q] stop: ", b"[b] back: ")) and answers:
             answered = len(seen)
             os.write(terminal, typed(answers.pop(0)))
     sys.stdout.buffer.write(seen.replace(b"\r\n", b"\n"))

@@ -43,7 +43,9 @@ fn an_envelope_is_enough_and_then_each_request_needs_one() {
     assert_eq!(codes(&[("tools/list", NEWEST), ("tools/call", PLAIN)]), [0, code::INVALID_PARAMS]);
     assert_eq!(codes(&[("tools/list", INCOMPLETE)]), [code::INVALID_PARAMS]);
     assert_eq!(codes(&[("tools/list", UNKNOWN)]), [UNSUPPORTED_VERSION]);
-    for gone in ["ping", "logging/setLevel", "initialize"] {
+    for gone in
+        ["ping", "logging/setLevel", "initialize", "resources/subscribe", "resources/unsubscribe"]
+    {
         assert_eq!(
             codes(&[("tools/list", NEWEST), (gone, NEWEST)]),
             [0, code::METHOD_NOT_FOUND],
@@ -58,6 +60,7 @@ fn asking_who_we_are_decides_nothing() {
     assert_eq!(codes(&[("server/discover", NEWEST), ("tools/list", NEWEST)]), [0, 0]);
     assert_eq!(codes(&[("server/discover", UNKNOWN)]), [UNSUPPORTED_VERSION]);
     assert_eq!(codes(&[("server/discover", PLAIN)]), [code::INVALID_PARAMS]);
+    assert_eq!(codes(&[("server/discover", INCOMPLETE)]), [code::INVALID_PARAMS]);
 }
 
 #[test]

@@ -77,7 +77,18 @@ fn change(dice: &mut Dice, canary: &Canary) -> (String, Change) {
     if dice.chance(12) {
         let targets =
             [".git", ".git/hooks", "../outside", ".githooks", "tools", "sub", "d", "../.git"];
-        let name = *dice.pick(&["l", "d/l", "link", "x", "sub/l", ".envrc", ".vscode"]);
+        let name = *dice.pick(&[
+            "l",
+            "d/l",
+            "link",
+            "x",
+            "sub/l",
+            ".envrc",
+            ".vscode",
+            "tools/link",
+            "hooklink",
+            "my dir",
+        ]);
         return (name.to_owned(), Change::Write("120000", (*dice.pick(&targets)).to_owned()));
     }
     let name = names::in_a_commit(dice);

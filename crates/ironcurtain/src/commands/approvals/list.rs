@@ -16,7 +16,8 @@ const VALUES_MAX: usize = 3;
 
 /// Show the escalations that wait for a person, of all running sessions
 ///
-/// In the order in which they were asked. A number holds for this moment only; the id stays.
+/// In the order in which they were asked. A number is the same wherever the request is shown, and is not
+/// given again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Print a JSON array

@@ -9,6 +9,7 @@
 
 mod desk;
 mod ears;
+mod keys;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ use crate::error::{Failure, chain};
 use crate::person::is_shown_at_terminal;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
+use crate::terminal::{Console, Paint, Tty};
 
 /// How many complaints are remembered, so that each is made once.
 const COMPLAINTS_MAX: usize = 1000;
@@ -38,8 +40,8 @@ const COMPLAINTS_MAX: usize = 1000;
 /// Show escalations as they come, and how they end, until interrupted
 ///
 /// What waits already is shown first. With `--desk` you count as somebody who answers, so that
-/// sessions ask instead of denying at once, and at a terminal you can type the answers. One question
-/// stands there at a time: `y N` approve, `n N` deny, `g N` approve and grant, `d N` details, `q` quit.
+/// sessions ask instead of denying at once, and at a terminal you answer with the keys of a session's own
+/// dialog: `y` approve, `n` deny, `g` approve and grant, `d` details, `s` next, `q` quit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Be there to answer: hold a seat at the desk until this ends
@@ -103,10 +105,7 @@ pub(crate) fn run(
     let format = if args.json { Format::Json } else { Format::Lines };
     // SECURITY: what is typed is an answer to what was shown, so both have to be at one terminal.
     let is_typed_at = io::stdin().is_terminal() && is_shown_at_terminal();
-    let desk = match args.desk && format == Format::Lines && is_typed_at {
-        true => Some(Desk::open()?),
-        false => None,
-    };
+    let is_at_desk = args.desk && format == Format::Lines && is_typed_at;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -116,7 +115,15 @@ pub(crate) fn run(
         let stop = stop_on_signals()?;
         let seat = args.desk.then(|| Presence::take(&home)).transpose();
         let seat = seat.map_err(|error| unusable(&error))?;
-        let watched = watch(&home, format, desk, &stop, screen).await;
+        let keys = Tty::find().filter(|it| is_at_desk && it.takes_keys(environment));
+        let watched = match (keys, is_at_desk) {
+            (Some(terminal), _) => {
+                let paint = Paint::of_stderr(environment);
+                keys::sit(&home, Console::take(terminal, paint, screen)?, &stop).await
+            }
+            (None, true) => watch(&home, format, Some(Desk::open()?), &stop, screen).await,
+            (None, false) => watch(&home, format, None, &stop, screen).await,
+        };
         drop(seat);
         watched
     });
@@ -132,7 +139,7 @@ async fn watch(
     stop: &CancellationToken,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let at = if desk.is_some() { At::Desk } else { At::Prompt };
+    let at = if desk.is_some() { At::Dialog } else { At::Prompt };
     let mut watcher = Watcher::new(home, format, at);
     let mut ears = Ears::on(home.registry(), desk.as_ref().map(Desk::terminal).transpose()?);
     if desk.is_some() {
@@ -228,7 +235,7 @@ impl Watcher {
             return Ok(());
         }
         match self.format {
-            Format::Lines if self.at == At::Desk => {}
+            Format::Lines if self.at == At::Dialog => {}
             Format::Lines => {
                 if before.is_some() {
                     screen.line(&format!("#{}: the question has changed:", pending.number()))?;
@@ -259,11 +266,11 @@ impl Watcher {
             Format::Lines => {
                 let how = format!("#{} {}: {ending}", pending.number(), pending.session());
                 match self.at {
-                    At::Desk => {
+                    At::Dialog => {
                         self.said.push(Said::Ended(pending.request().escalation.clone(), how));
                         Ok(())
                     }
-                    At::Prompt | At::Banner => screen.line(&how),
+                    At::Prompt => screen.line(&how),
                 }
             }
             Format::Json => {
@@ -296,8 +303,8 @@ impl Watcher {
     fn complain(&mut self, complaint: String, screen: &mut Screen) {
         if self.complaints.len() < COMPLAINTS_MAX && !self.complaints.contains(&complaint) {
             match self.at {
-                At::Desk => self.said.push(Said::Complaint(complaint.clone())),
-                At::Prompt | At::Banner => screen.warning(&complaint),
+                At::Dialog => self.said.push(Said::Complaint(complaint.clone())),
+                At::Prompt => screen.warning(&complaint),
             }
             self.complaints.insert(complaint);
         }

@@ -1,14 +1,21 @@
 //! `ironcurtain audit show`: the records of a log.
 
+use std::collections::VecDeque;
+
 use ic_audit::read::{Filter, Record, Records};
 use ic_home::Environment;
 
 use crate::commands::Exit;
-use crate::commands::audit::{FilterArgs, find, row};
+use crate::commands::audit::rows::{Joiner, Row};
+use crate::commands::audit::{FilterArgs, find};
 use crate::error::Failure;
 use crate::screen::Screen;
+use crate::terminal::Paint;
 
-/// Show the records of a log
+/// Show the calls of a log, one line each, and what else was recorded
+///
+/// A line has the verdict, what was called, on which path or address, the rule, who approved it, and
+/// what came of it; `--json` has every record as it was written.
 ///
 /// Shows what stands there; whether it is genuine is said by `audit verify`.
 #[derive(Debug, clap::Args)]
@@ -35,18 +42,57 @@ pub(crate) fn run(
     let found = find::one(args.log.as_deref(), environment)?;
     let records = records(&found)?;
     let filter = Filter::from(args.filter);
-    match (args.limit, args.json) {
-        (Some(limit), json) => {
-            let last = last(records, &filter, limit)?;
-            print(last.into_iter().map(Ok), json, screen)?;
+    let all = records.map(|record| record.map_err(|error| unreadable(&found, error)));
+    if !args.json {
+        print_calls(all, &filter, args.limit, Paint::of_stdout(environment), screen)?;
+        return Ok(Exit::Success);
+    }
+    let wanted = all.filter(|record| record.as_ref().map_or(true, |r| filter.wants(r)));
+    match args.limit {
+        Some(limit) => {
+            let mut last = VecDeque::new();
+            for record in wanted {
+                last.push_back(record?);
+                if limit < last.len() {
+                    last.pop_front();
+                }
+            }
+            print_json(last.into_iter().map(Ok), screen)?;
         }
-        (None, json) => {
-            let wanted = records.map(|record| record.map_err(|error| unreadable(&found, error)));
-            let wanted = wanted.filter(|record| record.as_ref().map_or(true, |r| filter.wants(r)));
-            print(wanted, json, screen)?;
-        }
+        None => print_json(wanted, screen)?,
     }
     Ok(Exit::Success)
+}
+
+/// Prints a line for each call, and for each record that belongs to none.
+fn print_calls(
+    records: impl Iterator<Item = Result<Record, Failure>>,
+    filter: &Filter,
+    limit: Option<usize>,
+    paint: Paint,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let mut joiner = Joiner::default();
+    let mut kept = VecDeque::new();
+    let mut take = |row: Row, screen: &mut Screen| match limit {
+        None => screen.line(&row.line(paint)),
+        Some(limit) => {
+            kept.push_back(row);
+            if limit < kept.len() {
+                kept.pop_front();
+            }
+            Ok(())
+        }
+    };
+    for record in records {
+        for row in joiner.take(&record?, filter) {
+            take(row, screen)?;
+        }
+    }
+    for row in joiner.finish() {
+        take(row, screen)?;
+    }
+    kept.iter().try_for_each(|row| screen.line(&row.line(paint)))
 }
 
 /// Opens a log to read it.
@@ -71,8 +117,8 @@ pub(super) fn last(
     records: impl Iterator<Item = Result<Record, ic_audit::read::ReadError>>,
     filter: &Filter,
     n: usize,
-) -> Result<std::collections::VecDeque<Record>, Failure> {
-    let mut last = std::collections::VecDeque::new();
+) -> Result<VecDeque<Record>, Failure> {
+    let mut last = VecDeque::new();
     for record in records {
         let record = record
             .map_err(|error| Failure::config("the audit log cannot be shown").with_source(error))?;
@@ -86,17 +132,10 @@ pub(super) fn last(
     Ok(last)
 }
 
-fn print(
+fn print_json(
     records: impl Iterator<Item = Result<Record, Failure>>,
-    json: bool,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    if !json {
-        for record in records {
-            screen.line(&row(&record?))?;
-        }
-        return Ok(());
-    }
     let mut before = "[";
     for record in records {
         screen.json(&format!("{before}{}", record?.line))?;

@@ -8,6 +8,7 @@ use crate::commands::Exit;
 use crate::commands::audit::{FilterArgs, find, row, show};
 use crate::error::Failure;
 use crate::screen::Screen;
+use crate::terminal::Paint;
 
 /// Show the newest records of a log
 #[derive(Debug, clap::Args)]
@@ -71,5 +72,5 @@ fn show_new(
 }
 
 fn print(record: &ic_audit::read::Record, json: bool, screen: &mut Screen) -> Result<(), Failure> {
-    if json { screen.json(&record.line) } else { screen.line(&row(record)) }
+    if json { screen.json(&record.line) } else { screen.line(&row(record, Paint::Plain)) }
 }

@@ -33,14 +33,29 @@ pub(crate) fn run(
     screen.line(&format!("  {}", key.about))?;
     screen.line(&format!("  allowed: {}", key.kind.allowed()))?;
 
+    if !key.is_used {
+        screen.line("  not used by this version: changing it changes nothing yet")?;
+    }
+
     let mark = |is_in_force: bool| if is_in_force { "=>" } else { " -" };
     let flag = setting.and_then(|it| it.flag.as_ref());
     let flag = flag.map_or(NOT_SET.to_owned(), |(name, shown)| said(name, Some(shown)));
     let is_flag = matches!(origin, Origin::Flag(_));
     screen.line(&format!("{} flag: {}", mark(is_flag), visible(&flag)))?;
 
-    let shown = setting.and_then(|it| it.environment.as_ref()).map(|(_, shown)| shown);
-    let variable = key.variable.map_or("no variable".to_owned(), |name| said(name, shown));
+    let set = setting.and_then(|it| it.environment.as_ref());
+    let shown = set.map(|(_, shown)| shown);
+    let variable = match set.map(|(name, _)| *name).or(key.variable) {
+        None => "no variable".to_owned(),
+        Some(name) => {
+            let others: Vec<&str> = key.variables().filter(|it| *it != name).collect();
+            let also = match others.is_empty() {
+                true => String::new(),
+                false => format!(" (also read: {})", others.join(", ")),
+            };
+            format!("{}{also}", said(name, shown))
+        }
+    };
     let is_variable = matches!(origin, Origin::Environment(_));
     screen.line(&format!("{} environment: {}", mark(is_variable), visible(&variable)))?;
 

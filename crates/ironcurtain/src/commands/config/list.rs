@@ -11,13 +11,17 @@ use crate::screen::{Screen, visible};
 
 /// Show every key with its value and where that comes from
 ///
-/// Keys of providers are never shown, only whether they are set.
+/// Keys of providers are never shown, only whether they are set. What this version checks and keeps but
+/// does not use yet is marked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
-    /// Print a JSON array of `{"key", "value", "origin", "variable"?, "description"}`
+    /// Print a JSON array of `{"key", "value", "origin", "variable"?, "description", "unused"?}`
     #[arg(long)]
     json: bool,
 }
+
+/// What is said of a key that nothing reads.
+const UNUSED: &str = "  not used by this version";
 
 /// Runs the command.
 pub(crate) fn run(
@@ -36,7 +40,8 @@ pub(crate) fn run(
         let value = plain(setting.value().as_ref());
         let origin = origin(setting.origin());
         let name = visible(&setting.name);
-        screen.line(&format!("{name:width$}  {}  ({origin})", visible(&value)))?;
+        let unused = if setting.key.is_used { "" } else { UNUSED };
+        screen.line(&format!("{name:width$}  {}  ({origin}){unused}", visible(&value)))?;
     }
     Ok(Exit::Success)
 }
@@ -72,5 +77,8 @@ fn row(setting: &Setting) -> Object {
         row.insert("variable", variable);
     }
     row.insert("description", setting.key.about);
+    if !setting.key.is_used {
+        row.insert("unused", true);
+    }
     row
 }

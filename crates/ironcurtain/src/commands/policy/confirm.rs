@@ -6,7 +6,7 @@ use ic_home::{Environment, Home};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Confirmed, JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{JudgeArgs, Loaded, NoSandbox};
 use crate::screen::{Screen, visible_line};
 
 /// Confirm the directories that the policy opens, after one of them became a link
@@ -29,8 +29,7 @@ pub(crate) fn run(
     let wanted = args.judge.wanted(environment)?;
     let home = Home::new(environment.ironcurtain_home()?);
     home.prepare()?;
-    let loaded =
-        Loaded::load_confirming(&wanted, NoSandbox::None, Confirmed::Now, environment, screen)?;
+    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment, screen)?;
     loaded.roots.remember(&loaded.origin, &home)?;
     screen.line(&format!("confirmed for {}:", loaded.origin))?;
     let lines = loaded.roots.lines();

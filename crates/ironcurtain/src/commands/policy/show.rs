@@ -1,7 +1,7 @@
 //! `ironcurtain policy show`: the policy in force, readable.
 
 use ic_home::Environment;
-use ic_policy::{Annotation, Policy, Rule};
+use ic_policy::{Annotation, Policy, Rule, Structural};
 use serde::Serialize;
 
 use crate::commands::Exit;
@@ -11,7 +11,8 @@ use crate::screen::{Screen, visible, visible_line};
 
 /// Show the policy in force
 ///
-/// Prints where it comes from, its hash, and its rules in the order in which they are asked.
+/// Prints where it comes from, its hash, and its rules in the order in which they are asked, with the
+/// structural steps in their place. With `--sandbox` it also names the rules that are stronger than it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -32,9 +33,25 @@ pub(crate) struct ShowArgs {
 struct Shown {
     policy: String,
     policy_hash: String,
+    steps: Vec<ShownStep>,
     rules: Vec<ShownRule>,
     tools: Vec<ShownTool>,
 }
+
+/// What is asked besides the rules.
+#[derive(Debug, Serialize)]
+struct ShownStep {
+    name: &'static str,
+    then: &'static str,
+    when: String,
+    /// `before-rules` or `after-rules`.
+    place: &'static str,
+    /// The rules that this step gives way to.
+    except: Vec<String>,
+}
+
+const BEFORE: &str = "before-rules";
+const AFTER: &str = "after-rules";
 
 #[derive(Debug, Serialize)]
 struct ShownRule {
@@ -96,6 +113,7 @@ impl Shown {
         Self {
             policy: loaded.origin.clone(),
             policy_hash: policy.hash().to_string(),
+            steps: steps(loaded),
             rules: policy.rules().iter().map(ShownRule::of).collect(),
             tools: policy
                 .annotations()
@@ -109,6 +127,40 @@ impl Shown {
                 .collect(),
         }
     }
+}
+
+/// Returns the structural steps, in the order in which they are asked.
+fn steps(loaded: &Loaded) -> Vec<ShownStep> {
+    let sandbox = loaded.judge.bounds.sandbox.as_ref();
+    let mut steps: Vec<ShownStep> = Structural::BEFORE_RULES
+        .into_iter()
+        .map(|step| ShownStep {
+            name: step.as_str(),
+            then: step.effect().as_str(),
+            when: step.meaning().to_owned(),
+            place: BEFORE,
+            except: Vec::new(),
+        })
+        .collect();
+    if let (Some(sandbox), Some(step)) = (sandbox, steps.last_mut()) {
+        let outranks = |rule: &&Rule| rule.is_about_paths() && rule.outranks(sandbox);
+        let rules = loaded.judge.policy.rules().iter().filter(outranks);
+        step.when = format!("paths in {}, for servers that are contained", sandbox.path);
+        step.except = rules.map(|rule| rule.name().to_owned()).collect();
+    }
+    for (name, then, when) in [
+        (Structural::Root.as_str(), Structural::Root.effect().as_str(), Structural::Root.meaning()),
+        ("default-deny", "deny", "whatever no rule covers"),
+    ] {
+        steps.push(ShownStep {
+            name,
+            then,
+            when: when.to_owned(),
+            place: AFTER,
+            except: Vec::new(),
+        });
+    }
+    steps
 }
 
 impl ShownRule {
@@ -142,16 +194,18 @@ fn arguments_of(annotation: &Annotation) -> Vec<ShownArgument> {
 }
 
 fn print(shown: &Shown, with_tools: bool, screen: &mut Screen) -> Result<(), Failure> {
-    let Shown { policy, policy_hash, rules, tools } = shown;
+    let Shown { policy, policy_hash, steps, rules, tools } = shown;
     screen.line(&format!("policy {}", visible(policy)))?;
     screen.line(&format!("hash   {policy_hash}"))?;
     screen.line(&format!("{} rules, {} annotated tools", rules.len(), tools.len()))?;
+    print_steps("before the rules, in this order:", BEFORE, steps, screen)?;
     for (position, rule) in rules.iter().enumerate() {
         screen.line("")?;
         screen.line(&format!("{:>3}. {:<8} {}", position + 1, rule.then, visible(&rule.name)))?;
         screen.line(&format!("     if {}", visible(&rule.when)))?;
         screen.line(&format!("     {}", visible(&rule.description)))?;
     }
+    print_steps("after the rules:", AFTER, steps, screen)?;
     if !with_tools {
         return Ok(());
     }
@@ -164,6 +218,28 @@ fn print(shown: &Shown, with_tools: bool, screen: &mut Screen) -> Result<(), Fai
                 "     {}: {}",
                 visible(&argument.name),
                 argument.roles.join(" ")
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_steps(
+    title: &str,
+    place: &str,
+    steps: &[ShownStep],
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    screen.line("")?;
+    screen.line(title)?;
+    for step in steps.iter().filter(|step| step.place == place) {
+        let ShownStep { name, then, when, except, .. } = step;
+        screen.line(&format!("  -  {then:<8} {name}: {}", visible(when)))?;
+        if !except.is_empty() {
+            let rules: Vec<String> = except.iter().map(|name| visible(name)).collect();
+            let rules = rules.join(", ");
+            screen.line(&format!(
+                "     except where the first rule that applies is one of: {rules}"
             ))?;
         }
     }

@@ -8,15 +8,13 @@
 //! its ids, what it may take back and what waits for it are its own.
 
 use std::future::pending;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
 use ic_broker::method::CallMethod;
-use ic_broker::socket::{BEGINS_WITHIN, Socket};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use ic_broker::socket::{BEGINS_WITHIN, Seat, Socket};
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -99,7 +97,7 @@ pub(super) async fn serve_all(
                 let (session, offered) = (asking.clone(), Arc::clone(&opener.offered));
                 let (ask, stop) = (Ask { session, offered }, end_all.child_token());
                 clients.spawn(async move {
-                    serve_client(client, ask, stop).await;
+                    serve_client((client, &seat), ask, stop).await;
                     drop((seat, slot));
                 });
             }
@@ -119,13 +117,12 @@ pub(super) async fn serve_all(
 }
 
 /// Serves one client until it goes away, or is too slow.
-async fn serve_client(client: UnixStream, ask: Ask, stop: CancellationToken) {
-    let Ok(watched) = client.as_fd().try_clone_to_owned() else { return };
+async fn serve_client((client, seat): (UnixStream, &Seat), ask: Ask, stop: CancellationToken) {
     let (reader, writer) = client.into_split();
     let manner = Manner { stop: &stop, slow: Slow::IsDropped, begins_within: Some(BEGINS_WITHIN) };
     let serving = serve_one(reader, writer, ask, manner);
     let watching = async {
-        hung_up(&watched).await;
+        hung_up(seat).await;
         // Nobody reads an answer any more, so what still runs for it is taken back.
         stop.cancel();
         pending::<()>().await;
@@ -137,17 +134,8 @@ async fn serve_client(client: UnixStream, ask: Ask, stop: CancellationToken) {
 }
 
 /// Waits until the other end is closed for reading and writing.
-///
-/// One that has only said all that it had to say still reads its answers.
-async fn hung_up(socket: &OwnedFd) {
-    loop {
+async fn hung_up(seat: &Seat) {
+    while !seat.has_hung_up() {
         tokio::time::sleep(LOOK_EVERY).await;
-        let mut events = [PollFd::new(socket, PollFlags::empty())];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let looked = rustix::event::poll(&mut events, Some(&now));
-        let [looked_at] = events;
-        if looked.is_ok() && looked_at.revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-            return;
-        }
     }
 }

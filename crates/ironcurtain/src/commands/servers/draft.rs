@@ -8,6 +8,10 @@ use ic_types::{Json, Object};
 
 /// How deep into an argument we look.
 const DEPTH_MAX: usize = 4;
+/// What may be done to whatever looks like a path.
+pub(super) const PATH_ROLES: [&str; 3] = ["read-path", "write-path", "delete-path"];
+/// How the names of arguments end that name something by a number or a code, and not by its place.
+const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
 /// What the name of an argument with a path in it has as a word.
 const PATH_WORDS: [&str; 20] = [
     "path",
@@ -53,7 +57,7 @@ enum Looks {
 impl Looks {
     fn roles(self) -> &'static [&'static str] {
         match self {
-            Self::Path => &["read-path", "write-path", "delete-path"],
+            Self::Path => &PATH_ROLES,
             Self::Url => &["fetch-url"],
             Self::Nothing => &["none"],
         }
@@ -133,6 +137,9 @@ fn looks(name: &str, schema: &Json) -> Looks {
         return Looks::Url;
     }
     let words = words(name);
+    if words.last().is_some_and(|last| ID_WORDS.contains(&last.as_str())) {
+        return Looks::Nothing;
+    }
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     match (has(&URL_WORDS), has(&PATH_WORDS)) {
         (true, _) => Looks::Url,
@@ -164,7 +171,7 @@ fn holds_text(schema: &Json, depth: usize) -> bool {
 }
 
 /// Splits a name at its capitals and at whatever is no letter.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {
@@ -254,6 +261,10 @@ mod tests {
             r#""profile":{"type":"string"}"#,
             r#""dry_run":{"type":"boolean"}"#,
             r#""pathology":{"type":"string"}"#,
+            r#""file_id":{"type":"string"}"#,
+            r#""folderIds":{"type":"array","items":{"type":"string"}}"#,
+            r#""link-uuid":{"type":"string"}"#,
+            r#""id":{"type":"string"}"#,
         ] {
             let drafted = drafted(&format!("{{{property}}}"));
             assert!(drafted.iter().all(|it| it.ends_with("[none]")), "{drafted:?}");

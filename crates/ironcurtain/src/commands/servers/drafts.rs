@@ -16,7 +16,7 @@ use crate::judge::added_annotations;
 const LIMITS: JsonLimits = JsonLimits { bytes_max: 16 << 20, depth_max: 64, values_max: 1 << 20 };
 
 /// The annotations of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Drafts {
     path: PathBuf,
     tools: Vec<Object>,
@@ -70,6 +70,18 @@ impl Drafts {
         &self.tools
     }
 
+    /// Returns the annotation of one tool.
+    pub(super) fn get(&self, tool: &str) -> Option<&Object> {
+        self.tools.iter().find(|it| name_of(it) == tool)
+    }
+
+    /// Puts an annotation in the place of the one that the tool has.
+    pub(super) fn replace(&mut self, annotation: Object) {
+        if let Some(tool) = self.tools.iter_mut().find(|it| name_of(it) == name_of(&annotation)) {
+            *tool = annotation;
+        }
+    }
+
     /// Gives an argument of a tool other roles; it is a draft again until somebody confirms it.
     pub(super) fn set(
         &mut self,
@@ -117,14 +129,4 @@ pub(super) fn name_of(tool: &Object) -> &str {
 /// Returns whether nobody has confirmed what is said of a tool.
 pub(super) fn is_draft(tool: &Object) -> bool {
     matches!(tool.get("draft"), Some(Json::Bool(true)))
-}
-
-/// Shows what each argument of a tool is taken for.
-pub(super) fn lines(tool: &Object) -> Vec<String> {
-    let Some(Json::Object(args)) = tool.get("args") else { return Vec::new() };
-    let line = |(argument, roles): (&str, &Json)| {
-        let roles = roles.to_string().replace(['"', '[', ']'], "").replace(',', ", ");
-        format!("    {}: {}", crate::screen::visible(argument), crate::screen::visible(&roles))
-    };
-    args.iter().map(line).collect()
 }

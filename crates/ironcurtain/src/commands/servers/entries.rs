@@ -1,9 +1,9 @@
 //! Changes to `mcp-servers.json`: one entry is added or taken out, and everything else stays.
 //!
-//! A file that is not there means the built-in servers, so the first entry brings them along. What an
-//! entry says is not looked at here; the whole file is checked before it is written.
+//! The file adds to the built-in servers; one of these is taken out by `null`. What an entry says is not
+//! looked at here; the whole file is checked before it is written.
 
-use ic_broker::servers_file::{BuiltinServer, ServersFile};
+use ic_broker::servers_file::{BuiltinServer, ServersFile, WRAPPER};
 use ic_home::{Home, Lock, file};
 use ic_policy::artifact::Source;
 use ic_types::{Json, JsonLimits, Object, ServerName};
@@ -19,7 +19,20 @@ const LIMITS: JsonLimits = JsonLimits { bytes_max: 16 << 20, depth_max: 64, valu
 pub(super) struct Entries {
     home: Home,
     file: Object,
+    /// Whether the entries stand below `mcpServers`, as clients write them.
+    is_wrapped: bool,
     _lock: Lock,
+}
+
+/// What was taken out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Removed {
+    /// There was no such server.
+    Nothing,
+    /// A server.
+    Server,
+    /// A server with the name of a built-in one, which is there again.
+    ForBuiltin,
 }
 
 impl Entries {
@@ -27,7 +40,7 @@ impl Entries {
     pub(super) fn open(home: &Home) -> Result<Self, Failure> {
         let lock = Lock::acquire(home.config_lock())?;
         let path = home.servers();
-        let entries = match files::read_if_present(&path)? {
+        let mut entries = match files::read_if_present(&path)? {
             Some(bytes) => match Json::parse(&bytes, LIMITS) {
                 Ok(Json::Object(entries)) => entries,
                 Ok(_) => {
@@ -39,14 +52,24 @@ impl Entries {
                     return Err(Failure::config(what).with_source(error));
                 }
             },
-            None => built_in(),
+            None => Object::new(),
         };
-        Ok(Self { home: home.clone(), file: entries, _lock: lock })
+        let is_wrapped = match entries.get(WRAPPER) {
+            Some(Json::Object(wrapped)) => {
+                entries = wrapped.clone();
+                true
+            }
+            Some(_) | None => false,
+        };
+        Ok(Self { home: home.clone(), file: entries, is_wrapped, _lock: lock })
     }
 
     /// Returns whether there is a server called `name`.
     pub(super) fn has(&self, name: &ServerName) -> bool {
-        self.file.get(name.as_str()).is_some()
+        match self.file.get(name.as_str()) {
+            Some(entry) => *entry != Json::Null,
+            None => BuiltinServer::named(name.as_str()).is_some(),
+        }
     }
 
     /// Adds an entry.
@@ -54,9 +77,26 @@ impl Entries {
         self.file.insert(name.as_str(), entry);
     }
 
-    /// Takes an entry out; returns whether there was one.
-    pub(super) fn remove(&mut self, name: &str) -> bool {
-        self.file.remove(name).is_some()
+    /// Takes a server out; a built-in one comes back in the place of another one of its name.
+    pub(super) fn remove(&mut self, name: &ServerName) -> Removed {
+        if !self.has(name) {
+            return Removed::Nothing;
+        }
+        let entry = self.file.remove(name.as_str());
+        if BuiltinServer::named(name.as_str()).is_none() {
+            return Removed::Server;
+        }
+        let is_ours = entry.is_none_or(|entry| match entry {
+            Json::Object(entry) => entry.get("builtin").is_some(),
+            _ => false,
+        });
+        match is_ours {
+            true => {
+                self.file.insert(name.as_str(), Json::Null);
+                Removed::Server
+            }
+            false => Removed::ForBuiltin,
+        }
     }
 
     /// Reads the servers as they would be.
@@ -74,21 +114,16 @@ impl Entries {
 
     /// Returns the file's text, as a person would write it.
     fn text(&self) -> String {
-        let text = Json::Object(self.file.clone()).to_string();
+        let mut file = self.file.clone();
+        if self.is_wrapped {
+            file = Object::new();
+            file.insert(WRAPPER, self.file.clone());
+        }
+        let text = Json::Object(file).to_string();
         // Numbers stand in no entry, so reading them again changes none.
         match serde_json::from_str::<serde_json::Value>(&text) {
             Ok(value) => format!("{value:#}\n"),
             Err(_) => text,
         }
     }
-}
-
-fn built_in() -> Object {
-    let mut entries = Object::new();
-    for server in BuiltinServer::ALL {
-        let mut entry = Object::new();
-        entry.insert("builtin", server.as_str());
-        entries.insert(server.as_str(), entry);
-    }
-    entries
 }

@@ -11,7 +11,7 @@ mod choice;
 mod clients;
 mod entry;
 mod far;
-mod formats;
+pub(in crate::commands) mod formats;
 mod headers;
 mod left_out;
 mod places;
@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use ic_home::Environment;
 use ic_types::ServerName;
 
-use super::add::Plan;
 use super::load;
+use super::plan::Plan;
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;

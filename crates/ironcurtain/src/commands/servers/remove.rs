@@ -4,7 +4,7 @@ use ic_broker::pins::PinsFile;
 use ic_home::Environment;
 use ic_types::ServerName;
 
-use super::entries::Entries;
+use super::entries::{Entries, Removed};
 use super::install;
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -33,7 +33,8 @@ pub(crate) fn run(
     })?;
     home.prepare()?;
     let mut entries = Entries::open(&home)?;
-    if !entries.remove(name.as_str()) {
+    let removed = entries.remove(&name);
+    if removed == Removed::Nothing {
         return Err(Failure::config(format!("there is no server `{name}`"))
             .with_hint("`ironcurtain servers list` shows those that there are"));
     }
@@ -41,7 +42,12 @@ pub(crate) fn run(
     drop(entries);
     PinsFile::of(&home).forget(&name)?;
     let kept = install::uninstall(name.as_str(), &home)?;
-    screen.line(&format!("{name} is removed"))?;
+    screen.line(&match removed {
+        Removed::ForBuiltin => {
+            format!("{name} is removed; the built-in server `{name}` is used again")
+        }
+        Removed::Nothing | Removed::Server => format!("{name} is removed"),
+    })?;
     if let Some(kept) = kept {
         screen.line(&format!(
             "{name}: what it kept stays in `{}`",

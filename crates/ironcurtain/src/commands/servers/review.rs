@@ -1,28 +1,32 @@
 //! `ironcurtain servers review`: a person confirms what was guessed about the tools of a server.
 //!
-//! What was seen of the tools when the server was trusted is shown; no server is started.
+//! What was seen of the tools when the server was trusted is shown; no server is started. What is offered
+//! (`guess`) is written only once a person confirms it.
+
+mod dialog;
+pub(super) mod table;
+
+use std::collections::BTreeSet;
 
 use ic_broker::method::CallMethod;
 use ic_broker::pins::{Pin, PinsFile};
 use ic_home::{Environment, file};
-use ic_types::{Json, Role, ServerName};
+use ic_types::{Json, ServerName};
 
 use super::drafts::{self, Drafts};
-use super::{find, load};
+use super::{find, guess, load, meaning};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::person::{Answer, Person, Scripts};
+use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
-
-/// How much of what a server says of a tool is shown.
-const DESCRIPTION_CHARS_MAX: usize = 600;
 
 /// Confirm what was guessed about the tools of a server
 ///
-/// Shows for each tool what its server says of it and what its arguments are taken for, and asks. What
-/// is confirmed is judged by the policy alone from then on; what is not stays a draft, and every call of
-/// it needs a person. Exits with 0 if nothing is left to confirm, and with 1 if something is.
+/// Shows all tools in one table, with what each argument is taken for. You confirm all of them at once, or
+/// look at one, change what an argument means, and go back. Confirmed tools are judged by the policy alone
+/// from then on; the others stay drafts, and every call of theirs needs approval. Exits with 0 if nothing is
+/// left to confirm, and with 1 if something is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReviewArgs {
     /// Server to look at
@@ -33,6 +37,21 @@ pub(crate) struct ReviewArgs {
     /// Confirm everything without being asked, if `approvals.scripted` is true
     #[arg(long)]
     yes: bool,
+}
+
+/// A review under way.
+#[derive(Debug)]
+struct Review<'a> {
+    server: &'a ServerName,
+    pin: &'a Pin,
+    /// What stands on disk, as wide as it was guessed.
+    written: Drafts,
+    /// What is shown, and written for tools that are confirmed.
+    annotations: Drafts,
+    /// The tools that are shown, by name.
+    drafts: Vec<String>,
+    /// The tools of which a person said what an argument means.
+    set: BTreeSet<String>,
 }
 
 /// Runs the command.
@@ -50,79 +69,104 @@ pub(crate) fn run(
             .with_hint(format!("`ironcurtain servers trust {name}` looks at them")));
     };
     home.prepare()?;
-    let mut annotations = Drafts::read(name, &home)?;
-    annotations.draft(name, pin.tools.iter().map(|(name, listed)| (name.as_str(), listed)));
+    let mut review = Review::new(name, pin, Drafts::read(name, &home)?);
     for text in &args.set {
-        set(text, &mut annotations)?;
+        review.set_from(text)?;
     }
-    let drafts: Vec<String> = annotations
-        .tools()
-        .iter()
-        .filter(|tool| {
-            let name = drafts::name_of(tool);
-            let is_known = pin.tools.contains_key(name) || CallMethod::of(name).is_some();
-            drafts::is_draft(tool) && is_known
-        })
-        .map(|tool| drafts::name_of(tool).to_owned())
-        .collect();
-    if drafts.is_empty() {
+    review.find_drafts();
+    if review.drafts.is_empty() {
         screen.line(&format!("{name}: nothing is left to confirm"))?;
         return Ok(Exit::Success);
     }
     let what = format!("what the tools of `{name}` mean");
-    let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
-    let mut n_left = 0;
-    for tool in &drafts {
-        person.show(&shown(name, tool, pin, &annotations), screen)?;
-        match person.ask("Is this what the arguments mean?")? {
-            Answer::Approved => annotations.confirm(tool),
-            Answer::Denied => n_left += 1,
+    match Person::find(&what, args.yes, Scripts::of(&home, environment)?)? {
+        Person::Scripted => {
+            screen.lines(&table::rows(review.annotations.tools().iter(), false))?;
+            review.confirm_all();
         }
+        mut person @ Person::AtTerminal(_) => review.ask(&mut person, screen)?,
     }
+    let (n_shown, n_left) = (review.drafts.len(), review.n_left());
     file::create_dir(home.installed_servers())?;
     file::create_dir(home.installed_servers().join(name.as_str()))?;
-    annotations.write()?;
+    review.into_written().write()?;
     screen.line(&format!(
-        "{name}: {} confirmed; {n_left} still drafts, of which every call needs a person",
-        drafts.len() - n_left
+        "{name}: {} confirmed; {n_left} still drafts, of which every call needs approval",
+        n_shown - n_left
     ))?;
     Ok(if n_left == 0 { Exit::Success } else { Exit::Failed })
 }
 
-/// Reads `TOOL.ARG=ROLE,ROLE` and does it.
-fn set(text: &str, annotations: &mut Drafts) -> Result<(), Failure> {
-    let usage = |why: String| {
-        Failure::usage(format!("`--set {}`: {why}", visible(text)))
-            .with_hint("write it as TOOL.ARG=ROLE, for example `read_file.path=read-path`")
-    };
-    let parts =
-        text.split_once('=').and_then(|(place, roles)| Some((place.split_once('.')?, roles)));
-    let Some(((tool, argument), roles)) = parts else {
-        return Err(usage("it is incomplete".to_owned()));
-    };
-    let mut named = Vec::new();
-    for role in roles.split(',') {
-        let role: Role = role.parse().map_err(|error| usage(format!("{error}")))?;
-        named.push(Json::from(role.as_str()));
+impl<'a> Review<'a> {
+    fn new(server: &'a ServerName, pin: &'a Pin, mut written: Drafts) -> Self {
+        written.draft(server, pin.tools.iter().map(|(name, listed)| (name.as_str(), listed)));
+        let mut annotations = written.clone();
+        for tool in written.tools() {
+            if let Some(offered) = guess::offered(tool, pin.tools.get(drafts::name_of(tool))) {
+                annotations.replace(offered);
+            }
+        }
+        let (drafts, set) = (Vec::new(), BTreeSet::new());
+        Self { server, pin, written, annotations, drafts, set }
     }
-    annotations.set(tool, argument, named).map_err(usage)
-}
 
-fn shown(name: &ServerName, tool: &str, pin: &Pin, annotations: &Drafts) -> Vec<String> {
-    let listed = pin.tools.get(tool);
-    let description = listed.and_then(|it| it.get("description")).and_then(Json::as_str);
-    let description: String =
-        description.unwrap_or("(nothing)").chars().take(DESCRIPTION_CHARS_MAX).collect();
-    let mut lines = vec![
-        format!("{name}.{}", visible(tool)),
-        format!("  the server says: {}", visible(&description)),
-        "  its arguments are taken for".to_owned(),
-    ];
-    let annotation = annotations.tools().iter().find(|it| drafts::name_of(it) == tool);
-    let arguments = annotation.map(drafts::lines).unwrap_or_default();
-    match arguments.is_empty() {
-        true => lines.push("    (it has none)".to_owned()),
-        false => lines.extend(arguments),
+    /// Finds the tools that are to be confirmed.
+    fn find_drafts(&mut self) {
+        let is_left = |tool: &&ic_types::Object| {
+            let name = drafts::name_of(tool);
+            let is_known = self.pin.tools.contains_key(name) || CallMethod::of(name).is_some();
+            drafts::is_draft(tool) && is_known
+        };
+        let left = self.annotations.tools().iter().filter(is_left);
+        self.drafts = left.map(|tool| drafts::name_of(tool).to_owned()).collect();
     }
-    lines
+
+    fn n_left(&self) -> usize {
+        let is_left = |name: &&String| self.annotations.get(name).is_some_and(drafts::is_draft);
+        self.drafts.iter().filter(is_left).count()
+    }
+
+    fn confirm(&mut self, tool: &str) {
+        self.annotations.confirm(tool);
+    }
+
+    fn confirm_all(&mut self) {
+        for tool in self.drafts.clone() {
+            self.confirm(&tool);
+        }
+    }
+
+    fn set(&mut self, tool: &str, argument: &str, roles: Vec<Json>) -> Result<(), String> {
+        self.annotations.set(tool, argument, roles)?;
+        self.set.insert(tool.to_owned());
+        Ok(())
+    }
+
+    /// Reads `TOOL.ARG=ROLE,ROLE` and does it.
+    fn set_from(&mut self, text: &str) -> Result<(), Failure> {
+        let usage = |why: String| {
+            Failure::usage(format!("`--set {}`: {why}", visible(text)))
+                .with_hint("write it as TOOL.ARG=ROLE, for example `read_file.path=read-path`")
+        };
+        let parts =
+            text.split_once('=').and_then(|(place, roles)| Some((place.split_once('.')?, roles)));
+        let Some(((tool, argument), roles)) = parts else {
+            return Err(usage("it is incomplete".to_owned()));
+        };
+        let roles = meaning::roles(roles).map_err(usage)?;
+        self.set(tool, argument, roles).map_err(usage)
+    }
+
+    /// Returns what is to be written.
+    ///
+    /// SECURITY: what was only offered is not written, or calls would be judged by what nobody confirmed.
+    fn into_written(self) -> Drafts {
+        let mut written = self.written;
+        for tool in self.annotations.tools() {
+            if !drafts::is_draft(tool) || self.set.contains(drafts::name_of(tool)) {
+                written.replace(tool.clone());
+            }
+        }
+        written
+    }
 }

@@ -11,12 +11,13 @@ use ic_terminal::{Command, Named};
 use ic_types::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{failed, report};
+use super::{Showing, failed, name_continuing, report};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
 use crate::ledger::{Ledger, Since};
 use crate::opening::Opened;
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Left, Lines, Next, Onlooker, Paint, Repl, Scene, Setting, Total, Tty};
@@ -30,6 +31,7 @@ pub(super) struct Surroundings {
     log: PathBuf,
     record: PathBuf,
     paint: Paint,
+    pub(super) always: Always,
     began: Timestamp,
 }
 
@@ -43,6 +45,7 @@ impl Surroundings {
             log: opened.ground.directory.log(),
             record: opened.ground.directory.audit().log,
             paint: Paint::of_stderr(environment),
+            always: Always::new(environment, opened.policy.clone(), "repl"),
             began: SystemClock.now(),
         })
     }
@@ -85,6 +88,7 @@ async fn at_terminal(
         home: surroundings.home.clone(),
         log: surroundings.log.clone(),
         paint: surroundings.paint,
+        always: Some(surroundings.always.clone()),
     };
     let (left, total) = Repl::new(scene, setting, terminal, screen)?.run(signals).await?;
     Ok(match left {
@@ -123,12 +127,12 @@ async fn in_pipe(
                 let sending = session.send_message(&message, cancel.clone());
                 let ended = {
                     let scene = (session.news(), session.questions());
-                    let mut onlooker = Onlooker::new(scene, None, paint, screen);
+                    let mut onlooker = Onlooker::nobody(scene, paint, screen);
                     onlooker.watch(sending, signals, &cancel).await
                 };
                 total.add(&session.budget());
                 let n_unanswered = session.news().tally().unanswered.saturating_sub(n_before);
-                exit = match report(ended, n_unanswered, screen) {
+                exit = match report(ended, n_unanswered, Showing::ToBePrinted, screen) {
                     Ok(Exit::Cancelled) => return Ok((Exit::Cancelled, total)),
                     Ok(exit) => exit,
                     Err(failure) if failure.is_broken_pipe() => return Err(failure),
@@ -197,4 +201,5 @@ fn summarise(session: &BuiltIn, total: Total, surroundings: &Surroundings, scree
         info.id,
         surroundings.log.display()
     ));
+    name_continuing(session, screen);
 }

@@ -50,8 +50,8 @@ pub(super) async fn bring(
     let cloned = {
         let cloning = session.clone_typed(url, &cancel);
         // Whoever typed the URL has answered; nothing is asked.
-        let mut onlooker =
-            Onlooker::new((session.news(), session.questions()), None, paint, screen);
+        let scene = (session.news(), session.questions());
+        let mut onlooker = Onlooker::nobody(scene, paint, screen);
         onlooker.watch(cloning, signals, &cancel).await
     };
     let failed = |why: String| Failure::environment(format!("cannot clone `{url}`: {why}"));

@@ -7,6 +7,9 @@ use ic_types::{Json, JsonLimits, Object};
 /// What a report may cost.
 const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
 
+/// What stands before the hash in a list.
+const HASH: &str = "--hash=sha256:";
+
 /// What pip would install.
 #[derive(Debug)]
 pub(super) struct Resolved {
@@ -14,6 +17,11 @@ pub(super) struct Resolved {
     pub(super) integrity: String,
     /// Every package with its version and hash, as pip reads them.
     pub(super) list: String,
+}
+
+/// Returns the hash that a line of such a list names.
+pub(super) fn hash_of(line: &str) -> &str {
+    line.rsplit_once(HASH).map_or("", |(_, hash)| hash)
 }
 
 impl Resolved {
@@ -59,7 +67,7 @@ impl Resolved {
             let (Some(hash), true, true) = (hash, is_plain(name), is_plain(version)) else {
                 return Err(format!("`{}` has no hash", shown()));
             };
-            lines.push(format!("{name}=={version} --hash=sha256:{hash}\n"));
+            lines.push(format!("{name}=={version} {HASH}{hash}\n"));
             if normal(name) == normal(package) {
                 own = Some((version.to_owned(), format!("sha256:{hash}")));
             }

@@ -6,10 +6,15 @@ use ic_escalation::display::View;
 use ic_escalation::offer::LIFETIME;
 use ic_escalation::{Offer, Reply, Terms, Wish};
 use ic_home::{Clock as _, SystemClock};
+use ic_terminal::Ink;
 
-use super::{Banner, Place, Shown, Undrawn};
+use super::keys::{Action, Key};
+use super::shown::{Keys, Shown, painted};
+use super::{Banner, Place, Undrawn};
+use crate::own_policy::always::AlwaysOffer;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
+use crate::terminal::stage::Row;
 
 impl Banner {
     /// Does what an answer to `group` means.
@@ -24,19 +29,44 @@ impl Banner {
             let wishes = std::mem::take(&mut shown.wishes);
             return self.chosen(word, wishes, group, place);
         }
-        match word {
-            "y" => self.answer(group, &Reply::Approve(None), place),
-            "n" => self.answer(group, &Reply::Deny, place),
-            "g" => self.offer(group, place),
-            "d" => {
-                let keys = place.questions.keys(group);
-                self.present(shown_of(group.lines(View::Full), keys, group));
-            }
-            _ => {
-                let hint = format!("that is no answer; {}", shown.keys);
+        if let Some(offer) = shown.always.take() {
+            return self.added(word, &offer, group, place);
+        }
+        match Key::of(word).map(|key| key.action) {
+            Some(Action::Approve) => self.answer(group, &Reply::Approve(None), place),
+            Some(Action::Deny) => self.answer(group, &Reply::Deny, place),
+            Some(Action::Grant) => self.offer(group, place),
+            Some(Action::Always) => self.offer_addition(group, place),
+            Some(Action::Details) => self.details(group, place),
+            Some(Action::Skip) => self.skip(group, place),
+            None => {
+                let hint = format!("that is no answer; {}", self.prompt());
                 self.refuse(hint, place);
             }
         }
+    }
+
+    /// Shows all of it.
+    fn details(&mut self, group: &Group, place: &mut Place<'_>) {
+        if matches!(
+            self.shown.as_ref().map(|it| &it.keys),
+            Some(Keys::Table { has_details: false, .. })
+        ) {
+            return self.refuse("everything is shown already".to_owned(), place);
+        }
+        let lines = painted(group.lines(View::Full, SystemClock.now()));
+        let keys = Keys::Table { has_details: false, has_always: self.has_always(group) };
+        self.present(shown_of(lines, keys, group));
+    }
+
+    /// Shows the next question, and this one after the others.
+    fn skip(&mut self, group: &Group, place: &mut Place<'_>) {
+        if self.waiting.is_empty() {
+            return self.refuse("nothing else waits".to_owned(), place);
+        }
+        self.withdraw();
+        self.waiting.extend(group.all().map(|it| it.request().escalation.clone()));
+        self.show_next(place);
     }
 
     /// Answers what is shown.
@@ -76,23 +106,17 @@ impl Banner {
             }
         }
         let numbers: Vec<String> = (1..=wishes.len()).map(|it| it.to_string()).collect();
-        let keys = format!("Which one? Type {}; anything else is none.", numbers.join(" or "));
+        let keys = format!("Which one? {}; n for none", numbers.join(" or "));
+        let lines = lines.into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
         self.close(place);
-        self.present(Shown { wishes, ..shown_of(lines, keys, group) });
+        self.present(Shown { wishes, ..shown_of(lines, Keys::Choice(keys), group) });
     }
 
     /// Takes the person's choice among the grants.
     fn chosen(&mut self, word: &str, wishes: Vec<Wish>, group: &Group, place: &mut Place<'_>) {
         let number: Option<usize> = word.parse().ok();
         let Some(wish) = number.and_then(|it| wishes.into_iter().nth(it.checked_sub(1)?)) else {
-            self.withdraw();
-            place.stage.say(Tone::Question, "Nothing was granted, and nothing answered.");
-            // The call itself stands there again.
-            let ids = group.all().map(|it| it.request().escalation.clone());
-            for id in ids.collect::<Vec<_>>().into_iter().rev() {
-                self.waiting.push_front(id);
-            }
-            return self.show_next(place);
+            return self.ask_again("Nothing was granted, and nothing answered.", group, place);
         };
         let first = group.first();
         self.close(place);
@@ -101,9 +125,52 @@ impl Banner {
         self.wait_again(group, &first.request().escalation);
         self.show_next(place);
     }
+
+    /// Shows what *always* would add to the policy, and asks for it.
+    fn offer_addition(&mut self, group: &Group, place: &mut Place<'_>) {
+        let offer = match self.always.as_ref().map(|it| it.offer(group.first().request())) {
+            Some(Ok(offer)) => offer,
+            Some(Err(why)) => return self.refuse(format!("always is not possible: {why}"), place),
+            None => return self.refuse("always is not offered here".to_owned(), place),
+        };
+        let lines = offer.lines().into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
+        let keys = Keys::Choice("y adds it and approves the call; n does neither".to_owned());
+        self.close(place);
+        self.present(Shown { always: Some(offer), ..shown_of(lines, keys, group) });
+    }
+
+    /// Adds to the policy what was shown, and approves the call.
+    fn added(&mut self, word: &str, offer: &AlwaysOffer, group: &Group, place: &mut Place<'_>) {
+        let Some(always) = self.always.as_ref().filter(|_| word == "y") else {
+            return self.ask_again("Nothing was added, and nothing answered.", group, place);
+        };
+        match always.apply(offer) {
+            Ok(said) => {
+                let first = group.first();
+                self.close(place);
+                place.stage.say(Tone::Quiet, &said);
+                let (tone, said) = place.questions.settle(first, &Reply::Approve(None));
+                place.stage.say(tone, &said);
+                self.wait_again(group, &first.request().escalation);
+                self.show_next(place);
+            }
+            Err(failure) => self.ask_again(&format!("Nothing was added: {failure}"), group, place),
+        }
+    }
+
+    /// Puts the calls of `group` on the screen again, after nothing came of it.
+    fn ask_again(&mut self, why: &str, group: &Group, place: &mut Place<'_>) {
+        self.withdraw();
+        place.stage.say(Tone::Question, why);
+        let ids = group.all().map(|it| it.request().escalation.clone());
+        for id in ids.collect::<Vec<_>>().into_iter().rev() {
+            self.waiting.push_front(id);
+        }
+        self.show_next(place);
+    }
 }
 
-fn shown_of(lines: Vec<String>, keys: String, group: &Group) -> Shown {
+fn shown_of(lines: Vec<Row>, keys: Keys, group: &Group) -> Shown {
     let (group, wishes) = (group.clone(), Vec::new());
-    Shown { group, wishes, lines, n_headings: 0, keys, laid: None }
+    Shown { group, wishes, always: None, lines, keys, laid: None }
 }

@@ -6,10 +6,12 @@ use std::path::Path;
 
 use ic_escalation::SessionEntry;
 use ic_home::{Clock as _, Process, SystemClock};
+use ic_session::Questions;
 use ic_types::Digest;
 use tempfile::TempDir;
 
 use super::*;
+use crate::terminal::stage::Room;
 
 /// A session whose questions are files, and everything that was said about them.
 struct Scene {
@@ -35,11 +37,11 @@ impl Stage for Said {
         self.echo
     }
 
-    fn draw(&mut self, rows: &[String], _: usize) {
-        self.lines.extend_from_slice(rows);
+    fn draw(&mut self, rows: &[Row]) {
+        self.lines.extend(rows.iter().map(|row| row.text.clone()));
     }
 
-    fn leave(&mut self, _: &[String], _: usize) {}
+    fn leave(&mut self, _: &[Row]) {}
 
     fn say(&mut self, _: Tone, text: &str) {
         self.lines.push(text.to_owned());
@@ -208,7 +210,10 @@ async fn questions_that_differ_in_little_are_answered_together() {
     scene.put("e", "ask", "/d/src/e.rs");
     scene.act(Banner::recheck);
     scene.ask().await;
-    assert!(scene.said("? y approve · n deny · g approve and grant · d details · 1 more wait"));
+    assert!(
+        scene
+            .said("? y approve · n deny · g approve and grant · s next (then Enter) · 1 more wait")
+    );
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes", "b yes", "c yes"]);
     assert!(scene.said("Escalation approved. (3 calls)"));
@@ -309,6 +314,7 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
     for echo in [Echo::Below, Echo::Apart] {
         // What is asked stands below it, on a row of its own.
         let rows = |n_rows: usize| n_rows + usize::from(echo == Echo::Below);
+        let denies = if echo == Echo::Below { "n and Enter denies." } else { "n denies." };
         let mut scene = Scene::new();
         scene.said.echo = echo;
         scene.put("a", "ask", "/d/a");
@@ -323,7 +329,8 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.said.room.rows = rows(4);
         scene.act(|_, _| ());
         scene.ask().await;
-        assert!(scene.said("? 6 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
+        let more = format!("? 6 more rows: Enter shows them, {denies}");
+        assert!(scene.said(&more), "{:?}", scene.said.lines);
         scene.typed("y");
         assert!(scene.answered().is_empty());
         scene.ask().await;
@@ -331,7 +338,8 @@ async fn what_does_not_stand_there_whole_is_not_approved() {
         scene.typed("y");
         assert!(scene.answered().is_empty());
         scene.ask().await;
-        assert!(scene.said("? 2 more rows: Enter shows them, n denies."), "{:?}", scene.said.lines);
+        let more = format!("? 2 more rows: Enter shows them, {denies}");
+        assert!(scene.said(&more), "{:?}", scene.said.lines);
         scene.typed("");
         scene.ask().await;
         scene.said.room.rows = 0;
@@ -387,4 +395,86 @@ async fn typing_through_a_question_draws_it_again_once() {
     );
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes"]);
+}
+
+/// The next one is shown, and nothing is answered by that.
+#[tokio::test(start_paused = true)]
+async fn another_question_can_be_looked_at_first() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(!scene.banner.takes('s') && scene.banner.takes('y'));
+    scene.typed("s");
+    assert!(scene.said("(nothing else waits)"), "{:?}", scene.said.lines);
+    scene.put("b", "other", "/d/b");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(scene.banner.takes('s'));
+    scene.typed("s");
+    assert!(scene.banner.shows(2) && !scene.is_open() && scene.answered().is_empty());
+    scene.ask().await;
+    scene.typed("y");
+    assert_eq!(scene.answered(), ["b yes"]);
+    scene.ask().await;
+    scene.typed("n");
+    assert_eq!(scene.answered(), ["a no", "b yes"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn details_are_offered_only_where_there_are_more() {
+    let mut scene = Scene::new();
+    scene.put("a", "ask", "/d/a");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(!scene.said("d details"), "{:?}", scene.said.lines);
+    scene.typed("d");
+    assert!(scene.said("(everything is shown already)"), "{:?}", scene.said.lines);
+    scene.ask().await;
+    scene.typed("n");
+    scene.put("b", &"long".repeat(200), "/d/b");
+    scene.act(Banner::recheck);
+    scene.ask().await;
+    assert!(scene.said("· d details"), "{:?}", scene.said.lines);
+    scene.said.lines.clear();
+    scene.typed("d");
+    assert!(scene.said(&"long".repeat(200)));
+    scene.ask().await;
+    assert!(!scene.said("d details"), "{:?}", scene.said.lines);
+}
+
+#[test]
+fn only_a_change_has_colours() {
+    let lines = [
+        "#1 work: filesystem wants to call write_file",
+        "  arguments:",
+        "    +not a change",
+        "  change:",
+        "    --- a",
+        "    @@ -1,1 +1,1 @@",
+        "    -old",
+        "    +new",
+        "     same",
+        "    … 3 more lines are not shown …",
+        "  expires: now",
+        "    -no change either",
+    ];
+    let rows = painted(lines.map(str::to_owned).to_vec());
+    let inks: Vec<Ink> = rows.iter().map(|row| row.ink).collect();
+    let plain = Ink::Plain;
+    let expected = [
+        plain,
+        plain,
+        plain,
+        plain,
+        Ink::Bad,
+        Ink::Quiet,
+        Ink::Bad,
+        Ink::Good,
+        plain,
+        plain,
+        plain,
+        plain,
+    ];
+    assert_eq!(inks, expected);
 }

@@ -9,7 +9,6 @@ use super::{Left, Repl};
 use crate::error::chain;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
-use crate::terminal::stage::Stage as _;
 
 /// How many events `/logs` shows, and how many turns `/history` does.
 const LOGS_MAX: usize = 200;
@@ -39,7 +38,7 @@ impl Repl<'_> {
             Command::Budget => {
                 let snapshot = self.scene.session.budget();
                 let lines = snapshot.spent.map(|it| Line::plain(&format!("  {it}")));
-                self.pen.print(&lines);
+                self.console.pen.print(&lines);
             }
             Command::Save => self.save(),
             Command::Quit => self.left = Some(Left::Quit),
@@ -48,18 +47,18 @@ impl Repl<'_> {
 
     /// Answers what is shown; a question that is not shown yet is shown first.
     fn answer(&mut self, number: Option<u64>, word: &str, answered: Result<Group, NotYet>) {
-        if !self.banner.is_asking() {
+        if !self.console.banner.is_asking() {
             return match number {
                 Some(number) => self.not_there(number),
-                None => self.pen.say(Tone::Quiet, NOTHING),
+                None => self.console.say(Tone::Quiet, NOTHING),
             };
         }
-        if let Some(number) = number.filter(|number| !self.banner.shows(*number)) {
+        if let Some(number) = number.filter(|number| !self.console.banner.shows(*number)) {
             let mut is_there = false;
             self.with_banner(|banner, place| is_there = banner.bring(number, place));
             // SECURITY: nobody says yes to what did not stand there.
             return match is_there {
-                true => self.pen.say(Tone::Quiet, "Read it first; then y, n, g and d answer."),
+                true => self.console.say(Tone::Quiet, "Read it first; then the keys answer."),
                 false => self.not_there(number),
             };
         }
@@ -67,13 +66,13 @@ impl Repl<'_> {
             Ok(group) => self.with_banner(|banner, place| banner.act(word, &group, place)),
             Err(why) => {
                 let hint = why.to_hint("the command");
-                self.pen.say(Tone::Quiet, &format!("Nothing was answered: {hint}."));
+                self.console.say(Tone::Quiet, &format!("Nothing was answered: {hint}."));
             }
         }
     }
 
     fn not_there(&mut self, number: u64) {
-        self.pen.say(Tone::Quiet, &format!("No pending escalation with ID: {number}"));
+        self.console.say(Tone::Quiet, &format!("No pending escalation with ID: {number}"));
     }
 
     fn help(&mut self) {
@@ -84,7 +83,7 @@ impl Repl<'_> {
             })
             .collect();
         for (key, what) in [
-            ("y n g d", "with nothing typed: approve, deny, grant, show all of a call that waits"),
+            ("y n g d s", "with nothing typed: approve, deny, grant, show all, show the next"),
             ("Alt-Enter", "a line break; so is a \\ at the end of a line"),
             ("Tab", "completes commands and file names"),
             ("Up, Down", "messages that were sent before"),
@@ -93,57 +92,57 @@ impl Repl<'_> {
         ] {
             lines.push(Line::new(Ink::Strong, &format!("  {key:10}")).and(Ink::Plain, what));
         }
-        self.pen.print(&lines);
+        self.console.pen.print(&lines);
     }
 
     fn pending(&mut self) {
         let pending = self.scene.questions.pending();
         if pending.is_empty() {
-            return self.pen.say(Tone::Quiet, NOTHING);
+            return self.console.say(Tone::Quiet, NOTHING);
         }
         let now = ic_home::Clock::now(&ic_home::SystemClock);
         let lines: Vec<String> =
             pending.iter().flat_map(|it| crate::commands::approvals::rows(it, now)).collect();
         let lines: Vec<Line> = lines.iter().map(|line| Line::plain(line)).collect();
-        self.pen.print(&lines);
+        self.console.pen.print(&lines);
     }
 
     fn history(&mut self) {
         let turns = self.scene.session.history();
         if turns.is_empty() {
-            return self.pen.say(Tone::Quiet, "(no messages yet)");
+            return self.console.say(Tone::Quiet, "(no messages yet)");
         }
         for turn in turns.iter().skip(turns.len().saturating_sub(TURNS_MAX)) {
             let Turn { turn_number, user_message, assistant_response, usage, timestamp } = turn;
             let head = format!("{turn_number}. {timestamp}, {} tokens", usage.total);
-            self.pen.print(&[Line::new(Ink::Quiet, &head)]);
+            self.console.pen.print(&[Line::new(Ink::Quiet, &head)]);
             let said: Vec<Line> = short(user_message)
                 .lines()
                 .map(|line| Line::plain(&format!("  > {line}")))
                 .collect();
-            self.pen.print(&said);
+            self.console.pen.print(&said);
             let answer: Vec<Line> = short(assistant_response).lines().map(Line::plain).collect();
-            self.pen.print_strangers(&answer);
+            self.console.pen.print_strangers(&answer);
         }
     }
 
     fn logs(&mut self) {
         let diagnostics = self.scene.session.diagnostics();
         if diagnostics.is_empty() {
-            return self.pen.say(Tone::Quiet, "(no diagnostic events yet)");
+            return self.console.say(Tone::Quiet, "(no diagnostic events yet)");
         }
         let from = diagnostics.len().saturating_sub(LOGS_MAX);
         let lines: Vec<Line> =
             diagnostics.iter().skip(from).map(|it| Line::plain(&described(it))).collect();
-        self.pen.print_strangers(&lines);
+        self.console.pen.print_strangers(&lines);
         let log = format!("Servers' own words are in {}", self.setting.log.display());
-        self.pen.say(Tone::Quiet, &log);
+        self.console.say(Tone::Quiet, &log);
     }
 
     fn save(&mut self) {
         match self.scene.session.save() {
-            Ok(()) => self.pen.say(Tone::Quiet, "The conversation is saved."),
-            Err(error) => self.pen.say(Tone::Bad, &chain(&error)),
+            Ok(()) => self.console.say(Tone::Quiet, "The conversation is saved."),
+            Err(error) => self.console.say(Tone::Bad, &chain(&error)),
         }
     }
 }

@@ -1,37 +1,26 @@
 //! What keys do in a conversation: edit, send, answer, complete, stop, leave.
 
 use ic_terminal::editor::Press;
-use ic_terminal::gate::{Arrival, Reach};
+use ic_terminal::gate::Reach;
 use ic_terminal::{
     Command, Completed, Frame, Ink, Key, Line, Named, Piece, Place as Completable, Span, complete,
 };
-use rustix::process::{Signal, getpid, kill_process};
-use tokio::time::Instant;
 
 use super::names::names;
-use super::{ESCAPE_WAIT, Left, PROMPT, Repl};
+use super::{Left, Repl};
 use crate::terminal::banner::Banner;
+use crate::terminal::console::{Console, PROMPT};
 use crate::terminal::paint::Tone;
-use crate::terminal::raw;
-use crate::terminal::stage::Stage as _;
 
 /// How many choices of a completion are shown.
 const CHOICES_MAX: usize = 60;
 
 impl Repl<'_> {
     pub(super) fn on_bytes(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            // The terminal has gone, and with it whoever sat there.
+        let Some(Piece { keys, is_alone }) = self.console.read(bytes) else {
             self.left = Some(Left::Signalled);
             return;
-        }
-        if self.pen.new_size().0 != self.pen.size() {
-            // SECURITY: it was read before the window was drawn anew.
-            self.banner.disturbed();
-        }
-        let Piece { keys, is_alone } = self.decoder.read(bytes);
-        self.escape_at = self.decoder.is_waiting().then(|| Instant::now() + ESCAPE_WAIT);
-        self.banner.arrives(if is_alone { Arrival::Alone } else { Arrival::Mixed });
+        };
         for (n_keys, key) in keys.iter().enumerate() {
             if self.left.is_some() {
                 return;
@@ -39,15 +28,13 @@ impl Repl<'_> {
             let was_empty = self.editor.is_empty();
             self.on_key(key, is_alone);
             if was_empty && !self.editor.is_empty() {
-                self.banner.line_begins(n_keys);
+                self.console.banner.line_begins(n_keys);
             }
         }
     }
 
     pub(super) fn on_escape_alone(&mut self) {
-        self.escape_at = None;
-        self.banner.arrives(Arrival::Mixed);
-        if let Some(key) = self.decoder.give_up() {
+        if let Some(key) = self.console.on_escape_alone() {
             self.on_key(&key, false);
         }
     }
@@ -60,18 +47,18 @@ impl Repl<'_> {
                 self.left = Some(Left::Quit);
                 return;
             }
-            Key::Ctrl('z') => return self.suspend(),
-            Key::Ctrl('l') => {
-                self.banner.disturbed();
-                return self.pen.clear();
-            }
+            Key::Ctrl('z') => return self.console.suspend(),
+            Key::Ctrl('l') => return self.console.clear(),
             Key::PasteTooLong => {
-                self.pen.say(Tone::Bad, "That is too much to be pasted; nothing of it was taken.");
+                self.console
+                    .say(Tone::Bad, "That is too much to be pasted; nothing of it was taken.");
                 return;
             }
             _ => {}
         }
-        if self.editor.is_empty() && self.banner.is_asking() && self.is_for_banner(key, is_alone) {
+        let is_answer =
+            |console: &mut Console<'_>| console.is_answer(key, is_alone, self.scene.questions);
+        if self.editor.is_empty() && is_answer(&mut self.console) {
             return;
         }
         match self.editor.press(key) {
@@ -90,21 +77,6 @@ impl Repl<'_> {
                 }
             }
         }
-    }
-
-    /// Takes a key as an answer, or as an attempt at one; says whether it did.
-    fn is_for_banner(&mut self, key: &Key, is_alone: bool) -> bool {
-        let word = match key {
-            // In one piece with others it is the beginning of a message, or of nothing.
-            Key::Char(_) | Key::Enter if !is_alone => return false,
-            Key::Char(c @ ('y' | 'n' | 'g' | 'd')) => c.to_string(),
-            Key::Char(c) if self.banner.is_choosing() && c.is_ascii_digit() => c.to_string(),
-            Key::Enter => String::new(),
-            // A paste is no answer, but may be a message.
-            _ => return false,
-        };
-        self.with_banner(|banner, place| banner.typed(&word, place));
-        true
     }
 
     fn on_interrupt(&mut self, was_leaving: bool) {
@@ -126,20 +98,16 @@ impl Repl<'_> {
             return;
         }
         self.is_leaving = true;
-        self.pen.say(Tone::Quiet, "Ctrl-C once more ends the session, and so does Ctrl-D.");
-    }
-
-    fn suspend(&mut self) {
-        self.pen.leave();
-        raw::restore();
-        // Whoever continues us draws everything anew.
-        kill_process(getpid(), Signal::TSTP).ok();
+        self.console.say(Tone::Quiet, "Ctrl-C once more ends the session, and so does Ctrl-D.");
     }
 
     /// Takes the line that was typed.
     fn on_line(&mut self) {
-        let shown =
-            Frame::of(&self.editor, &Span::new(Ink::Strong, PROMPT), self.pen.size().columns);
+        let shown = Frame::of(
+            &self.editor,
+            &Span::new(Ink::Strong, PROMPT),
+            self.console.pen.size().columns,
+        );
         let line = self.editor.take();
         if line.trim().is_empty() {
             return;
@@ -153,22 +121,22 @@ impl Repl<'_> {
             Named::Command(Command::Deny(_)) => Reach::Page,
             Named::Command(_) | Named::Mistake(_) | Named::Message => Reach::Whole,
         };
-        let answered = self.banner.line_ends(reach);
+        let answered = self.console.banner.line_ends(reach);
         match named {
             Named::Command(command) => {
                 self.memory.add(&line);
-                self.pen.print(&[Line::new(Ink::Quiet, line.trim())]);
+                self.console.pen.print(&[Line::new(Ink::Quiet, line.trim())]);
                 self.on_command(command, answered);
             }
-            Named::Mistake(why) => self.pen.say(Tone::Bad, &why),
+            Named::Mistake(why) => self.console.say(Tone::Bad, &why),
             Named::Message => {
                 self.memory.add(&line);
-                self.pen.print(&shown.rows);
+                self.console.pen.print(&shown.rows);
                 let is_busy = self.turn.is_some() || !self.queue.is_empty();
                 self.queue.push_back(line);
                 if is_busy {
                     let note = "Queued: it is sent when this turn is over. /quit drops it.";
-                    self.pen.say(Tone::Quiet, note);
+                    self.console.say(Tone::Quiet, note);
                 }
             }
         }
@@ -189,7 +157,7 @@ impl Repl<'_> {
             if 0 < n_more {
                 shown.extend(["  and ", &n_more.to_string(), " more"]);
             }
-            self.pen.say(Tone::Quiet, &shown);
+            self.console.say(Tone::Quiet, &shown);
         }
         self.editor.complete(n_chars, &text);
     }

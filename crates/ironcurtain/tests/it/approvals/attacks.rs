@@ -77,7 +77,10 @@ fn nothing_in_a_question_drives_the_terminal_or_hides() {
     terminal.expect("#1 work: ").expect("more wait\n").type_in("d 1\n");
     terminal.expect("\n#1 work: ").expect("more wait\n").type_in(&format!("g {own}\n"));
     terminal.expect(&format!("#{own} work: ")).expect("more wait\n");
-    terminal.type_in(&format!("g {own}\n")).expect("anything else is none. ").expect("more wait\n");
+    terminal
+        .type_in(&format!("g {own}\n"))
+        .expect("n for none (then Enter) ")
+        .expect("more wait\n");
     terminal.type_in("n\n").expect("nothing answered.\n");
     terminal.type_in("q\n");
     let output = terminal.end();
@@ -161,4 +164,39 @@ fn what_was_typed_before_the_question_is_no_answer() {
     let output = terminal.end();
     assert_eq!(output.code, 1, "{output:?}");
     assert!(!asked.response.exists());
+}
+
+/// The question has to stand there for a while, whatever is typed meanwhile.
+#[test]
+fn what_is_typed_as_the_question_appears_is_no_answer() {
+    for (words, question) in [
+        (["approvals", "approve", "1"], "Approve this call?"),
+        (["approvals", "deny", "1"], "Deny this call?"),
+    ] {
+        let rig = Rig::new();
+        let work = rig.session("work");
+        let asked = work.ask("/d/a.txt", "hello");
+        let mut terminal = rig.at_terminal(&words);
+        // Neither alone, nor one after the other, nor behind a line that is too long.
+        terminal.expect(question).type_in("y\n").expect("(press y again: ").expect(question);
+        terminal.type_in(&format!("y\nyes\n{}\ny\n", "y".repeat(600)));
+        terminal.expect(" [y/N] ").type_in("\x04");
+        let output = terminal.end();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert_eq!(output.stdout.matches("[y/N]").count(), 1, "{output:?}");
+        assert!(!asked.response.exists());
+    }
+}
+
+#[test]
+fn an_answer_counts_once_the_prompt_is_there_whatever_was_typed_before() {
+    let rig = Rig::new();
+    let work = rig.session("work");
+    let asked = work.ask("/d/a.txt", "hello");
+    let mut terminal = rig.at_terminal(&["approvals", "approve", "1"]);
+    terminal.expect("Approve this call?").type_in("n\n").expect("(press n again: ");
+    terminal.expect(" [y/N] ").type_in("y\n");
+    let output = terminal.end();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(rig.summary(asked), "Approved by cli");
 }

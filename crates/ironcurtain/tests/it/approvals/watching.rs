@@ -161,7 +161,7 @@ fn whoever_is_killed_is_not_there_any_more() {
 }
 
 /// What the line ends with that says what can be typed.
-const READY: &str = "details · q quit\n";
+const READY: &str = "q quit (then Enter)\n";
 
 /// Sits down at the desk, where one question waits.
 fn desk(rig: &Rig) -> Terminal {
@@ -177,13 +177,13 @@ fn at_the_desk_answers_are_typed() {
     let first = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     assert!(is_there(&rig));
-    terminal.type_in("x\n").expect("(that is no answer; y 1 approve").expect(READY);
+    terminal.type_in("x\n").expect("(that is no answer; y approve").expect(READY);
     terminal.type_in("y 7\n").expect("No pending escalation with ID: #7\n").expect(READY);
     terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted by `work`.\n");
     assert_eq!(rig.summary(first), "Approved by cli");
     terminal.type_in("y 1\n").expect("No escalation pending.\n");
     let second = work.ask("/d/b.txt", &"x".repeat(500));
-    terminal.expect("#2 work: ").expect("340 of 500 characters").expect("`d 2` shows all of it\n");
+    terminal.expect("#2 work: ").expect("340 of 500 characters").expect("`d` shows all of it\n");
     terminal.expect(READY).type_in("d 2\n").expect(&"x".repeat(500)).expect(READY);
     terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
     assert_eq!(rig.summary(second), "Denied by cli");
@@ -199,7 +199,7 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     let before = terminal.seen.len();
-    terminal.type_in("g 1\n").expect("anything else is none.\n");
+    terminal.type_in("g 1\n").expect("n for none (then Enter)\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @"
     g 1
     This call is forwarded, and
@@ -209,15 +209,15 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
       2)  `filesystem` may call `write_file` without asking again, for
             write-path: everything in `/d/`, at any depth
           until [TIME] or the end of the session
-    Which one? Type 1 or 2; anything else is none.
+    Which one? 1 or 2; n for none (then Enter)
     ");
     // Not an answer to this question, and none to another.
     terminal.type_in("y 1\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     // What was typed before it was shown is no choice.
-    terminal.type_in("g 1\n1\n").expect("anything else is none.\n");
+    terminal.type_in("g 1\n1\n").expect("n for none (then Enter)\n");
     terminal.type_in("x\n").expect("Nothing was granted, and nothing answered.\n").expect(READY);
     assert!(!asked.response.exists());
-    terminal.type_in("g 1\n").expect("anything else is none.\n");
+    terminal.type_in("g 1\n").expect("n for none (then Enter)\n");
     terminal.type_in("1\n").expect("Escalation approved. #1 was accepted");
     assert_eq!(rig.summary(asked), "Approved by cli, granted");
     // The terminal's own way to say that nobody is there any more.
@@ -233,7 +233,7 @@ fn an_interrupted_desk_leaves_no_seat() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     // Also in the middle of a question.
-    terminal.type_in("g 1\n").expect("anything else is none.\n").type_in("\x03");
+    terminal.type_in("g 1\n").expect("n for none (then Enter)\n").type_in("\x03");
     assert_eq!(terminal.end().code, 0);
     assert!(!is_there(&rig) && seats(&rig).is_empty());
     assert!(!asked.response.exists());
@@ -299,7 +299,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     let first = work.ask("/d/a.txt", "hello");
     let command = format!("stty cols 80 rows 10; exec {BINARY} approvals watch --desk");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
-    let more = "more rows: Enter shows them, n denies.";
+    let more = "more rows: Enter shows them, n and Enter denies.";
     terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);
     terminal.type_in("y 1\n").expect("(y was not taken: the rest of the question").expect(more);
     assert!(!first.response.exists());
@@ -307,7 +307,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     // Another one comes, and does not push it away.
     let second = work.ask("/d/b.txt", "there");
     terminal.type_in("y 2\n").expect("#2 work: ").expect(more).type_in("y 1\n").expect("#1 work: ");
-    terminal.expect(more).type_in("\n").expect("details · q quit");
+    terminal.expect(more).type_in("\n").expect("q quit (then Enter)");
     assert!(!first.response.exists() && !second.response.exists());
     terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted").expect("#2 work: ");
     terminal.expect(more).type_in("q\n");

@@ -154,6 +154,8 @@ impl Rig {
             .env_clear()
             .env("HOME", self.place.path("home"))
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            // Nothing is drawn anew, so that what is seen is what was written; keys are tried elsewhere.
+            .env("TERM", "dumb")
             .current_dir(self.place.root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

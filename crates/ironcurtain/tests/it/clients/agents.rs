@@ -4,7 +4,8 @@
 //! Each is set up as `docs/clients.md` says, in a home of its own, and reaches nothing but the
 //! provider. What it is told to do goes over both ways in: a proxy that it starts, and a socket.
 
-mod guide;
+mod changing;
+pub(crate) mod guide;
 mod setup;
 mod stage;
 

@@ -257,7 +257,7 @@ fn many_at_once_are_all_served_and_nothing_is_left() {
     assert_eq!(running(&rig.text("outside")), 0);
 }
 
-/// The built-in policy: Downloads is free, Documents is read.
+/// The built-in policy: Downloads is read and written, Documents is read.
 #[test]
 fn what_the_default_policy_allows_works_in_a_cage() {
     let place = crate::place();
@@ -272,8 +272,9 @@ fn what_the_default_policy_allows_works_in_a_cage() {
     assert_eq!(call("read_text_file", json!({"path": a})).good(), "a");
     assert_eq!(call("read_text_file", json!({"path": path("home/Documents/d.txt")})).good(), "d");
     call("write_file", json!({"path": b, "content": "b"})).good();
-    call("delete_file", json!({"path": a})).good();
-    assert!(!place.path("home/Downloads/a.txt").exists());
+    let deleted = call("delete_file", json!({"path": a}));
+    assert!(deleted.bad().starts_with("ESCALATION REQUIRED: "), "{}", deleted.text());
+    assert!(place.path("home/Downloads/a.txt").exists());
     assert_eq!(fs::read_to_string(&b).unwrap(), "b");
     let written = call("write_file", json!({"path": path("home/Documents/x"), "content": "x"}));
     assert!(written.bad().starts_with("ESCALATION REQUIRED: "), "{}", written.text());

@@ -124,6 +124,10 @@ fn whatever_a_server_runs_must_not_lie_where_the_agent_writes() {
 fn a_directory_that_became_a_link_is_not_shown() {
     for key in ["allowWrite", "allowRead"] {
         for (rung, rig) in Rig::on_every_rung() {
+            // Such a server is not started on Landlock alone: `planted.rs`.
+            if (rung, key) == ("landlock", "allowWrite") {
+                continue;
+            }
             check_swapped(rung, rig, key);
         }
     }

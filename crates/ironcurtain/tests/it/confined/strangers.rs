@@ -25,6 +25,8 @@ fn a_server_sees_what_its_entry_and_the_policy_name_and_nothing_else() {
     for file in ["open/a", "read/a", "read/deep/key", "write/a", "write/kept/a", "secret/a"] {
         rig.place.write(file, file);
     }
+    // What a rule denies to all of its tools.
+    rig.place.write("read/shut/a", "shut");
     for file in ["home/.ssh/id", "home/notes/n", "home/.npmrc"] {
         rig.place.write(file, file);
     }
@@ -35,11 +37,12 @@ fn a_server_sees_what_its_entry_and_the_policy_name_and_nothing_else() {
         "denyRead": [rig.text("read/deep")],
         "denyWrite": [rig.text("write/kept"), rig.text("not/there")],
     }));
-    let rig = rig.opened("open", &["read-path"]).peeker(&entry);
+    let rig = rig.opened("open", &["read-path"]).closed("read/shut").peeker(&entry);
     let mut proxy = rig.start();
     for (path, sees) in [
         ("open/a", true),
         ("read/a", true),
+        ("read/shut/a", false),
         // The name that was written leads there too.
         ("name/a", true),
         ("read/deep/key", false),

@@ -1,11 +1,13 @@
 //! An approval that outlives its call.
 
+use std::path::Path;
 use std::time::Duration;
 
 use ic_escalation::{GrantsFile, Offer, Pending, Receipt, Reply, Revoked, Terms};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::Decision;
 use ic_testkit::Proxy;
+use serde_json::{Value, json};
 
 use super::{Desk, answer, deny};
 
@@ -58,8 +60,7 @@ fn what_was_granted_is_never_asked_again_and_its_sibling_is() {
         desk.check_granted(&mut proxy, "a.txt", "the same");
     }
     desk.check_asked(&mut proxy, "b.txt", "0");
-    let id =
-        proxy.ask_call("filesystem__delete_file", &serde_json::json!({"path": desk.path("a.txt")}));
+    let id = proxy.ask_call("filesystem__delete_file", &json!({"path": desk.path("a.txt")}));
     deny(&desk.question());
     proxy.answer(&id).bad();
     // Somebody takes it back.
@@ -136,4 +137,57 @@ fn a_grant_comes_into_force_with_the_permit_and_not_before() {
     assert!(desk.grants().read().unwrap().is_empty());
     proxy.finish();
     assert_eq!(desk.events("grant"), Vec::<String>::new());
+}
+
+/// A server of somebody else's that pays: the amount means nothing to the policy, and everything to the
+/// person who saw it.
+#[test]
+fn a_grant_for_one_amount_covers_no_other() {
+    let mut desk = Desk::new();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/servers");
+    let directory = desk.place.dir("bank");
+    let arguments = json!({"to": ["write-path"], "amount": ["none"], "note": ["none"]});
+    let annotations =
+        json!({"servers": {"bank": {"tools": [{"toolName": "pay", "args": arguments}]}}});
+    desk.place.write("policy/tool-annotations.json", annotations.to_string());
+    let rules =
+        json!({"rules": [{"name": "ask", "then": "escalate", "reason": "money", "if": {}}]});
+    desk.place.write("policy/compiled-policy.json", rules.to_string());
+    let cage = json!({"filesystem": {"allowRead": [scripts], "allowWrite": [directory]}});
+    let words = [scripts.join("bank.py"), directory].map(|it| it.display().to_string());
+    let words: Vec<&str> =
+        ["-S", "-B"].into_iter().chain(words.iter().map(String::as_str)).collect();
+    let entry =
+        json!({"bank": {"command": crate::proxy::python(), "args": words, "sandbox": cage}});
+    let servers = desk.place.write("servers.json", entry.to_string()).display().to_string();
+    let policy = desk.place.path("policy").display().to_string();
+    let mut proxy = desk.start_with(&["--policy", &policy, "--servers", &servers]);
+    let to = desk.place.path("bank/account").display().to_string();
+    let pay = |proxy: &mut Proxy, amount: Value, note: &str| {
+        proxy.ask_call("bank__pay", &json!({"to": to, "amount": amount, "note": note}))
+    };
+    let id = pay(&mut proxy, json!(1.00), "rent");
+    grant(&desk.question(), true, None);
+    proxy.answer(&id).good();
+    // The same once more needs nobody.
+    let id = pay(&mut proxy, json!(1.00), "rent");
+    proxy.answer(&id).good();
+    assert_eq!(desk.pending().len(), 0);
+    for (amount, note) in [
+        (json!(99_999.00), "rent"),
+        (json!(1.01), "rent"),
+        (json!(-1.00), "rent"),
+        (json!("1.00"), "rent"),
+        (json!([1.00]), "rent"),
+        (json!(1.00), "bribe"),
+    ] {
+        let id = pay(&mut proxy, amount.clone(), note);
+        deny(&desk.question());
+        let refused = proxy.answer(&id);
+        assert!(refused.bad().starts_with("ESCALATION DENIED: "), "{amount} {note}");
+    }
+    proxy.finish();
+    let received = std::fs::read_to_string(desk.place.path("bank/received")).unwrap();
+    assert!(!received.contains("99999") && !received.contains("bribe"), "{received}");
+    assert_eq!(received.matches("\"tools/call\"").count(), 2, "{received}");
 }

@@ -38,8 +38,13 @@ fn a_server_is_added_reviewed_called_and_watched() {
     ]);
     assert_eq!(added.code, 0, "{added:?}");
     assert!(added.stdout.contains("has 1 tool, and runs on another machine"), "{added:?}");
+    let checked = run(&["policy", "check", "far", "work", r#"{"text":"x"}"#]);
+    assert!(checked.stdout.contains("structural-draft"), "{checked:?}");
     let reviewed = run(&["servers", "review", "far", "--yes"]);
     assert_eq!(reviewed.code, 0, "{reviewed:?}");
+    // What was reviewed is what the call is judged by, as it is for a server that runs here.
+    let checked = run(&["policy", "check", "far", "work", r#"{"text":"x"}"#]);
+    assert!(!checked.stdout.contains("structural-"), "{checked:?}");
     let listed = run(&["servers", "list"]);
     assert!(
         listed.stdout.contains("on another machine") && listed.stdout.contains(&url),

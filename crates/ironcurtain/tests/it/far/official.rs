@@ -8,7 +8,7 @@ use ic_testkit::{Place, Proxy};
 use serde_json::{Value, json};
 
 use crate::clients::Packages;
-use crate::place;
+use crate::{alone, place};
 
 /// No test leaves a server behind, also if it fails.
 struct Running(Child);
@@ -59,7 +59,7 @@ impl Official {
         for (key, value) in more.as_object().unwrap() {
             entry[key] = value.clone();
         }
-        place.write("servers.json", json!({"far": entry}).to_string());
+        place.write("servers.json", alone(json!({"far": entry})).to_string());
         let tool = |name: &str| json!({"toolName": name, "args": {"text": ["none"]}});
         let tools =
             ["echo", "steps", "wait", "sample", "elicit", "cut", "murmur", "hush"].map(tool);

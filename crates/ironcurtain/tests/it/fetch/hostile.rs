@@ -84,7 +84,7 @@ fn urls_and_headers_that_are_not_what_they_seem_reach_nobody() {
         format!("http://127。0。0。1.evil.example:{port}/"),
         format!("//{named}/"),
         format!("-http://{named}/"),
-        format!(" http://{named}/"),
+        format!("\thttp://{named}/"),
         format!("ftp://{named}/"),
         format!("file://{named}/etc/passwd"),
     ] {

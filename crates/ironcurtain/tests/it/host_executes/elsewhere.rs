@@ -7,6 +7,7 @@ use ic_testkit::attack::world::World;
 use ic_testkit::attack::{SERVED, through_the_proxy};
 use serde_json::json;
 
+use super::settings::append;
 use super::{Attack, Call, Step, git, make, write};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
@@ -59,6 +60,24 @@ fn downloads_are_guarded_under_the_default_policy() {
         all.extend(found.into_iter().map(|it| format!("{kind}: {it}")));
     }
     assert!(all.is_empty(), "{all:#?}");
+}
+
+/// The user's own configuration names a file there, in whatever directory the user works.
+#[test]
+fn what_the_users_configuration_names_in_downloads_is_guarded() {
+    let prepare = |world: &mut World| {
+        project(world);
+        append(world, "home/.gitconfig", "[include]\n\tpath = ~/Downloads/more\n");
+    };
+    let calls = |world: &World| {
+        let path = world.workspace().join("more").to_str().unwrap().to_owned();
+        vec![write(&path, &world.canary.config("included"))]
+    };
+    let attack = Attack { prepare: &prepare, calls: &calls, steps: &STEPS, runs: true };
+    let world = || World::empty(Path::new(BINARY), "home/Downloads");
+    let flags = |_: &World| ["--policy", "default"].map(str::to_owned).to_vec();
+    let found = attack.found_with(&world, &flags);
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use ic_testkit::Proxy;
 use ic_testkit::attack::world::World;
 use serde_json::{Value, json};
 
+use super::settings::append;
+
 /// How many files one `git_add` takes in.
 const N_FILES: usize = 2_000;
 
@@ -84,7 +86,7 @@ fn files() -> Vec<(String, Value)> {
         write("src/main.rs"),
         edit("src/lib.rs", "one", "uno"),
         file("create_directory", json!({"path": "docs"})),
-        write("docs/HEAD"),
+        write("docs/head"),
         write("docs/config"),
         file("create_directory", json!({"path": "objects"})),
         write("objects/cube.obj"),
@@ -180,6 +182,29 @@ fn everyday_calls_need_no_approval() {
     let tracked = world.user.git_well(&world.workspace(), &["ls-files", "many"]);
     assert_eq!(tracked.lines().count(), N_FILES);
     assert!(!Path::new(&world.canary.mark()).exists());
+}
+
+/// Settings that people have make no ordinary name ask, whatever program they run.
+#[test]
+fn settings_that_people_have_make_no_ordinary_name_ask() {
+    let world = project();
+    let settings = "[diff \"json\"]\n\ttextconv = python3 -m json.tool\n\
+                    [filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n\
+                    [credential]\n\thelper = !gh auth git-credential\n\
+                    [alias]\n\tserve = !python3 -m http.server\n\tlg = !git log src\n";
+    append(&world, "home/.gitconfig", settings);
+    let mut calls: Vec<_> = ["README.md", "package.json", "src/refs/r.c", "src/objects/o.c"]
+        .into_iter()
+        .flat_map(|name| {
+            let directory = name.rsplit_once('/').map(|(directory, _)| directory);
+            let made = directory.map(|it| file("create_directory", json!({"path": it})));
+            made.into_iter().chain([write(name)])
+        })
+        .collect();
+    calls.push(file("create_directory", json!({"path": "docs"})));
+    calls.push(git("add", json!({"files": ["src", "README.md"]})));
+    let asked = ask(&world, &calls);
+    assert!(asked.is_empty(), "{} of {}:\n{}", asked.len(), calls.len(), asked.join("\n"));
 }
 
 /// Where no tool reads them, listed names are names: beneath dependencies, and CI below the top.

@@ -26,6 +26,24 @@ fn a_request_that_is_cancelled_closes_its_connection() {
     });
 }
 
+/// The provider counted the prompt before the turn was cut, so it counts here as well.
+#[test]
+fn what_the_provider_counted_before_a_turn_was_cut_counts() {
+    let said = Said::text("this takes for ever");
+    let world = World::new(Format::Anthropic, [Reply::HangsAfter(2, said)]);
+    world.set("budget.maxSessionSeconds", "1");
+    let started = world.begin(&[], "hello");
+    world.provider.until_closed();
+    let output = started.end();
+    assert_eq!(output.code, 5, "{output:?}");
+    let records = world.completions();
+    assert_eq!(records.len(), 1, "{records:?}");
+    let told = &records[0]["arguments"];
+    assert_eq!(told["promptTokens"], 100, "{told}");
+    assert_ne!(told["costBillionths"].as_u64().unwrap_or_default(), 0, "{told}");
+    assert!(told["error"].as_str().is_some(), "{told}");
+}
+
 #[test]
 fn a_wait_for_the_next_attempt_is_cancelled_too() {
     let script = [Reply::Fails(ic_testkit::provider::Fault::Overloaded("50"))];

@@ -1,4 +1,4 @@
-//! Which model serves: the flag, the configuration, or the offline model; nothing is guessed.
+//! Which model serves: the flag, the configuration, the only provider with a key, or the offline model.
 
 use ic_testkit::ScriptedProvider;
 use ic_testkit::provider::{Format, KEY, Reply, Said};
@@ -45,19 +45,46 @@ fn keys_and_addresses_of_the_configuration_do_as_well() {
     });
 }
 
+/// Where only another provider has a key, its default model serves, and is named.
 #[test]
-fn a_key_for_somebody_else_is_no_key() {
-    let place = place().with_variable("OPENAI_API_KEY", "sk-of-somebody-else");
-    place.dir("work");
-    let output = place.run(["start", "--workspace", "work", "hello"]);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("error: there is no key for `anthropic`"), "{output:?}");
-    for hint in ["`ANTHROPIC_API_KEY`", "config set apiKey -", "--model openai:NAME"] {
-        assert!(output.stderr.contains(hint), "{hint}: {output:?}");
+fn a_single_key_of_another_provider_is_used() {
+    for (variable, url, name) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL", "openai:gpt-5"),
+        ("GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_BASE_URL", "google:gemini-2.5-pro"),
+        ("GEMINI_API_KEY", "GOOGLE_BASE_URL", "google:gemini-2.5-pro"),
+        ("GOOGLE_API_KEY", "GOOGLE_BASE_URL", "google:gemini-2.5-pro"),
+    ] {
+        let provider = ScriptedProvider::start([Reply::Says(Said::text("served"))]);
+        let place = place().with_variable(variable, KEY).with_variable(url, &provider.url());
+        place.dir("work");
+        let output = place.run(["start", "--workspace", "work", "hello"]);
+        assert_eq!((output.code, output.stdout.as_str()), (0, "served\n"), "{output:?}");
+        assert!(output.stderr.contains(&format!("model {name} at ")), "{variable}: {output:?}");
+        assert!(output.stderr.contains("only provider with a key"), "{variable}: {output:?}");
     }
-    assert!(!place.path("home/.ironcurtain/sessions").join("x").exists());
-    let sessions = std::fs::read_dir(place.path("home/.ironcurtain/sessions"));
-    assert_eq!(sessions.map_or(0, Iterator::count), 0, "nothing was begun");
+}
+
+#[test]
+fn with_two_other_keys_or_a_chosen_model_nothing_is_guessed() {
+    let of_two = || {
+        place()
+            .with_variable("OPENAI_API_KEY", "sk-of-somebody-else")
+            .with_variable("GEMINI_API_KEY", "sk-of-somebody-else")
+    };
+    let chosen = place().with_variable("OPENAI_API_KEY", "sk-of-somebody-else");
+    let set = chosen.run(["config", "set", "agentModelId", "anthropic:claude-sonnet-4-6"]);
+    assert_eq!(set.code, 0, "{set:?}");
+    for place in [of_two(), chosen] {
+        place.dir("work");
+        let output = place.run(["start", "--workspace", "work", "hello"]);
+        assert_eq!(output.code, 1, "{output:?}");
+        assert!(output.stderr.contains("error: there is no key for `anthropic`"), "{output:?}");
+        for hint in ["`ANTHROPIC_API_KEY`", "config set apiKey -", "--model openai:NAME"] {
+            assert!(output.stderr.contains(hint), "{hint}: {output:?}");
+        }
+        let sessions = std::fs::read_dir(place.path("home/.ironcurtain/sessions"));
+        assert_eq!(sessions.map_or(0, Iterator::count), 0, "nothing was begun");
+    }
 }
 
 #[test]

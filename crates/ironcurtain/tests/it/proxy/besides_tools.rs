@@ -1,13 +1,13 @@
 //! Resources, prompts and completions: calls like any other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ic_testkit::proxy::{Message, records};
 use ic_testkit::{Caller, Place, Proxy};
 use serde_json::{Map, Value, json};
 
 use super::{python, until};
-use crate::place;
+use crate::{alone, place};
 
 /// A place with servers that have more than tools, and a policy that knows it.
 pub(super) struct Rig {
@@ -70,7 +70,8 @@ impl Rig {
             rule("rest", json!({}), "allow"),
         ]});
         self.place.write("policy/compiled-policy.json", compiled.to_string());
-        let file = self.place.write("servers.json", Value::from(self.servers.clone()).to_string());
+        let file =
+            self.place.write("servers.json", alone(Value::from(self.servers.clone())).to_string());
         let policy = self.place.path("policy");
         let words = ["--policy", policy.to_str().unwrap(), "--servers", file.to_str().unwrap()];
         Proxy::start(&self.place, &words)
@@ -96,6 +97,7 @@ impl Rig {
 
 const READING: [&str; 1] = ["resources/read"];
 const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
 
 pub(super) fn read(proxy: &mut Proxy, uri: &str) -> Message {
     proxy.request("resources/read", &json!({"uri": uri}))
@@ -261,10 +263,9 @@ fn lists_are_put_together_and_names_say_whose_they_are() {
     proxy.finish();
 }
 
-#[test]
-fn only_who_subscribed_hears_of_a_resource() {
-    let rig = Rig::new(&["demo://1"]);
-    let mut first = rig.start(&["resources/read", "resources/subscribe"]);
+/// Starts a proxy with these methods for several clients.
+fn shared(rig: &Rig, methods: &[&str]) -> (Proxy, PathBuf) {
+    let mut first = rig.start(methods);
     first.finish();
     let socket = rig.place.path("sockets/s");
     let words = [
@@ -276,7 +277,72 @@ fn only_who_subscribed_hears_of_a_resource() {
         socket.display().to_string(),
     ];
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let _proxy = Proxy::start(&rig.place, &words);
+    (Proxy::start(&rig.place, &words), socket)
+}
+
+/// The server hears that a resource is not followed any more when the last client has gone, by a request or
+/// by its end; a client ends nobody else's subscription, and none that it does not have.
+#[test]
+fn a_subscription_ends_for_the_server_with_its_last_client() {
+    let rig = Rig::new(&["demo://1", "demo://2"]);
+    let (_proxy, socket) = shared(&rig, &["resources/read", "resources/subscribe"]);
+    let [mut ada, mut bob, mut eve] = ["ada", "bob", "eve"].map(|it| Caller::begin(&socket, it));
+    let ended = || rig.received("a", "resources/unsubscribe");
+    let (one, two) = (json!({"uri": "demo://1"}), json!({"uri": "demo://2"}));
+    for client in [&mut ada, &mut bob] {
+        assert_eq!(client.request("resources/subscribe", &one).result(), json!({}));
+    }
+    bob.request("resources/subscribe", &two).result();
+    assert_eq!(eve.request("resources/unsubscribe", &one).result(), json!({}));
+    assert_eq!(ada.request("resources/unsubscribe", &one).result(), json!({}));
+    // The server answers in order, so it would have heard by now.
+    eve.call("a__touch", &json!({})).good();
+    assert_eq!(ended(), [] as [Value; 0], "bob follows it still");
+    bob.notification("notifications/resources/updated", "demo://1");
+    eve.request("ping", &json!({}));
+    ada.request("ping", &json!({}));
+    let heard = ada.unread();
+    assert!(
+        heard.iter().all(|it| it.method() != Some("notifications/resources/updated")),
+        "{heard:?}"
+    );
+    assert_eq!(bob.request("resources/unsubscribe", &one).result(), json!({}));
+    until("the server hears of it", || ended() == [one.clone()]);
+    drop(bob);
+    until("the server hears of the other", || ended() == [one.clone(), two.clone()]);
+    assert_eq!(eve.request("resources/unsubscribe", &json!({})).error().0, INVALID_PARAMS);
+    let events = records(&rig.place);
+    let events = events.iter().filter(|it| it["arguments"]["event"] == "unsubscribed");
+    assert_eq!(events.count(), 2, "what a client ended is recorded");
+}
+
+/// What discovery does not offer in a revision is not served in it.
+#[test]
+fn the_newest_revision_has_no_subscriptions() {
+    let rig = Rig::new(&["demo://1"]);
+    let mut proxy = rig.start_silent(&["resources/read", "resources/subscribe"]);
+    let envelope = |capabilities: bool| {
+        let mut meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        if capabilities {
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        json!({"_meta": meta, "uri": "demo://1"})
+    };
+    let discovered = proxy.request("server/discover", &envelope(true)).result();
+    assert_eq!(discovered["capabilities"]["resources"]["subscribe"], false, "{discovered}");
+    assert_eq!(proxy.request("server/discover", &envelope(false)).error().0, INVALID_PARAMS);
+    proxy.request("resources/read", &envelope(true)).result();
+    for method in ["resources/subscribe", "resources/unsubscribe"] {
+        assert_eq!(proxy.request(method, &envelope(true)).error().0, METHOD_NOT_FOUND, "{method}");
+    }
+    assert_eq!(rig.received("a", "resources/subscribe"), [] as [Value; 0]);
+    proxy.finish();
+}
+
+#[test]
+fn only_who_subscribed_hears_of_a_resource() {
+    let rig = Rig::new(&["demo://1"]);
+    let (_proxy, socket) = shared(&rig, &["resources/read", "resources/subscribe"]);
     let (mut ada, mut bob) = (Caller::begin(&socket, "ada"), Caller::begin(&socket, "bob"));
     ada.request("resources/subscribe", &json!({"uri": "demo://1"})).result();
     bob.call("a__touch", &json!({})).good();

@@ -12,7 +12,7 @@ use ic_testkit::{Place, Proxy};
 use serde_json::{Map, Value, json};
 
 use crate::clients::Packages;
-use crate::place;
+use crate::{alone, place};
 use direct::Direct;
 
 /// The table of what differs, as people read it.
@@ -62,7 +62,7 @@ impl Twice {
             Direct::start(Command::new(&node).arg(&server).arg("stdio"));
         let entry = json!({"command": node, "args": [server, "stdio"],
             "sandbox": {"filesystem": {"allowRead": [packages.0]}}});
-        place.write("servers.json", json!({"everything": entry}).to_string());
+        place.write("servers.json", alone(json!({"everything": entry})).to_string());
         let tools = direct.request("tools/list", &json!({}))["result"]["tools"].clone();
         write_policy(place, tools.as_array().unwrap());
         let path = |name: &str| place.path(name).to_str().unwrap().to_owned();

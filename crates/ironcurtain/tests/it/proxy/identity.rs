@@ -31,12 +31,13 @@ fn trusted() -> Rig {
     rig
 }
 
+/// Checks that a tool is not called, and not listed once its server has run in this session.
 #[track_caller]
 fn check_withheld(rig: &Rig, proxy: &mut Proxy, tool: &str, n_calls: usize) {
-    assert!(!listed(proxy).contains(&tool.to_owned()), "{tool} is listed");
     let answer = proxy.call(tool, &json!({}));
     assert!(answer.bad().starts_with("DENIED: "), "{}", answer.line);
     assert_eq!(rule_of(&answer), CHANGED, "{}", answer.line);
+    assert!(!listed(proxy).contains(&tool.to_owned()), "{tool} is listed");
     assert_eq!(rig.calls("bad").len(), n_calls, "it came through");
     let denied = rig.intents("deny").pop().unwrap();
     assert_eq!(denied["rule"], CHANGED);
@@ -91,14 +92,15 @@ fn a_tool_that_is_described_otherwise_after_a_restart_is_withheld() {
 fn a_tool_that_was_not_there_is_withheld() {
     let rig = trusted();
     say(&rig, &json!([tool("do", "Does."), tool("later", "Later."), tool("deep", "New.")]));
-    let mut proxy = rig.start();
-    check_withheld(&rig, &mut proxy, "bad__deep", 1);
-    assert_eq!(provoke(&mut proxy, "second").good(), "fine");
-    proxy.finish();
     // It stays so: seeing it once more is not trusting it.
-    let mut proxy = rig.start();
-    check_withheld(&rig, &mut proxy, "bad__deep", 2);
-    proxy.finish();
+    for n_calls in [2, 3] {
+        let mut proxy = rig.start();
+        let answer = proxy.call("bad__deep", &json!({}));
+        assert_eq!(rule_of(&answer), "structural-unknown-tool", "its server was not started yet");
+        assert_eq!(provoke(&mut proxy, "second").good(), "fine");
+        check_withheld(&rig, &mut proxy, "bad__deep", n_calls);
+        proxy.finish();
+    }
 }
 
 #[test]
@@ -210,13 +212,13 @@ fn a_tool_with_hidden_text_is_never_trusted_by_itself() {
     let rig = rig().hostile("bad", &["hidden"]);
     for n_runs in 0..2 {
         let mut proxy = rig.start();
+        assert_eq!(provoke(&mut proxy, "x").good(), "fine", "the plain one is served");
         for tool in ["bad__tagged", "bad__escaped", "bad__keyed"] {
             assert!(!listed(&mut proxy).contains(&tool.to_owned()), "{tool}");
             let answer = proxy.call(tool, &json!({}));
             assert_eq!(rule_of(&answer), CHANGED, "{tool}");
             assert!(answer.bad().contains("the invisible character U+"), "{}", answer.line);
         }
-        assert_eq!(provoke(&mut proxy, "x").good(), "fine", "the plain one is served");
         assert_eq!(rig.calls("bad").len(), n_runs + 1);
         proxy.finish();
     }

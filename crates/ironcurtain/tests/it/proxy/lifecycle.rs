@@ -286,13 +286,19 @@ fn several_proxies_share_one_home() {
 }
 
 #[test]
-fn a_server_that_comes_back_is_listed_again() {
+fn a_server_that_died_stays_listed_and_comes_back_with_a_call() {
     let rig = rig().hostile("bad", &["plain"]);
     let mut proxy = rig.start();
     assert_eq!(listed(&mut proxy).len(), 12);
     assert!(provoke(&mut proxy, "crash").bad().contains("not known"));
+    assert_eq!(listed(&mut proxy).len(), 12, "what it listed last");
     let deadline = Instant::now() + DEADLINE;
-    while listed(&mut proxy).len() < 12 {
+    loop {
+        let answer = provoke(&mut proxy, "x").result();
+        if answer["isError"] != true {
+            break;
+        }
+        assert!(answer.to_string().contains("next try in"), "{answer}");
         assert!(Instant::now() < deadline, "{}", proxy.stderr());
     }
     let events: Vec<Value> =

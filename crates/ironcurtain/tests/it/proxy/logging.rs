@@ -6,7 +6,7 @@ use ic_testkit::{Caller, Place, Proxy};
 use serde_json::{Value, json};
 
 use super::{python, until};
-use crate::place;
+use crate::{alone, place};
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LEVELS: [&str; 8] =
@@ -30,7 +30,7 @@ impl Talk {
         let cage = json!({"filesystem": {"allowRead": [scripts], "allowWrite": [directory]}});
         let entry =
             json!({"command": python(), "args": words.collect::<Vec<_>>(), "sandbox": cage});
-        place.write("servers.json", json!({"t": entry}).to_string());
+        place.write("servers.json", alone(json!({"t": entry})).to_string());
         let tools = json!([{"toolName": "say", "args": {"word": ["none"]}},
             {"toolName": "die", "args": {}}]);
         place.write(

@@ -176,6 +176,26 @@ fn a_log_that_was_removed_stops_all_calls() {
     without_log(|rig, _| std::fs::remove_file(audit_log(&rig.place)).unwrap());
 }
 
+/// Whoever waits for it must not take it for one that was not made.
+#[test]
+fn a_call_that_was_made_and_whose_outcome_cannot_be_recorded_is_said_to_be_made() {
+    let rig = rig();
+    let mut proxy = rig.start();
+    let id = proxy.ask_call("rec__slow", &json!({"name": "x"}));
+    rig.wait_for_calls("rec", 1);
+    std::fs::remove_file(audit_log(&rig.place)).unwrap();
+    wait_until_noticed(&rig, &mut proxy);
+    rig.release("rec", &["x"]);
+    let (code, message) = proxy.answer(&id).error();
+    assert_eq!(code, -32603, "{message}");
+    assert!(message.starts_with("this call was forwarded, but its outcome cannot be"), "{message}");
+    assert!(!message.contains("released"), "{message}");
+    let (_, message) = proxy.call("rec__echo", &json!({"value": 1})).error();
+    assert!(!message.contains("this call was forwarded"), "{message}");
+    proxy.close();
+    proxy.end();
+}
+
 #[test]
 fn a_log_that_was_moved_away_stops_all_calls() {
     let rig = rig();

@@ -189,8 +189,9 @@ fn ten_thousand_connects_and_disconnects_leak_nothing() {
     let kib = settle();
     (0..9000).for_each(come_and_go);
     let kib_after = settle();
-    // So much comes and goes by itself; 250 bytes for each that came would be more than that.
-    assert!(kib_after < kib + 2048, "{kib} KiB, then {kib_after} KiB");
+    // So much comes and goes by itself, what is remembered of calls included; 500 bytes for each that came
+    // would be more than that.
+    assert!(kib_after < kib + 4096, "{kib} KiB, then {kib_after} KiB");
     steady.call("rec__echo", &json!({"value": "still"})).good();
     served.finish();
 }

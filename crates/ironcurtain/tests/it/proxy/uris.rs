@@ -6,7 +6,7 @@ use ic_testkit::{Place, Proxy};
 use serde_json::{Value, json};
 
 use super::python;
-use crate::place;
+use crate::{alone, place};
 
 const CANARY: &str = "canary-7b21";
 
@@ -26,7 +26,7 @@ impl Rig {
         let cage =
             json!({"filesystem": {"allowRead": [scripts, place.path("kept"), place.path("open")]}});
         let entry = json!({"command": command, "args": [scripts.join(script)], "sandbox": cage});
-        let file = place.write("servers.json", json!({"urls": entry}).to_string());
+        let file = place.write("servers.json", alone(json!({"urls": entry})).to_string());
         let none = |names: &[&str]| {
             names
                 .iter()

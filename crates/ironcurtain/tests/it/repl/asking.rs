@@ -42,7 +42,7 @@ fn one_key_answers() {
     stage.asked().type_in("n").expect("Escalation denied.").prompt("");
     assert_eq!(read(&rig, "b.txt"), None);
     write(&stage, &rig, "c.txt");
-    stage.asked().type_in("g").expect("Which one? Type 1 or 2; anything else is none.");
+    stage.asked().type_in("g").expect("Which one? 1 or 2; n for none");
     stage.type_in("1").until("the second approval", |rows| {
         rows.iter().filter(|row| row.starts_with("Escalation approved.")).count() == 2
     });
@@ -116,7 +116,7 @@ fn several_questions_are_counted_and_grouped() {
     stage.send("/approve").expect("3 calls wait for you, to be answered together:");
     stage.expect("and 2 calls like it, 3 files under \"/d/\":").expect("\"/d/three\"");
     stage.until("it is asked, and one more waits", |rows| {
-        rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · 1 more wait"))
+        rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · s next · 1 more wait"))
     });
     assert!(
         !session.join("escalations/response-00000001-0000-4000-8000-000000000000.json").exists()
@@ -128,4 +128,46 @@ fn several_questions_are_counted_and_grouped() {
     stage.type_in("/quit\r");
     assert_eq!(stage.end(), 0);
     stage.never_below("filesystem wants to call delete_file", KEYS, "(read it;");
+}
+
+/// *Always* adds what was asked to the policy, for later sessions, and approves the call once.
+#[test]
+fn always_adds_to_the_policy_and_approves_the_call() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    write(&stage, &rig, "a.txt");
+    stage.asked().type_in("a").expect("allow filesystem.write_file for write-path in ");
+    stage.expect("`my-default`, a copy of the built-in `default` made now");
+    // Anything but yes adds nothing, and the question stands there again.
+    stage.expect("y adds it and approves the call").type_in("n").expect("Nothing was added");
+    assert!(!rig.place.path("home/.ironcurtain/policies").exists());
+    stage.asked().type_in("a").expect("y adds it and approves the call").type_in("y");
+    stage.expect("Added to the policy `my-default`, for new sessions.").prompt("");
+    assert_eq!(read(&rig, "a.txt").unwrap(), "text");
+    // This session keeps the policy that it has.
+    write(&stage, &rig, "b.txt");
+    stage.asked().type_in("n").expect("Escalation denied.").prompt("").type_in("/quit\r");
+    assert_eq!(stage.end(), 0);
+    let check = |path: &str| {
+        let arguments = format!(r#"{{"path":"{path}","content":"x"}}"#);
+        rig.place.run(["policy", "check", "filesystem", "write_file", &arguments]).code
+    };
+    assert_eq!((check("~/Documents/c.txt"), check("~/c.txt")), (0, 3));
+    let log = rig.place.path("home/.ironcurtain/logs/policy-changes.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("confirmed at the question") && log.contains("repl"), "{log}");
+}
+
+/// What no policy decides is not offered to be decided by the policy.
+#[test]
+fn always_is_not_offered_for_what_always_asks() {
+    let rig = rig();
+    let mut stage = stage(&rig);
+    let profile = rig.place.path("home/.bashrc");
+    stage.send(&format!("write \"text\" to {}", profile.display()));
+    stage.asked();
+    assert!(!stage.rows().iter().any(|row| row.contains("a always")), "{:?}", stage.rows());
+    stage.type_in("n").expect("Escalation denied.").prompt("").type_in("/quit\r");
+    assert_eq!(stage.end(), 0);
+    assert!(!rig.place.path("home/.ironcurtain/policies").exists());
 }

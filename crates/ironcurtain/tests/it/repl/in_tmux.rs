@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::world::{KEYS, ask_four, check_four, document, rig};
 use crate::approvals::world::{BINARY, Rig};
 
+/// The keys of a question that can be granted.
+const GRANTABLE: &str = "y approve · n deny · g approve and grant · a always";
+
 /// After this, nothing comes any more.
 const DEADLINE: Duration = Duration::from_secs(90);
 
@@ -129,7 +132,7 @@ fn tmux_shows_what_the_emulator_shows() {
     ]);
     // A question, answered with one key; nothing is typed before it stands there.
     tmux.type_in(&format!("write \"text\" to {}", document(&rig, "a.txt"))).expect("a.txt");
-    tmux.keys(&["Enter"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["Enter"]).ends_with(&[GRANTABLE, ">"]);
     tmux.type_in("y").expect("Escalation approved.").expect("I wrote 4 bytes");
     tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
     assert_eq!(std::fs::read_to_string(document(&rig, "a.txt")).unwrap(), "text");
@@ -161,13 +164,13 @@ fn nothing_is_answered_by_accident_in_tmux() {
     let rig = rig();
     let Some(tmux) = Tmux::start(&rig, 200) else { return };
     tmux.type_in(&format!("write \"text\" to {}", document(&rig, "a.txt"))).expect("a.txt");
-    tmux.keys(&["Enter"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["Enter"]).ends_with(&[GRANTABLE, ">"]);
     tmux.keys(&["t", "h", "x", "Enter", "y"]).expect("Queued: it is sent when");
-    tmux.keys(&["C-u"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["C-u"]).ends_with(&[GRANTABLE, ">"]);
     tmux.keys(&["o", "k", "Enter", "/", "a", "p", "p", "r", "o", "v", "e", "Enter"]);
-    tmux.expect("Nothing was answered:").ends_with(&[KEYS, ">"]);
+    tmux.expect("Nothing was answered:").ends_with(&[GRANTABLE, ">"]);
     tmux.type_in("\x1b[?2026;2$").type_in("y").type_in("x").ends_with(&["> x"]);
-    tmux.keys(&["C-u"]).ends_with(&[KEYS, ">"]);
+    tmux.keys(&["C-u"]).ends_with(&[GRANTABLE, ">"]);
     assert_eq!(rig.pending().len(), 1);
     assert!(!std::path::Path::new(&document(&rig, "a.txt")).exists());
     tmux.keys(&["y"])
@@ -183,7 +186,7 @@ fn several_questions_in_tmux() {
     let Some(tmux) = Tmux::start(&rig, 80) else { return };
     let session = ask_four(&rig);
     tmux.type_in("/approve").ends_with(&["> /approve"]).keys(&["Enter"]);
-    tmux.ends_with(&[&format!("{KEYS} · 1 more wait"), ">"]);
+    tmux.ends_with(&[&format!("{KEYS} · s next · 1 more wait"), ">"]);
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
     3 calls wait for you, to be answered together:
     #1 NAME: filesystem wants to call create_directory
@@ -206,7 +209,7 @@ fn several_questions_in_tmux() {
         "/d/three"
       "path": "/d/three"
       id: 00000003-0000-4000-8000-000000000000
-    y approve · n deny · g approve and grant · d details · 1 more wait
+    y approve · n deny · s next · 1 more wait
     >
     "#);
     tmux.type_in("y").expect("Escalation approved. (3 calls)").ends_with(&[KEYS, ">"]);
@@ -221,7 +224,7 @@ fn several_questions_in_tmux() {
         "path": "/d/four"
       expires: in TIME
       id: 00000004-0000-4000-8000-000000000000
-    y approve · n deny · g approve and grant · d details
+    y approve · n deny
     >
     "#);
     tmux.type_in("n").expect("Escalation denied.");

@@ -21,7 +21,7 @@ use crate::approvals::world::{BINARY, Rig};
 
 /// After this, nothing comes any more.
 const DEADLINE: Duration = Duration::from_secs(90);
-pub(super) const KEYS: &str = "y approve · n deny · g approve and grant · d details";
+pub(super) const KEYS: &str = "y approve · n deny";
 
 /// A conversation at a terminal.
 pub(super) struct Stage {
@@ -101,6 +101,18 @@ impl Stage {
         variables: &[&str],
         arguments: &[&str],
     ) -> Self {
+        let words = [&[BINARY, "start"], arguments].concat();
+        Self::run(rig, (columns, rows), &rig.place.root(), variables, &words)
+    }
+
+    /// Runs a command at a terminal of that size.
+    pub(super) fn run(
+        rig: &Rig,
+        (columns, rows): (u16, u16),
+        directory: &Path,
+        variables: &[&str],
+        words: &[&str],
+    ) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let terminal = openpt(flags).unwrap();
         grantpt(&terminal).unwrap();
@@ -113,12 +125,11 @@ impl Stage {
         let child = Command::new("setsid")
             .args(["--ctty", "env"])
             .args(variables)
-            .args([BINARY, "start"])
-            .args(arguments)
+            .args(words)
             .env_clear()
             .env("HOME", rig.place.path("home"))
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(rig.place.root())
+            .current_dir(directory)
             .stdin(stream())
             .stdout(stream())
             .stderr(stream())
@@ -224,6 +235,23 @@ impl Stage {
     #[track_caller]
     pub(super) fn asked(&self) -> &Self {
         self.asked_with("")
+    }
+
+    /// Waits until a question can be answered where nothing else is typed.
+    #[track_caller]
+    pub(super) fn asked_alone(&self, number: u64) -> &Self {
+        self.until(&format!("the question #{number}, and its keys"), |rows| {
+            let stands = rows.iter().any(|row| row.starts_with(&format!("#{number} ")));
+            stands && rows.iter().any(|row| row.starts_with(KEYS))
+        })
+    }
+
+    /// Types something that is no answer, and waits until the question can be answered again.
+    #[track_caller]
+    pub(super) fn noise(&self, noise: &str, number: u64) -> &Self {
+        let n_read = || self.sent().matches("(read it").count();
+        let before = n_read();
+        self.type_in(noise).until("it is read", |_| before < n_read()).asked_alone(number)
     }
 
     /// Waits until a question stands there, with `typed` behind the prompt.

@@ -129,9 +129,11 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     let added = registry.run(&place, &["add", "tiny", "--", "npx", "-y", "@test/tiny", "--flag"]);
     assert_eq!(added.code, 0, "{added:?}");
     assert!(added.stdout.contains("@test/tiny 1.2.3 of npm"), "{}", added.stdout);
-    for line in
-        ["    path: read-path, write-path, delete-path", "    url: fetch-url", "    note: none"]
-    {
+    for line in [
+        "  do  guessed  path  a path that is read, written or deleted",
+        "               url   a web address that is fetched",
+        "               note  data (no path and no address)",
+    ] {
         assert!(added.stdout.contains(line), "{}", added.stdout);
     }
     assert!(!place.path("script-was-run").exists(), "a script of the package was run");
@@ -139,7 +141,11 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     let file: Value =
         serde_json::from_slice(&std::fs::read(home.join("mcp-servers.json")).unwrap()).unwrap();
     let names: Vec<&String> = file.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["filesystem", "git", "fetch", "tiny"], "the built-in ones stay");
+    assert_eq!(names, ["tiny"], "the built-in ones are there anyway");
+    let listed = place.run(["servers", "list"]).stdout;
+    for name in ["filesystem", "git", "fetch", "tiny"] {
+        assert!(listed.lines().any(|line| line.starts_with(name)), "{listed}");
+    }
     let run = file["tiny"]["args"][0].as_str().unwrap();
     assert!(run.starts_with(home.join("servers/tiny/pkg-").to_str().unwrap()), "{run}");
     let record = std::fs::read_to_string(home.join("servers/tiny/installed.json")).unwrap();
@@ -159,7 +165,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     let set = "--set=do.path=read-path";
     let reviewed = place.run(["servers", "review", "tiny", "--yes", set]);
     assert_eq!(reviewed.code, 0, "{reviewed:?}");
-    assert!(reviewed.stdout.contains("    path: read-path\n"), "{}", reviewed.stdout);
+    assert!(reviewed.stdout.contains("path  a path that is read\n"), "{}", reviewed.stdout);
     let (_, said) = rule(&place, &json!({"note": "x", "path": "/etc/hosts"}));
     assert!(
         !said.contains("structural-draft") && said.contains("escalate-reads-elsewhere"),
@@ -323,7 +329,8 @@ fn the_public_git_server_is_added_and_called_in_three_commands() {
     };
     let calls = [
         ("git_status", at(json!({})), "branch"),
-        ("git_add", at(json!({"files": ["repository/new.txt"]})), "staged"),
+        // It reads; git's own files are written by the built-in server alone, outside of session sandboxes.
+        ("git_diff_unstaged", at(json!({})), ""),
         ("git_diff_staged", at(json!({})), ""),
     ];
     check_public("repository", &["--contained", "--", "uvx", "mcp-server-git"], &calls);

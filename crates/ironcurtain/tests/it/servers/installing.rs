@@ -160,6 +160,33 @@ fn a_requirement_with_an_address_builds_nothing() {
     assert!(added.stdout.contains("good 1.0 of PyPI"), "{added:?}");
 }
 
+/// Wheels are kept by their hash and shared between servers; one that was changed is not used.
+#[test]
+fn a_wheel_is_fetched_once_and_a_changed_one_again() {
+    let place = place();
+    let log = place.path("requests");
+    let registry = Registry::start(&["--wheel", "good=", "--log", log.to_str().unwrap()]);
+    let n_fetched = |name: &str| {
+        fs::remove_file(&log).ok();
+        let added = registry.run(&place, &["add", name, "--", "uvx", "good"]);
+        assert_eq!(added.code, 0, "{added:?}");
+        let requests = fs::read_to_string(&log).unwrap();
+        requests.lines().filter(|line| line.starts_with("/wheels/")).count()
+    };
+    let first = n_fetched("one");
+    let kept = fs::read_dir(place.path("home/.ironcurtain/wheels")).unwrap();
+    let kept: Vec<_> =
+        kept.map(|it| it.unwrap().path().join("good-1.0-py3-none-any.whl")).collect();
+    let [kept] = kept.as_slice() else { panic!("{kept:?}") };
+    let whole = fs::read(kept).unwrap();
+    // Whatever has to be fetched to resolve it is fetched; what is installed is there.
+    let second = n_fetched("two");
+    assert!(second < first, "{second} and {first} requests");
+    fs::write(kept, [&whole[..], b"evil"].concat()).unwrap();
+    assert_eq!(n_fetched("three"), first, "the changed one was used");
+    assert_eq!(fs::read(kept).unwrap(), whole, "the right one is kept again");
+}
+
 #[test]
 fn what_comes_from_another_host_than_the_registry_is_not_fetched() {
     if !has_npm() {

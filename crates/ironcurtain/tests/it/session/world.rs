@@ -128,7 +128,8 @@ impl World {
         let found = Conversation::find(&self.home, id, Saving::Always, clock).unwrap();
         let workbench = Workbench::new(ground, news, self.launcher.clone(), self.confinement);
         let Options { limits, prices, .. } = options;
-        let mind = Mind { model: Arc::clone(model) as _, prices, limits, sandbox };
+        let (model, notes) = (Arc::clone(model) as _, Vec::new());
+        let mind = Mind { model, prices, limits, sandbox, notes };
         (BuiltIn::open(workbench, mind, found).await.unwrap(), ears)
     }
 

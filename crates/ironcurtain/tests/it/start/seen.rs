@@ -37,6 +37,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
     ironcurtain: session [SESSION] (built-in-[ID])
     ironcurtain: policy built-in `default`, sandbox [ROOT]/work
+    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: desk: nobody is there, so calls that need a person are denied; `ironcurtain approvals watch --desk` in another terminal lets you answer, and `--wait` lets calls wait
     ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
@@ -46,6 +47,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
       ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
                  ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
     ironcurtain: 1 call made, 2 refused, 0 approved by a person, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
+    ironcurtain: to go on with this session: ironcurtain start --continue
     ");
     let stdout = output.stdout.replace(desk.place.root().to_str().unwrap(), "[ROOT]");
     assert_snapshot!(stdout, @r"
@@ -75,17 +77,18 @@ fn the_help_of_start_says_what_there_is() {
     up, with 130 if it was cancelled, and with 1 if it failed. Without a key the offline model serves,
     which understands a few plain requests; ask it for `help`.
 
-    Usage: ironcurtain start [OPTIONS] [TASK]
+    Usage: ironcurtain start [OPTIONS] [TASK]...
 
     Arguments:
-      [TASK]
-              What the agent is to do; without it, a conversation
+      [TASK]...
+              What the agent is to do, in one word or several; without it, a conversation
 
     Options:
           --workspace <DIR>
               Directory of your own to work in, where changing what the host runs later needs a person
 
-              Without it the agent works in a new directory that is made for the session.
+              Without it the agent works in a new directory that is made for the session. At a terminal,
+              in a git working tree, you are asked which of the two it is to be.
 
           --repo <URL>
               Repository to clone into the new session's directory before the agent begins
@@ -120,6 +123,15 @@ fn the_help_of_start_says_what_there_is() {
 
           --wait
               Let calls that need a person wait for an answer even if nobody is there to give one
+
+          --json
+              Print events and the answer for a script: one JSON object a line on standard output
+
+              Each has `event`: `status` (`session`, `status`), `diagnostic` (`kind` and what belongs to
+              it), `escalation_raised` (as in `approvals list --json`, and `number`),
+              `escalation_resolved` (`escalationId`, `ending`), `escalation_expired` (`escalationId`),
+              `answer` (`text`), `budget` (`spent`). Errors go to standard error, and the exit code is
+              the same as without it.
 
       -h, --help
               Print help (see a summary with '-h')

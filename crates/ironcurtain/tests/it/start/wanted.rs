@@ -21,7 +21,6 @@ fn what_makes_no_sense_is_a_usage_error() {
     for (arguments, said) in [
         (&[""][..], "error: the task is empty"),
         (&["  \n "], "error: the task is empty"),
-        (&["one", "two"], "unexpected argument 'two'"),
         (
             &["--model", "some:gpt", "task"],
             "error: `--model some:gpt`: `some` is no provider: expected",

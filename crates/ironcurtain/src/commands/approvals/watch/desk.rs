@@ -1,7 +1,7 @@
-//! What a person types at `approvals watch --desk`, and what comes of it.
+//! What a person types at `approvals watch --desk` where the terminal gives no keys, and what comes of it.
 //!
-//! Read from the terminal itself, one line at a time. One question stands there at a time, and an answer
-//! names its number: which lines are answers is decided as for a session's own banner.
+//! Read from the terminal itself, one line at a time: the letter of a key, alone or with the number of a
+//! question. One question stands there at a time; which lines are answers is decided as everywhere.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -20,12 +20,12 @@ use crate::commands::approvals::answer::receipt;
 use crate::error::{Failure, chain};
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
-use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Stage, Tone, room};
+use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Row, Stage, Tone, room};
 
 /// The longest line that is looked at.
 const LINE_BYTES_MAX: usize = 256;
 /// What can be typed.
-const HELP: &str = "y N approve, n N deny, g N approve and grant, d N details, q quit";
+const HELP: &str = "y approve, n deny, g approve and grant, d details, s next, q quit; then Enter";
 
 /// A person at the terminal.
 #[derive(Debug)]
@@ -50,10 +50,8 @@ pub(super) enum Next {
 /// What was typed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Typed {
-    Approve(u64),
-    Deny(u64),
-    Grant(u64),
-    Details(u64),
+    /// A letter, for what stands there or for a question by its number.
+    Key(&'static str, Option<u64>),
     Quit,
     Nothing,
     Unknown,
@@ -66,9 +64,19 @@ enum Line {
     End,
 }
 
+/// Which questions are shown and answered together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Groups {
+    /// Those that differ in little.
+    Alike,
+    /// None.
+    None,
+}
+
 /// The questions of all sessions.
-struct Everybodys {
+pub(super) struct Everybodys {
     pending: Vec<Pending>,
+    groups: Groups,
     /// Those that were answered here.
     answered: RefCell<Vec<EscalationId>>,
 }
@@ -166,7 +174,7 @@ impl Desk {
         };
         self.banner.arrives(Arrival::Alone);
         let typed = Typed::parse(&line);
-        let (number, word) = match typed {
+        let (word, number) = match typed {
             _ if self.banner.is_choosing() => return self.type_in(&line, watcher, screen),
             Typed::Quit => return Ok(Next::End),
             Typed::Nothing => return self.type_in("", watcher, screen),
@@ -174,10 +182,9 @@ impl Desk {
                 return self.type_in("?", watcher, screen);
             }
             Typed::Unknown => return self.say(HELP, screen),
-            Typed::Approve(number) => (number, "y"),
-            Typed::Deny(number) => (number, "n"),
-            Typed::Grant(number) => (number, "g"),
-            Typed::Details(number) => (number, "d"),
+            Typed::Key(_, None) if !self.banner.is_asking() => return self.say(NOTHING, screen),
+            Typed::Key(word, None) => return self.type_in(word, watcher, screen),
+            Typed::Key(word, Some(number)) => (word, number),
         };
         if self.banner.shows(number) {
             return self.type_in(word, watcher, screen);
@@ -218,15 +225,11 @@ impl Desk {
         screen: &mut Screen,
         act: impl FnOnce(&mut Banner, &mut Place<'_>),
     ) -> Result<(), Failure> {
-        let mut pending: Vec<Pending> = watcher.shown.values().cloned().collect();
-        pending.sort_by_key(Pending::number);
-        let questions = Everybodys { pending, answered: RefCell::default() };
+        // An answer may name one by its number, so each stands there alone.
+        let questions = Everybodys::of(watcher, Groups::None);
         let mut stage = DeskStage { screen, terminal: &self.terminal, failure: None };
         act(&mut self.banner, &mut Place { questions: &questions, stage: &mut stage });
-        // Their end is not told twice.
-        for id in questions.answered.into_inner() {
-            watcher.shown.remove(&id);
-        }
+        questions.settle_in(watcher);
         stage.failure.map_or(Ok(()), Err)
     }
 
@@ -248,6 +251,22 @@ impl Desk {
     }
 }
 
+impl Everybodys {
+    /// Takes what waits now.
+    pub(super) fn of(watcher: &Watcher, groups: Groups) -> Self {
+        let mut pending: Vec<Pending> = watcher.shown.values().cloned().collect();
+        pending.sort_by_key(Pending::number);
+        Self { pending, groups, answered: RefCell::default() }
+    }
+
+    /// Takes what was answered out of what waits: its end is not told twice.
+    pub(super) fn settle_in(self, watcher: &mut Watcher) {
+        for id in self.answered.into_inner() {
+            watcher.shown.remove(&id);
+        }
+    }
+}
+
 impl Asking for Everybodys {
     fn pending(&self) -> Vec<Pending> {
         let answered = self.answered.borrow();
@@ -255,17 +274,15 @@ impl Asking for Everybodys {
         self.pending.iter().filter(is_open).cloned().collect()
     }
 
-    /// Each is answered by its number, so each stands there alone.
-    fn group(&self, first: &Pending, _: &[Pending]) -> Group {
-        Group::alone(first.clone())
+    fn group(&self, first: &Pending, pending: &[Pending]) -> Group {
+        match self.groups {
+            Groups::Alike => Group::of(first.clone(), pending),
+            Groups::None => Group::alone(first.clone()),
+        }
     }
 
-    fn keys(&self, group: &Group) -> String {
-        let number = group.first().number();
-        format!(
-            "y {number} approve · n {number} deny · g {number} approve and grant · d {number} \
-             details · q quit"
-        )
+    fn further_keys(&self) -> &'static str {
+        " · q quit"
     }
 
     fn settle(&self, pending: &Pending, reply: &Reply) -> (Tone, String) {
@@ -306,11 +323,12 @@ impl Stage for DeskStage<'_> {
         Echo::Below
     }
 
-    fn draw(&mut self, rows: &[String], _: usize) {
-        self.lines(rows);
+    fn draw(&mut self, rows: &[Row]) {
+        let lines: Vec<String> = rows.iter().map(|row| row.text.clone()).collect();
+        self.lines(&lines);
     }
 
-    fn leave(&mut self, _: &[String], _: usize) {
+    fn leave(&mut self, _: &[Row]) {
         // It stands there already.
     }
 
@@ -332,14 +350,16 @@ impl Typed {
     fn parse(line: &str) -> Self {
         let mut words = line.split_ascii_whitespace();
         let (what, number, rest) = (words.next(), words.next(), words.next());
-        let number = number.map(|it| it.strip_prefix('#').unwrap_or(it).parse());
+        let number = number.map(|it| it.strip_prefix('#').unwrap_or(it).parse::<u64>());
         match (what, number, rest) {
             (None, None, None) => Self::Nothing,
             (Some("q"), None, None) => Self::Quit,
-            (Some("y"), Some(Ok(number)), None) => Self::Approve(number),
-            (Some("n"), Some(Ok(number)), None) => Self::Deny(number),
-            (Some("g"), Some(Ok(number)), None) => Self::Grant(number),
-            (Some("d"), Some(Ok(number)), None) => Self::Details(number),
+            (Some(letter), number @ (None | Some(Ok(_))), None) => {
+                match ["y", "n", "g", "d", "s"].into_iter().find(|it| *it == letter) {
+                    Some(letter) => Self::Key(letter, number.and_then(Result::ok)),
+                    None => Self::Unknown,
+                }
+            }
             _ => Self::Unknown,
         }
     }
@@ -350,15 +370,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_letter_and_a_number_are_an_answer() {
+    fn only_a_letter_alone_or_with_a_number_is_an_answer() {
         for (line, expected) in [
-            ("y 1", Typed::Approve(1)),
-            ("n #2", Typed::Deny(2)),
-            ("g 3", Typed::Grant(3)),
-            ("d 4", Typed::Details(4)),
+            ("y 1", Typed::Key("y", Some(1))),
+            ("n #2", Typed::Key("n", Some(2))),
+            ("g 3", Typed::Key("g", Some(3))),
+            ("d 4", Typed::Key("d", Some(4))),
+            ("y", Typed::Key("y", None)),
+            ("s", Typed::Key("s", None)),
             ("q", Typed::Quit),
             ("", Typed::Nothing),
-            ("y", Typed::Unknown),
             ("y 1 2", Typed::Unknown),
             ("y -1", Typed::Unknown),
             ("Y 1", Typed::Unknown),

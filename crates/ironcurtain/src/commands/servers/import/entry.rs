@@ -11,7 +11,7 @@ use super::left_out::{self, Kind};
 use super::places::{Origin, Reach};
 use super::references::{Context, Gathered, Machine, Place, Wanted, Why};
 use super::secrets::{self, is_secret_text, is_variable};
-use crate::commands::servers::add::Far;
+use crate::commands::servers::plan::Far;
 
 /// A server that was found.
 #[derive(Debug)]

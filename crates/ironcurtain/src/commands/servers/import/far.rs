@@ -11,7 +11,7 @@ use super::entry::{pairs, text};
 use super::headers::KeptHeaders;
 use super::references::{Context, Gathered, Place, Why};
 use super::secrets::{is_secret_text, is_variable};
-use crate::commands::servers::add::Far;
+use crate::commands::servers::plan::Far;
 
 /// Reads a server by address; `None` if the entry names no address.
 pub(super) fn read(

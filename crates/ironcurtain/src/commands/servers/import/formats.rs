@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 16 << 20;
 
 /// A format.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Format {
+pub(in crate::commands) enum Format {
     /// JSON, with comments and trailing commas.
     Json,
     Toml,
@@ -19,7 +19,7 @@ pub(super) enum Format {
 }
 
 /// Reads a file.
-pub(super) fn parse(format: Format, bytes: &[u8]) -> Result<Value, String> {
+pub(in crate::commands) fn parse(format: Format, bytes: &[u8]) -> Result<Value, String> {
     if BYTES_MAX < bytes.len() {
         return Err("it is too large".to_owned());
     }

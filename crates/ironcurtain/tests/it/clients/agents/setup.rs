@@ -9,7 +9,7 @@ use std::time::Duration;
 use ic_testkit::provider::KEY;
 use serde_json::{Value, json};
 
-use super::guide::{block, put};
+use super::guide::{blocks, put, two_blocks};
 
 /// An agent that is tried.
 #[derive(Clone, Copy, Debug)]
@@ -79,19 +79,26 @@ impl Agent {
 
 fn claude_code(command: &mut Command, home: &Path, server: &Server<'_>) {
     let Server { program, arguments, .. } = server;
-    let mut servers: Value = serde_json::from_str(&block("Claude Code", "json")).unwrap();
+    let [servers, settings] = two_blocks("Claude Code", "json");
+    let mut servers: Value = serde_json::from_str(&servers).unwrap();
     servers["mcpServers"]["ironcurtain"] =
         json!({"command": program, "args": arguments, "env": server.environment()});
-    let servers = write(home, "servers.json", &servers.to_string());
-    let line = block("Claude Code", "console");
-    let line = put(&line, "~/.ironcurtain/claude.json", servers.to_str().unwrap());
-    let line = put(&line, "=600000 ", &format!("={} ", server.call_ms_max()));
-    let (variables, options) = line.trim_start_matches("$ ").split_once(" claude ").unwrap();
+    write(home, ".claude.json", &servers.to_string());
+    let wait = format!("\"{}\"", server.call_ms_max());
+    write(home, ".claude/settings.json", &put(&settings, "\"600000\"", &wait));
+    claude_code_started(command, home, &server.provider);
+}
+
+/// Starts it as the guide says, for one message.
+pub(super) fn claude_code_started(command: &mut Command, home: &Path, provider: &str) {
+    let line = blocks("Claude Code", "console").pop().unwrap();
+    let config = home.join(".claude.json");
+    let line = put(&line, "~/.claude.json", config.to_str().unwrap());
+    let options = line.trim().strip_prefix("$ claude ").unwrap();
     command
-        .envs(variables.split(' ').map(|it| it.split_once('=').unwrap()))
         .args(options.split_whitespace())
         .args(["-p", "--", "Go ahead."])
-        .env("ANTHROPIC_BASE_URL", &server.provider)
+        .env("ANTHROPIC_BASE_URL", provider)
         .env("ANTHROPIC_API_KEY", KEY)
         .env("MCP_TIMEOUT", "300000")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
@@ -99,20 +106,35 @@ fn claude_code(command: &mut Command, home: &Path, server: &Server<'_>) {
 
 fn codex(command: &mut Command, home: &Path, server: &Server<'_>) {
     let Server { program, arguments, .. } = server;
-    let told = block("Codex", "toml");
+    let [told, off] = two_blocks("Codex", "toml");
     let told = put(&told, "\"ironcurtain\"", &json!(program).to_string());
     let told = put(&told, "[\"proxy\"]", &json!(arguments).to_string());
     let told = put(&told, "= 600\n", &format!("= {}\n", server.call_max.as_secs()));
     let person = json!(server.home);
-    let provider = json!(format!("{}/v1", server.provider));
     let text = format!(
-        "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n{told}\
-         startup_timeout_sec = 300\nenv = {{HOME = {person}, PATH = \"/usr/bin:/bin\"}}\n\
-         [analytics]\nenabled = false\n\
-         [model_providers.scripted]\nname = \"scripted\"\nbase_url = {provider}\n\
-         env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nsupports_websockets = false\n"
+        "{}{off}\n{told}\
+         startup_timeout_sec = 300\nenv = {{HOME = {person}, PATH = \"/usr/bin:/bin\"}}\n{}",
+        CODEX_MODEL,
+        codex_provider(&server.provider)
     );
     write(home, ".codex/config.toml", &text);
+    codex_started(command);
+}
+
+/// What a test needs at the top of the file.
+pub(super) const CODEX_MODEL: &str = "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n";
+
+/// What a test needs at the end of the file.
+pub(super) fn codex_provider(provider: &str) -> String {
+    let provider = json!(format!("{provider}/v1"));
+    format!(
+        "[analytics]\nenabled = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nbase_url = {provider}\n\
+         env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\nsupports_websockets = false\n"
+    )
+}
+
+pub(super) fn codex_started(command: &mut Command) {
     command
         .args(["exec", "--skip-git-repo-check", "Go ahead."])
         .env("OPENAI_API_KEY", KEY)
@@ -121,7 +143,10 @@ fn codex(command: &mut Command, home: &Path, server: &Server<'_>) {
 
 fn opencode(command: &mut Command, home: &Path, server: &Server<'_>) {
     let Server { program, arguments, .. } = server;
-    let mut config: Value = serde_json::from_str(&block("OpenCode", "json")).unwrap();
+    let [told, off] = two_blocks("OpenCode", "json");
+    let mut config: Value = serde_json::from_str(&told).unwrap();
+    let off: Value = serde_json::from_str(&off).unwrap();
+    config["permission"] = off["permission"].clone();
     let entry = &mut config["mcp"]["ironcurtain"];
     assert_eq!(entry["timeout"], 600_000);
     let words: Vec<&str> =
@@ -129,18 +154,27 @@ fn opencode(command: &mut Command, home: &Path, server: &Server<'_>) {
     entry["command"] = json!(words);
     entry["environment"] = server.environment();
     entry["timeout"] = json!(server.call_ms_max());
-    config["model"] = json!("anthropic/claude-sonnet-4-6");
-    config["autoupdate"] = json!(false);
-    config["provider"] = json!({"anthropic": {"options": {
-        "baseURL": format!("{}/v1", server.provider), "apiKey": KEY}}});
-    let config = write(home, "opencode.json", &config.to_string());
-    command
-        .args(["run", "--pure"])
-        .env("OPENCODE_CONFIG", config)
-        .env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+    for (key, value) in opencode_model(&server.provider).as_object().unwrap() {
+        config[key] = value.clone();
+    }
+    write(home, ".config/opencode/opencode.json", &config.to_string());
+    opencode_started(command);
 }
 
-fn write(home: &Path, name: &str, text: &str) -> PathBuf {
+/// What a test needs in the file.
+pub(super) fn opencode_model(provider: &str) -> Value {
+    json!({
+        "model": "anthropic/claude-sonnet-4-6",
+        "autoupdate": false,
+        "provider": {"anthropic": {"options": {"baseURL": format!("{provider}/v1"), "apiKey": KEY}}},
+    })
+}
+
+pub(super) fn opencode_started(command: &mut Command) {
+    command.args(["run", "--pure"]).env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+}
+
+pub(super) fn write(home: &Path, name: &str, text: &str) -> PathBuf {
     let path = home.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, text).unwrap();

@@ -1,25 +1,28 @@
-//! A turn that runs: what is known of it while it does, and the model's text as it comes.
+//! What is known of work while it runs, and the model's text as it comes.
 
-use ic_session::Answering;
+use std::time::Duration;
+
 use ic_terminal::{Line, Markdown};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+
+/// How long a picture of the spinner stands.
+pub(super) const FRAME: Duration = Duration::from_millis(120);
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// A turn that runs.
-pub(super) struct Turn<'a> {
-    pub(super) answering: Answering<'a>,
-    pub(super) cancel: CancellationToken,
+/// What goes on, for the row that says so.
+#[derive(Debug)]
+pub(super) struct Progress {
     began: Instant,
     /// The call that is under way.
     pub(super) call: Option<String>,
+    /// What is done between calls.
+    between: &'static str,
     n_frames: usize,
-    pub(super) text: Text,
 }
 
 /// The model's text, line by line as it comes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Text {
     markdown: Markdown,
     /// What came of the current message.
@@ -28,10 +31,9 @@ pub(super) struct Text {
     n_shown: usize,
 }
 
-impl<'a> Turn<'a> {
-    pub(super) fn new(answering: Answering<'a>, cancel: CancellationToken) -> Self {
-        let (began, text) = (Instant::now(), Text::default());
-        Self { answering, cancel, began, call: None, n_frames: 0, text }
+impl Progress {
+    pub(super) fn new(between: &'static str) -> Self {
+        Self { began: Instant::now(), call: None, between, n_frames: 0 }
     }
 
     /// Takes the next picture of the spinner.
@@ -40,11 +42,11 @@ impl<'a> Turn<'a> {
     }
 
     /// Says what goes on; what moves is for those who want it.
-    pub(super) fn status(&self, moves: bool, n_queued: usize) -> String {
-        let what = match (&self.call, self.cancel.is_cancelled()) {
+    pub(super) fn status(&self, moves: bool, is_ending: bool, n_queued: usize) -> String {
+        let what = match (&self.call, is_ending) {
             (_, true) => "ending",
             (Some(call), _) => call,
-            (None, _) => "thinking",
+            (None, _) => self.between,
         };
         let queued = if 0 < n_queued { format!(" · {n_queued} queued") } else { String::new() };
         if !moves {

@@ -1,4 +1,4 @@
-//! What writes on the screen of a REPL: lines above, the region below, and questions between them.
+//! What writes on a screen that is drawn: lines above, the region below, and questions between them.
 //!
 //! SECURITY: every row of a stranger's text stands behind a mark of its own, which no row of ours has, so
 //! that none can pass for a question.
@@ -9,12 +9,12 @@ use ic_terminal::{Canvas, Frame, Ink, Line, Size, Span};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::tcgetwinsize;
 
+use super::paint::Tone;
+use super::stage::{Echo, Room, Row, Stage};
 use crate::screen::Screen;
-use crate::terminal::paint::Tone;
-use crate::terminal::stage::{Echo, Room, Stage};
 
 /// What stands before the rest of a line of ours that was folded.
-const FOLDED: &str = "      | ";
+const FOLDED: &str = "  |";
 /// What stands before each row of the model's text.
 const STRANGER: &str = "│ ";
 /// The smallest terminal that is drawn for, and the one that does not say how large it is.
@@ -109,6 +109,11 @@ impl<'a> Pen<'a> {
         self.screen
     }
 
+    /// Sends what a terminal is told besides what stands there.
+    pub(super) fn signal(&mut self, sent: &str) {
+        self.send(sent);
+    }
+
     fn send(&mut self, sent: &str) {
         if !sent.is_empty() {
             self.screen.send(sent);
@@ -126,10 +131,10 @@ impl Stage for Pen<'_> {
     }
 
     /// A question stands in the region, which is drawn whenever something has happened.
-    fn draw(&mut self, _: &[String], _: usize) {}
+    fn draw(&mut self, _: &[Row]) {}
 
-    fn leave(&mut self, rows: &[String], n_headings: usize) {
-        let lines: Vec<Line> = question_lines(rows, n_headings).collect();
+    fn leave(&mut self, rows: &[Row]) {
+        let lines: Vec<Line> = rows.iter().map(Row::to_line).collect();
         self.print(&lines);
     }
 
@@ -145,14 +150,6 @@ impl Stage for Pen<'_> {
 
     /// What is asked stands in the region.
     fn ask(&mut self, _: &str) {}
-}
-
-/// Returns the rows of a question as lines.
-pub(super) fn question_lines(rows: &[String], n_headings: usize) -> impl Iterator<Item = Line> {
-    rows.iter().enumerate().map(move |(at, row)| match at < n_headings {
-        true => Line::new(Ink::Question, row),
-        false => Line::plain(row),
-    })
 }
 
 /// Returns how large a terminal is.

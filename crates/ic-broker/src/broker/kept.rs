@@ -1,0 +1,269 @@
+//! Calls of servers that may write where the host looks for what it executes: looked after on both sides,
+//! and what had to be put back is asked about.
+//!
+//! ```text
+//! look ─▶ call ─▶ look ─▶ as it was: the result is passed on
+//!                   └──▶ put back ─▶ judged, as writing just that ─▶ a person ─▶ installed, or it stays away
+//! ```
+//!
+//! What counts, and how it is put back, is in `planted`; when it is looked at is in `server/warden.rs`.
+
+use std::sync::{Arc, LazyLock};
+
+use ic_audit::{Entry, Kind};
+use ic_policy::host_executes::KEEP;
+use ic_policy::{Permit, Verdict};
+use ic_types::{CanonicalPath, Digest, Json, Object, ToolCall};
+use tokio_util::sync::CancellationToken;
+
+use super::aside::Weight;
+use super::people::stale;
+use super::service::NoService;
+use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
+use crate::planted::{Keepable, PutBack};
+use crate::refusal::{Refusal, RefusalKind};
+use crate::server::{Live, Looked, Moment, Offer, Server};
+use crate::tool::Tool;
+
+/// A call during which a server is looked after.
+#[derive(Debug)]
+pub(super) struct Watched {
+    server: Arc<Server>,
+    live: Arc<Live>,
+}
+
+impl Watched {
+    /// Looks at the ground of a server before a call; `None` if it has none.
+    pub(super) async fn begin(
+        broker: &Broker,
+        server: &Arc<Server>,
+        live: &Arc<Live>,
+    ) -> Result<Option<Self>, NoService> {
+        let Some(guarded) = &live.guarded else { return Ok(None) };
+        match server.look(live, Moment::Before).await {
+            Looked::Same => {
+                guarded.begin_call();
+                Ok(Some(Self { server: Arc::clone(server), live: Arc::clone(live) }))
+            }
+            Looked::Anew(why) => {
+                let reason =
+                    format!("the server `{}` is started anew: {why}; try again", server.name);
+                broker.witness.notice(&reason);
+                let kind = RefusalKind::Denied;
+                let refusal = Refusal::structural(kind, "server-unavailable", reason);
+                Err(NoService::Refused(refusal))
+            }
+            Looked::PutBack(done) => Err(NoService::PutBack(done)),
+        }
+    }
+
+    /// Looks at the ground after the call; returns what had to be put back.
+    ///
+    /// A server that did not answer goes on, and is looked after as before.
+    pub(super) async fn end(self) -> Option<PutBack> {
+        let is_over = || self.live.connection.over().is_cancelled();
+        for _ in 0..2 {
+            let was_over = is_over();
+            if was_over {
+                // The task that sees the server end makes the comparison and leaves reporting to this one.
+                self.live.gone.cancelled().await;
+            }
+            match self.server.look(&self.live, Moment::After).await {
+                Looked::PutBack(done) => return Some(done),
+                Looked::Same | Looked::Anew(_) if is_over() && !was_over => {}
+                Looked::Same | Looked::Anew(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(guarded) = &self.live.guarded {
+            guarded.end_call();
+        }
+    }
+}
+
+/// Asks about what no call can tell of.
+pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<Server>, done: PutBack) {
+    let (cancel, left) = (broker.stop.clone(), CancellationToken::new());
+    let flight = Flight::new(cancel, left, None, None);
+    let said = broker.ask_to_keep(&server, &done, flight).await;
+    broker.witness.notice(&format!("server `{}`: {said}", server.name));
+}
+
+impl Broker {
+    /// Records and answers a call after which something was put back.
+    pub(super) async fn put_back(
+        &self,
+        (server, flight): (&Arc<Server>, Flight),
+        done: &PutBack,
+        entry: Entry,
+        call: Digest,
+    ) -> Reply {
+        let said = self.ask_to_keep(server, done, flight).await;
+        let name = server.name.as_str();
+        let (why, reason) = (done.told(name), done.told_in_full(name));
+        let reason = format!("{reason}; {said}");
+        self.failed_with(
+            &format!("{why}. {said}"),
+            Entry { reason: Some(Arc::from(reason)), ..entry },
+            call,
+        )
+    }
+
+    /// Records and answers a call that is not made, because something had to be put back before.
+    pub(super) async fn put_back_before(
+        &self,
+        permit: Permit,
+        (server, flight): (&Arc<Server>, Flight),
+        done: &PutBack,
+        request_id: &str,
+    ) -> Reply {
+        let said = self.ask_to_keep(server, done, flight).await;
+        let reason = format!(
+            "{}. {said} The call was not made, because this was found before it; try again",
+            done.told(server.name.as_str())
+        );
+        let refusal = Refusal::structural(RefusalKind::Denied, "server-unavailable", reason);
+        self.not_forwarded(permit, &refusal, request_id)
+    }
+
+    /// Asks a person whether to keep what was put back, and keeps it if they say so; says what came of it.
+    pub(super) async fn ask_to_keep(
+        &self,
+        server: &Arc<Server>,
+        done: &PutBack,
+        flight: Flight,
+    ) -> String {
+        if done.away.is_empty() {
+            return "There is nothing that could be kept.".to_owned();
+        }
+        let done = done.clone();
+        let reading = tokio::task::spawn_blocking(move || Keepable::of(&done));
+        let keepable = reading.await.unwrap_or_default();
+        let others = keepable.others.iter().take(OTHERS_MAX);
+        let others = others.fold(String::new(), |told, (path, why)| {
+            format!("{told} `{path}` cannot be kept: {why}.")
+        });
+        let Some(tool) = keep_tool().filter(|_| !keepable.is_empty()) else {
+            return format!("It stays put back.{others}");
+        };
+        let found = Found {
+            server: Arc::clone(server),
+            live: server.running(),
+            offer: Offer { tool, withheld: None },
+        };
+        let (name, tool) = found.names();
+        let call =
+            ToolCall { server: name.clone(), tool: tool.clone(), arguments: keepable.arguments() };
+        let mut going = Going {
+            name: KEEP.to_owned(),
+            weight: Weight::of(&call.arguments),
+            repetition: repetition(&call),
+            found,
+            meta: Object::new(),
+            flight,
+            request_id: self.request_id(),
+            until: None,
+            n_hops: 0,
+            origin: Origin::Host,
+        };
+        let paths: Vec<CanonicalPath> = keepable.paths().cloned().collect();
+        let approved = match self.judge.judge_kept(call, &paths) {
+            Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
+            // Nothing but a person's yes, or a grant of just these bytes, keeps anything.
+            Verdict::Allow(permit) => {
+                let refusal = Refusal::escalation_denied(RULE, "nobody was asked about it");
+                Err(self.not_forwarded(permit, &refusal, &going.request_id))
+            }
+            Verdict::Deny(denial) => {
+                let id = (going.weight, going.request_id.as_str());
+                Err(self.deny(denial, id, going.repetition).await)
+            }
+        };
+        let said = match approved {
+            Ok(permit) if self.is_over(going.until) => {
+                self.not_forwarded(permit, &stale(), &going.request_id);
+                "It stays put back: the approval came too late.".to_owned()
+            }
+            Ok(permit) => self.keep_approved(permit, keepable, &going).await,
+            Err(reply) => format!("It stays put back: {}.", why_not(&reply)),
+        };
+        format!("{said}{others}")
+    }
+
+    /// Records what was approved, installs it, and records what came of it.
+    async fn keep_approved(&self, permit: Permit, keepable: Keepable, going: &Going) -> String {
+        let id = going.request_id.clone();
+        let recorded = match self.log.record(permit, id, "none") {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                self.unrecorded(&error);
+                return "It stays put back: the approval could not be recorded.".to_owned();
+            }
+        };
+        let (installed, failed) = going.found.server.install(keepable).await;
+        let names = |paths: &[CanonicalPath]| {
+            let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+            names.join(", ")
+        };
+        let mut said = match installed.is_empty() {
+            true => "Nothing was kept, though it was approved.".to_owned(),
+            false => format!("Kept, because it was approved: {}.", names(&installed)),
+        };
+        if !failed.is_empty() {
+            said = format!("{said} Not kept: {}.", failed.join("; "));
+        }
+        let (server, tool) = going.found.names();
+        let entry = Entry {
+            request_id: Some(recorded.request_id().to_owned()),
+            server: Some(server.clone()),
+            tool: Some(tool.clone()),
+            reason: Some(Arc::from(said.as_str())),
+            ..Entry::new(Kind::Outcome)
+        };
+        if let Err(error) = self.log.note(entry) {
+            self.unrecorded(&error);
+        }
+        said
+    }
+}
+
+/// The rule that is named where nothing is kept whatever the policy says.
+const RULE: &str = "structural-host-executes";
+/// How much of what cannot be kept is told.
+const OTHERS_MAX: usize = 10;
+
+/// Says why nothing is kept.
+fn why_not(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Refused(RefusalKind::NoHandler, _) => "no approver was connected",
+        Reply::Refused(RefusalKind::EscalationDenied, _) => "keeping it was denied",
+        Reply::Refused(RefusalKind::EscalationExpired, _) => "nobody answered in time",
+        Reply::Refused(
+            RefusalKind::Denied
+            | RefusalKind::CircuitBreaker
+            | RefusalKind::InvalidArguments
+            | RefusalKind::Confinement,
+            _,
+        ) => "the policy denies it",
+        Reply::Nothing => "the call was taken back",
+        Reply::Result(_) | Reply::Error(_) => "the question could not be recorded",
+    }
+}
+
+/// Returns the tool as which keeping something is judged.
+fn keep_tool() -> Option<Arc<Tool>> {
+    static TOOL: LazyLock<Option<Arc<Tool>>> = LazyLock::new(|| {
+        let mut schema = Object::new();
+        schema.insert("type", "object");
+        let mut listed = Object::new();
+        listed.insert("name", KEEP);
+        listed.insert("inputSchema", schema);
+        Tool::read(Json::Object(listed)).ok().map(Arc::new)
+    });
+    TOOL.clone()
+}

@@ -1,0 +1,245 @@
+//! Paths that something names, and patterns of paths: is a path among them, beneath or above one?
+//!
+//! A pattern is written as `/base/**/name/*.sh`: `*` stands for any characters of one name, and `**`, once,
+//! for any number of directories. As texts they go to our git server, which cannot see who names them.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use ic_policy::Why;
+use ic_types::CanonicalPath;
+
+/// Any number of directories.
+const ANYWHERE: &str = "**";
+
+/// Names, and why each counts.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    paths: HashMap<CanonicalPath, Why>,
+    /// Everything above one of the paths: what is put in its place brings along what is in it.
+    above: HashMap<CanonicalPath, Why>,
+    patterns: Vec<(Pattern, Why)>,
+}
+
+/// A pattern of paths.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Pattern {
+    /// What is named lies beneath it.
+    pub(super) base: CanonicalPath,
+    /// Whether in any directory beneath it.
+    pub(super) is_anywhere: bool,
+    /// The names from there, with `*`.
+    pub(super) parts: Vec<String>,
+}
+
+impl Names {
+    /// Makes names of texts, as [`Names::texts`] returns them, for whoever does not know why.
+    pub fn of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names = Self::default();
+        for text in texts {
+            match (Pattern::parse(text), CanonicalPath::new(text)) {
+                (Some(pattern), _) => names.add_pattern(pattern, Why::Brought),
+                (None, Ok(path)) => names.add(path, Why::Brought),
+                (None, Err(_)) => {}
+            }
+        }
+        names
+    }
+
+    /// Returns the paths and patterns as texts.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        let paths = self.paths.keys().map(ToString::to_string);
+        paths.chain(self.patterns.iter().map(|(pattern, _)| pattern.text()))
+    }
+
+    /// Returns the paths that are named one by one.
+    pub fn paths(&self) -> impl Iterator<Item = &CanonicalPath> {
+        self.paths.keys()
+    }
+
+    /// Returns whether a pattern names `path`, or something above it.
+    pub fn has_pattern_for(&self, path: &CanonicalPath) -> bool {
+        self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.paths.len() + self.patterns.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a path.
+    pub(super) fn add(&mut self, path: CanonicalPath, why: Why) {
+        if self.paths.contains_key(&path) {
+            return;
+        }
+        for above in path.ancestors().skip(1) {
+            if self.above.contains_key(&above) {
+                // Everything above that one was added with it.
+                break;
+            }
+            self.above.insert(above, why.clone());
+        }
+        self.paths.insert(path, why);
+    }
+
+    pub(super) fn add_pattern(&mut self, pattern: Pattern, why: Why) {
+        if !self.patterns.iter().any(|(it, _)| *it == pattern) {
+            self.patterns.push((pattern, why));
+        }
+    }
+
+    /// Adds everything that `other` holds.
+    pub fn extend(&mut self, other: &Self) {
+        for (path, why) in &other.paths {
+            self.add(path.clone(), why.clone());
+        }
+        for (pattern, why) in &other.patterns {
+            self.add_pattern(pattern.clone(), why.clone());
+        }
+    }
+
+    /// Says why a change of what is at `path` counts: it is named, or lies beneath or above a name.
+    pub fn why(&self, path: &CanonicalPath) -> Option<&Why> {
+        let is_hit = |(pattern, _): &&(Pattern, Why)| pattern.is_hit(path, Hit::WithinOrAbove);
+        let of_pattern = || self.patterns.iter().find(is_hit).map(|(_, why)| why);
+        self.above.get(path).or_else(|| self.why_within(path)).or_else(of_pattern)
+    }
+
+    /// Says why a change in a directory at `path` counts, which itself stays as it is.
+    pub(super) fn why_within(&self, path: &CanonicalPath) -> Option<&Why> {
+        if !self.paths.is_empty()
+            && let Some(why) = path.ancestors().find_map(|at| self.paths.get(&at))
+        {
+            return Some(why);
+        }
+        let is_within = |(pattern, _): &&(Pattern, Why)| pattern.is_hit(path, Hit::Within);
+        self.patterns.iter().find(is_within).map(|(_, why)| why)
+    }
+}
+
+/// How a path has to do with a pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Hit {
+    /// It is named, or lies beneath what is.
+    Within,
+    /// The same, or it lies above.
+    WithinOrAbove,
+}
+
+impl Pattern {
+    fn text(&self) -> String {
+        let mut text = self.base.to_string().trim_end_matches('/').to_owned();
+        for part in self.is_anywhere.then_some(ANYWHERE).into_iter().chain(self.parts()) {
+            text.push('/');
+            text.push_str(part);
+        }
+        text
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut base = CanonicalPath::root();
+        let mut components = text.strip_prefix('/')?.split('/').peekable();
+        while let Some(name) = components.next_if(|it| !it.contains('*')) {
+            base = base.join(name.as_ref()).ok()?;
+        }
+        let is_anywhere = components.next_if_eq(&ANYWHERE).is_some();
+        let parts: Vec<String> = components.map(ToOwned::to_owned).collect();
+        (!parts.is_empty()).then_some(Self { base, is_anywhere, parts })
+    }
+
+    fn is_hit(&self, path: &CanonicalPath, hit: Hit) -> bool {
+        let with_above = hit == Hit::WithinOrAbove;
+        if !path.is_within(&self.base) {
+            return with_above && !self.is_anywhere && self.base.is_within(path);
+        }
+        let depth = self.base.components().count();
+        let names: Vec<&OsStr> = path.components().skip(depth).collect();
+        let n_starts = if self.is_anywhere { names.len() } else { 1 };
+        (0..n_starts).any(|start| {
+            let names = names.get(start..).unwrap_or_default();
+            // What is left of the one lies beneath the other.
+            (with_above || self.parts.len() <= names.len())
+                && names
+                    .iter()
+                    .zip(self.parts())
+                    .all(|(name, part)| is_match(name.as_bytes(), part))
+        })
+    }
+
+    /// Returns whether a name fits the first part.
+    pub(super) fn begins_with(&self, name: &OsStr) -> bool {
+        self.parts().next().is_some_and(|part| is_match(name.as_bytes(), part))
+    }
+}
+
+/// Returns whether a name fits a part of a pattern.
+fn is_match(name: &[u8], part: &str) -> bool {
+    let mut pieces = part.split('*').map(str::as_bytes);
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let pieces: Vec<&[u8]> = pieces.collect();
+    let Some((last, middle)) = pieces.split_last() else { return rest.is_empty() };
+    for piece in middle.iter().filter(|piece| !piece.is_empty()) {
+        let Some(at) = rest.windows(piece.len()).position(|it| it == *piece) else { return false };
+        rest = rest.get(at + piece.len()..).unwrap_or_default();
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> CanonicalPath {
+        CanonicalPath::new(text).unwrap()
+    }
+
+    #[track_caller]
+    fn check(name: &str, hits: &[&str], misses: &[&str]) {
+        let names = Names::of_texts([name]);
+        for hit in hits {
+            assert!(names.why(&path(hit)).is_some(), "{name} and {hit}");
+        }
+        for miss in misses {
+            assert!(names.why(&path(miss)).is_none(), "{name} and {miss}");
+        }
+        let texts: Vec<String> = names.texts().collect();
+        let again = Names::of_texts(texts.iter().map(String::as_str));
+        assert_eq!(again.texts().collect::<Vec<_>>(), texts, "{name}");
+    }
+
+    #[test]
+    fn a_path_counts_with_all_beneath_and_above() {
+        check("/w/a/b", &["/w/a/b", "/w/a/b/c", "/w/a", "/w"], &["/w/a/bc", "/w/a/c", "/x"]);
+    }
+
+    #[test]
+    fn a_pattern_counts_with_all_beneath_and_above() {
+        check(
+            "/w/t/*.sh",
+            &["/w/t/a.sh", "/w/t/.sh", "/w/t/a.sh/x", "/w/t", "/w"],
+            &["/w/t/a.py", "/w/t/a.sh.txt", "/w/u/a.sh", "/w/u"],
+        );
+        check("/w/a*b*c", &["/w/abc", "/w/axbxc", "/w/abbc"], &["/w/ac", "/w/acb", "/w/abcx"]);
+    }
+
+    #[test]
+    fn a_pattern_anywhere_counts_in_every_directory() {
+        check(
+            "/w/**/t/x",
+            &["/w/t/x", "/w/a/t/x", "/w/a/b/t/x/y", "/w/t", "/w/a/t"],
+            &["/w/a", "/w/x", "/w/a/x", "/w/t2/x", "/w/t/y", "/v/t/x"],
+        );
+        check("/w/**/x", &["/w/x", "/w/a/b/x"], &["/w", "/w/a", "/w/xy"]);
+    }
+}

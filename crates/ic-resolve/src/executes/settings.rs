@@ -1,0 +1,156 @@
+//! Which settings of a git configuration name something to be run or obeyed, and how.
+//!
+//! Pure: a setting in, names out. Where the names lead is found out elsewhere.
+
+use super::programs::{self, Name};
+use crate::git::config::Setting;
+
+/// Sections of which every setting can name a program, or a file that can.
+const SECTIONS: [&str; 19] = [
+    "alias",
+    "browser",
+    "credential",
+    "difftool",
+    "filter",
+    "gpg",
+    "guitool",
+    "hook",
+    "include",
+    "includeif",
+    "instaweb",
+    "lfs",
+    "man",
+    "mergetool",
+    "pager",
+    "sendemail",
+    "sequence",
+    "tar",
+    "trailer",
+];
+
+/// Further settings that name a program or a file that git obeys.
+const SETTINGS: [(&str, &str); 23] = [
+    ("core", "alternaterefscommand"),
+    ("core", "askpass"),
+    ("core", "attributesfile"),
+    ("core", "editor"),
+    ("core", "fsmonitor"),
+    ("core", "gitproxy"),
+    ("core", "hookspath"),
+    ("core", "pager"),
+    ("core", "sshcommand"),
+    ("core", "worktree"),
+    ("diff", "command"),
+    ("diff", "external"),
+    ("diff", "textconv"),
+    ("gc", "recentobjectshook"),
+    ("imap", "tunnel"),
+    ("init", "templatedir"),
+    ("interactive", "difffilter"),
+    ("merge", "driver"),
+    ("remote", "proxy"),
+    ("remote", "receivepack"),
+    ("remote", "uploadpack"),
+    ("submodule", "update"),
+    ("uploadpack", "packobjectshook"),
+];
+
+/// The transport that runs a command, which is in the address.
+const EXT: &str = "ext::";
+
+/// What the settings of one file name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Orders {
+    pub(super) orders: Vec<Order>,
+    /// Whether one defines a program that the attributes of a file can choose.
+    pub(super) has_drivers: bool,
+}
+
+/// What one setting names.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    /// The setting, as `section.key`.
+    pub(super) key: String,
+    pub(super) names: Vec<Name>,
+    /// Whether what it names is configuration too.
+    pub(super) is_include: bool,
+    /// Whether it names a directory of hooks.
+    pub(super) is_hooks: bool,
+}
+
+/// Returns what settings name.
+pub(super) fn orders(settings: &[Setting]) -> Orders {
+    let mut orders = Orders::default();
+    for setting in settings {
+        orders.has_drivers |= is_driver(setting);
+        let mut names = names(setting);
+        names.dedup();
+        if names.is_empty() {
+            continue;
+        }
+        let key = format!("{}.{}", setting.section, setting.key);
+        let is_include = matches!(setting.section.as_str(), "include" | "includeif");
+        let is_hooks = key == "core.hookspath";
+        orders.orders.push(Order { key, names, is_include, is_hooks });
+    }
+    orders
+}
+
+/// Returns what a setting of the environment names, whose key is written with dots.
+pub(super) fn given(settings: &[(String, String)]) -> Orders {
+    let setting = |(name, value): &(String, String)| {
+        let (section, rest) = name.split_once('.')?;
+        let (subsection, key) = match rest.rsplit_once('.') {
+            Some((subsection, key)) => (Some(subsection.into()), key),
+            None => (None, rest),
+        };
+        let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+        Some(Setting { section, subsection, key, value: value.clone() })
+    };
+    let settings: Vec<Setting> = settings.iter().filter_map(setting).collect();
+    orders(&settings)
+}
+
+fn is_driver(setting: &Setting) -> bool {
+    let is_program = match (setting.section.as_str(), setting.key.as_str()) {
+        ("filter", "clean" | "smudge" | "process")
+        | ("diff", "textconv" | "command")
+        | ("merge", "driver") => setting.subsection.is_some(),
+        _ => false,
+    };
+    is_program && !setting.value.is_empty()
+}
+
+fn names(setting: &Setting) -> Vec<Name> {
+    let (section, key) = (setting.section.as_str(), setting.key.as_str());
+    let value = setting.value.as_str();
+    let mut names = match (section, key) {
+        ("include" | "includeif", "path")
+        | ("core", "hookspath" | "attributesfile" | "worktree")
+        | ("init", "templatedir") => vec![Name::Path(value.to_owned())],
+        ("alias", _) => match value.trim_start().strip_prefix('!') {
+            Some(command) => programs::names(command),
+            None => programs::names(&format!("git {value}")),
+        },
+        (section, _) if SECTIONS.contains(&section) => command(value),
+        it if SETTINGS.contains(&it) => command(value),
+        _ => Vec::new(),
+    };
+    // An address, wherever one can stand: remotes, rewriting, branches, submodules.
+    for text in [Some(value), setting.subsection.as_deref()].into_iter().flatten() {
+        if let Some((_, text)) = text.split_once(EXT) {
+            names.extend(command(&text.replace("% ", "\\ ").replace('%', " ")));
+        }
+    }
+    names
+}
+
+/// Returns what a command names; some are run without a shell, whatever is in them.
+fn command(value: &str) -> Vec<Name> {
+    let value = value.trim_start().trim_start_matches('!');
+    let mut names = programs::names(value);
+    if value.contains('/') {
+        names.push(Name::Path(value.to_owned()));
+    }
+    names
+}

@@ -1,0 +1,284 @@
+//! The text of a setting as a shell reads it: commands and their words, expansions left open.
+//!
+//! Nothing is expanded but what is the same wherever the command runs. A part of a word that only the
+//! shell knows stands there as one character of [`OPEN`]; so a word is still a text, and what is known
+//! of it can be taken for a path. More words come out of it than a shell would make, and never fewer:
+//! what is quoted is read as a command once more, since many programs take commands as arguments.
+
+/// How deep commands within commands are read.
+const DEPTH_MAX: usize = 4;
+/// How many commands are read in all.
+const COMMANDS_MAX: usize = 256;
+
+/// Stands for any characters of one name: `*`, `?`, `[…]`, `{…}`.
+pub(super) const GLOB: char = '\u{f0000}';
+/// Stands for the top of the tree.
+pub(super) const TOP: char = '\u{f0001}';
+/// Stands for a variable, or for something that the user types.
+pub(super) const VARIABLE: char = '\u{f0002}';
+/// Stands for what a command prints.
+pub(super) const PRINTED: char = '\u{f0003}';
+/// What stands for something unknown.
+pub(super) const OPEN: [char; 3] = [GLOB, VARIABLE, PRINTED];
+
+/// The words of one command.
+pub(super) type Command = Vec<String>;
+
+/// Reads the commands of a text, those within others after them.
+pub(super) fn commands(text: &str) -> Vec<Command> {
+    let mut found = Vec::new();
+    // What could be taken for a part that is left open is left open.
+    let is_ours = |c: char| ('\u{f0000}'..='\u{f000f}').contains(&c);
+    read(&text.replace(is_ours, &VARIABLE.to_string()), DEPTH_MAX, &mut found);
+    found.truncate(COMMANDS_MAX);
+    found
+}
+
+fn read(text: &str, depth: usize, found: &mut Vec<Command>) {
+    if depth == 0 || COMMANDS_MAX <= found.len() {
+        return;
+    }
+    let mut lexer = Lexer { rest: text, word: None, words: Vec::new(), inner: Vec::new() };
+    let mut nested = Vec::new();
+    while let Some(words) = lexer.command() {
+        for word in &words {
+            // A quoted command, as `sh -c` and `eval` take it.
+            if word.contains(|c: char| c.is_whitespace() || ";|&<>()".contains(c)) && *word != text
+            {
+                nested.push(word.clone());
+            }
+        }
+        if !words.is_empty() {
+            found.push(words);
+        }
+    }
+    nested.append(&mut lexer.inner);
+    for text in nested {
+        read(&text, depth - 1, found);
+    }
+}
+
+struct Lexer<'a> {
+    rest: &'a str,
+    word: Option<String>,
+    words: Command,
+    /// Commands within the words.
+    inner: Vec<String>,
+}
+
+impl Lexer<'_> {
+    /// Reads on to the end of a command; `None` if nothing is left.
+    fn command(&mut self) -> Option<Command> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        while let Some(c) = self.next() {
+            match c {
+                '\'' => {
+                    let quoted = self.until('\'');
+                    self.push_str(&quoted);
+                }
+                '"' => self.double_quoted(),
+                '\\' => match self.next() {
+                    Some('\n') | None => {}
+                    Some(c) => self.push(c),
+                },
+                '$' => self.expansion(),
+                '`' => self.back_quoted(),
+                '*' | '?' => self.push(GLOB),
+                '[' if self.rest.contains(']') && !self.rest.starts_with(char::is_whitespace) => {
+                    self.until(']');
+                    self.push(GLOB);
+                }
+                '{' if self.is_in_braces() => {
+                    let inner = self.until('}');
+                    self.inner.push(inner);
+                    self.push(GLOB);
+                }
+                ' ' | '\t' | '<' | '>' => self.end_word(),
+                '\n' | ';' | '|' | '&' | '(' | ')' => {
+                    self.end_word();
+                    return Some(std::mem::take(&mut self.words));
+                }
+                c => self.push(c),
+            }
+        }
+        self.end_word();
+        Some(std::mem::take(&mut self.words))
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest.chars().next()?;
+        self.rest = self.rest.get(c.len_utf8()..).unwrap_or_default();
+        Some(c)
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.word.get_or_insert_default().push_str(text);
+    }
+
+    fn end_word(&mut self) {
+        match self.word.take().as_deref() {
+            // Reserved words and the parts of a function: what follows is a command.
+            None | Some("" | "!" | "{" | "}" | "then" | "do" | "else" | "if" | "while") => {}
+            Some(word) => self.words.push(word.to_owned()),
+        }
+    }
+
+    /// Takes all up to `end`, which goes too.
+    fn until(&mut self, end: char) -> String {
+        let (taken, rest) = self.rest.split_once(end).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        taken.to_owned()
+    }
+
+    /// Returns whether a brace that was just read begins a list of names, and no group of commands.
+    fn is_in_braces(&self) -> bool {
+        let inner = self.rest.split_once('}').map(|(inner, _)| inner);
+        inner.is_some_and(|inner| !inner.contains(char::is_whitespace))
+    }
+
+    fn double_quoted(&mut self) {
+        self.push_str("");
+        while let Some(c) = self.next() {
+            match c {
+                '"' => return,
+                '\\' => match self.next() {
+                    Some(c @ ('"' | '\\' | '$' | '`')) => self.push(c),
+                    Some('\n') | None => {}
+                    Some(c) => {
+                        self.push('\\');
+                        self.push(c);
+                    }
+                },
+                '$' => self.expansion(),
+                '`' => self.back_quoted(),
+                c => self.push(c),
+            }
+        }
+    }
+
+    fn back_quoted(&mut self) {
+        let inner = self.until('`');
+        self.printed(&inner);
+    }
+
+    /// Reads what follows a `$`.
+    fn expansion(&mut self) {
+        if let Some(rest) = self.rest.strip_prefix('(') {
+            self.rest = rest;
+            let inner = self.balanced();
+            return self.printed(&inner);
+        }
+        if let Some(rest) = self.rest.strip_prefix('{') {
+            self.rest = rest;
+            let inner = self.until('}');
+            let end = inner.find(|c: char| !is_of_name(c)).unwrap_or(inner.len());
+            let (name, more) = inner.split_at(end);
+            // Something that is taken if there is no such variable: `${X:-tools/x}`.
+            self.inner.push(more.trim_start_matches([':', '-', '=', '+', '?']).to_owned());
+            return self.variable(name);
+        }
+        let end = self.rest.find(|c: char| !is_of_name(c)).unwrap_or(self.rest.len());
+        let (name, rest) = self.rest.split_at(end);
+        if !name.is_empty() {
+            self.rest = rest;
+            return self.variable(name);
+        }
+        match self.rest.chars().next() {
+            Some('@' | '*' | '#' | '?' | '-' | '$' | '!') => {
+                self.next();
+                self.push(VARIABLE);
+            }
+            Some(_) | None => self.push('$'),
+        }
+    }
+
+    fn variable(&mut self, name: &str) {
+        match name {
+            "PWD" | "GIT_WORK_TREE" => self.push(TOP),
+            "HOME" if self.word.as_ref().is_none_or(String::is_empty) => self.push('~'),
+            "GIT_DIR" => self.push_str(".git"),
+            _ => self.push(VARIABLE),
+        }
+    }
+
+    /// Notes a command of which only what it prints is a part of the word.
+    fn printed(&mut self, command: &str) {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words.as_slice() {
+            ["pwd", ..] | ["git", "rev-parse", "--show-toplevel"] => self.push(TOP),
+            ["git", "rev-parse", "--git-dir" | "--git-common-dir"] => self.push_str(".git"),
+            _ => {
+                self.inner.push(command.to_owned());
+                self.push(PRINTED);
+            }
+        }
+    }
+
+    /// Takes all up to the `)` that belongs to a `(` which was just read.
+    fn balanced(&mut self) -> String {
+        let (mut taken, mut n_open) = (String::new(), 1);
+        while let Some(c) = self.next() {
+            match c {
+                '(' => n_open += 1,
+                ')' => n_open -= 1,
+                _ => {}
+            }
+            if n_open == 0 {
+                break;
+            }
+            taken.push(c);
+        }
+        taken
+    }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of all commands, with the parts that are left open as `*`, `@` (the top), `$` and `` ` ``.
+    #[track_caller]
+    fn check(text: &str, expected: &[&[&str]]) {
+        let shown = |word: &String| {
+            let shown = word.replace(GLOB, "*").replace(TOP, "@");
+            shown.replace(VARIABLE, "$").replace(PRINTED, "`")
+        };
+        let found: Vec<Vec<String>> =
+            commands(text).iter().map(|words| words.iter().map(shown).collect()).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn words_are_what_a_shell_makes_of_them() {
+        check("sh 'my dir/run.sh'", &[&["sh", "my dir/run.sh"], &["my", "dir/run.sh"]]);
+        check(r#"sh "my dir"/run.sh"#, &[&["sh", "my dir/run.sh"], &["my", "dir/run.sh"]]);
+        check(r"sh my\ dir/run.sh", &[&["sh", "my dir/run.sh"], &["my", "dir/run.sh"]]);
+        check("sh to'ol's/x\"y\"", &[&["sh", "tools/xy"]]);
+        check("f() { cd a && ./x; }; f", &[&["f"], &["cd", "a"], &["./x"], &["f"]]);
+        check("sh -c 'a/b; c'", &[&["sh", "-c", "a/b; c"], &["a/b"], &["c"]]);
+        check("a/b<c>d", &[&["a/b", "c", "d"]]);
+    }
+
+    #[test]
+    fn what_only_the_shell_knows_is_left_open() {
+        check("sh tools/*.sh", &[&["sh", "tools/*.sh"]]);
+        check("sh tools/[ab].{sh,py}", &[&["sh", "tools/*.*"], &["sh,py"]]);
+        check("$PWD/x ${PWD}/y $(pwd)/z", &[&["@/x", "@/y", "@/z"]]);
+        check("\"$(git rev-parse --show-toplevel)\"/tools/x", &[&["@/tools/x"]]);
+        check("cd ${GIT_PREFIX:-.} && ./x", &[&["cd", "$"], &["./x"], &["."]]);
+        check("$HOME/x $X/y $1", &[&["~/x", "$/y", "$"]]);
+        check("sh $(cat tools/name)", &[&["sh", "`"], &["cat", "tools/name"]]);
+        check("sh `cat tools/name`/x", &[&["sh", "`/x"], &["cat", "tools/name"]]);
+        check("[ -f x ] && y", &[&["[", "-f", "x", "]"], &["y"]]);
+    }
+}

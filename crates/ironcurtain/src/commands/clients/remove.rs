@@ -1,0 +1,59 @@
+//! `ironcurtain clients remove`: the proxy, taken out of a client's configuration.
+
+use ic_home::Environment;
+
+use super::Change;
+use super::edit::{is_empty, without};
+use super::known::Proxy;
+use super::target::Target;
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::person::Answer;
+use crate::screen::Screen;
+
+/// Take `ironcurtain proxy` out of the configuration of a client
+///
+/// Removes what `clients install` wrote and nothing else, after showing it and asking. The old file is
+/// kept beside it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoveArgs {
+    /// Client to disconnect
+    #[arg(value_parser = super::names())]
+    client: String,
+    /// Do not ask before the file is changed
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &RemoveArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let client = super::client(&args.client)?;
+    // An entry of ours goes whatever it says.
+    let proxy = Proxy { program: String::new(), arguments: Vec::new(), home: None };
+    let mut changes = Vec::new();
+    for config in client.files {
+        let target = Target::find(config, environment)?;
+        let Some(before) = target.text.clone() else { continue };
+        let after = without(&before, config.format, &(config.wants)(&proxy)).map_err(|error| {
+            Failure::config(format!("cannot change `{}`: {error}", target.real.display()))
+                .with_hint("nothing was changed; take the entry `ironcurtain` out by hand")
+        })?;
+        if after != before {
+            let after = (!is_empty(&after, config.format)).then_some(after);
+            changes.push(Change { target, before, after });
+        }
+    }
+    if changes.is_empty() {
+        screen.line(&format!("{} is not connected; nothing was changed.", client.title))?;
+        return Ok(Exit::Success);
+    }
+    if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
+        return Ok(Exit::Failed);
+    }
+    screen.notice(&format!("Restart {} if it is running.", client.title));
+    Ok(Exit::Success)
+}

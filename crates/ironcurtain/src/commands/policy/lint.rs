@@ -1,0 +1,166 @@
+//! `ironcurtain policy lint`: names that match nothing, and rules that never hold.
+
+use std::path::PathBuf;
+
+use ic_home::Environment;
+use ic_policy::additions::{self, Addition, Place};
+use ic_policy::artifact::Source;
+use ic_policy::lint::{self, Lint, World};
+use ic_resolve::path::{self, Last};
+use ic_resolve::{Kind, RealDisk};
+use ic_types::{AbsolutePath, CanonicalPath};
+use serde::Serialize;
+
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::files;
+use crate::judge::{ADDITIONS, COMPILED, Loaded, NoSandbox, Origin, Wanted};
+use crate::screen::{Screen, visible};
+
+/// Look for mistakes in a policy: names that match nothing, rules that never hold
+///
+/// Each finding names the file, the rule and what to do. Exits with 0 if there is none and with 1 if
+/// there is one, or if the policy cannot be loaded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LintArgs {
+    /// `default`, `coding`, `readonly`, one of your own by name, or a directory; without it the one in force
+    #[arg(value_name = "NAME|DIR")]
+    policy: Option<PathBuf>,
+    /// Print the findings as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// A finding as it is printed.
+#[derive(Debug, Serialize)]
+struct Found {
+    level: &'static str,
+    file: String,
+    place: String,
+    rule: String,
+    problem: String,
+    remedy: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &LintArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let wanted =
+        Wanted { policy: args.policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
+    // The warnings of loading are findings here.
+    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment, &mut nobody);
+    let (origin, found) = match &loaded {
+        Ok(loaded) => (loaded.origin.clone(), findings(loaded)?),
+        Err(failure) => {
+            let named = args.policy.as_ref().map(|it| it.display().to_string());
+            (named.unwrap_or_default(), vec![Found::of_failure(failure)])
+        }
+    };
+    if args.json {
+        screen.json(&serde_json::to_string(&found).unwrap_or_default())?;
+    } else {
+        print(&origin, &found, screen)?;
+    }
+    Ok(if found.is_empty() { Exit::Success } else { Exit::Failed })
+}
+
+fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
+    let policy = &loaded.judge.policy;
+    let world = World {
+        servers: loaded.servers.iter().map(|(name, _)| name.as_str()).collect(),
+        is_directory: &is_directory,
+        protected: &loaded.judge.bounds.protected,
+    };
+    let mut found: Vec<Found> = policy.warnings().iter().map(|it| Found::of_warning(it)).collect();
+    let file = |name: &str| match &loaded.found {
+        Origin::Builtin(builtin) => format!("built-in {}/{name}", builtin.name()),
+        Origin::Directory(directory) => directory.as_path().join(name).display().to_string(),
+    };
+    let rules = lint::rules(policy, &world);
+    found.extend(rules.into_iter().map(|it| Found::of(it, file(COMPILED))));
+    if let Origin::Directory(directory) = &loaded.found {
+        let path = directory.as_path().join(ADDITIONS);
+        if let Some(bytes) = files::read_if_present(&path)? {
+            let source = Source { file: &path.display().to_string(), bytes: &bytes };
+            let all: Vec<(Addition, Option<CanonicalPath>)> = additions::read(source)?
+                .into_iter()
+                .map(|addition| {
+                    let within = located(&addition, loaded);
+                    (addition, within)
+                })
+                .collect();
+            let lints = lint::additions(policy, &all, &world);
+            found.extend(lints.into_iter().map(|it| Found::of(it, file(ADDITIONS))));
+        }
+    }
+    Ok(found)
+}
+
+fn located(addition: &Addition, loaded: &Loaded) -> Option<CanonicalPath> {
+    match addition.place()? {
+        Place::Directory(text) => {
+            loaded.roots.locate(text, &loaded.judge.home, &loaded.sandbox).ok()
+        }
+        Place::Host(_) => None,
+    }
+}
+
+fn is_directory(path: &CanonicalPath) -> bool {
+    let Ok(absolute) = AbsolutePath::new(path.as_path()) else { return false };
+    let found = path::follow(&RealDisk, &absolute, Last::Follow);
+    found.is_ok_and(|found| found.entry.is_some_and(|entry| entry.kind == Kind::Directory))
+}
+
+fn print(origin: &str, found: &[Found], screen: &mut Screen) -> Result<(), Failure> {
+    for Found { level, file, place, rule, problem, remedy } in found {
+        let place = if place.is_empty() { String::new() } else { format!(": {place}") };
+        screen.line(&format!("{level}: {}", visible(&format!("{file}{place}"))))?;
+        let rule = if rule.is_empty() { String::new() } else { format!("`{rule}`: ") };
+        screen.line(&format!("  {}", visible(&format!("{rule}{problem}"))))?;
+        screen.line(&format!("  {}", visible(remedy)))?;
+    }
+    match found.len() {
+        0 => screen.line(&format!("no findings ({})", visible(origin))),
+        1 => screen.line("1 finding"),
+        n => screen.line(&format!("{n} findings")),
+    }
+}
+
+impl Found {
+    fn of(lint: Lint, file: String) -> Self {
+        let Lint { place, rule, problem, remedy } = lint;
+        Self { level: "warning", file, place, rule, problem, remedy }
+    }
+
+    /// Takes a warning of loading apart, which is `file: place: reason`.
+    fn of_warning(warning: &str) -> Self {
+        let mut parts = warning.splitn(3, ": ").map(str::to_owned);
+        let (file, place) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        Self {
+            level: "warning",
+            file,
+            place,
+            rule: String::new(),
+            problem: parts.next().unwrap_or_default(),
+            remedy: "correct it, or remove the rule".to_owned(),
+        }
+    }
+
+    fn of_failure(failure: &Failure) -> Self {
+        Self {
+            level: "error",
+            file: String::new(),
+            place: String::new(),
+            rule: String::new(),
+            problem: failure.to_string(),
+            remedy: failure.hint().map_or_else(
+                || "correct it; no session starts with this policy until then".to_owned(),
+                str::to_owned,
+            ),
+        }
+    }
+}

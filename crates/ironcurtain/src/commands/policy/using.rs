@@ -1,0 +1,103 @@
+//! `ironcurtain policy use`: another policy is in force from now on.
+
+use std::path::PathBuf;
+
+use ic_home::{Environment, Home, Lock};
+
+use crate::commands::Exit;
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Origin, Wanted};
+use crate::own_policy::{Agreed, note_use, use_policy};
+use crate::person::{Answer, Person, Scripts};
+use crate::screen::{Screen, visible, visible_line};
+
+/// Choose the policy that is in force where `--policy` does not name one
+///
+/// Shows its rules and where its directories lead, and asks for your confirmation. Also confirms
+/// directories that have become links since the policy was last used.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UseArgs {
+    /// `default`, `coding`, `readonly`, one of your own by name, or a directory
+    #[arg(value_name = "NAME|DIR")]
+    policy: PathBuf,
+    /// Confirm beforehand, where `approvals.scripted` allows it
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &UseArgs,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let home = Home::new(environment.ironcurtain_home()?);
+    home.prepare()?;
+    let wanted = |policy: Option<PathBuf>| Wanted {
+        policy,
+        sandbox: None,
+        protected: Vec::new(),
+        servers: None,
+    };
+    let named = wanted(Some(args.policy.clone()));
+    let after = Loaded::load_confirming(&named, NoSandbox::None, environment, screen)?;
+    // What is in force may be broken or gone, and this is how to mend that.
+    let before = Loaded::load_confirming(&wanted(None), NoSandbox::None, environment, screen).ok();
+    let mut person =
+        Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
+    let mut lines = vec![match &before {
+        Some(before) => format!(
+            "in force now: {} ({} rules)",
+            visible(&before.origin),
+            before.judge.policy.rules().len()
+        ),
+        None => "in force now: none that can be used".to_owned(),
+    }];
+    lines.push(format!("from now on: {}", visible(&after.origin)));
+    for rule in after.judge.policy.rules() {
+        let (effect, name) = (rule.effect().as_str(), rule.name());
+        lines
+            .push(format!("  {effect:<8} {}", visible(&format!("{name}: {}", rule.description()))));
+    }
+    let roots = after.roots.lines();
+    lines.extend(roots.iter().map(|line| format!("  {}", visible_line(line))));
+    person.show(&lines, screen)?;
+    if person.ask("Use this policy from now on?")? == Answer::Denied {
+        screen.line("Nothing was changed.")?;
+        return Ok(Exit::Failed);
+    }
+    let _lock = Lock::acquire(home.policies_lock())?;
+    let agreed = Agreed { by: "policy use", how: agreed_by(&person) };
+    note_use(before.as_ref().unwrap_or(&after), &after, agreed, &home)?;
+    after.roots.remember(&after.origin, &home)?;
+    use_policy(&configured(&args.policy, &after)?, &home, environment)?;
+    screen.line(&format!("{} is in force for new sessions.", visible(&after.origin)))?;
+    Ok(Exit::Success)
+}
+
+/// Says how the person agreed.
+pub(super) fn agreed_by(person: &Person) -> &'static str {
+    match person {
+        Person::AtTerminal(_) => "confirmed at a terminal",
+        Person::Scripted => "confirmed by a script, as approvals.scripted allows",
+    }
+}
+
+/// Returns what stands for the policy in the configuration: its name, or its whole path.
+fn configured(policy: &std::path::Path, loaded: &Loaded) -> Result<String, Failure> {
+    match &loaded.found {
+        Origin::Builtin(builtin) => Ok(builtin.name().to_owned()),
+        Origin::Directory(directory) => {
+            let directory = directory.as_path();
+            let is_named = policy.components().count() == 1
+                && (directory.parent().is_some_and(|it| it.ends_with("policies"))
+                    || directory.ends_with("generated"))
+                && directory.ends_with(policy);
+            let text = if is_named { policy.to_str() } else { directory.to_str() };
+            text.map(str::to_owned).ok_or_else(|| {
+                Failure::usage("the path of the policy is not valid Unicode")
+                    .with_hint("put it into a directory with a plain name")
+            })
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Where a policy is: built in, one of the user's own in the home, or a directory anywhere.
+//!
+//! Reads no policy. A name is looked up in the home before it is taken for a directory, so nothing in
+//! the working directory can pass for a policy of the user's.
+
+use std::path::{Path, PathBuf};
+
+use ic_home::{Environment, Home, PolicyChoice, PolicyName};
+use ic_policy::Builtin;
+use ic_types::AbsolutePath;
+
+use super::{COMPILED, is_directory};
+use crate::error::Failure;
+use crate::files;
+
+/// The name of the compiled policy of the home.
+const GENERATED: &str = "generated";
+
+/// Where a policy is.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// In the program.
+    Builtin(Builtin),
+    /// In a directory.
+    Directory(AbsolutePath),
+}
+
+impl Origin {
+    /// Finds the policy that is `named`, else the `configured` one, else that of the home.
+    pub(crate) fn find(
+        named: Option<&Path>,
+        configured: Option<&PolicyChoice>,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        match (named, configured) {
+            (Some(named), _) => Self::named(named, environment),
+            (None, Some(choice)) => Self::configured(choice, environment),
+            (None, None) => {
+                let generated = Home::new(environment.ironcurtain_home()?).generated();
+                Ok(match files::read_if_present(&generated.join(COMPILED))? {
+                    Some(_) => Self::Directory(environment.absolute(&generated)?),
+                    None => Self::Builtin(Builtin::Default),
+                })
+            }
+        }
+    }
+
+    /// Finds the policy that the command line names.
+    pub(crate) fn named(named: &Path, environment: &Environment) -> Result<Self, Failure> {
+        let name = named.to_str().and_then(|text| text.parse::<PolicyName>().ok());
+        if let Some(found) =
+            name.map(|name| Self::by_name(&name, environment)).transpose()?.flatten()
+        {
+            return Ok(found);
+        }
+        let directory = environment.absolute(named)?;
+        match is_directory(&directory)? {
+            true => Ok(Self::Directory(directory)),
+            false => Err(Failure::config(format!("there is no policy `{}`", named.display()))
+                .with_hint(
+                    "name `default`, `coding` or `readonly`, one of your own (`ironcurtain policy \
+                     new NAME` makes one), or a directory with compiled-policy.json",
+                )),
+        }
+    }
+
+    fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Failure> {
+        let (found, text) = match choice {
+            PolicyChoice::Named(name) => (Self::by_name(name, environment)?, name.to_string()),
+            PolicyChoice::Directory(directory) => {
+                let found = is_directory(directory)?.then(|| Self::Directory(directory.clone()));
+                (found, directory.as_path().display().to_string())
+            }
+        };
+        // SECURITY: another policy in its place could allow what this one does not.
+        found.ok_or_else(|| {
+            Failure::config(format!("there is no policy `{text}`, which config.json names"))
+                .with_hint("choose one with `ironcurtain policy use default`, or put it back")
+        })
+    }
+
+    fn by_name(name: &PolicyName, environment: &Environment) -> Result<Option<Self>, Failure> {
+        if let Some(builtin) = Builtin::by_name(name.as_str()) {
+            return Ok(Some(Self::Builtin(builtin)));
+        }
+        let home = Home::new(environment.ironcurtain_home()?);
+        let directory: PathBuf = match name.as_str() {
+            GENERATED => home.generated(),
+            name => home.policies().join(name),
+        };
+        let directory = environment.absolute(&directory)?;
+        Ok(is_directory(&directory)?.then_some(Self::Directory(directory)))
+    }
+}

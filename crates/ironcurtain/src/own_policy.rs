@@ -1,0 +1,289 @@
+//! The user's own policy: made from a built-in one, and changed one addition at a time.
+//!
+//! Whoever calls has shown what would change ([`preview`]) and asked; here the change is noted in the
+//! home's log of policy changes and made, under a lock and whole or not at all. A session that runs keeps
+//! the policy that it has: what is changed here holds for sessions that are opened later.
+
+pub(crate) mod always;
+pub(crate) mod preview;
+pub(crate) mod template;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use ic_home::config::KeyName;
+use ic_home::config::update;
+use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
+use ic_policy::additions::{self, ADDITIONS_MAX, Addition};
+use ic_policy::artifact::Source;
+use ic_policy::{Builtin, Effect};
+use ic_types::{Json, Object};
+
+use crate::error::Failure;
+use crate::files;
+use crate::judge::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
+use crate::screen::Screen;
+
+/// The policy that a change goes to.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Its directory.
+    pub(crate) directory: PathBuf,
+    /// The built-in policy that it is to be a copy of, if it is not there yet.
+    pub(crate) copy_of: Option<Builtin>,
+    /// The name to put into the configuration, if another policy is in force now.
+    pub(crate) becomes: Option<String>,
+    /// The policy that is in force without `--policy`.
+    wanted: Option<PathBuf>,
+}
+
+/// What is changed in a policy.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// These are added.
+    Add(Vec<Addition>),
+    /// These are taken away.
+    Remove(Vec<Addition>),
+}
+
+/// Who makes a change, and who agreed to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Agreed {
+    /// The command, or the kind of terminal.
+    pub(crate) by: &'static str,
+    /// How the user agreed, or that nobody had to.
+    pub(crate) how: &'static str,
+}
+
+impl Target {
+    /// Finds the policy to change: the one that is in force or `named`; a copy if that is built in.
+    pub(crate) fn find(
+        named: Option<PathBuf>,
+        loaded: &Loaded,
+        home: &Home,
+    ) -> Result<Self, Failure> {
+        let builtin = match &loaded.found {
+            Origin::Directory(directory) => {
+                let directory = directory.as_path().to_owned();
+                return Ok(Self { directory, copy_of: None, becomes: None, wanted: named });
+            }
+            Origin::Builtin(builtin) => *builtin,
+        };
+        let name = format!("my-{}", builtin.name());
+        let directory = home.policies().join(&name);
+        let is_there = file::names(&directory)?.is_some();
+        Ok(Self {
+            directory,
+            copy_of: (!is_there).then_some(builtin),
+            // What was named for one session stays what it is.
+            becomes: named.is_none().then_some(name),
+            wanted: named,
+        })
+    }
+
+    /// Returns what the policy is called.
+    pub(crate) fn name(&self) -> String {
+        let name = self.directory.file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_named = self.directory.parent().is_some_and(|it| it.ends_with("policies"));
+        match (name, is_named) {
+            (Some(name), true) => name,
+            (_, _) => self.directory.display().to_string(),
+        }
+    }
+
+    /// Says where the change goes, and what else comes with it.
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let name = self.name();
+        let mut lines = vec![match self.copy_of {
+            Some(builtin) => {
+                format!("policy: `{name}`, a copy of the built-in `{}` made now", builtin.name())
+            }
+            None => format!("policy: `{name}` ({})", self.directory.display()),
+        }];
+        match (&self.becomes, &self.wanted) {
+            (Some(_), _) => lines.push(format!("`{name}` becomes the policy in force")),
+            (None, Some(wanted)) if self.directory != *wanted => lines
+                .push(format!("start sessions with `--policy {name}` for this to hold in them")),
+            (None, _) => {}
+        }
+        lines
+    }
+
+    /// Returns what has been added to it so far.
+    pub(crate) fn additions(&self) -> Result<Vec<Addition>, Failure> {
+        let path = self.directory.join(ADDITIONS);
+        let Some(bytes) = files::read_if_present(&path)? else { return Ok(Vec::new()) };
+        Ok(additions::read(Source { file: &path.display().to_string(), bytes: &bytes })?)
+    }
+
+    /// Loads the policy as it would be with these additions.
+    pub(crate) fn load_with(
+        &self,
+        additions: &[Addition],
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Loaded, Failure> {
+        let policy = match self.copy_of {
+            Some(builtin) => PathBuf::from(builtin.name()),
+            None => self.directory.clone(),
+        };
+        let wanted =
+            Wanted { policy: Some(policy), sandbox: None, protected: Vec::new(), servers: None };
+        let bytes = additions::write(additions).into_bytes();
+        let how = As { additions: Some(&bytes), ..As::IS };
+        Loaded::load_as(&wanted, NoSandbox::None, how, environment, screen)
+    }
+
+    /// Makes the change, after it was noted.
+    pub(crate) fn apply(
+        &self,
+        change: &Change,
+        agreed: Agreed,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let home = Home::new(environment.ironcurtain_home()?);
+        home.prepare()?;
+        let _lock = Lock::acquire(home.policies_lock())?;
+        // Another process may have made it meanwhile.
+        let is_there = file::names(&self.directory)?.is_some();
+        let target = match self.copy_of {
+            Some(_) if is_there => Self { copy_of: None, ..self.clone() },
+            _ => self.clone(),
+        };
+        let before = if is_there { target.additions()? } else { Vec::new() };
+        let after = change.on(&before, agreed.by)?;
+        let hashes = [&before, &after].map(|it| {
+            let loaded = target.load_with(it, environment, screen)?;
+            Ok::<String, Failure>(loaded.judge.policy.hash().to_string())
+        });
+        let [hash_before, hash_after] = hashes;
+        target.note(change, agreed, &home, &[hash_before?, hash_after?])?;
+        if let Some(builtin) = target.copy_of {
+            template::write(&target.directory, builtin, &home)?;
+        }
+        let path = target.directory.join(ADDITIONS);
+        file::replace(&path, additions::write(&after).as_bytes())?;
+        if let Some(name) = &target.becomes {
+            use_policy(name, &home, environment)?;
+        }
+        target.remember_roots(&home, environment, screen)
+    }
+
+    /// Takes note of where its directories lead, unless one of them leads elsewhere than it did.
+    fn remember_roots(
+        &self,
+        home: &Home,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<(), Failure> {
+        let policy = Some(self.directory.clone());
+        let wanted = Wanted { policy, sandbox: None, protected: Vec::new(), servers: None };
+        let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+        loaded.roots.remember(&loaded.origin, home)
+    }
+
+    /// Writes a line to the home's log of policy changes.
+    fn note(
+        &self,
+        change: &Change,
+        agreed: Agreed,
+        home: &Home,
+        [before, after]: &[String; 2],
+    ) -> Result<(), Failure> {
+        let (what, entries) = match change {
+            Change::Add(entries) => ("add", entries),
+            Change::Remove(entries) => ("remove", entries),
+        };
+        let entries: Vec<Json> = entries.iter().map(|it| Json::from(it.to_string())).collect();
+        let mut line = Object::new();
+        line.insert("timestamp", SystemClock.now().to_string());
+        line.insert("policy", self.directory.display().to_string());
+        line.insert("change", what);
+        line.insert("entries", entries);
+        line.insert("by", agreed.by);
+        line.insert("agreed", agreed.how);
+        line.insert("policyHashBefore", before.as_str());
+        line.insert("policyHashAfter", after.as_str());
+        append(home, &Json::Object(line))
+    }
+}
+
+impl Change {
+    /// Returns what is there after the change.
+    pub(crate) fn on(&self, before: &[Addition], by: &str) -> Result<Vec<Addition>, Failure> {
+        let mut after = before.to_vec();
+        match self {
+            Self::Add(entries) => {
+                let now = SystemClock.now().to_string();
+                for entry in entries {
+                    if !after.iter().any(|it| it.says_the_same(entry)) {
+                        after.push(entry.clone().added(now.as_str(), by));
+                    }
+                }
+            }
+            Self::Remove(entries) => {
+                after.retain(|it| !entries.iter().any(|entry| entry.says_the_same(it)));
+            }
+        }
+        if ADDITIONS_MAX < after.len() {
+            return Err(Failure::config(format!(
+                "a policy can have at most {ADDITIONS_MAX} additions"
+            ))
+            .with_hint("write rules into its compiled-policy.json instead"));
+        }
+        Ok(after)
+    }
+
+    /// Returns whether something may be allowed, or asked about, that is not now.
+    pub(crate) fn may_widen(&self) -> bool {
+        match self {
+            Self::Add(entries) => entries.iter().any(|it| it.effect() != Effect::Deny),
+            Self::Remove(entries) => entries.iter().any(|it| it.effect() != Effect::Allow),
+        }
+    }
+
+    /// Returns what it adds or takes away.
+    pub(crate) fn entries(&self) -> &[Addition] {
+        match self {
+            Self::Add(entries) | Self::Remove(entries) => entries,
+        }
+    }
+}
+
+/// Makes `policy` the one that is in force where none is named.
+pub(crate) fn use_policy(
+    policy: &str,
+    home: &Home,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    Ok(update::set(home, environment, vec![(KeyName::parse("policy")?, Json::from(policy))])?)
+}
+
+/// Writes that another policy was put in force.
+pub(crate) fn note_use(
+    before: &Loaded,
+    after: &Loaded,
+    agreed: Agreed,
+    home: &Home,
+) -> Result<(), Failure> {
+    let mut line = Object::new();
+    line.insert("timestamp", SystemClock.now().to_string());
+    line.insert("policy", after.origin.as_str());
+    line.insert("change", "use");
+    line.insert("instead", before.origin.as_str());
+    line.insert("by", agreed.by);
+    line.insert("agreed", agreed.how);
+    line.insert("policyHashBefore", before.judge.policy.hash().to_string());
+    line.insert("policyHashAfter", after.judge.policy.hash().to_string());
+    append(home, &Json::Object(line))
+}
+
+fn append(home: &Home, line: &Json) -> Result<(), Failure> {
+    file::create_dir(home.logs())?;
+    let path = home.policy_changes();
+    let mut log = file::open_append(&path)?;
+    log.write_all(format!("{line}\n").as_bytes()).and_then(|()| log.sync_data()).map_err(|source| {
+        Failure::environment(format!("cannot write `{}`", path.display())).with_source(source)
+    })
+}

@@ -1,0 +1,142 @@
+//! *Always* at a question: what was asked becomes an addition to the user's policy.
+//!
+//! For what a dialog needs: [`Always::offer`] says what would be added, or why nothing can be;
+//! [`Always::apply`] adds it. The call that is asked about is approved by the dialog itself, once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ic_escalation::{Offer, Request, ScopeKind};
+use ic_home::{Environment, Home};
+use ic_policy::additions::{Addition, Place};
+use ic_policy::{DomainPattern, Effect};
+use ic_types::Role;
+
+use super::{Agreed, Change, Target};
+use crate::error::Failure;
+use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::screen::Screen;
+
+/// What the names of invariants begin with.
+const STRUCTURAL_PREFIX: &str = "structural-";
+
+/// What is needed to add to the policy of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Always {
+    environment: Arc<Environment>,
+    policy: Option<PathBuf>,
+    by: &'static str,
+}
+
+/// What would be added.
+#[derive(Clone, Debug)]
+pub(crate) struct AlwaysOffer {
+    additions: Vec<Addition>,
+    target: Target,
+}
+
+impl Always {
+    /// For a session with the policy `policy` of its command line, at a terminal of the kind `by`.
+    pub(crate) fn new(
+        environment: &Environment,
+        policy: Option<PathBuf>,
+        by: &'static str,
+    ) -> Self {
+        Self { environment: Arc::new(environment.without_keys()), policy, by }
+    }
+
+    /// Returns whether anything can be added for `request`, before it is known to which policy.
+    pub(crate) fn is_possible(request: &Request) -> bool {
+        additions_of(request).is_ok()
+    }
+
+    /// Computes what *always* would add for `request`.
+    pub(crate) fn offer(&self, request: &Request) -> Result<AlwaysOffer, String> {
+        let additions = additions_of(request)?;
+        let target = self.target().map_err(|failure| failure.to_string())?;
+        Ok(AlwaysOffer { additions, target })
+    }
+
+    /// Adds what was offered and confirmed.
+    pub(crate) fn apply(&self, offer: &AlwaysOffer) -> Result<String, Failure> {
+        let change = Change::Add(offer.additions.clone());
+        let agreed = Agreed { by: self.by, how: "confirmed at the question" };
+        offer.target.apply(&change, agreed, &self.environment, &mut nobody())?;
+        Ok(format!("Added to the policy `{}`, for new sessions.", offer.target.name()))
+    }
+
+    fn target(&self) -> Result<Target, Failure> {
+        let policy = self.policy.clone();
+        let wanted =
+            Wanted { policy: policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
+        let loaded = Loaded::load(&wanted, NoSandbox::None, &self.environment, &mut nobody())?;
+        Target::find(policy, &loaded, &Home::new(self.environment.ironcurtain_home()?))
+    }
+}
+
+impl AlwaysOffer {
+    /// Says in full what would be added, for the person who is about to confirm it.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines =
+            vec!["This call is approved, and from the next session on always:".to_owned()];
+        lines.extend(self.additions.iter().map(|it| format!("  {it}")));
+        lines.extend(self.target.describe().into_iter().map(|line| format!("  {line}")));
+        lines.push(
+            "This session keeps asking. `ironcurtain policy allow … --remove` takes it back."
+                .to_owned(),
+        );
+        lines
+    }
+}
+
+/// Returns the additions that allow what `request` asks about, with its directories and hosts.
+pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
+    let mut rules = request.causes.iter().map(|cause| &cause.rule).chain([&request.rule]);
+    // SECURITY: what asks whatever the policy says cannot be settled by the policy.
+    if let Some(rule) = rules.find(|rule| rule.starts_with(STRUCTURAL_PREFIX)) {
+        return Err(format!("`{rule}` asks every time, whatever the policy says"));
+    }
+    let name = || (request.server.clone(), Some(request.tool.clone()));
+    let allow = |roles: Option<Vec<Role>>, place: Option<Place>| {
+        Addition::new(Effect::Allow, name(), roles, place).map_err(|error| error.to_string())
+    };
+    if request.escalated_roles.is_empty() {
+        return Ok(vec![allow(None, None)?]);
+    }
+    let offer = Offer::of_request(request).map_err(|none| none.to_string())?;
+    let choice = offer.choices().pop().ok_or("there is no directory or host to name")?;
+    let mut found: Vec<(Place, Vec<Role>)> = Vec::new();
+    for (role, scope) in choice.scopes() {
+        for value in scope.values() {
+            let place = place_of(scope.kind(), role, &value)?;
+            match found.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, roles)) => roles.push(role),
+                None => found.push((place, vec![role])),
+            }
+        }
+    }
+    found.into_iter().map(|(place, roles)| allow(Some(roles), Some(place))).collect()
+}
+
+fn place_of(kind: ScopeKind, role: Role, value: &str) -> Result<Place, String> {
+    match kind {
+        ScopeKind::Directory => {
+            let directory = value.strip_suffix('/').filter(|it| !it.is_empty()).unwrap_or(value);
+            Ok(Place::Directory(directory.to_owned()))
+        }
+        ScopeKind::Host | ScopeKind::Repository => {
+            DomainPattern::parse(value).map(Place::Host).map_err(|error| error.to_string())
+        }
+        ScopeKind::File => Err(format!(
+            "the directory of `{value}` holds too much to be open to an agent for ever"
+        )),
+        ScopeKind::Name => Err(format!(
+            "a policy is limited to directories and hosts here, and `{role}` is neither"
+        )),
+    }
+}
+
+/// A screen that nobody sees: a dialog shows what is said on its own.
+fn nobody() -> Screen {
+    Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
+}

@@ -1,0 +1,276 @@
+//! What a change of a policy would do: to calls that were recorded, and to example calls.
+//!
+//! Both policies judge each call now, with this machine as it is; nothing is forwarded or recorded.
+
+use ic_audit::read::{Filter, Records};
+use ic_home::Home;
+use ic_policy::additions::{Addition, Place};
+use ic_policy::{ArgumentAnnotation, Effect, Sandbox, SandboxKind};
+use ic_resolve::RealDisk;
+use ic_resolve::path::{self, Last};
+use ic_types::{AbsolutePath, Json, Object, Role, ServerName, SessionId, ToolCall, ToolName};
+
+use crate::commands::audit::find;
+use crate::error::Failure;
+use crate::judge::Loaded;
+use crate::screen::visible;
+
+/// How many logs are looked at, the newest first.
+const LOGS_MAX: usize = 20;
+/// How many recorded calls are judged.
+const CALLS_MAX: usize = 500;
+/// How many tools examples are made for.
+const EXAMPLES_MAX: usize = 4;
+/// How many changes are shown.
+const SHOWN_MAX: usize = 12;
+/// How much of a call is shown.
+const CHARS_MAX: usize = 100;
+
+/// What a change would do.
+#[derive(Debug, Default)]
+pub(crate) struct Preview {
+    n_recorded: usize,
+    recorded: Vec<Judged>,
+    examples: Vec<Judged>,
+}
+
+/// A call, judged before and after.
+#[derive(Debug)]
+struct Judged {
+    call: String,
+    before: Effect,
+    after: Effect,
+    /// Who decides after the change.
+    rule: String,
+    count: usize,
+}
+
+impl Preview {
+    /// Judges recorded calls of the servers of `additions`, and examples of them.
+    pub(crate) fn of(
+        before: &mut Loaded,
+        after: &mut Loaded,
+        additions: &[Addition],
+        home: &Home,
+    ) -> Result<Self, Failure> {
+        let mut preview = Self::default();
+        let mut logs = find::all(home)?;
+        for found in logs.drain(..).rev().take(LOGS_MAX) {
+            let Some(session) = &found.session else { continue };
+            let sandbox = sandbox_of(session, home);
+            let kept = [before.judge.bounds.sandbox.clone(), after.judge.bounds.sandbox.clone()];
+            before.judge.bounds.sandbox.clone_from(&sandbox);
+            after.judge.bounds.sandbox = sandbox;
+            preview.read(&found.files.log, before, after, additions);
+            [before.judge.bounds.sandbox, after.judge.bounds.sandbox] = kept;
+        }
+        for addition in additions {
+            for call in examples(addition, after) {
+                let judged = Judged::of(&call, before, after);
+                if !preview.examples.iter().any(|it| it.call == judged.call) {
+                    preview.examples.push(judged);
+                }
+            }
+        }
+        Ok(preview)
+    }
+
+    fn read(
+        &mut self,
+        log: &std::path::Path,
+        before: &Loaded,
+        after: &Loaded,
+        additions: &[Addition],
+    ) {
+        // A log that cannot be read is `audit verify`'s to say; this is only a preview.
+        let Ok(records) = Records::open(log) else { return };
+        let filter = Filter { kind: Some("intent".to_owned()), ..Filter::default() };
+        for record in records.map_while(Result::ok).filter(|it| filter.wants(it)) {
+            if self.n_recorded == CALLS_MAX {
+                return;
+            }
+            let is_about = |server: &ServerName| additions.iter().any(|it| it.server() == server);
+            let Some(call) = call_of(&record.fields).filter(|call| is_about(&call.server)) else {
+                continue;
+            };
+            self.n_recorded += 1;
+            let judged = Judged::of(&call, before, after);
+            match self.recorded.iter_mut().find(|it| it.is_like(&judged)) {
+                Some(known) => known.count += 1,
+                None => self.recorded.push(judged),
+            }
+        }
+    }
+
+    /// Returns whether any call would be judged otherwise.
+    pub(crate) fn has_effect(&self) -> bool {
+        self.all().any(|it| it.before != it.after)
+    }
+
+    /// Returns whether a call would be allowed that is denied now.
+    pub(crate) fn lifts_denial(&self) -> bool {
+        self.all().any(|it| it.before == Effect::Deny && it.after == Effect::Allow)
+    }
+
+    /// Returns the rule that keeps the first example from being what the change asks for.
+    pub(crate) fn kept_by(&self) -> Option<&str> {
+        self.examples.first().map(|it| it.rule.as_str())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Judged> {
+        self.recorded.iter().chain(&self.examples)
+    }
+
+    /// Returns what a person reads.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let changed: Vec<&Judged> =
+            self.recorded.iter().filter(|it| it.before != it.after).collect();
+        let n_changed: usize = changed.iter().map(|it| it.count).sum();
+        let mut lines = vec![match self.n_recorded {
+            0 => "recorded calls: none of this server yet".to_owned(),
+            n => format!("recorded calls: {n_changed} of {n} would be judged differently"),
+        }];
+        lines.extend(changed.iter().take(SHOWN_MAX).map(|it| it.line()));
+        if SHOWN_MAX < changed.len() {
+            lines.push(format!("  and {} more", changed.len() - SHOWN_MAX));
+        }
+        if !self.examples.is_empty() {
+            lines.push("example calls:".to_owned());
+            lines.extend(self.examples.iter().map(Judged::line));
+        }
+        lines
+    }
+}
+
+impl Judged {
+    fn of(call: &ToolCall, before: &Loaded, after: &Loaded) -> Self {
+        let shown =
+            format!("{}.{} {}", call.server, call.tool, Json::Object(call.arguments.clone()));
+        let judged = after.judge.judge(call.clone());
+        Self {
+            call: shown,
+            before: before.judge.judge(call.clone()).effect(),
+            after: judged.effect(),
+            rule: judged.rule().to_owned(),
+            count: 1,
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.call == other.call && self.before == other.before && self.after == other.after
+    }
+
+    fn line(&self) -> String {
+        let word = |effect: Effect| match effect {
+            Effect::Allow => "allowed",
+            Effect::Escalate => "asks",
+            Effect::Deny => "denied",
+        };
+        let verdict = match self.before == self.after {
+            true => format!("{} as before", word(self.after)),
+            false => format!("{} -> {}", word(self.before), word(self.after)),
+        };
+        let mut call: String = self.call.chars().take(CHARS_MAX).collect();
+        if call.len() < self.call.len() {
+            call.push('…');
+        }
+        let times =
+            if self.count == 1 { String::new() } else { format!(" ({} times)", self.count) };
+        format!("  {verdict:<18} {}{times}", visible(&call))
+    }
+}
+
+/// Reads the call of an intent; `None` if it cannot be judged again.
+fn call_of(record: &Object) -> Option<ToolCall> {
+    if record.get("replayable").is_some_and(|it| *it == Json::Bool(false)) {
+        return None;
+    }
+    let text = |key: &str| record.get(key).and_then(Json::as_str);
+    let arguments = match record.get("arguments")? {
+        Json::Object(arguments) => arguments.clone(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            return None;
+        }
+    };
+    let (server, tool) = (text("server")?.parse().ok()?, text("tool")?.parse().ok()?);
+    Some(ToolCall { server, tool, arguments })
+}
+
+/// Returns the directory in which the agent of a session was free.
+fn sandbox_of(session: &SessionId, home: &Home) -> Option<Sandbox> {
+    let metadata = ic_store::Sessions::of(home).find(session.as_str()).ok();
+    let workspace = metadata.and_then(|it| it.workspace);
+    let (directory, kind) = match workspace {
+        Some(workspace) => (workspace.into(), SandboxKind::Workspace),
+        None => (home.session(session).join("sandbox"), SandboxKind::Session),
+    };
+    let directory = AbsolutePath::new(directory).ok()?;
+    let found = path::follow(&RealDisk, &directory, Last::Follow).ok()?;
+    Some(Sandbox { path: found.path, kind })
+}
+
+/// Makes calls of the tools that `addition` is about, inside and outside its place.
+fn examples(addition: &Addition, loaded: &Loaded) -> Vec<ToolCall> {
+    let (inside, outside) = match addition.place() {
+        Some(Place::Directory(within)) => {
+            let parent = within.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let within = within.trim_end_matches('/');
+            (format!("{within}/example.txt"), Some(format!("{parent}/example.txt")))
+        }
+        Some(Place::Host(pattern)) => {
+            let host = pattern.to_string().replace("*.", "www.").replace('*', "www.example.com");
+            let url = if host.contains("://") { host } else { format!("https://{host}") };
+            (url, None)
+        }
+        None => (String::new(), None),
+    };
+    let tools = loaded.judge.policy.annotations().filter(|(server, tool, annotation)| {
+        let roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
+        *server == addition.server()
+            && addition.tool().is_none_or(|it| it == *tool)
+            && (addition.place().is_none() || roles.into_iter().any(|role| addition.is_about(role)))
+    });
+    let mut calls = Vec::new();
+    for (server, tool, annotation) in tools.take(EXAMPLES_MAX) {
+        let call = |value: &str| example((server, tool), annotation, addition, value);
+        calls.push(call(&inside));
+        if calls.len() == 1 {
+            calls.extend(outside.as_deref().map(call));
+        }
+    }
+    calls
+}
+
+fn example(
+    (server, tool): (&ServerName, &ToolName),
+    annotation: &ic_policy::Annotation,
+    addition: &Addition,
+    value: &str,
+) -> ToolCall {
+    let mut arguments = Object::new();
+    let is_about =
+        |role: Role| ic_policy::additions::names_a_place(role) && addition.is_about(role);
+    for argument in annotation.arguments() {
+        let name = argument.place().as_str();
+        let is_list = annotation.input_schema().is_some_and(|schema| is_list(schema, name));
+        if name.starts_with('/') || !argument.possible_roles().any(is_about) {
+            continue;
+        }
+        match is_list {
+            true => arguments.insert(name, Json::Array(vec![Json::from(value)])),
+            false => arguments.insert(name, value),
+        }
+    }
+    ToolCall { server: server.clone(), tool: tool.clone(), arguments }
+}
+
+/// Returns whether the schema says that the argument `name` is a list.
+fn is_list(schema: &Json, name: &str) -> bool {
+    let get = |json: &Json, key: &str| match json {
+        Json::Object(object) => object.get(key).cloned(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+    };
+    let kind =
+        get(schema, "properties").and_then(|it| get(&it, name)).and_then(|it| get(&it, "type"));
+    kind.is_some_and(|kind| kind == Json::from("array"))
+}

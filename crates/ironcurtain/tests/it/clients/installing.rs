@@ -1,0 +1,268 @@
+//! `clients install` and `clients remove`: what is written, what stays, and what is refused.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use ic_testkit::Place;
+use insta::assert_snapshot;
+
+use super::agents::guide::blocks;
+use crate::approvals::world::Rig;
+use crate::place;
+
+/// Each client, its section in the guide, its files, and the language of their blocks.
+const CLIENTS: [(&str, &str, &[&str], &str); 6] = [
+    ("claude-code", "Claude Code", &[".claude.json", ".claude/settings.json"], "json"),
+    ("codex", "Codex", &[".codex/config.toml"], "toml"),
+    ("opencode", "OpenCode", &[".config/opencode/opencode.json"], "json"),
+    ("goose", "Goose", &[".config/goose/config.yaml"], "yaml"),
+    ("cursor", "Cursor", &[".cursor/mcp.json"], "json"),
+    ("vscode", "VS Code", &[".config/Code/User/mcp.json"], "json"),
+];
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
+
+fn in_home(place: &Place, file: &str) -> PathBuf {
+    place.path("home").join(file)
+}
+
+fn read(place: &Place, file: &str) -> String {
+    std::fs::read_to_string(in_home(place, file)).unwrap()
+}
+
+/// Returns the old files that were kept.
+fn backups(place: &Place) -> Vec<(PathBuf, String)> {
+    let is_backup = |path: &PathBuf| path.extension().is_some_and(|it| it == "bak");
+    place.files("home").into_iter().filter(|(path, _)| is_backup(path)).collect()
+}
+
+/// What is printed, what is written and what the guide says are the same.
+#[test]
+fn the_guide_says_what_is_written_and_printed() {
+    for (name, section, files, language) in CLIENTS {
+        let place = place();
+        let printed = place.run(["clients", "install", name, "--print"]);
+        assert_eq!(printed.code, 0, "{printed:?}");
+        let told = blocks(section, language);
+        let told: Vec<&String> = told.iter().take(files.len()).collect();
+        let expected: String = told.iter().map(|it| it.as_str()).collect();
+        assert_eq!(printed.stdout.replace(BINARY, "ironcurtain"), expected, "{name}");
+
+        let written = place.run(["clients", "install", name, "--yes"]);
+        assert_eq!(written.code, 0, "{written:?}");
+        for (file, expected) in files.iter().zip(told) {
+            let text = read(&place, file).replace(BINARY, "ironcurtain");
+            assert_eq!(text.trim_end(), expected.trim_end(), "{name}: {file}");
+            let mode = std::fs::metadata(in_home(&place, file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}: {file}");
+        }
+        // What turns its own tools off is in the guide as it is printed.
+        let own = printed.stderr.lines().filter_map(|line| line.strip_prefix("    "));
+        let own: String = own.map(|line| format!("{line}\n")).collect();
+        let guide: Vec<String> = ["json", "toml", "yaml", "console", "markdown"]
+            .iter()
+            .flat_map(|language| blocks(section, language))
+            .map(|block| block.trim_start_matches("$ ").to_owned())
+            .collect();
+        assert!(guide.contains(&own), "{name}: {own:?} in {guide:?}");
+        assert!(printed.stderr.contains("own tools"), "{name}: {printed:?}");
+        assert!(printed.stderr.contains("approvals watch --desk"), "{name}: {printed:?}");
+    }
+}
+
+#[test]
+fn what_is_installed_twice_is_there_once_and_is_removed_without_a_trace() {
+    for (name, _, files, _) in CLIENTS {
+        let place = place();
+        assert_eq!(place.run(["clients", "install", name, "--yes"]).code, 0);
+        let first: Vec<String> = files.iter().map(|file| read(&place, file)).collect();
+        let again = place.run(["clients", "install", name, "--yes"]);
+        assert_eq!(again.code, 0);
+        assert!(again.stdout.contains("nothing was changed"), "{name}: {again:?}");
+        let second: Vec<String> = files.iter().map(|file| read(&place, file)).collect();
+        assert_eq!(first, second, "{name}");
+        assert!(backups(&place).is_empty(), "{name}: there was nothing to keep");
+        let removed = place.run(["clients", "remove", name, "--yes"]);
+        assert_eq!(removed.code, 0, "{removed:?}");
+        for file in files {
+            assert!(!in_home(&place, file).exists(), "{name}: {file} held nothing else");
+        }
+        let removed = place.run(["clients", "remove", name, "--yes"]);
+        assert!(removed.stdout.contains("nothing was changed"), "{name}: {removed:?}");
+    }
+}
+
+#[test]
+fn what_is_not_ours_stays_as_it_was() {
+    for (name, file, before) in [
+        (
+            "codex",
+            ".codex/config.toml",
+            "# mine\nmodel = \"x\" # why\n\n[mcp_servers.other]\ncommand = \"y\"\n",
+        ),
+        (
+            "opencode",
+            ".config/opencode/opencode.jsonc",
+            "{\n  // mine\n  \"model\": \"x\",\n  \"mcp\": {\n    \"other\": { \"type\": \"local\", \"command\": [\"y\"] }, // theirs\n  },\n}\n",
+        ),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "# mine\nGOOSE_MODEL: x\nextensions:\n  other:\n    type: stdio\n    cmd: y\n",
+        ),
+        (
+            "claude-code",
+            ".claude.json",
+            "{\"numStartups\":3,\"mcpServers\":{\"other\":{\"command\":\"y\"}},\"projects\":{}}",
+        ),
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"y\"}\n\t}\n}\n",
+        ),
+    ] {
+        let place = place();
+        place.write(format!("home/{file}"), before);
+        let path = in_home(&place, file);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let installed = place.run(["clients", "install", name, "--yes"]);
+        assert_eq!(installed.code, 0, "{installed:?}");
+        let after = read(&place, file);
+        assert!(after.contains(BINARY), "{name}: {after}");
+        for line in before.lines().filter(|line| line.contains("mine") || line.contains("other")) {
+            assert!(after.contains(line) || name == "claude-code", "{name}: {line} in {after}");
+        }
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{name}: the file's rights stay");
+        let kept = backups(&place);
+        assert_eq!(kept.len(), 1, "{name}: {kept:?}");
+        assert_eq!(kept[0].1, before, "{name}: the old file is kept");
+        assert_eq!(place.run(["clients", "remove", name, "--yes"]).code, 0, "{name}");
+        assert_eq!(read(&place, file), before, "{name}: ours is out, and nothing else");
+    }
+}
+
+#[test]
+fn a_setting_of_the_user_stays_and_is_named() {
+    let place = place();
+    let before = "{\n  \"env\": {\n    \"MCP_TOOL_TIMEOUT\": \"1000\"\n  }\n}\n";
+    place.write("home/.claude/settings.json", before);
+    let installed = place.run(["clients", "install", "claude-code", "--yes"]);
+    assert!(installed.stderr.contains("env.MCP_TOOL_TIMEOUT"), "{installed:?}");
+    assert!(read(&place, ".claude/settings.json").contains("\"1000\""));
+    assert_eq!(place.run(["clients", "remove", "claude-code", "--yes"]).code, 0);
+    assert_eq!(read(&place, ".claude/settings.json"), before);
+}
+
+#[test]
+fn a_link_is_not_followed_silently() {
+    let place = place();
+    let real = place.write("dotfiles/config.toml", "model = \"x\"\n");
+    place.link("home/.codex/config.toml", &real);
+    let refused = place.run(["clients", "install", "codex", "--yes"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("through a link"), "{refused:?}");
+    assert!(refused.stderr.contains(&real.display().to_string()), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&real).unwrap(), "model = \"x\"\n");
+    // A directory that is a link is the same thing.
+    place.dir("elsewhere");
+    place.link("home/.cursor", place.path("elsewhere"));
+    let refused = place.run(["clients", "install", "cursor", "--yes"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(!place.path("elsewhere/mcp.json").exists());
+}
+
+#[test]
+fn without_a_terminal_and_without_yes_nothing_is_changed() {
+    let place = place();
+    let mut command = place.command(["clients", "install", "codex"]);
+    // A session of its own has no terminal.
+    let output = std::process::Command::new("setsid")
+        .arg("--wait")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear()
+        .env("HOME", place.path("home"))
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    command.stdin(std::process::Stdio::null());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!in_home(&place, ".codex/config.toml").exists());
+}
+
+#[test]
+fn what_cannot_be_changed_safely_is_left_alone() {
+    for (name, file, text) in [
+        ("codex", ".codex/config.toml", "model = \n"),
+        ("cursor", ".cursor/mcp.json", "{\"mcpServers\": []}"),
+        ("vscode", ".config/Code/User/mcp.json", "{ \"servers\": {}, \"servers\": {} }"),
+        ("goose", ".config/goose/config.yaml", "extensions: {a: {type: x}}\n"),
+        ("opencode", ".config/opencode/opencode.json", "{\"mcp\": "),
+    ] {
+        let place = place();
+        place.write(format!("home/{file}"), text);
+        let refused = place.run(["clients", "install", name, "--yes"]);
+        assert_eq!(refused.code, 1, "{name}: {refused:?}");
+        assert!(refused.stderr.contains("--print"), "{name}: {refused:?}");
+        assert_eq!(read(&place, file), text, "{name}");
+        assert!(backups(&place).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn options_of_the_proxy_are_checked_and_written() {
+    let place = place();
+    let work = place.dir("work").display().to_string();
+    let words = ["clients", "install", "codex", "--print", "--", "--wait", "--workspace", &work];
+    let printed = place.run(words);
+    let expected = format!("args = [\"proxy\", \"--wait\", \"--workspace\", \"{work}\"]");
+    assert!(printed.stdout.contains(&expected), "{printed:?}");
+    for (words, reason) in [
+        (&["--nonsense"][..], "--nonsense"),
+        (&["--workspace", "work"], "not absolute"),
+        (&["--socket", "/x/y"], "--socket"),
+    ] {
+        let words = ["clients", "install", "codex", "--yes", "--"].iter().chain(words);
+        let refused = place.run(words);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.stderr.contains(reason), "{refused:?}");
+    }
+    assert!(!in_home(&place, ".codex/config.toml").exists());
+    let elsewhere = place.path("elsewhere").display().to_string();
+    let place = crate::place().with_variable("IRONCURTAIN_HOME", &elsewhere);
+    let printed = place.run(["clients", "install", "codex", "--print"]);
+    let expected = format!("env = {{ IRONCURTAIN_HOME = \"{elsewhere}\" }}");
+    assert!(printed.stdout.contains(&expected), "{printed:?}");
+}
+
+/// At a terminal the change is shown first, and only a yes makes it; a link is named there.
+#[test]
+fn a_person_sees_the_change_and_decides() {
+    let rig = Rig::new();
+    let real = rig.place.write("dotfiles/config.toml", "# mine\n");
+    rig.place.link("home/.codex/config.toml", &real);
+    for (answer, code) in [("n\n", 1), ("\n", 1), ("y\n", 0)] {
+        let mut terminal = rig.at_terminal(&["clients", "install", "codex"]);
+        terminal.expect("(a link to ").expect("+[mcp_servers.ironcurtain]").expect("[y/N]");
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "# mine\n", "nobody said yes yet");
+        terminal.type_in(answer);
+        let output = terminal.end();
+        assert_eq!(output.code, code, "{answer:?}: {output:?}");
+    }
+    let text = std::fs::read_to_string(&real).unwrap();
+    assert!(text.starts_with("# mine\n") && text.contains("default_tools_approval_mode"), "{text}");
+    let link = std::fs::symlink_metadata(in_home(&rig.place, ".codex/config.toml")).unwrap();
+    assert!(link.is_symlink(), "the link is left as it was");
+}
+
+#[test]
+fn an_unknown_client_is_named_with_those_that_there_are() {
+    let refused = place().run(["clients", "install", "emacs"]);
+    assert_eq!(refused.code, 2);
+    assert_snapshot!(refused.stderr.lines().take(2).collect::<Vec<_>>().join("\n"), @r"
+    error: invalid value 'emacs' for '<CLIENT>'
+      [possible values: claude-code, codex, opencode, goose, cursor, vscode]
+    ");
+}
