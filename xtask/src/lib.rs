@@ -4,7 +4,8 @@
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
 //! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for
-//! people to try models with, [`pictures`] for the README, [`reference`] for the reference pages.
+//! people to try models with. [`pictures`] makes the README's pictures, [`mod@reference`] the pages of
+//! docs/reference, and [`site`] a site of all documents.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,9 +16,11 @@ pub mod attack;
 pub mod bench;
 pub mod echo;
 pub mod ground;
+mod markdown;
 pub mod peer;
 pub mod pictures;
 pub mod provider;
 pub mod reference;
+pub mod site;
 pub mod soak;
 pub mod tidy;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::bench::{self, Bench};
-use xtask::{attack, echo, pictures, provider, reference, soak, tidy};
+use xtask::{attack, echo, pictures, provider, reference, site, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -33,6 +33,8 @@ enum Task {
     Pictures(pictures::Options),
     /// Write the pages of docs/reference from the program itself, or check that they are current
     Reference(reference::Options),
+    /// Build guide, reference and the other documents into one searchable site, and follow its links
+    Site,
     /// Play a provider of models that speaks all four formats, to try everything without a key
     Provider {
         /// The port of this machine to listen at
@@ -53,6 +55,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Site => site::run(&mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),
         Task::EchoServer => echo::run().map(|()| ExitCode::SUCCESS),
     }

@@ -10,6 +10,7 @@ mod environment;
 mod headers;
 mod layers;
 mod licences;
+mod links;
 mod manifests;
 mod metadata;
 mod promises;
@@ -64,6 +65,7 @@ fn check(metadata: &Metadata, tree: &Tree) -> Report {
         headers::check(tree),
         test_lists::check(tree),
         documents::check(tree),
+        links::check(tree),
         architecture::check(metadata, tree),
         promises::check(tree),
         workplace::check(tree),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
-pub use git::GitVariables;
+pub use git::{GitVariables, NAMING};
 
 /// A provider's key, shared and never copied.
 pub type ApiKey = Arc<Secret<String>>;
@@ -73,39 +73,45 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 26] = [
-    stays(HOME, "your home directory: what `~` stands for, and where protected paths are"),
-    stays(IRONCURTAIN_HOME, "where our own files are; `~/.ironcurtain` if unset or empty"),
-    removed(ANTHROPIC_API_KEY, "the key for Anthropic; before `apiKey` of the configuration"),
-    removed(OPENAI_API_KEY, "the key for OpenAI; before `openaiApiKey` of the configuration"),
-    removed(GOOGLE_KEY, "the key for Google; before `googleApiKey` of the configuration"),
-    removed(GOOGLE_KEYS_TOO[0], "the same"),
-    removed(GOOGLE_KEYS_TOO[1], "the same"),
+pub const VARIABLES: [Variable; 29] = [
+    stays(HOME, "your home directory: `~` and the protected paths; must be set and absolute"),
+    stays(IRONCURTAIN_HOME, "IronCurtain's own files; default `~/.ironcurtain`"),
+    removed(ANTHROPIC_API_KEY, "key for Anthropic; overrides `apiKey`"),
+    removed(OPENAI_API_KEY, "key for OpenAI; overrides `openaiApiKey`"),
+    removed(GOOGLE_KEY, "key for Google; overrides `googleApiKey`"),
+    removed(GOOGLE_KEYS_TOO[0], "key for Google, if `GOOGLE_GENERATIVE_AI_API_KEY` is not set"),
+    removed(GOOGLE_KEYS_TOO[1], "key for Google, if neither of the other two is set"),
     removed(
         OPENAI_COMPATIBLE_API_KEY,
-        "the key for a compatible server; before `openaiCompatibleApiKey` of the configuration",
+        "key for an OpenAI-compatible server; overrides `openaiCompatibleApiKey`",
     ),
-    stays(ANTHROPIC_BASE_URL, "where Anthropic is; before `baseUrls.anthropic`"),
-    stays(OPENAI_BASE_URL, "where OpenAI is; before `baseUrls.openai`"),
-    stays(GOOGLE_BASE_URL, "where Google is; before `baseUrls.google`"),
+    stays(ANTHROPIC_BASE_URL, "address of Anthropic or a gateway; overrides `baseUrls.anthropic`"),
+    stays(OPENAI_BASE_URL, "address of OpenAI or a gateway; overrides `baseUrls.openai`"),
+    stays(GOOGLE_BASE_URL, "address of Google or a gateway; overrides `baseUrls.google`"),
     stays(
         OPENAI_COMPATIBLE_BASE_URL,
-        "where a compatible server is; before `baseUrls.openaiCompatible`",
+        "address of an OpenAI-compatible server; overrides `baseUrls.openaiCompatible`",
     ),
-    stays(HTTPS_PROXY[0], "the proxy through which providers are reached; also in lower case"),
-    stays(HTTPS_PROXY[1], "the same"),
-    stays(NO_PROXY[0], "hosts that are reached without it; also in lower case"),
-    stays(NO_PROXY[1], "the same"),
-    stays(SSL_CERT_FILE, "certificates that are trusted besides the system's"),
+    stays(HTTPS_PROXY[0], "proxy for connections to providers"),
+    stays(HTTPS_PROXY[1], "the same as `HTTPS_PROXY`, which comes first"),
+    stays(NO_PROXY[0], "hosts to reach without the proxy"),
+    stays(NO_PROXY[1], "the same as `NO_PROXY`, which comes first"),
+    stays(
+        SSL_CERT_FILE,
+        "file with certificates to trust besides the system's, for providers and web pages",
+    ),
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
-    stays(TERM, "if it is `dumb`, approval requests are answered with a line instead of a key"),
-    stays(TMPDIR, "where the built-in git server puts files of a moment; `/tmp` if unset or empty"),
-    stays(SSH_AUTH_SOCK, "where your ssh agent is, which signs in where a git call was allowed to"),
-    stays(CLIENTS[0], "where Claude Desktop, VS Code, Goose and OpenCode keep their configuration"),
-    stays(CLIENTS[1], "where Claude Code keeps its configuration"),
-    stays(CLIENTS[2], "where Codex keeps its configuration"),
-    stays(CLIENTS[3], "a file with more configuration of OpenCode"),
-    stays(KEYS_FD, "set by the program for itself when it takes the keys out of its environment"),
+    stays(TERM, "if it is `dumb`, you answer approval requests with a letter and Enter"),
+    stays(TMPDIR, "temporary files of the git server and of `demo`; default `/tmp`"),
+    stays(SSH_AUTH_SOCK, "your ssh agent, used for git over ssh once a call was allowed"),
+    stays(GIT_KEPT[0], "your git configuration, for your credential helper"),
+    stays(GIT_KEPT[1], "the system's git configuration, for your credential helper"),
+    stays(GIT_KEPT[2], "if set, your credential helper runs without the system's configuration"),
+    stays(CLIENTS[0], "configuration of Claude Desktop, VS Code, Goose and OpenCode"),
+    stays(CLIENTS[1], "configuration of Claude Code"),
+    stays(CLIENTS[2], "configuration of Codex"),
+    stays(CLIENTS[3], "a further configuration file of OpenCode"),
+    stays(KEYS_FD, "set by IronCurtain itself when it removes keys from its environment"),
 ];
 
 const fn stays(name: &'static str, about: &'static str) -> Variable {
@@ -237,6 +243,15 @@ impl Environment {
             current_dir: self.current_dir.clone(),
             git: self.git.clone(),
         }
+    }
+
+    /// Returns the same for a home of its own, without any key, started in `directory`.
+    #[must_use]
+    pub fn at_home(&self, ironcurtain_home: &Path, directory: &Path) -> Self {
+        let mut environment = self.without_keys();
+        environment.texts.insert(IRONCURTAIN_HOME, ironcurtain_home.into());
+        environment.current_dir = Some(directory.to_owned());
+        environment
     }
 
     /// Returns where files of a moment go.
@@ -396,6 +411,17 @@ mod tests {
 
     fn environment(pairs: &[(&str, &str)]) -> Environment {
         Environment::of(&variables(pairs), Some(PathBuf::from("/w"))).unwrap()
+    }
+
+    #[test]
+    fn another_home_has_no_keys_and_its_own_place() {
+        let key = ("ANTHROPIC_API_KEY", "sk-0123456789");
+        let here = environment(&[("HOME", "/h"), ("IRONCURTAIN_HOME", "/i"), key]);
+        let other = here.at_home(Path::new("/d/home"), Path::new("/d"));
+        assert_eq!(other.ironcurtain_home().unwrap().as_path(), Path::new("/d/home"));
+        assert_eq!(other.absolute(Path::new("a")).unwrap().as_path(), Path::new("/d/a"));
+        assert_eq!(other.home().unwrap().as_path(), Path::new("/h"));
+        assert!(here.is_set("ANTHROPIC_API_KEY") && !other.is_set("ANTHROPIC_API_KEY"));
     }
 
     #[test]

@@ -65,6 +65,11 @@ impl Home {
         self.at("workspaces.lock")
     }
 
+    /// Returns the file that says that a new user was greeted.
+    pub fn greeted(&self) -> PathBuf {
+        self.at("greeted")
+    }
+
     /// Returns the file of messages that were typed before.
     pub fn history(&self) -> PathBuf {
         self.at("history")
@@ -221,6 +226,7 @@ mod tests {
             (home.servers_lock(), "servers.lock.json"),
             (home.servers_lock_lock(), "servers.lock"),
             (home.wheels(), "wheels"),
+            (home.greeted(), "greeted"),
             (home.constitution(), "constitution.md"),
             (home.generated(), "generated"),
             (home.policies(), "policies"),

@@ -169,6 +169,22 @@ impl Structural {
         }
     }
 
+    /// Every one of them.
+    pub const ALL: [Self; 12] = [
+        Self::InvalidValue,
+        Self::UnknownArgument,
+        Self::ProtectedPath,
+        Self::HostExecutes,
+        Self::UnannotatedPath,
+        Self::Draft,
+        Self::IntrospectionAllow,
+        Self::DomainEscalate,
+        Self::UnknownTool,
+        Self::SandboxAllow,
+        Self::Root,
+        Self::ServerRequest,
+    ];
+
     /// What is asked before any rule, in this order.
     pub const BEFORE_RULES: [Self; 10] = [
         Self::InvalidValue,

@@ -1,6 +1,7 @@
 //! What several crates' tests share: a disk in memory, a hermetic place to run the real binary in,
 //! a model, a provider and a web server that follow scripts, random agents that attack the user's git,
-//! and the recorded vectors and hostile inputs, where they lie beside the project.
+//! the pages of docs/reference as they should be, and the recorded vectors and hostile inputs, where they
+//! lie beside the project.
 //!
 //! Never part of the product: other crates use it as a dev-dependency only.
 
@@ -13,6 +14,7 @@ pub mod memory_disk;
 pub mod place;
 pub mod provider;
 pub mod proxy;
+pub mod reference;
 pub mod scripted_model;
 pub mod shared;
 pub mod web;

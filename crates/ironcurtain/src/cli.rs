@@ -6,8 +6,8 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::commands::{
-    approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand,
+    EXIT_CODES, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
+    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs,
     doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
     migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
     servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
@@ -15,10 +15,10 @@ use crate::commands::{
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
 ///
-/// Every effect of an agent is a mediated call: judged by a deterministic policy as allow, deny or
-/// escalate to a person, and recorded.
+/// An agent can act only through calls. A deterministic policy judges each call (allow, deny, or ask
+/// you), and a tamper-evident log records it. New here? Run `ironcurtain demo`.
 #[derive(Debug, clap::Parser)]
-#[command(name = "ironcurtain", version, max_term_width = 100)]
+#[command(name = "ironcurtain", version, max_term_width = 100, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -54,34 +54,35 @@ pub(crate) enum UsageError {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Start(StartArgs),
+    Demo(DemoArgs),
     Run(RunArgs),
     Proxy(ProxyArgs),
     /// Run one of the built-in MCP servers on standard input and output
     #[command(subcommand)]
     McpServer(McpServerCommand),
-    /// Show earlier sessions, name them, export them, remove them
+    /// List, show, name, export and remove earlier sessions
     #[command(subcommand)]
     Sessions(SessionsCommand),
     Cleanup(CleanupArgs),
-    /// Show what waits for a person, and answer it
+    /// Show pending approval requests and answer them
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
-    /// Show what was granted beyond one call, and take it back
+    /// List grants and revoke them
     #[command(subcommand)]
     Grants(GrantsCommand),
     /// Connect an MCP client, such as Claude Code or Codex, to `ironcurtain proxy`
     #[command(subcommand)]
     Clients(ClientsCommand),
-    /// Add MCP servers, show them, try them, trust them
+    /// Add, list, test, review and trust MCP servers
     #[command(subcommand)]
     Servers(ServersCommand),
-    /// Ask the policy, test it, explain it, change it
+    /// Check, test, explain and change the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Show the audit log, follow it, check it, export it
+    /// Show, follow, verify and export the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Show the configuration and change it
+    /// Show and change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
     Doctor(DoctorArgs),

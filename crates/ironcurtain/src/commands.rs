@@ -6,6 +6,7 @@ pub(crate) mod cleanup;
 pub(crate) mod clients;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod grants;
 pub(crate) mod man;
@@ -26,6 +27,19 @@ use crate::cli::Command;
 use crate::error::Failure;
 use crate::screen::Screen;
 
+/// Every exit code, as `--help` and the reference list them.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; for `policy check`: allowed
+  1    failed, or a check found something wrong
+  2    the command line is wrong
+  3    answered, but at least one call needed approval and nobody was available;
+       for `policy check`: needs approval
+  4    `policy check`: denied
+  5    the budget is used up
+  130  cancelled
+  141  the reader of the output went away";
+
 /// How a command ended that did what it was asked to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exit {
@@ -33,13 +47,13 @@ pub(crate) enum Exit {
     Success,
     /// Something that was checked does not hold.
     Failed,
-    /// The call needs a person, or needed one whom nobody was.
+    /// The call needs approval, or needed it and nobody was available.
     NeedsApproval,
     /// The call is denied.
     Denied,
     /// The budget is used up.
     BudgetExhausted,
-    /// The person does not want it any more.
+    /// The user cancelled it.
     Cancelled,
 }
 
@@ -64,6 +78,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match command {
         Command::Start(args) => start::run(&args, environment, screen),
+        Command::Demo(args) => demo::run(&args, environment, screen),
         Command::Run(args) => run::run(&args, environment, screen),
         Command::Proxy(args) => proxy::run(&args, environment, screen),
         Command::McpServer(command) => mcp_server::run(command, environment, screen),
@@ -80,5 +95,26 @@ pub(crate) fn run(
         Command::Migrate(args) => migrate::run(&args, environment, screen),
         Command::Completions(args) => completions::run(&args, screen),
         Command::Man(args) => man::run(&args, screen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_code_is_listed() {
+        for (exit, listed) in [
+            (Exit::Success, "  0    "),
+            (Exit::Failed, "  1    "),
+            (Exit::NeedsApproval, "  3    "),
+            (Exit::Denied, "  4    "),
+            (Exit::BudgetExhausted, "  5    "),
+            (Exit::Cancelled, "  130  "),
+        ] {
+            let code: u8 = listed.trim().parse().unwrap();
+            assert_eq!(ExitCode::from(exit), ExitCode::from(code));
+            assert!(EXIT_CODES.lines().any(|line| line.starts_with(listed)), "{listed}");
+        }
     }
 }

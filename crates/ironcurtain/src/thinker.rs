@@ -27,6 +27,8 @@ pub(crate) struct Thinker {
     pub(crate) prices: Prices,
     /// What the person is told about it.
     pub(crate) said: String,
+    /// Whether the offline model serves because there is no key.
+    pub(crate) is_without_key: bool,
 }
 
 impl Thinker {
@@ -46,11 +48,9 @@ impl Thinker {
         let file = ConfigFile::read(&home)?;
         let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
         if wanted.is_none() && !is_reachable(&config) {
-            return Ok(Self::offline(
-                "model offline: no key is set, so the built-in offline model serves; it understands \
-                 plain requests only"
-                    .to_owned(),
-            ));
+            let said = "model offline: no key is set, so the built-in offline model serves; it \
+                        understands plain requests only";
+            return Ok(Self { is_without_key: true, ..Self::offline(said.to_owned()) });
         }
         if wanted.is_none()
             && let Some(other) = only_other(&config)
@@ -68,7 +68,7 @@ impl Thinker {
     }
 
     fn offline(said: String) -> Self {
-        Self { model: Arc::new(OfflineModel), prices: Prices::FREE, said }
+        Self { model: Arc::new(OfflineModel), prices: Prices::FREE, said, is_without_key: false }
     }
 
     fn provided(
@@ -86,7 +86,7 @@ impl Thinker {
         if !known.is_priced && model.provider() != Provider::OpenAiCompatible {
             said.push_str("; its price is not known, so the dearest of its provider counts");
         }
-        Ok(Self { model: Arc::new(client), prices: known.prices, said })
+        Ok(Self { model: Arc::new(client), prices: known.prices, said, is_without_key: false })
     }
 }
 

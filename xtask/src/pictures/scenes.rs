@@ -30,14 +30,14 @@ use Step::{Expect, Keep, Prompt, Type};
 /// The pictures of the README.
 pub(super) const SCENES: &[Scene] = &[Scene {
     name: "first-run",
-    caption: "A terminal: the agent writes a file without asking, asks before it reads /etc/hostname, \
-              and is refused the private ssh key.",
-    columns: 88,
-    rows: 27,
+    caption: "A terminal: the agent asks before it reads a file outside its sandbox, writes in its \
+              sandbox without asking, and is refused the private ssh key.",
+    columns: 90,
+    rows: 29,
     steps: &[
         Prompt,
         Type(
-            "ironcurtain start 'write \"hello\" to hello.txt, read /etc/hostname, read ~/.ssh/id_ed25519'",
+            "ironcurtain start 'read ~/notes/plan.txt, write \"done\" to log.txt, read ~/.ssh/id_ed25519'",
         ),
         Keep(15),
         Type("\r"),
@@ -45,6 +45,6 @@ pub(super) const SCENES: &[Scene] = &[Scene {
         Keep(50),
         Type("y"),
         Prompt,
-        Keep(80),
+        Keep(90),
     ],
 }];

@@ -50,9 +50,14 @@ pub(super) struct Style {
 
 /// Plays a scene with `binary` and returns the frames that it keeps.
 pub(super) fn play(scene: &Scene, binary: &Path) -> anyhow::Result<Vec<Frame>> {
-    let home = tempfile::Builder::new().prefix(".").rand_bytes(3).tempdir()?;
-    std::fs::create_dir(home.path().join(".ssh"))?;
-    std::fs::write(home.path().join(".ssh/id_ed25519"), "not a key\n")?;
+    // As long as what stands for it in the picture, so that lines break at the same places.
+    let home = tempfile::Builder::new().prefix(".").rand_bytes(3).tempdir_in("/tmp")?;
+    for (directory, file, text) in
+        [(".ssh", "id_ed25519", "not a key\n"), ("notes", "plan.txt", "Water the plants.\n")]
+    {
+        std::fs::create_dir(home.path().join(directory))?;
+        std::fs::write(home.path().join(directory).join(file), text)?;
+    }
     let steady = Steady::new(home.path())?;
     let mut stage = Stage::open(scene, binary, home.path())?;
     let mut frames = Vec::new();

@@ -39,7 +39,7 @@ pub(super) fn render(scene: &Scene, frames: &[Frame]) -> String {
     }
     for (number, frame) in frames.iter().enumerate() {
         let is_last = if number + 1 == frames.len() { " last" } else { "" };
-        let _ = writeln!(svg, "<g class=\"f f{number}{is_last}\">");
+        let _ = writeln!(svg, "<g class=\"f f{number}{is_last}\" xml:space=\"preserve\">");
         for (row, runs) in frame.rows.iter().enumerate() {
             if !runs.is_empty() {
                 let y = BAR + MARGIN + count(row + 1) * CELL.1 - 5.0;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const SETTINGS_MAX: usize = 256;
 
 /// The variables that name a program, a directory of programs or templates, and the setting for it.
-const NAMING: [(&str, &str); 14] = [
+pub const NAMING: [(&str, &str); 14] = [
     ("GIT_EDITOR", "core.editor"),
     ("VISUAL", "core.editor"),
     ("EDITOR", "core.editor"),

@@ -4,6 +4,7 @@
 //! does is shown on standard error as it happens; a call that needs a person is asked about there.
 
 mod conversation;
+mod greeting;
 mod here;
 mod notes;
 mod repository;
@@ -123,6 +124,9 @@ pub(crate) fn run(
     };
     let thinker = Thinker::choose(args.model.as_deref(), environment)?;
     let runtime = runtime()?;
+    if task.is_none() && resumed.is_none() && thinker.is_without_key {
+        greeting::greet_once(environment, &runtime, screen)?;
+    }
     let workspace = match args.is_place_open(resumed.as_ref()) {
         false => workspace,
         true => match here::choose(args.json, environment, &runtime, screen)? {
@@ -192,7 +196,7 @@ async fn run_session(
     let surroundings = Surroundings::of(&opened, environment)?;
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
-    let Thinker { model, prices, said: _ } = thinker;
+    let Thinker { model, prices, .. } = thinker;
     let notes = match model.name() {
         // It understands no notes.
         ModelName::Offline => Vec::new(),

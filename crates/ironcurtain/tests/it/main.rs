@@ -28,6 +28,7 @@ mod conversations;
 mod corpora;
 mod desk;
 mod doctor;
+mod documents;
 mod far;
 mod fetch;
 mod git;

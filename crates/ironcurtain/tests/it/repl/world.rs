@@ -21,10 +21,10 @@ use crate::approvals::world::{BINARY, Rig};
 
 /// After this, nothing comes any more.
 const DEADLINE: Duration = Duration::from_secs(90);
-pub(super) const KEYS: &str = "y approve · n deny";
+pub(crate) const KEYS: &str = "y approve · n deny";
 
 /// A conversation at a terminal.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     child: Child,
     /// The terminal's own side.
     terminal: File,
@@ -35,7 +35,7 @@ pub(super) struct Stage {
 }
 
 /// A place with a directory to work in, and one that needs a person.
-pub(super) fn rig() -> Rig {
+pub(crate) fn rig() -> Rig {
     let rig = Rig::new();
     rig.place.dir("work");
     rig.place.dir("home/Documents");
@@ -43,13 +43,13 @@ pub(super) fn rig() -> Rig {
 }
 
 /// Returns the path of a document, which needs a person.
-pub(super) fn document(rig: &Rig, name: &str) -> String {
+pub(crate) fn document(rig: &Rig, name: &str) -> String {
     rig.place.path("home/Documents").join(name).to_str().unwrap().to_owned()
 }
 
 /// Puts four questions into the conversation's session, as calls of others in it would; three differ in
 /// their path alone.
-pub(super) fn ask_four(rig: &Rig) -> PathBuf {
+pub(crate) fn ask_four(rig: &Rig) -> PathBuf {
     let session = rig.place.sessions().pop().expect("a session");
     let id = session.file_name().unwrap().to_str().unwrap();
     for (number, tool, path) in [
@@ -77,7 +77,7 @@ pub(super) fn ask_four(rig: &Rig) -> PathBuf {
 
 /// Checks that the first three were approved and the last one was not.
 #[track_caller]
-pub(super) fn check_four(session: &Path) {
+pub(crate) fn check_four(session: &Path) {
     for (number, decision) in [(1, "approved"), (2, "approved"), (3, "approved"), (4, "denied")] {
         let name = format!("escalations/response-0000000{number}-0000-4000-8000-000000000000.json");
         let answer = std::fs::read_to_string(session.join(name)).unwrap();
@@ -87,14 +87,14 @@ pub(super) fn check_four(session: &Path) {
 
 impl Stage {
     /// Begins a conversation without colours, and waits for the prompt.
-    pub(super) fn new(rig: &Rig) -> Self {
+    pub(crate) fn new(rig: &Rig) -> Self {
         let stage = Self::start(rig, 80, 30, &["NO_COLOR=1"], &["--workspace", "work"]);
         stage.prompt("");
         stage
     }
 
     /// Begins a conversation.
-    pub(super) fn start(
+    pub(crate) fn start(
         rig: &Rig,
         columns: u16,
         rows: u16,
@@ -106,7 +106,7 @@ impl Stage {
     }
 
     /// Runs a command at a terminal of that size.
-    pub(super) fn run(
+    pub(crate) fn run(
         rig: &Rig,
         (columns, rows): (u16, u16),
         directory: &Path,
@@ -151,7 +151,7 @@ impl Stage {
     }
 
     /// Returns the rows of the screen, without empty ones at the end.
-    pub(super) fn rows(&self) -> Vec<String> {
+    pub(crate) fn rows(&self) -> Vec<String> {
         let emulator = self.emulator.lock().unwrap();
         let (_, columns) = emulator.screen().size();
         let mut rows: Vec<String> =
@@ -163,18 +163,18 @@ impl Stage {
     }
 
     /// Returns everything that was sent to the terminal.
-    pub(super) fn sent(&self) -> String {
+    pub(crate) fn sent(&self) -> String {
         String::from_utf8_lossy(&self.sent.lock().unwrap()).into_owned()
     }
 
     /// Returns where the cursor stands: row and column.
-    pub(super) fn cursor(&self) -> (u16, u16) {
+    pub(crate) fn cursor(&self) -> (u16, u16) {
         self.emulator.lock().unwrap().screen().cursor_position()
     }
 
     /// Waits until the screen is as it should be.
     #[track_caller]
-    pub(super) fn until(&self, what: &str, is: impl Fn(&[String]) -> bool) -> &Self {
+    pub(crate) fn until(&self, what: &str, is: impl Fn(&[String]) -> bool) -> &Self {
         let began = Instant::now();
         while !is(&self.rows()) {
             assert!(began.elapsed() < DEADLINE, "{what}, in vain:\n{}", self.rows().join("\n"));
@@ -185,13 +185,13 @@ impl Stage {
 
     /// Waits until `text` stands somewhere on the screen.
     #[track_caller]
-    pub(super) fn expect(&self, text: &str) -> &Self {
+    pub(crate) fn expect(&self, text: &str) -> &Self {
         self.until(text, |rows| rows.iter().any(|row| row.contains(text)))
     }
 
     /// Waits until nothing goes on, and `typed` stands behind the prompt.
     #[track_caller]
-    pub(super) fn prompt(&self, typed: &str) -> &Self {
+    pub(crate) fn prompt(&self, typed: &str) -> &Self {
         let wanted = format!("> {typed}");
         let is_idle = |rows: &[String]| {
             let last = rows.last().is_some_and(|row| row == wanted.trim_end());
@@ -207,7 +207,7 @@ impl Stage {
     /// Looks at every moment of what was shown: once `upper` had come, `lower` did not stand there before
     /// `between` did.
     #[track_caller]
-    pub(super) fn never_below(&self, upper: &str, lower: &str, between: &str) {
+    pub(crate) fn never_below(&self, upper: &str, lower: &str, between: &str) {
         let (rows, columns) = self.emulator.lock().unwrap().screen().size();
         let mut emulator = vt100::Parser::new(rows, columns, 0);
         let mut is_upper = false;
@@ -233,13 +233,13 @@ impl Stage {
     ///
     /// What was typed before must have been read, or it comes in one piece with the answer.
     #[track_caller]
-    pub(super) fn asked(&self) -> &Self {
+    pub(crate) fn asked(&self) -> &Self {
         self.asked_with("")
     }
 
     /// Waits until a question can be answered where nothing else is typed.
     #[track_caller]
-    pub(super) fn asked_alone(&self, number: u64) -> &Self {
+    pub(crate) fn asked_alone(&self, number: u64) -> &Self {
         self.until(&format!("the question #{number}, and its keys"), |rows| {
             let stands = rows.iter().any(|row| row.starts_with(&format!("#{number} ")));
             stands && rows.iter().any(|row| row.starts_with(KEYS))
@@ -248,7 +248,7 @@ impl Stage {
 
     /// Types something that is no answer, and waits until the question can be answered again.
     #[track_caller]
-    pub(super) fn noise(&self, noise: &str, number: u64) -> &Self {
+    pub(crate) fn noise(&self, noise: &str, number: u64) -> &Self {
         let n_read = || self.sent().matches("(read it").count();
         let before = n_read();
         self.type_in(noise).until("it is read", |_| before < n_read()).asked_alone(number)
@@ -256,7 +256,7 @@ impl Stage {
 
     /// Waits until a question stands there, with `typed` behind the prompt.
     #[track_caller]
-    pub(super) fn asked_with(&self, typed: &str) -> &Self {
+    pub(crate) fn asked_with(&self, typed: &str) -> &Self {
         let wanted = format!("> {typed}");
         self.until(&format!("the question, and `{typed}`"), |rows| {
             let last = rows.last().is_some_and(|row| row == wanted.trim_end());
@@ -266,18 +266,18 @@ impl Stage {
 
     /// Waits until the terminal is as a shell wants it.
     #[track_caller]
-    pub(super) fn until_sane(&self) {
+    pub(crate) fn until_sane(&self) {
         self.until("a terminal for a shell", |_| self.is_sane());
     }
 
     /// Waits until the program has the terminal again.
     #[track_caller]
-    pub(super) fn until_raw(&self) {
+    pub(crate) fn until_raw(&self) {
         self.until("a terminal for the program", |_| !self.is_sane());
     }
 
     /// Waits until the program has ended, or has the terminal again; says whether it goes on.
-    pub(super) fn goes_on(&mut self) -> bool {
+    pub(crate) fn goes_on(&mut self) -> bool {
         let began = Instant::now();
         loop {
             if self.child.try_wait().unwrap().is_some() {
@@ -291,25 +291,25 @@ impl Stage {
         }
     }
 
-    pub(super) fn type_in(&self, text: &str) -> &Self {
+    pub(crate) fn type_in(&self, text: &str) -> &Self {
         (&self.terminal).write_all(text.as_bytes()).unwrap();
         self
     }
 
     /// Types a message and sends it.
-    pub(super) fn send(&self, message: &str) -> &Self {
+    pub(crate) fn send(&self, message: &str) -> &Self {
         self.type_in(&format!("{message}\r"))
     }
 
     /// Makes the window larger or smaller.
-    pub(super) fn resize(&self, columns: u16, rows: u16) -> &Self {
+    pub(crate) fn resize(&self, columns: u16, rows: u16) -> &Self {
         self.emulator.lock().unwrap().screen_mut().set_size(rows, columns);
         tcsetwinsize(&self.terminal, size(columns, rows)).unwrap();
         self
     }
 
     /// Ends the servers that the program has started, at once.
-    pub(super) fn kill_servers(&self) {
+    pub(crate) fn kill_servers(&self) {
         let mut parents = vec![self.child.id()];
         let mut children = Vec::new();
         while let Some(parent) = parents.pop() {
@@ -331,19 +331,19 @@ impl Stage {
         }
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Returns whether the terminal is as a shell wants it.
-    pub(super) fn is_sane(&self) -> bool {
+    pub(crate) fn is_sane(&self) -> bool {
         let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
         tcgetattr(&self.slave).unwrap().local_modes.contains(wanted)
     }
 
     /// Waits for the end, and returns how it ended; the terminal has to be sane then.
     #[track_caller]
-    pub(super) fn end(&mut self) -> i32 {
+    pub(crate) fn end(&mut self) -> i32 {
         let began = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
