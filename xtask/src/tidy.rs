@@ -13,6 +13,7 @@ mod licences;
 mod links;
 mod manifests;
 mod metadata;
+mod phrases;
 mod promises;
 mod proofs;
 mod purity;
@@ -66,6 +67,7 @@ fn check(metadata: &Metadata, tree: &Tree) -> Report {
         test_lists::check(tree),
         documents::check(tree),
         links::check(tree),
+        phrases::check(tree),
         architecture::check(metadata, tree),
         promises::check(tree),
         workplace::check(tree),

@@ -34,9 +34,9 @@ const DENIALS_SHOWN_MAX: usize = 5;
 const NOT_RUN: &str = "Not run: the turn was cut before it.";
 pub(crate) const CUT_SHORT: &str =
     "Cut before it finished; what it had done until then is done. Check before you go on.";
-const EMPTY: &str = "Your last message was empty. Answer the person, or use a tool.";
-const DO_NOT_RETRY: &str = "Do not retry what was denied, and do not look for another way to the same effect; \
-    tell the person what could not be done, and why.";
+const EMPTY: &str = "Your last message was empty. Answer the user, or use a tool.";
+const DO_NOT_RETRY: &str = "Do not retry what was denied, and do not look for another way to the \
+                            same effect; tell the user what could not be done, and why.";
 
 /// A turn that is under way.
 pub(crate) struct Turn<'a> {
@@ -318,8 +318,8 @@ impl<'a> Turn<'a> {
             used.cut.get_or_insert(TurnError::Loop { tool: tool.clone(), repeats });
         } else {
             used.notes.push(UserBlock::Note(format!(
-                "You have done the same {repeats} times, with the same result. \
-                 Do something else, or tell the person what is in the way."
+                "You have done the same {repeats} times, with the same result. Do something \
+                 else, or tell the user what is in the way."
             )));
         }
         self.observer.diagnostic(Diagnostic::LoopDetection { tool, repeats, is_stopped });
@@ -430,7 +430,7 @@ impl crate::agent::Tools {
                 Some(format!("The input of `{name}` does not fit: {violation}."))
             }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-                Some(format!("The input of `{name}` does not fit: it is no object."))
+                Some(format!("The input of `{name}` does not fit: it is not an object."))
             }
         }
     }

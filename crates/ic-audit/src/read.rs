@@ -57,7 +57,7 @@ pub enum ReadError {
     #[error("cannot read the log")]
     Io(#[from] io::Error),
     /// A line is no record; `verify` says more.
-    #[error("line {0} of the log is no record")]
+    #[error("line {0} of the log is not a record")]
     NoRecord(u64),
 }
 

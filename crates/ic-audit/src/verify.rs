@@ -400,7 +400,7 @@ pub(crate) fn open(log: &Path) -> io::Result<BufReader<File>> {
     let file = File::from(rustix::fs::open(log, flags, Mode::empty())?);
     match file.metadata()?.is_file() {
         true => Ok(BufReader::with_capacity(1 << 20, file)),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 

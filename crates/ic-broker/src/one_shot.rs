@@ -58,7 +58,7 @@ pub enum OneShotFault {
     #[error("`{0}` changed since it was judged, so nothing was done; try again")]
     Changed(CanonicalPath),
     /// Something on the way is no directory.
-    #[error("a part of the path `{0}` is no directory")]
+    #[error("a part of the path `{0}` is not a directory")]
     ThroughFile(CanonicalPath),
     /// What would have to be held is protected.
     #[error("`{0}` is gone, and what is above it is protected")]
@@ -370,7 +370,7 @@ mod tests {
     fn what_was_swapped_for_a_link_is_not_held() {
         check_refused(&[("/h/docs/link", Rights::READ)], "changed since it was judged");
         check_refused(&[("/h/docs/link/x", Rights::WRITE)], "changed since it was judged");
-        check_refused(&[("/h/docs/a.txt/x", Rights::WRITE)], "is no directory");
+        check_refused(&[("/h/docs/a.txt/x", Rights::WRITE)], "is not a directory");
     }
 
     #[test]

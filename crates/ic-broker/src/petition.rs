@@ -124,7 +124,7 @@ impl Petition {
     /// Returns what the server is told, or why the client's answer is none.
     pub(crate) fn answer(&self, result: Json) -> Result<Json, String> {
         let Json::Object(result) = result else {
-            return Err("it is no object".to_owned());
+            return Err("it is not an object".to_owned());
         };
         let answer = match &self.form {
             None => sampling::answer(result)?,

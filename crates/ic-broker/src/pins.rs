@@ -69,8 +69,8 @@ pub enum PinsError {
     /// The system gave no random bytes.
     #[error("the system gave no random bytes to seal what was trusted")]
     Random(#[source] io::Error),
-    /// The file is no JSON.
-    #[error("`{}` is no JSON", .path.display())]
+    /// The file is not valid JSON.
+    #[error("`{}` is not valid JSON", .path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -210,20 +210,20 @@ impl Pins {
         identity: &Identity,
         is_held: bool,
     ) -> Option<String> {
-        let look = format!("a person can look at it with `ironcurtain servers trust {server}`");
+        let look = format!("the user can look at it with `ironcurtain servers trust {server}`");
         match self.of_start(server, identity) {
             Standing::Changed => Some(format!(
-                "it is started in another way than it was when it was trusted, so it is withheld; a \
-                 person can look at the difference with `ironcurtain servers trust {server}`"
+                "how it is started has changed since it was trusted, so it is withheld; the user \
+                 can look at the difference with `ironcurtain servers trust {server}`"
             )),
             // SECURITY: in a cage it does no harm before a person has said what its tools mean;
             // without one, starting it is all the harm that there is.
             Standing::New if !is_held => Some(format!(
-                "nobody has trusted it yet, and nothing would confine it, so it is withheld; {look}"
+                "it is not trusted yet, and nothing would confine it, so it is withheld; {look}"
             )),
             // SECURITY: what the tools of ours mean is said already.
             Standing::New if BuiltinServer::named(server.as_str()).is_some() => Some(format!(
-                "nobody has trusted it yet, and it has the name of a server of ours, so it is \
+                "it is not trusted yet, and it has the name of a built-in server, so it is \
                      withheld; {look}"
             )),
             Standing::New | Standing::Trusted => None,
@@ -313,7 +313,7 @@ fn object(json: Json) -> Result<Object, &'static str> {
     match json {
         Json::Object(object) => Ok(object),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-            Err("something that should be an object is none")
+            Err("a value that should be an object is not one")
         }
     }
 }

@@ -60,7 +60,7 @@ impl Refusal {
     pub fn settled(rule: &str, reason: &str, cause: RefusalCause) -> Self {
         match cause {
             RefusalCause::Denied(_) => {
-                let reason = format!("a person said no; they were asked because: {reason}");
+                let reason = format!("the user denied it; approval was needed because: {reason}");
                 Self::escalation_denied(rule, reason)
             }
             RefusalCause::Expired => Self::escalation_expired(rule, "the answer came too late"),
@@ -134,31 +134,32 @@ impl Refusal {
     fn next_step(&self) -> &'static str {
         match self.kind {
             RefusalKind::Denied => {
-                "Do not try this again in another spelling: no spelling is allowed. Go on without \
-                 it, or tell the person what you need and why."
+                "Do not try this again in another spelling: no spelling is allowed. Continue \
+                 without it, or tell the user what you need and why."
             }
             RefusalKind::NoHandler => {
-                "Nobody is there to be asked. Go on without it, or tell the person what you wanted to \
-                 do. Somebody who runs `ironcurtain approvals watch --desk` in another terminal is \
-                 asked from then on; a proxy that was started with `--wait` lets calls wait until \
-                 somebody comes."
+                "No approver is connected. Continue without it, or tell the user what you wanted \
+                 to do. The user can run `ironcurtain approvals watch --desk` in another \
+                 terminal to answer requests from then on; with `--wait`, calls wait for an \
+                 approver."
             }
             RefusalKind::EscalationDenied => {
-                "Do not ask for the same in another way. Go on without it, or tell the person why \
-                 you need it."
+                "Do not ask for the same in another way. Continue without it, or tell the user \
+                 why you need it."
             }
             RefusalKind::EscalationExpired => {
-                "Nobody has answered. Go on without it, or tell the person what you wanted to do."
+                "The request was not answered. Continue without it, or tell the user what you \
+                 wanted to do."
             }
             RefusalKind::CircuitBreaker => {
-                "Repeating the call changes nothing. Do something else, or tell the person."
+                "Repeating the call changes nothing. Do something else, or tell the user."
             }
             RefusalKind::InvalidArguments => {
                 "Read the tool's input schema and call again with arguments that fit it."
             }
             RefusalKind::Confinement => {
-                "No spelling of the path helps. Go on without it, use another server for it, or tell \
-                 the person what is missing."
+                "No spelling of the path helps. Continue without it, use another server for it, \
+                 or tell the user what is missing."
             }
         }
     }
@@ -195,11 +196,11 @@ mod tests {
         let result = Json::Object(refusal(RefusalKind::Denied).to_result()).to_string();
         assert_eq!(
             result,
-            "{\"content\":[{\"type\":\"text\",\"text\":\"DENIED: the reason\"}],\
-             \"structuredContent\":{\"ironcurtain\":{\"decision\":\"deny\",\"rule\":\"a-rule\",\
-             \"reason\":\"the reason\",\"retryUseful\":false,\"nextStep\":\"Do not try this again \
-             in another spelling: no spelling is allowed. Go on without it, or tell the person \
-             what you need and why.\"}},\"isError\":true}"
+            "{\"content\":[{\"type\":\"text\",\"text\":\"DENIED: the \
+             reason\"}],\"structuredContent\":{\"ironcurtain\":{\"decision\":\"deny\",\"rule\":\"a-rule\",\"reason\":\"the \
+             reason\",\"retryUseful\":false,\"nextStep\":\"Do not try this again in another \
+             spelling: no spelling is allowed. Continue without it, or tell the user what you \
+             need and why.\"}},\"isError\":true}"
         );
     }
 }

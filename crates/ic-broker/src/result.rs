@@ -42,7 +42,7 @@ pub(crate) struct Limited {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum ResultFault {
     /// The result is no object.
-    #[error("the server's result is no object")]
+    #[error("the server's result is not an object")]
     NoObject,
     /// The result is too long even after it was cut, because its text consists of escapes.
     #[error("the server's result takes {0} bytes, and at most {LINE_BYTES_MAX} are passed on")]

@@ -68,7 +68,7 @@ pub struct Seat {
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The path names no file.
-    #[error("`{}` is no name for a socket", .0.display())]
+    #[error("`{}` is not a valid socket path", .0.display())]
     NoName(PathBuf),
     /// The directory cannot be used.
     #[error("cannot use the directory of `{}`", .path.display())]
@@ -79,10 +79,10 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Somebody else could replace the socket.
-    #[error("the directory of `{}` belongs to somebody else, or others may write to it", .0.display())]
+    #[error("the directory of `{}` belongs to another user, or others may write to it", .0.display())]
     Shared(PathBuf),
     /// Something else has the name.
-    #[error("`{}` is there already, and is no socket of yours", .0.display())]
+    #[error("`{}` is there already, and is not a socket of yours", .0.display())]
     Taken(PathBuf),
     /// A process listens there.
     #[error("a process that runs listens on `{}` already", .0.display())]

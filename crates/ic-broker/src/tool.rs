@@ -39,7 +39,7 @@ impl Tool {
             Err(UnusableTool { name, reason })
         };
         let Json::Object(listed) = listed else {
-            return unusable("", "the entry is no object".to_owned());
+            return unusable("", "the entry is not an object".to_owned());
         };
         let Some(name) = listed.get("name").and_then(Json::as_str) else {
             return unusable("", "it has no name".to_owned());
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn what_is_no_tool_is_not_one() {
         for (line, reason) in [
-            ("7", "the entry is no object"),
+            ("7", "the entry is not an object"),
             ("{}", "it has no name"),
             (r#"{"name":7}"#, "it has no name"),
             (r#"{"name":"a b","inputSchema":{}}"#, "only `A-Z`"),

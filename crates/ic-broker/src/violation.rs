@@ -97,9 +97,9 @@ impl Violation {
             Refused::Network => "`allowedDomains`",
         };
         format!(
-            "the server `{server}` runs in a cage, and something that it tried was refused ({sign}); \
-             what it may do is said by {keys} of its entry in the servers file, which a person can \
-             change"
+            "the server `{server}` runs in a cage, and something that it tried was refused \
+             ({sign}); its rights are {keys} of its entry in the servers file, which the user \
+             can change"
         )
     }
 }

@@ -37,7 +37,7 @@ pub enum FindError {
         file: PathBuf,
     },
     /// A directory, a device, a socket.
-    #[error("`{}` is no program: it is not a file", file.display())]
+    #[error("`{}` is not a program: it is not a file", file.display())]
     NotAFile {
         /// What was found.
         file: PathBuf,

@@ -43,7 +43,7 @@ pub(crate) fn words(
             let remedy = target.and_then(|target| why.remedy(target));
             let remedy = remedy.map(|entry| {
                 format!(
-                    "To allow it, a person can add \"{entry}\" to `allowedDomains` of the server \
+                    "To allow it, the user can add \"{entry}\" to `allowedDomains` of the server \
                      `{server}`.\n"
                 )
             });
@@ -121,7 +121,7 @@ mod tests {
             &Refusal::NotAllowed.into(),
             "403 Forbidden",
             "IronCurtain refused `a.example:22`: it is not among the allowed domains.\n\
-             To allow it, a person can add \"a.example:22\" to `allowedDomains` of the server `fetch`.\n",
+             To allow it, the user can add \"a.example:22\" to `allowedDomains` of the server `fetch`.\n",
         );
         check(
             &Refusal::Denied.into(),

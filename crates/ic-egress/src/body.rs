@@ -90,7 +90,7 @@ impl State {
                 if SIZE_DIGITS_MAX <= digits {
                     return Err("a chunk is too large");
                 }
-                let digit = (byte as char).to_digit(16).ok_or("a chunk's size is no number")?;
+                let digit = (byte as char).to_digit(16).ok_or("a chunk's size is not a number")?;
                 Self::Size(n * 16 + u64::from(digit), digits + 1)
             }
             (Self::Size(n, 1..), b'\r') => Self::SizeEnd(n),

@@ -83,7 +83,7 @@ fn connect(head: &Head<'_>) -> Result<Asked, Refusal> {
 }
 
 fn target(host: Host, port: u16) -> Result<Target, Refusal> {
-    Target::new(host, port).ok_or(Refusal::Malformed("port 0 is nobody's"))
+    Target::new(host, port).ok_or(Refusal::Malformed("port 0 cannot be used"))
 }
 
 /// Splits `http://authority/path?query`; the path of `http://authority` is absent.
@@ -161,7 +161,7 @@ fn framing(head: &Head<'_>) -> Result<Framing, &'static str> {
         (Some(length), None) => {
             let digits = length.iter().all(u8::is_ascii_digit);
             let text = str::from_utf8(length).ok().filter(|it| digits && !it.is_empty());
-            let n = text.and_then(|it| it.parse().ok()).ok_or("its length is no number")?;
+            let n = text.and_then(|it| it.parse().ok()).ok_or("its length is not a number")?;
             Ok(Framing::Length(n))
         }
         (None, Some(encoding)) => {

@@ -90,7 +90,7 @@ pub enum DeskError {
     #[error("the questions that wait for an answer take too much room already")]
     NoRoom,
     /// The question is too large to be looked at.
-    #[error("the question is larger than {REQUEST_BYTES_MAX} bytes, and nobody could look at it")]
+    #[error("the request is larger than {REQUEST_BYTES_MAX} bytes, too large to review")]
     TooLarge,
     /// It is too late to ask.
     #[error("the time for an answer is over before it was asked for")]
@@ -237,5 +237,5 @@ pub fn new_escalation_id() -> io::Result<EscalationId> {
         // Writing to a string cannot fail.
         write!(text, "{byte:02x}").ok();
     }
-    text.parse().map_err(|_| io::Error::other("an id of hexadecimal digits is no id"))
+    text.parse().map_err(|_| io::Error::other("an id of hexadecimal digits is not a valid id"))
 }

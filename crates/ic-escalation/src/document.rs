@@ -11,11 +11,11 @@ use ic_types::{Json, JsonError, JsonLimits, Number, Object};
 /// Exhaustive: whoever reads an answer has to say what becomes of each fault.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentFault {
-    /// It is no JSON.
-    #[error("it is no JSON: {0}")]
+    /// It is not valid JSON.
+    #[error("it is not valid JSON: {0}")]
     Json(JsonError),
     /// It is no object.
-    #[error("it is no object")]
+    #[error("it is not an object")]
     NoObject,
     /// A key is missing.
     #[error("`{0}` is missing")]

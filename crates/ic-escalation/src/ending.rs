@@ -61,9 +61,9 @@ impl fmt::Display for Ending {
         match self {
             Self::Answered(Decision::Approved, by) => write!(f, "approved ({by})"),
             Self::Answered(Decision::Denied, by) => write!(f, "denied ({by})"),
-            Self::Expired => f.write_str("expired: nobody answered in time"),
+            Self::Expired => f.write_str("expired: no answer in time"),
             Self::Withdrawn => f.write_str("withdrawn by the session"),
-            Self::Malformed => f.write_str("denied: what was answered is no answer"),
+            Self::Malformed => f.write_str("denied: the response was not a valid answer"),
             Self::Gone => f.write_str("withdrawn, or its session ended"),
         }
     }

@@ -89,7 +89,7 @@ pub enum GrantsError {
         fault: DocumentFault,
     },
     /// Somebody else changes them, and does not come to an end.
-    #[error("somebody else holds on to the grants of the session")]
+    #[error("another process holds the grants of the session")]
     Busy,
     /// There are too many.
     #[error("a session has at most {GRANTS_MAX} grants at once")]

@@ -26,7 +26,7 @@ pub enum PresenceError {
     #[error(transparent)]
     File(#[from] FileError),
     /// This process has one already.
-    #[error("somebody at this process answers questions already")]
+    #[error("this process already has an approver")]
     Taken,
 }
 

@@ -67,7 +67,7 @@ pub enum RegistryError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The file is no entry.
-    #[error("`{}` is no session's entry: {fault}", .path.display())]
+    #[error("`{}` is not a valid session entry: {fault}", .path.display())]
     Document {
         /// The file.
         path: PathBuf,

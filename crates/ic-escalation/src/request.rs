@@ -92,7 +92,7 @@ pub enum RequestError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The file is not a question.
-    #[error("`{}` is no question: {fault}", .path.display())]
+    #[error("`{}` is not a valid approval request: {fault}", .path.display())]
     Document {
         /// The file.
         path: PathBuf,

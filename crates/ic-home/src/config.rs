@@ -270,7 +270,7 @@ impl Reader<'_> {
         let mut upstreams = BTreeMap::new();
         for (entry, json) in self.settings.entries("mitm.upstreams.") {
             let read = || {
-                let host: Host = entry.parse().map_err(|_| "it is no host".to_owned())?;
+                let host: Host = entry.parse().map_err(|_| "it is not a valid host".to_owned())?;
                 Ok((host, value::upstream(json, self.environment)?))
             };
             let (host, upstream) =
@@ -281,7 +281,7 @@ impl Reader<'_> {
         for (entry, json) in self.settings.entries("mitm.allowKeys.") {
             let read = || {
                 let provider: Provider =
-                    entry.parse().map_err(|_| "it is no provider".to_owned())?;
+                    entry.parse().map_err(|_| "it is not a provider".to_owned())?;
                 Ok((provider, value::request_keys(json)?))
             };
             let (provider, keys) =
@@ -313,7 +313,7 @@ impl Reader<'_> {
 
     fn text(&self, name: &str) -> Result<String, Fault> {
         let text = |json: &Json| json.as_str().map(ToOwned::to_owned);
-        self.value(name, |json| text(json).ok_or_else(|| "it is no text".to_owned()))
+        self.value(name, |json| text(json).ok_or_else(|| "it is not text".to_owned()))
     }
 
     fn url(&self, name: &str) -> Result<Option<Url>, Fault> {
@@ -353,7 +353,7 @@ impl Confinement {
             Some("enforce") => Ok(Self::Enforce),
             Some("warn") => Ok(Self::Warn),
             Some("off") => Ok(Self::Off),
-            Some(_) | None => Err("it is none of `enforce`, `warn`, `off`".to_owned()),
+            Some(_) | None => Err("it must be `enforce`, `warn` or `off`".to_owned()),
         }
     }
 }

@@ -175,7 +175,7 @@ pub enum EnvironmentError {
         reason: InvalidPath,
     },
     /// A variable holds something that is no key.
-    #[error("{name} holds no key: {reason}")]
+    #[error("{name} does not hold a key: {reason}")]
     Key {
         /// The variable.
         name: &'static str,
@@ -394,7 +394,7 @@ pub(crate) fn check_key(text: &[u8]) -> Result<&str, &'static str> {
         [] => Err("it is empty"),
         _ if KEY_BYTES_MAX < text.len() => Err("it is longer than 4096 bytes"),
         _ if text.iter().all(u8::is_ascii_graphic) => {
-            std::str::from_utf8(text).map_err(|_| "it is no text")
+            std::str::from_utf8(text).map_err(|_| "it is not text")
         }
         _ => Err("only printable ASCII characters without spaces may appear"),
     }

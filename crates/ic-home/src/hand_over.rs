@@ -116,7 +116,11 @@ fn receive(descriptor: &OsStr) -> io::Result<BTreeMap<&'static str, ApiKey>> {
         .and_then(|text| text.parse().ok())
         // SECURITY: what comes in at the standard streams is somebody else's, and no key of ours.
         .filter(|number| 2 < *number)
-        .ok_or_else(|| io::Error::other(format!("{KEYS_FD} is no descriptor of ours; unset it")))?;
+        .ok_or_else(|| {
+            io::Error::other(format!(
+                "{KEYS_FD} is not a descriptor that IronCurtain made; unset it"
+            ))
+        })?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let pipe = rustix::fs::openat(CWD, format!("/proc/self/fd/{number}"), flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&pipe)?;

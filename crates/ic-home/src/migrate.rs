@@ -43,7 +43,7 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
     /// The source is no home of the other program.
-    #[error("`{}` is no home of the other IronCurtain program: {reason}", .from.display())]
+    #[error("`{}` is not a home of the TypeScript IronCurtain: {reason}", .from.display())]
     NotForeign {
         /// The source.
         from: PathBuf,
@@ -64,8 +64,8 @@ pub enum MigrateError {
         /// What is there.
         what: String,
     },
-    /// A file of the source is no JSON.
-    #[error("`{}` is no JSON", .path.display())]
+    /// A file of the source is not valid JSON.
+    #[error("`{}` is not valid JSON", .path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -202,7 +202,7 @@ fn read_config(from: &Path) -> Result<Object, MigrateError> {
     let bytes = Zeroizing::new(bytes.ok_or_else(|| not_foreign("it has no config.json"))?);
     match Json::parse(&bytes, LIMITS) {
         Ok(Json::Object(object)) if object.get("version").is_some() => {
-            Err(not_foreign("its config.json has a `version`, so it is one of ours"))
+            Err(not_foreign("its config.json has a `version`, so it belongs to this program"))
         }
         Ok(Json::Object(object)) => Ok(object),
         Ok(Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => {

@@ -76,7 +76,7 @@ pub struct RpcError {
 
 /// Error codes of JSON-RPC and MCP.
 pub mod code {
-    /// The line is no JSON.
+    /// The line is not valid JSON.
     pub const PARSE_ERROR: i64 = -32_700;
     /// The JSON is no request.
     pub const INVALID_REQUEST: i64 = -32_600;
@@ -93,7 +93,7 @@ pub mod code {
 /// A line that is no message.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MessageFault {
-    /// The line is no JSON, or not within the limits.
+    /// The line is not valid JSON, or not within the limits.
     #[error("{0}")]
     Json(#[from] JsonError),
     /// Several messages in one; the protocol has given them up.
@@ -141,7 +141,7 @@ impl Message {
                 let params = match object.remove("params") {
                     None => Object::new(),
                     Some(Json::Object(params)) => params,
-                    Some(_) => return Err(fault("`params` is no object")),
+                    Some(_) => return Err(fault("`params` is not an object")),
                 };
                 if object.get("result").is_some() || object.get("error").is_some() {
                     return Err(fault("a message is a request or a response, not both"));
@@ -152,7 +152,7 @@ impl Message {
                     Some(Err(reason)) => Err(fault(reason)),
                 }
             }
-            Some(_) => Err(fault("`method` is no text")),
+            Some(_) => Err(fault("`method` is not text")),
         }
     }
 
@@ -374,7 +374,7 @@ impl RpcError {
     }
 
     fn of_json(json: Json) -> Result<Self, &'static str> {
-        let Json::Object(mut object) = json else { return Err("`error` is no object") };
+        let Json::Object(mut object) = json else { return Err("`error` is not an object") };
         let code = match object.get("code") {
             Some(Json::Number(code)) => code.as_str().parse().ok(),
             _ => None,

@@ -143,8 +143,8 @@ impl ModelError {
             Self::Cut(_) => "say it again; the finished steps are kept",
             Self::Protocol(_) => "look at `baseUrls`: something else may answer there",
             Self::HoldsKey(_) => {
-                "whoever answers there gives away what it is sent: look at `baseUrls`, and change the \
-                 key at the provider"
+                "the server at that address discloses what it is sent: look at `baseUrls`, and \
+                 change the key at the provider"
             }
             Self::Cancelled => return None,
         };

@@ -78,7 +78,8 @@ impl Model for OfflineModel {
 /// Answers the latest message, or acts on it if that has not been done.
 fn respond(prompt: Prompt<'_>) -> Result<Vec<AssistantBlock>, ModelError> {
     let latest = prompt.messages.iter().rposition(|message| message.texts().next().is_some());
-    let at = latest.ok_or_else(|| ModelError::Protocol("nobody has said anything".to_owned()))?;
+    let at =
+        latest.ok_or_else(|| ModelError::Protocol("there is no message to answer".to_owned()))?;
     let (said, since) = prompt.messages.split_at_checked(at + 1).unwrap_or_default();
     let text = said.last().and_then(|message| message.texts().last()).unwrap_or_default();
     let requests = match request::read(text) {

@@ -88,7 +88,7 @@ pub enum ClientError {
     #[error("there is no key for `{0}`")]
     NoKey(Provider),
     /// Nobody said where the server is.
-    #[error("nobody said where the server of `openai-compatible:` models is")]
+    #[error("the address of the `openai-compatible:` server is not set")]
     NoBaseUrl,
     /// The way to it cannot be made.
     #[error(transparent)]

@@ -98,7 +98,7 @@ impl Cost {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "the cast saturates, and takes what is no number for zero"
+            reason = "the cast saturates, and takes what is not a number for zero"
         )]
         let billionths = (dollars * Self::BILLIONTHS).round() as u64;
         Self(billionths)

@@ -148,7 +148,7 @@ impl Annotation {
             if !is_usable {
                 let place = format!(".args.{}.relativeTo", argument.place.as_str());
                 let reason = format!(
-                    "`{}` is no annotated argument that stands by itself",
+                    "`{}` is not an annotated top-level argument",
                     base.as_str().escape_debug()
                 );
                 return Err((place, reason));

@@ -85,7 +85,7 @@ impl Asked<'_> {
         self.check_values(&mut findings);
         self.check_paths(&mut findings);
         if self.call.parts().standing == Standing::Draft {
-            let detail = "nobody has confirmed what this tool's arguments mean";
+            let detail = "the meaning of this tool's arguments is not confirmed yet";
             findings.push(Finding::structural(Structural::Draft, detail));
         }
         let is_introspection = self.is_introspection();

@@ -211,7 +211,7 @@ impl Structural {
                 "changes to files that programs of this machine run or take orders from"
             }
             Self::UnannotatedPath => "a protected path in an argument that is not a path",
-            Self::Draft => "a tool whose annotation nobody has confirmed",
+            Self::Draft => "a tool whose annotation is not confirmed yet",
             Self::IntrospectionAllow => "the list of allowed directories",
             Self::DomainEscalate => "a host that the server is not meant to reach",
             Self::UnknownTool => "a tool without an annotation",

@@ -78,7 +78,7 @@ impl Disk for RealDisk {
             Err(error) => return Err(error.into()),
         };
         if entry_of(&rustix::fs::fstat(&file)?).kind != Kind::File {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         let mut bytes = Vec::new();
         let mut chunk = [0; 16 * 1024];

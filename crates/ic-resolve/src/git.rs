@@ -286,7 +286,7 @@ impl Repository {
 fn check_common(disk: &dyn Disk, path: &CanonicalPath) -> Result<(), String> {
     let look = |name: &str| look(disk, path, name);
     if look(".git")?.is_none_or(|entry| entry.kind != Kind::Directory) {
-        return Err("`.git` is no directory".to_owned());
+        return Err("`.git` is not a directory".to_owned());
     }
     if look(".git/commondir")?.is_some() {
         return Err("`commondir` says that it is elsewhere".to_owned());
@@ -294,7 +294,7 @@ fn check_common(disk: &dyn Disk, path: &CanonicalPath) -> Result<(), String> {
     // SECURITY: without these, or if it may not enter them, git takes a repository further up.
     for (name, within) in [(".git/objects", ".git/objects/x"), (".git/refs", ".git/refs/x")] {
         if look(name)?.is_none_or(|entry| entry.kind != Kind::Directory) {
-            return Err(format!("`{name}` is no directory"));
+            return Err(format!("`{name}` is not a directory"));
         }
         look(within)?;
     }

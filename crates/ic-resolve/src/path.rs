@@ -69,7 +69,7 @@ pub enum PathFault {
     #[error("the directory holds more links than can be looked at")]
     TooManyEntries,
     /// The path goes by a name that means another place to every program.
-    #[error("`/proc/self` stands for whoever looks: name the process")]
+    #[error("`/proc/self` is ambiguous here; use `/proc/<pid>`")]
     ProcSelf,
     /// The path leads to a name that JSON cannot carry.
     #[error("the path leads to a name that is not UTF-8")]

@@ -261,7 +261,9 @@ impl Talk<'_, '_> {
         }
         let said = match Said::read(&frame) {
             Ok(said) => said,
-            Err(error) => return broke(&format!("the worker said what is no message: {error}")),
+            Err(error) => {
+                return broke(&format!("the worker sent something that is not a message: {error}"));
+            }
         };
         if !matches!(said, Said::Call { .. }) {
             self.n_others += 1;

@@ -72,11 +72,11 @@ pub(crate) enum Reply {
 /// Why a frame is no message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
-    /// It is no JSON as we read it.
+    /// It is not valid JSON as we read it.
     #[error(transparent)]
     Json(#[from] JsonError),
     /// It is JSON of another shape.
-    #[error("it is no message")]
+    #[error("it is not a message")]
     Shape,
 }
 

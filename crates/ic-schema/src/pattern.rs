@@ -99,7 +99,7 @@ impl Patterns {
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => {
-                    unfit = "it is no regular expression that we know";
+                    unfit = "it is not a supported regular expression";
                     break;
                 }
             }

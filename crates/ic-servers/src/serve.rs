@@ -125,7 +125,7 @@ impl Service<'_> {
             }
             let is_end = streams::read(input, lines.room()).map_err(ServeError::Input)?;
             if is_end && lines.has_rest() {
-                // The last line may lack its line break; half a message is no JSON.
+                // The last line may lack its line break; half a message is not valid JSON.
                 lines.feed(b"\n");
             }
             while let Some(line) = lines.next() {

@@ -130,7 +130,7 @@ pub trait Ask: Sync {
 
 /// Nobody answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("whoever made the call cannot be asked")]
+#[error("the caller cannot be asked")]
 pub struct NoAnswer;
 
 // === impl Tool ===

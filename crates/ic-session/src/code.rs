@@ -30,7 +30,7 @@ impl Toolbox for CodeTool {
     ) -> Running<'a> {
         Box::pin(async move {
             let Json::Object(input) = input else {
-                return Ok(ToolOutcome::failed("the input is no object"));
+                return Ok(ToolOutcome::failed("the input is not an object"));
             };
             let source = input.get(CODE).and_then(Json::as_str).unwrap_or_default().to_owned();
             let script = Script { source, arguments: Vec::new() };

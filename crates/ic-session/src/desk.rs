@@ -107,19 +107,21 @@ impl Wait {
     /// Says what becomes of calls that need a person, for the header of a session.
     pub fn header(self, home: &Home, at_terminal: &AtTerminal) -> Result<&'static str, FileError> {
         if at_terminal.is_somebody_there() {
-            return Ok("desk: you are asked at this terminal about calls that need a person");
+            return Ok("approvals: IronCurtain asks you at this terminal");
         }
         let is_attended = ic_escalation::is_anybody_there(home)?;
         Ok(match (self, is_attended) {
-            (_, true) => "desk: somebody is there; calls that need a person wait for them",
+            (_, true) => {
+                "approvals: an approver is connected; calls that need approval wait for an answer"
+            }
             (Self::ForAnybody, false) => {
-                "desk: nobody is there; calls that need a person wait until somebody answers, with \
-                 `ironcurtain approvals`"
+                "approvals: no approver is connected; calls that need approval wait until you \
+                 answer with `ironcurtain approvals`"
             }
             (Self::WhileAttended, false) => {
-                "desk: nobody is there, so calls that need a person are denied; \
-                 `ironcurtain approvals watch --desk` in another terminal lets you answer, and \
-                 `--wait` lets calls wait"
+                "approvals: no approver is connected, so calls that need approval are denied; \
+                 run `ironcurtain approvals watch --desk` in another terminal to answer them, or \
+                 use `--wait`"
             }
         })
     }

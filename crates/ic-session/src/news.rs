@@ -187,7 +187,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { calls, refusals, approvals, unanswered } = self;
         let plural = if *calls == 1 { "call" } else { "calls" };
-        write!(f, "{calls} {plural} made, {refusals} refused, {approvals} approved by a person")?;
+        write!(f, "{calls} {plural} made, {refusals} refused, {approvals} approved by you")?;
         match unanswered {
             0 => Ok(()),
             _ => write!(f, ", {unanswered} unanswered"),

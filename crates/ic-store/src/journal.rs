@@ -121,7 +121,7 @@ pub(crate) fn read(path: &Path) -> Result<Read, FileError> {
         None => return Ok(read),
         Some(Some(id)) => read.id = id,
         Some(None) => {
-            read.damage = Some("its first line is not ours".to_owned());
+            read.damage = Some("its first line was not written by IronCurtain".to_owned());
             return Ok(read);
         }
     }
@@ -178,12 +178,12 @@ pub(crate) fn write_messages(out: &mut String, messages: &[Message]) {
 
 fn parse(line: &[u8], number: usize) -> Result<Entry, String> {
     let json = Json::parse(line, LIMITS).map_err(|error| error.to_string())?;
-    let Json::Object(object) = json else { return Err("it is no object".to_owned()) };
+    let Json::Object(object) = json else { return Err("it is not an object".to_owned()) };
     if natural(&object, "seq") != Some(number) {
         return Err(format!("it is not number {number}"));
     }
     if let Some(json) = object.get("messages") {
-        let from = natural(&object, "from").ok_or("`from` is no number")?;
+        let from = natural(&object, "from").ok_or("`from` is not a number")?;
         return Ok(Entry::Messages { from, messages: read_messages(json)? });
     }
     if let Some(json) = object.get("pending") {
@@ -197,7 +197,7 @@ fn parse(line: &[u8], number: usize) -> Result<Entry, String> {
 
 /// Reads an array of messages.
 pub(crate) fn read_messages(json: &Json) -> Result<Vec<Message>, String> {
-    let Json::Array(items) = json else { return Err("the messages are no array".to_owned()) };
+    let Json::Array(items) = json else { return Err("the messages are not an array".to_owned()) };
     let read = items.iter().enumerate().map(|(at, item)| {
         Message::from_json(item).map_err(|fault| format!("message {at}: {fault}"))
     });

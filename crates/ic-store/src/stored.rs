@@ -164,7 +164,7 @@ fn read_whole(places: &Places) -> Result<Option<Whole>, StoreError> {
 
 fn parse(bytes: &[u8]) -> Result<Whole, String> {
     let json = Json::parse(bytes, LIMITS).map_err(|error| error.to_string())?;
-    let Json::Object(object) = json else { return Err("it is no object".to_owned()) };
+    let Json::Object(object) = json else { return Err("it is not an object".to_owned()) };
     let metadata = object.get("metadata").ok_or("`metadata` is missing")?;
     let metadata = Metadata::deserialize(metadata).map_err(|fault| format!("metadata: {fault}"))?;
     let messages = read_messages(object.get("messages").ok_or("`messages` is missing")?)?;

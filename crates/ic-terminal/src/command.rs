@@ -5,7 +5,7 @@
 /// The commands, each with what it does, as `/help` lists them.
 pub const COMMANDS: [(&str, &str); 11] = [
     ("/help", "show this"),
-    ("/pending", "show the calls that wait for you"),
+    ("/pending", "show pending approval requests"),
     ("/approve", "[N]: approve the call that is shown; with a number, show that one first"),
     ("/approve+", "[N]: approve it, and grant more than one call"),
     ("/deny", "[N]: deny the call that is shown, or the one with that number"),

@@ -156,7 +156,9 @@ fn environment() -> String {
     page.push_str(
         "\n## Variables of your own git\n\nIronCurtain does not obey these. It reads them to find out which files \
          your git would run or read, so that changing such a file needs approval: `GIT_CONFIG`, \
-         `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_*`, `GIT_CONFIG_VALUE_*`, `GIT_CONFIG_PARAMETERS`, and\n\n\
+         `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_*`, `GIT_CONFIG_VALUE_*`, `GIT_CONFIG_PARAMETERS`, and those in the \
+         table.\nNo variable that begins with `GIT_` is passed on to your credential helper, except the three \
+         that say where your configuration is.\n\n\
          | variable | counts like the setting |\n|---|---|\n",
     );
     for (name, setting) in NAMING {

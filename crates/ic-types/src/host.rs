@@ -28,7 +28,7 @@ pub struct DnsName(String);
 
 /// Text that is no host.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` is no host name or address", .0.escape_debug())]
+#[error("`{}` is not a host name or address", .0.escape_debug())]
 pub struct InvalidHost(String);
 
 /// Names under these are never public, however many labels stand before them.

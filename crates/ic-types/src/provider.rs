@@ -35,10 +35,10 @@ pub struct ModelId {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidModel {
     /// The provider is not one of ours.
-    #[error("`{}` is no provider: expected `anthropic`, `openai`, `google` or `openai-compatible`", .0.escape_debug())]
+    #[error("`{}` is not a provider: expected `anthropic`, `openai`, `google` or `openai-compatible`", .0.escape_debug())]
     Provider(String),
     /// The model's name is empty, too long, or holds spaces or control characters.
-    #[error("`{}` is no model name: expected 1 to 128 printable ASCII characters without spaces", .0.escape_debug())]
+    #[error("`{}` is not a model name: expected 1 to 128 printable ASCII characters without spaces", .0.escape_debug())]
     Model(String),
 }
 

@@ -68,7 +68,7 @@ struct Entry {
 
 /// Text that names no role.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` is no role: expected one of {}", .0.escape_debug(), all_names())]
+#[error("`{}` is not a role: expected one of {}", .0.escape_debug(), all_names())]
 pub struct UnknownRole(String);
 
 const REGISTRY: [Entry; 16] = [

@@ -256,7 +256,7 @@ impl From<MigrateError> for Failure {
 impl From<PinsError> for Failure {
     fn from(error: PinsError) -> Self {
         Self::config(chain(&error)).with_hint(
-            "no server is started while nobody can tell what was trusted: restore \
+            "no server is started while it is unknown what was trusted: restore \
              servers.lock.json, or move it away, and each server counts as new",
         )
     }

@@ -49,7 +49,7 @@ pub(crate) struct JudgeArgs {
     /// Further path that no rule can open (can be repeated)
     #[arg(long, value_name = "PATH")]
     protected: Vec<PathBuf>,
-    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    /// Servers file; without it that of the IronCurtain home, or the built-in servers
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
 }

@@ -92,10 +92,7 @@ impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { n_calls, n_denied, n_approved, .. } = self;
         let plural = if *n_calls == 1 { "call" } else { "calls" };
-        write!(
-            f,
-            "{n_calls} {plural} made, {n_denied} denied, {n_approved} approved by a person, "
-        )?;
+        write!(f, "{n_calls} {plural} made, {n_denied} denied, {n_approved} approved by you, ")?;
         write!(f, "{}, {}", self.files(), self.cost())
     }
 }
@@ -168,11 +165,11 @@ mod tests {
         for (since, expected) in [
             (
                 Since::TheBeginning,
-                "4 calls made, 1 denied, 1 approved by a person, 3 files changed, $0.0030",
+                "4 calls made, 1 denied, 1 approved by you, 3 files changed, $0.0030",
             ),
             (
                 Since::TheLastOpening,
-                "3 calls made, 1 denied, 1 approved by a person, 2 files changed, $0.0015",
+                "3 calls made, 1 denied, 1 approved by you, 2 files changed, $0.0015",
             ),
         ] {
             assert_eq!(Ledger::read(&path, since).unwrap().to_string(), expected);

@@ -44,7 +44,7 @@ fn keep_to_ourselves() -> Result<(), Failure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .and_then(|()| setrlimit(Resource::Core, nothing))
         .map_err(|errno| {
-            Failure::environment("cannot keep our memory from others").with_source(errno)
+            Failure::environment("cannot protect the memory of this process").with_source(errno)
         })
 }
 

@@ -61,7 +61,7 @@ impl Person {
             (true, Scripts::MayAnswer) => return Ok(Self::Scripted),
             (true, Scripts::MayNotAnswer) => {
                 return Err(Failure::config(format!(
-                    "`--yes` would settle {what} without a person, and `approvals.scripted` is false"
+                    "`--yes` would decide {what} without asking you, and `approvals.scripted` is false"
                 ))
                 .with_hint(
                     "leave `--yes` out and answer at a terminal, or allow scripts to answer with \
@@ -72,7 +72,7 @@ impl Person {
         }
         let terminal = File::options().read(true).write(true).open(TERMINAL);
         terminal.map(Self::AtTerminal).map_err(|source| {
-            Failure::environment(format!("nobody can be asked {what}: there is no terminal"))
+            Failure::environment(format!("cannot ask you {what}: there is no terminal"))
                 .with_source(source)
                 .with_hint(
                     "run this at a terminal; where `approvals.scripted` is true, `--yes` answers \

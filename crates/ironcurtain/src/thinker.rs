@@ -35,7 +35,7 @@ impl Thinker {
     /// Finds who is to think; `wanted` is what stands on the command line.
     pub(crate) fn choose(wanted: Option<&str>, environment: &Environment) -> Result<Self, Failure> {
         if wanted == Some(OFFLINE) {
-            return Ok(Self::offline("model offline: as you asked for".to_owned()));
+            return Ok(Self::offline("model offline: as you asked".to_owned()));
         }
         let wanted: Option<ModelId> = match wanted {
             Some(text) => Some(text.parse().map_err(|error| {
@@ -84,7 +84,10 @@ impl Thinker {
             said.extend([" at ", url.as_str()]);
         }
         if !known.is_priced && model.provider() != Provider::OpenAiCompatible {
-            said.push_str("; its price is not known, so the dearest of its provider counts");
+            said.push_str(
+                "; its price is unknown, so the highest price of its provider is \
+                           assumed",
+            );
         }
         Ok(Self { model: Arc::new(client), prices: known.prices, said, is_without_key: false })
     }

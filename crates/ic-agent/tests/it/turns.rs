@@ -66,8 +66,8 @@ async fn a_use_that_cannot_be_is_answered_and_the_turn_goes_on() {
         ("nope", "{}", "There is no tool `nope`; there is: echo, fail, deny,"),
         ("echo", r#"{"text":1}"#, "The input of `echo` does not fit:"),
         ("echo", r#"{"more":"x"}"#, "The input of `echo` does not fit:"),
-        ("echo", "[]", "The input of `echo` does not fit: it is no object."),
-        ("echo", "null", "The input of `echo` does not fit: it is no object."),
+        ("echo", "[]", "The input of `echo` does not fit: it is not an object."),
+        ("echo", "null", "The input of `echo` does not fit: it is not an object."),
     ] {
         let mut rig = Rig::new([Line::uses(&[("1", name, input)]), Line::says("ok")]);
         rig.turn("go").await.unwrap();

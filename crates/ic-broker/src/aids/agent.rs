@@ -28,7 +28,7 @@ pub(super) enum AgentFault {
     Other,
     #[error("the agent signs logins, and nothing else")]
     NoLogin,
-    #[error("the agent signs logins as the user that was judged, and as nobody else")]
+    #[error("the agent signs logins as the user that was judged, and as no other user")]
     OtherUser,
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn of(lender: &Lender, remote: &JudgedRemote) -> Result<Option<
     let path = Path::new(&path);
     let shown = path.display();
     if !path.is_absolute() {
-        return Err(format!("`http.sslCAInfo` is `{shown}`, which is no absolute path"));
+        return Err(format!("`http.sslCAInfo` is `{shown}`, which is not an absolute path"));
     }
     match file::read_following(path, ANCHORS_BYTES_MAX) {
         Ok(Some(bytes)) => String::from_utf8(bytes)

@@ -51,8 +51,8 @@ impl Found {
 /// Refuses a call of a tool that is not what was trusted.
 pub(super) fn withheld(server: &ServerName, tool: &ToolName, why: &str) -> Refusal {
     let reason = format!(
-        "the tool `{tool}` of the server `{server}` is withheld: {why}; a person can look at it with \
-         `ironcurtain servers trust {server}`"
+        "the tool `{tool}` of the server `{server}` is withheld: {why}; the user can look at it \
+         with `ironcurtain servers trust {server}`"
     );
     Refusal::structural(RefusalKind::Denied, "structural-identity-changed", reason)
 }

@@ -176,7 +176,7 @@ impl Broker {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
             // Nothing but a person's yes, or a grant of just these bytes, keeps anything.
             Verdict::Allow(permit) => {
-                let refusal = Refusal::escalation_denied(RULE, "nobody was asked about it");
+                let refusal = Refusal::escalation_denied(RULE, "approval was not requested");
                 Err(self.not_forwarded(permit, &refusal, &going.request_id))
             }
             Verdict::Deny(denial) => {
@@ -242,7 +242,7 @@ fn why_not(reply: &Reply) -> &'static str {
     match reply {
         Reply::Refused(RefusalKind::NoHandler, _) => "no approver was connected",
         Reply::Refused(RefusalKind::EscalationDenied, _) => "keeping it was denied",
-        Reply::Refused(RefusalKind::EscalationExpired, _) => "nobody answered in time",
+        Reply::Refused(RefusalKind::EscalationExpired, _) => "no answer in time",
         Reply::Refused(
             RefusalKind::Denied
             | RefusalKind::CircuitBreaker

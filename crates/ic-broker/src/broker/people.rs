@@ -103,7 +103,7 @@ impl Broker {
                 Came::AskAgain(changed) => escalation = changed,
             }
         }
-        let why = "what the call is about changed each time while a person was asked";
+        let why = "the target of the call kept changing while approval was requested";
         Err(self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going))
     }
 
@@ -214,7 +214,7 @@ impl Broker {
         now: Timestamp,
     ) -> Result<Ticket, Reply> {
         let id = new_escalation_id().map_err(|error| {
-            let why = format!("nobody can be asked: {error}");
+            let why = format!("approval cannot be requested: {error}");
             self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
         })?;
         let timeout_ms = u64::try_from(self.people.timeout.as_millis()).unwrap_or(u64::MAX);
@@ -239,7 +239,7 @@ impl Broker {
         if let Some(not_asked) = refused {
             let why = match not_asked {
                 NotAsked::SaidNo => {
-                    "a person denied this very call less than a minute ago, and is not asked again"
+                    "the user denied this call less than a minute ago, and is not asked again"
                 }
                 NotAsked::SaidNoOften => {
                     "people denied very many calls within the last minute, and are asked nothing more"
@@ -272,7 +272,8 @@ impl Broker {
             return Ok(());
         }
         let why = format!(
-            "this session put {RAISED_MAX} questions to a person within a minute, and may not ask more"
+            "this session made {RAISED_MAX} approval requests within a minute, and may make no \
+             more"
         );
         Err(self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going))
     }

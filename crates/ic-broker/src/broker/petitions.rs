@@ -164,7 +164,7 @@ impl Broker {
 
     fn not_approved(&self, permit: Permit, going: &Going) -> Reply {
         let rule = "structural-server-request";
-        let refusal = Refusal::escalation_denied(rule, "nobody was asked about it");
+        let refusal = Refusal::escalation_denied(rule, "approval was not requested");
         self.not_forwarded(permit, &refusal, &going.request_id)
     }
 
@@ -216,7 +216,10 @@ impl Broker {
         };
         let outcome = match said {
             Ok(Ok(result)) => petition.answer(result).map_err(|why| {
-                RpcError::new(code::INTERNAL_ERROR, format!("the client's answer is none: {why}"))
+                RpcError::new(
+                    code::INTERNAL_ERROR,
+                    format!("the client's response is not a valid answer: {why}"),
+                )
             }),
             // SECURITY: what the client says of it may hold what a person typed, or anything else of
             // theirs; the server and the record get the number alone.

@@ -246,8 +246,8 @@ fn unseen(server: &Server, live: &Live, judged: &Judged) -> String {
     };
     let key = key.as_str();
     format!(
-        "the call is allowed, but `{path}` is not in the cage of the server `{name}` with the right \
-         to {rights}; a person can add \"{line}\" to `{name}.{key}` in the servers file",
+        "the call is allowed, but `{path}` is not in the cage of the server `{name}` with the \
+         right to {rights}; the user can add \"{line}\" to `{name}.{key}` in the servers file",
         rights = judged.rights,
         name = server.name,
     )

@@ -41,7 +41,7 @@ pub(crate) enum Silent {
     #[error("the client did not answer within {} s", .0.as_secs())]
     TimedOut(Duration),
     /// Nobody wants an answer any more.
-    #[error("nobody waits for the client's answer any more")]
+    #[error("the client's answer is no longer needed")]
     Cancelled,
 }
 

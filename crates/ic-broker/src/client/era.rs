@@ -268,7 +268,10 @@ pub(super) fn taken_apart(params: Object) -> Result<(Object, Object, Option<Id>)
                     match key.as_str() {
                         meta::PROGRESS_TOKEN => {
                             let id = Id::of_json(value);
-                            token = Some(id.map_err(|_| "`progressToken` is no token".to_owned())?);
+                            token =
+                                Some(id.map_err(|_| {
+                                    "`progressToken` is not a valid token".to_owned()
+                                })?);
                         }
                         // Nobody judges it, so it is nothing but the number of a trace.
                         meta::TRACE_PARENT if value.as_str().is_some_and(is_trace) => {

@@ -57,7 +57,7 @@ impl Lent {
 
     fn meaning(&self, name: &str) -> Result<String, &'static str> {
         let path = |path: &AbsolutePath| {
-            path.as_path().to_str().map(str::to_owned).ok_or("is a path that is no text")
+            path.as_path().to_str().map(str::to_owned).ok_or("is a path that is not text")
         };
         match name {
             "SANDBOX" => path(&self.sandbox),
@@ -68,7 +68,7 @@ impl Lent {
             "HOME" => path(&self.home),
             "DATA" => {
                 let data = self.data();
-                data.to_str().map(str::to_owned).ok_or("is a path that is no text")
+                data.to_str().map(str::to_owned).ok_or("is a path that is not text")
             }
             _ => match name.strip_prefix("ENV:") {
                 Some(variable) => self
@@ -76,7 +76,7 @@ impl Lent {
                     .iter()
                     .find(|(known, _)| known == variable)
                     .map(|(_, value)| value.clone())
-                    .ok_or("is not set in our environment, or is a key that we took out of it"),
+                    .ok_or("is not set in IronCurtain's environment, or is a key that was removed from it"),
                 None => Err("is not known; there are SANDBOX, WORKSPACE, HOME, DATA and ENV:NAME"),
             },
         }
@@ -139,8 +139,8 @@ pub(super) mod tests {
             ("${ENV:TOKEN}", Ok("t ${HOME} $(x)")),
             (
                 "${ENV:OTHER}",
-                Err("`args`: `${ENV:OTHER}` is not set in our environment, or is a key that we \
-                     took out of it"),
+                Err("`args`: `${ENV:OTHER}` is not set in IronCurtain's environment, or is a key \
+                     that was removed from it"),
             ),
             (
                 "${sandbox}",

@@ -29,7 +29,7 @@ impl Recipe {
             .and_then(|it| it.trim_matches(['[', ']']).parse().ok())
             .ok_or_else(|| address("it has no host"))?;
         let port = url.port_or_known_default().unwrap_or(Scheme::Https.port());
-        let target = Target::new(host, port).ok_or_else(|| address("nobody is at that port"))?;
+        let target = Target::new(host, port).ok_or_else(|| address("port 0 cannot be used"))?;
         let destination = Destination {
             scheme: Some(Scheme::Https),
             host: target.host().clone(),

@@ -35,9 +35,10 @@ pub(super) fn read(params: Object, server: &ServerName) -> Result<(Object, Form)
             ("_meta", _) => {}
             ("mode", Json::String(mode)) if mode == "form" => {}
             ("mode" | "url" | "elicitationId", _) => {
-                return Err("a person is sent to no address that a server names; only forms are \
-                            passed on"
-                    .to_owned());
+                return Err(
+                    "servers may not send the user to an address; only forms are passed on"
+                        .to_owned(),
+                );
             }
             ("message", Json::String(text)) => {
                 let shown = words.admit_shown(&text, MESSAGE_CHARS_MAX);
@@ -78,7 +79,7 @@ fn check_form(schema: &Object, words: &mut Words) -> Result<(), String> {
     }
     let (Some(_), Some(Json::Object(fields))) = (schema.get("type"), schema.get("properties"))
     else {
-        return Err("it is no object with `properties`".to_owned());
+        return Err("it is not an object with `properties`".to_owned());
     };
     if fields.is_empty() || FIELDS_MAX < fields.len() {
         return Err(format!("a form has between 1 and {FIELDS_MAX} fields"));
@@ -174,7 +175,7 @@ fn check_choices(choices: &[Json], words: &mut Words) -> Result<(), String> {
 fn check_texts(texts: &[Json], words: &mut Words) -> Result<(), String> {
     check_number(texts)?;
     for text in texts {
-        let text = text.as_str().ok_or("a choice is no text")?;
+        let text = text.as_str().ok_or("a choice is not text")?;
         words.admit_shown(text, TEXT_CHARS_MAX)?;
     }
     Ok(())

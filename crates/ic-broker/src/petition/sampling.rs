@@ -109,7 +109,7 @@ fn read_preferences(preferences: Object, words: &mut Words) -> Result<Object, St
 fn read_text(text: Option<Json>, words: &mut Words) -> Result<Json, String> {
     match text {
         Some(Json::String(text)) => words.admit(&text).map(|()| Json::String(text)),
-        _ => Err("there is no text where one should be".to_owned()),
+        _ => Err("text is missing where it is needed".to_owned()),
     }
 }
 
@@ -131,7 +131,7 @@ fn read_messages(messages: Vec<Json>, words: &mut Words) -> Result<Vec<Json>, St
             return Err("`content` of a message is not one part".to_owned());
         };
         if part.get("type").and_then(Json::as_str) != Some("text") {
-            return Err("pictures and sounds cannot be shown to whoever is asked".to_owned());
+            return Err("pictures and sounds cannot be shown in an approval request".to_owned());
         }
         let part = read_part(part)?;
         let said = part.get("text").and_then(Json::as_str).unwrap_or_default();

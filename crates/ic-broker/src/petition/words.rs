@@ -44,7 +44,7 @@ impl Words {
     fn count(&mut self, text: &str) -> Result<(), String> {
         let left = self.left.checked_sub(text.chars().count());
         self.left = left.ok_or_else(|| {
-            format!("it is longer than {} characters, which nobody would read", self.chars_max)
+            format!("it is longer than {} characters, too long to review", self.chars_max)
         })?;
         Ok(())
     }

@@ -108,7 +108,7 @@ impl Seal {
         let mut seal = super::object(json)?;
         let text = |json: Json| match json {
             Json::String(text) => Ok(text),
-            _ => Err("something in a `seal` should be a text and is none"),
+            _ => Err("a value in a `seal` is not text"),
         };
         let nonce = text(seal.remove("nonce").ok_or("the `nonce` of a `seal` is missing")?)?;
         let digests = super::object(seal.remove("values").ok_or("the `values` are missing")?)?;

@@ -295,7 +295,7 @@ impl Inbox {
             _ => {
                 let why = match method {
                     "sampling/createMessage" => "servers may not use the client's model here",
-                    "elicitation/create" => "servers may not ask the person here",
+                    "elicitation/create" => "servers may not send requests to the user here",
                     _ => "servers may not ask for this here",
                 };
                 self.refuse(method, "it asked for something it may not have");
@@ -340,7 +340,7 @@ impl Inbox {
         self.strikes += 1;
         match self.strikes < STRIKES_MAX {
             true => Ok(()),
-            false => Err(Misbehaved("the server kept sending what is no message of the protocol")),
+            false => Err(Misbehaved("the server kept sending text that is not a protocol message")),
         }
     }
 
@@ -353,7 +353,7 @@ impl Inbox {
         self.chatter_bytes = self.chatter_bytes.saturating_add(n_bytes);
         match self.chatter <= CHATTER_MAX && self.chatter_bytes <= CHATTER_BYTES_MAX {
             true => Ok(()),
-            false => Err(Misbehaved("the server flooded us with messages that nobody asked for")),
+            false => Err(Misbehaved("the server sent a flood of unrequested messages")),
         }
     }
 }

@@ -171,8 +171,8 @@ impl Petitions {
         match tally.denied.is_empty() {
             true => Ok(()),
             false => {
-                Err("a person said no to what this server asked, and is asked nothing more of it \
-                          while that call runs"
+                Err("the user denied a request of this server, which may send no more while that \
+                     call runs"
                     .to_owned())
             }
         }
@@ -196,15 +196,17 @@ fn too_many() -> String {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum NoClient {
     /// No call of a client runs that could have led to it.
-    #[error("no client waits for a call of this server, so nobody can be asked")]
+    #[error("no client waits for a call of this server, so its request has no recipient")]
     None,
     /// Calls of several clients run.
-    #[error("calls of several clients run at this server, so it is not known whom it asks")]
+    #[error(
+        "calls of several clients run at this server, so the recipient of its request is not known"
+    )]
     Several,
     /// Another client gave up a call that the server has not answered.
     #[error(
         "another client took back a call of this server, or waited for it too long, and the server has \
-         not answered that call; it may still work on it, so it is not known whom it asks. It can ask \
+         not answered that call; it may still work on it, so the recipient of its request is not known. It can ask \
          again once it has answered, or was started anew with the proxy; clients that start a proxy \
          each, without a shared socket, do not get in each other's way"
     )]

@@ -204,8 +204,8 @@ fn by_the_guard(code: i32) -> Option<&'static str> {
     match u8::try_from(code).ok()? {
         EXIT_EXCESS => Some("it used too much memory, or had too many processes or threads"),
         EXIT_SHIFTED | EXIT_SHIFTED_ASLEEP => Some(
-            "somebody replaced something that its cage hides, or keeps from being written; it is \
-             started anew when it is needed",
+            "a file that its cage hides or protects was replaced; it is started again when it is \
+             needed",
         ),
         _ => None,
     }

@@ -189,11 +189,11 @@ impl Remote {
         let mut answer = self.http.ask(&self.post(message, body)).await?;
         if self.look_for_the_end(&answer) {
             return Err(NoAnswer(
-                "it has forgotten our session; the next call begins another".to_owned(),
+                "it has forgotten the session; the next call begins another".to_owned(),
             ));
         }
         if answer.is_packed() {
-            return Err(NoAnswer("it answers in an encoding that nobody asked for".to_owned()));
+            return Err(NoAnswer("it answers in an encoding that was not requested".to_owned()));
         }
         let (status, kind) = (answer.status, answer.media_type());
         if !status.is_success() {
@@ -362,7 +362,7 @@ impl Remote {
         let is_over = answer.status == StatusCode::NOT_FOUND && locked(&self.session).is_some();
         if is_over {
             *locked(&self.session) = None;
-            self.connection.end("the server has forgotten our session");
+            self.connection.end("the server has forgotten the session");
         }
         is_over
     }

@@ -62,7 +62,11 @@ impl ServersFile {
                     return Err(ArtifactError::new(source.file, place, reason));
                 }
                 (Some(_), _) => {
-                    return Err(ArtifactError::new(source.file, place, "this is no entry"));
+                    return Err(ArtifactError::new(
+                        source.file,
+                        place,
+                        "this is not a valid entry",
+                    ));
                 }
             }
         }

@@ -68,7 +68,7 @@ fn a_bare_name_is_looked_up_in_the_path_that_was_written_out() {
     place.check("tool", None, "cannot look for the program `tool`: its environment has no `PATH`");
     place.check("", Some("@/bin"), "no program is named");
     place.check("notes", Some("@/bin"), "the program `@/bin/notes` is not executable");
-    place.check("folder", Some("@/bin"), "`@/bin/folder` is no program: it is not a file");
+    place.check("folder", Some("@/bin"), "`@/bin/folder` is not a program: it is not a file");
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn what_cannot_run_is_said() {
         None,
         "`@/bin/text` is neither a script nor a program for this system",
     );
-    place.check("@/bin", None, "`@/bin` is no program: it is not a file");
-    place.check("/dev/null", None, "`/dev/null` is no program: it is not a file");
+    place.check("@/bin", None, "`@/bin` is not a program: it is not a file");
+    place.check("/dev/null", None, "`/dev/null` is not a program: it is not a file");
     place.check("@/bin/circle", None, "cannot look at the program `@/bin/circle`");
     place.check("a\0/b", None, "cannot look at the program `@/work/a\0/b`");
 }

@@ -72,7 +72,7 @@ async fn a_refusal_says_what_why_and_what_would_help() {
     assert_eq!(
         text,
         "IronCurtain refused `evil.example:443`: it is not among the allowed domains.\n\
-         To allow it, a person can add \"evil.example\" to `allowedDomains` of the server `fetch`.\n"
+         To allow it, the user can add \"evil.example\" to `allowedDomains` of the server `fetch`.\n"
     );
     let lines = scene.end_unreached().await;
     assert_eq!(lines, ["refused evil.example by proxy, 1: it is not among the allowed domains"]);

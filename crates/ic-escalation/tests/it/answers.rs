@@ -88,9 +88,9 @@ async fn what_cannot_be_read_is_said_and_hides_nothing() {
     assert_eq!(
         said,
         [
-            "`/request-bad.json` is no question: it is no JSON: unexpected end at line 1, column 2",
-            "`/request-copy.json` is no question: `escalationId` is not that of its file",
-            "`/request-dir.json` is no regular file",
+            "`/request-bad.json` is not a valid approval request: it is not valid JSON: unexpected end at line 1, column 2",
+            "`/request-copy.json` is not a valid approval request: `escalationId` is not that of its file",
+            "`/request-dir.json` is not a regular file",
             "`/request-link.json` is a link, and is not followed",
         ]
     );

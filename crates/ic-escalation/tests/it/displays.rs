@@ -118,7 +118,7 @@ fn everything_that_asks_is_shown() {
     filesystem wants to call copy_file
       because: "`/h/.bashrc`: programs of this machine run it or take orders from it"
       rule: "structural-host-executes"
-      also because: "nobody has confirmed what this tool's arguments mean"
+      also because: "the meaning of this tool's arguments is not confirmed yet"
         rule: "structural-draft", about: the call as a whole
       also because: "a person decides"
         rule: "ask", about: write-path, delete-path
@@ -305,7 +305,7 @@ fn every_naughty_string_is_shown_safely() {
         }
         back.push_str(rest);
         let back = Json::parse(back.as_bytes(), JsonLimits::CALL);
-        // A control character in a string is no JSON any more; our JSON has none of them.
+        // A control character in a string is not valid JSON any more; our JSON has none of them.
         assert_eq!(back, Ok(Json::from(input.as_str())), "{shown}");
     }
 }

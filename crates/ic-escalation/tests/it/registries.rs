@@ -75,11 +75,11 @@ fn what_is_no_entry_is_said_and_left() {
     assert_eq!(
         said.iter().map(|it| it.replace(&root, "")).collect::<Vec<_>>(),
         [
-            "`/session-bad.json` is no session's entry: it is no JSON: unexpected end at line 1, \
+            "`/session-bad.json` is not a valid session entry: it is not valid JSON: unexpected end at line 1, \
              column 2",
-            "`/session-more.json` is no session's entry: there is no `x`",
-            "`/session-other.json` is no session's entry: `sessionId` is not that of its file",
-            "`/session-relative.json` is no session's entry: `escalationDir` is not an absolute \
+            "`/session-more.json` is not a valid session entry: there is no `x`",
+            "`/session-other.json` is not a valid session entry: `sessionId` is not that of its file",
+            "`/session-relative.json` is not a valid session entry: `escalationDir` is not an absolute \
              path",
         ]
     );

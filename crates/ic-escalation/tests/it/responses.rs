@@ -141,12 +141,12 @@ async fn only_a_file_of_ours_is_an_answer() {
     let dangling = outcome(|place, ask| symlink("nothing", place.response_path(ask)).unwrap());
     assert!(dangling.await.starts_with("malformed: "));
     let directory = outcome(|place, ask| fs::create_dir(place.response_path(ask)).unwrap());
-    assert_eq!(directory.await, "malformed: the response cannot be used: is no regular file");
+    assert_eq!(directory.await, "malformed: the response cannot be used: is not a regular file");
     let pipe = outcome(|place, ask| {
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mkfifoat(rustix::fs::CWD, place.response_path(ask), mode).unwrap();
     });
-    assert_eq!(pipe.await, "malformed: the response cannot be used: is no regular file");
+    assert_eq!(pipe.await, "malformed: the response cannot be used: is not a regular file");
     let socket = outcome(|place, ask| {
         drop(std::os::unix::net::UnixListener::bind(place.response_path(ask)).unwrap());
     });

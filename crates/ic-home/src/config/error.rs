@@ -23,8 +23,8 @@ pub enum ConfigError {
         /// The home.
         root: PathBuf,
     },
-    /// The file is no JSON.
-    #[error("`{}` is no JSON", .path.display())]
+    /// The file is not valid JSON.
+    #[error("`{}` is not valid JSON", .path.display())]
     Json {
         /// The file.
         path: PathBuf,
@@ -32,7 +32,7 @@ pub enum ConfigError {
         source: JsonError,
     },
     /// The file is something else altogether: there is no `{` in it, so it can configure nothing.
-    #[error("`{}` is no configuration file", .path.display())]
+    #[error("`{}` is not a configuration file", .path.display())]
     NoConfig {
         /// The file.
         path: PathBuf,

@@ -55,7 +55,7 @@ pub enum UnknownKey {
         keys: Vec<&'static str>,
     },
     /// The entry cannot be one of that map.
-    #[error("`{}` is no entry of `{map}`: {reason}", .entry.escape_debug())]
+    #[error("`{}` is not a valid entry of `{map}`: {reason}", .entry.escape_debug())]
     Entry {
         /// The map.
         map: &'static str,
@@ -101,7 +101,7 @@ pub static KEYS: &[Key] = &[
     key(
         "escalationTimeoutSeconds",
         Kind::Whole { min: 1, max: 86_400 },
-        "how long an escalation waits for a person",
+        "how long an approval request waits for an answer",
     )
     .default("300"),
     key("approvals.scripted", Kind::Switch, "whether approvals may be given without a terminal")
@@ -186,10 +186,10 @@ pub static KEYS: &[Key] = &[
     )
     .default("5")
     .unused(),
-    key("docker.baseImage", Kind::Image, "image that ours are built on")
+    key("docker.baseImage", Kind::Image, "base image of the agent images")
         .default("\"debian:bookworm-slim\"")
         .unused(),
-    key("docker.packages", Kind::Packages, "Debian packages in our base image").default(
+    key("docker.packages", Kind::Packages, "Debian packages in the base image").default(
         r#"["build-essential","ca-certificates","git","nodejs","npm","procps","python3","ripgrep","socat"]"#,
     )
     .unused(),
@@ -385,12 +385,12 @@ mod tests {
         check("mitm.upstreams", Err("`mitm.upstreams` is a group of keys: mitm.upstreams.<host>"));
         check(
             "docker.agentApiKeys.<agent>",
-            Err("`<agent>` is no entry of `docker.agentApiKeys.<agent>`: \
+            Err("`<agent>` is not a valid entry of `docker.agentApiKeys.<agent>`: \
                  the agents are claude-code, codex, opencode, goose"),
         );
         check(
             "mitm.upstreams.API.openai.com.",
-            Err("`API.openai.com.` is no entry of `mitm.upstreams.<host>`: \
+            Err("`API.openai.com.` is not a valid entry of `mitm.upstreams.<host>`: \
                  write it as `api.openai.com`"),
         );
     }

@@ -214,7 +214,7 @@ pub(crate) fn model(json: &Json) -> Result<ModelId, String> {
 
 /// Reads a key; the reason never repeats it.
 pub(crate) fn secret(json: &Json) -> Result<&str, String> {
-    let text = json.as_str().ok_or_else(|| "it is no text".to_owned())?;
+    let text = json.as_str().ok_or_else(|| "it is not text".to_owned())?;
     environment::check_key(text.as_bytes()).map_err(str::to_owned)
 }
 

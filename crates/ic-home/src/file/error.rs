@@ -28,13 +28,13 @@ pub enum FileError {
         path: PathBuf,
     },
     /// Something else than a file is there.
-    #[error("`{}` is no regular file", .path.display())]
+    #[error("`{}` is not a regular file", .path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,
     },
     /// Something else than a directory is there, a link included.
-    #[error("`{}` is no directory", .path.display())]
+    #[error("`{}` is not a directory", .path.display())]
     NotDirectory {
         /// The path.
         path: PathBuf,

@@ -36,20 +36,20 @@ fn only_regular_files_within_the_limit_are_read() {
     assert_eq!(file::read(at("nothing"), 5).unwrap(), None);
     let read = |name: &str, max| message(file::read(at(name), max), place.path());
     assert_eq!(read("file", 4), "`/file` is longer than 4 bytes");
-    assert_eq!(read("directory", MAX), "`/directory` is no regular file");
-    assert_eq!(read("pipe", MAX), "`/pipe` is no regular file");
+    assert_eq!(read("directory", MAX), "`/directory` is not a regular file");
+    assert_eq!(read("pipe", MAX), "`/pipe` is not a regular file");
     assert_eq!(read("link", MAX), "`/link` is a link, and is not followed");
     assert_eq!(read("file/below", MAX), "cannot read `/file/below`");
     assert_eq!(
         message(file::read("/dev/zero", MAX), place.path()),
-        "`/dev/zero` is no regular file"
+        "`/dev/zero` is not a regular file"
     );
 
     let follow = |name: &str| file::read_following(at(name), MAX);
     assert_eq!(follow("link").unwrap().unwrap(), b"12345");
     assert_eq!(follow("file/below").unwrap(), None, "an absence, as where a person looks");
     assert_eq!(message(follow("loop"), place.path()), "cannot read `/loop`");
-    assert_eq!(message(follow("pipe"), place.path()), "`/pipe` is no regular file");
+    assert_eq!(message(follow("pipe"), place.path()), "`/pipe` is not a regular file");
 }
 
 #[test]
@@ -139,7 +139,10 @@ fn a_failed_write_leaves_the_old_file_and_nothing_else() {
     }
     assert_eq!(names(place.path()), ["directory"]);
     fs::write(at("file"), "").unwrap();
-    assert_eq!(message(file::replace(at("file/x"), b""), place.path()), "`/file` is no directory");
+    assert_eq!(
+        message(file::replace(at("file/x"), b""), place.path()),
+        "`/file` is not a directory"
+    );
 }
 
 #[test]
@@ -159,8 +162,8 @@ fn appending_goes_to_a_private_file_of_ours() {
     fs::create_dir(at("directory")).unwrap();
     let open = |name: &str| message(file::open_append(at(name)), place.path());
     assert_eq!(open("link"), "`/link` is a link, and is not followed");
-    assert_eq!(open("pipe"), "`/pipe` is no regular file");
-    assert_eq!(open("directory"), "`/directory` is no regular file");
+    assert_eq!(open("pipe"), "`/pipe` is not a regular file");
+    assert_eq!(open("directory"), "`/directory` is not a regular file");
 }
 
 #[test]
@@ -178,8 +181,8 @@ fn directories_are_private_and_real() {
     symlink("target", at("link")).unwrap();
     fs::write(at("file"), "").unwrap();
     let create = |name: &str| message(file::create_dir(at(name)), place.path());
-    assert_eq!(create("link"), "`/link` is no directory");
-    assert_eq!(create("file"), "`/file` is no directory");
+    assert_eq!(create("link"), "`/link` is not a directory");
+    assert_eq!(create("file"), "`/file` is not a directory");
     assert_eq!(create("missing/new"), "cannot create the directory `/missing/new`");
 }
 

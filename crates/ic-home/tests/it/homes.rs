@@ -157,14 +157,14 @@ fn what_is_no_home_of_ours_is_refused_and_not_touched() {
     symlink("nothing", at("dangling")).unwrap();
     let message =
         |name: &str| refused(&at(name)).to_string().replace(place.path().to_str().unwrap(), "");
-    assert_eq!(message("file"), "`/file` is no directory");
+    assert_eq!(message("file"), "`/file` is not a directory");
     assert_eq!(message("dangling"), "`/dangling` is a link to something that does not exist");
     assert_eq!(message("a/b"), "cannot make `/a/b`: the directory above it does not exist");
     assert!(!at("nothing").exists() && !at("a").exists());
 
     fs::create_dir(at("odd")).unwrap();
     fs::write(at("odd/keys"), "").unwrap();
-    assert_eq!(message("odd"), "`/odd/keys` is no directory");
+    assert_eq!(message("odd"), "`/odd/keys` is not a directory");
     fs::create_dir(at("linked")).unwrap();
     fs::write(at("elsewhere.json"), r#"{"version":1}"#).unwrap();
     symlink("../elsewhere.json", at("linked/config.json")).unwrap();

@@ -111,10 +111,10 @@ fn what_cannot_be_migrated_is_refused_and_leaves_no_trace() {
             fs::write(place.join(name), text).unwrap();
         }
     };
-    let no = "`/from` is no home of the other IronCurtain program: ";
+    let no = "`/from` is not a home of the TypeScript IronCurtain: ";
     check(
         &write("from/config.json", r#"{"version":1}"#),
-        &format!("{no}its config.json has a `version`, so it is one of ours"),
+        &format!("{no}its config.json has a `version`, so it belongs to this program"),
     );
     check(&write("from/config.json", "[]"), &format!("{no}its config.json holds no object"));
     check(
@@ -125,10 +125,10 @@ fn what_cannot_be_migrated_is_refused_and_leaves_no_trace() {
         &|place| fs::remove_dir_all(place.join("from")).unwrap(),
         &format!("{no}there is no such directory"),
     );
-    check(&write("from/config.json", "{"), "`/from/config.json` is no JSON");
+    check(&write("from/config.json", "{"), "`/from/config.json` is not valid JSON");
     check(
         &write("from/generated/dynamic-lists.json", "{"),
-        "`/from/generated/dynamic-lists.json` is no JSON",
+        "`/from/generated/dynamic-lists.json` is not valid JSON",
     );
     check(
         &write("to/config.json", "{}"),

@@ -35,7 +35,7 @@ fn every_mistake_is_named_and_not_just_the_first() {
             "/h/config.json: `budget.colour`: there is no such key; `ironcurtain config list` shows all",
             "/h/config.json: `session`: it holds other keys, so it has to be an object",
             "/h/config.json: `budget.maxSteps`: there is no such key; write it as objects within objects",
-            "/h/config.json: `mitm.upstreams.API.x.example`: `API.x.example` is no entry of \
+            "/h/config.json: `mitm.upstreams.API.x.example`: `API.x.example` is not a valid entry of \
              `mitm.upstreams.<host>`: write it as `api.x.example`",
             "/h/config.json: `escalationTimeoutSeconds`: found `0`; \
              allowed is a whole number from 1 to 86400",
@@ -53,27 +53,27 @@ fn every_mistake_is_named_and_not_just_the_first() {
 #[test]
 fn documents_that_are_none_are_refused_with_the_place() {
     for (file, expected) in [
-        ("", "`/h/config.json` is no JSON: unexpected end at line 1, column 1"),
-        (" \n", "`/h/config.json` is no JSON: unexpected end at line 2, column 1"),
+        ("", "`/h/config.json` is not valid JSON: unexpected end at line 1, column 1"),
+        (" \n", "`/h/config.json` is not valid JSON: unexpected end at line 2, column 1"),
         (
             r#"{"version":1,"apiKey":"#,
-            "`/h/config.json` is no JSON: unexpected end at line 1, column 23",
+            "`/h/config.json` is not valid JSON: unexpected end at line 1, column 23",
         ),
         (
             r#"{"version":1,}"#,
-            "`/h/config.json` is no JSON: expected a string at line 1, column 14",
+            "`/h/config.json` is not valid JSON: expected a string at line 1, column 14",
         ),
         (
             r#"{"version":1,"confinement":"off","confinement":"enforce"}"#,
-            "`/h/config.json` is no JSON: duplicate key `confinement` at line 1, column 34",
+            "`/h/config.json` is not valid JSON: duplicate key `confinement` at line 1, column 34",
         ),
         (
             "{\"version\":1,\n\"budget\":{\"maxSteps\":1,\"maxSteps\":2}}",
-            "`/h/config.json` is no JSON: duplicate key `maxSteps` at line 2, column 24",
+            "`/h/config.json` is not valid JSON: duplicate key `maxSteps` at line 2, column 24",
         ),
         ("[{}]", "`/h/config.json` holds no JSON object"),
-        ("some text", "`/h/config.json` is no configuration file"),
-        ("42", "`/h/config.json` is no configuration file"),
+        ("some text", "`/h/config.json` is not a configuration file"),
+        ("42", "`/h/config.json` is not a configuration file"),
         (
             r#"{"version":2}"#,
             "`/h/config.json` has the version 2, and this program reads version 1",

@@ -62,10 +62,10 @@ const LIMITS: JsonLimits = JsonLimits { bytes_max: 16 << 20, depth_max: 64, valu
 /// Reads the JSON of an event.
 pub(super) fn parse(data: &str) -> Result<Json, ModelError> {
     Json::parse(data.as_bytes(), LIMITS)
-        .map_err(|error| ModelError::Protocol(format!("an event is no JSON ({error})")))
+        .map_err(|error| ModelError::Protocol(format!("an event is not valid JSON ({error})")))
 }
 
-/// Reads the input of a tool, which came as text; one that is no JSON is kept as text, so that the
+/// Reads the input of a tool, which came as text; one that is not valid JSON is kept as text, so that the
 /// model is told.
 pub(super) fn input(text: &str) -> Json {
     match text.trim() {

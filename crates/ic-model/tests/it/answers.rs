@@ -99,10 +99,10 @@ fn a_file_is_searched_as_well_as_a_directory() {
         &[r#"filesystem.directory_tree {"path":"secret"}"#],
         "I could not search `secret`: denied by the policy: `secret` is protected",
     );
-    let unreadable = "tools.read_text_file = () => { throw new Error('it is no text') };";
+    let unreadable = "tools.read_text_file = () => { throw new Error('it is not text') };";
     let turn = send_to(Setup { files: FILES, before: unreadable }, "grep \"a\" a.txt");
     assert!(
-        turn.answer.starts_with("I could not search `a.txt`: it is no text"),
+        turn.answer.starts_with("I could not search `a.txt`: it is not text"),
         "{}",
         turn.answer
     );

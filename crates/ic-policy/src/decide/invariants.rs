@@ -134,7 +134,7 @@ impl Asked<'_> {
         let is_bare =
             |entry: &&RoleValues| entry.role == Role::GitRemoteUrl && entry.values.is_empty();
         if self.call.roles().iter().any(|entry| is_bare(&entry)) {
-            let detail = "no remote was found, so nobody can tell where this leads";
+            let detail = "no remote was found, so the destination is unknown";
             findings.push(Finding {
                 role: Some(Role::GitRemoteUrl),
                 ..Finding::structural(Structural::DomainEscalate, detail)

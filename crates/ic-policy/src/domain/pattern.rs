@@ -36,7 +36,7 @@ pub(super) struct Constraint {
 
 /// Text that is no pattern.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` is no domain pattern: {reason}", .text.escape_debug())]
+#[error("`{}` is not a valid domain pattern: {reason}", .text.escape_debug())]
 pub struct InvalidPattern {
     text: String,
     reason: &'static str,

@@ -94,7 +94,7 @@ fn rules_with_mistakes_are_refused_with_their_place() {
         &rule(
             r#""name":"b","if":{"domains":{"roles":["fetch-url"],"allowed":["a.example","a b"]}},"then":"allow","reason":"x""#,
         ),
-        "rules[1].if.domains.allowed[1]: `a b` is no domain pattern",
+        "rules[1].if.domains.allowed[1]: `a b` is not a valid domain pattern",
     );
     refuses_rules(
         &rule(
@@ -139,7 +139,7 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     );
     refuses_tool(
         r#"{"toolName":"t","args":{"a":{"roles":["read-path"],"relativeTo":"a"}}}"#,
-        ".args.a.relativeTo: `a` is no annotated argument that stands by itself",
+        ".args.a.relativeTo: `a` is not an annotated top-level argument",
     );
     refuses_tool(
         r#"{"toolName":"t","args":{}},{"toolName":"t","args":{}}"#,
@@ -241,11 +241,11 @@ fn a_bad_value_of_a_list_is_reported_in_the_list() {
     for (list, expected) in [
         (
             r#"{"values":["a.example","a b"]}"#,
-            "dynamic-lists.json: lists.sites.values[1]: `a b` is no domain pattern",
+            "dynamic-lists.json: lists.sites.values[1]: `a b` is not a valid domain pattern",
         ),
         (
             r#"{"values":["a.example"],"manualAdditions":["*x"]}"#,
-            "dynamic-lists.json: lists.sites.manualAdditions[0]: `*x` is no domain pattern",
+            "dynamic-lists.json: lists.sites.manualAdditions[0]: `*x` is not a valid domain pattern",
         ),
         (
             r#"{"values":["a.example/o/r"]}"#,

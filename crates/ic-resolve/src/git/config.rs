@@ -188,7 +188,7 @@ fn unescape(escape: Option<char>) -> Result<char, String> {
         Some('t') => Ok('\t'),
         Some('b') => Ok('\u{8}'),
         Some(c @ ('"' | '\\')) => Ok(c),
-        Some(c) => Err(format!("`\\{}` is no escape of git", c.escape_debug())),
+        Some(c) => Err(format!("`\\{}` is not an escape that git knows", c.escape_debug())),
         None => Err("the file ends in an escape".to_owned()),
     }
 }

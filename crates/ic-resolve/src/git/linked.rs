@@ -39,7 +39,7 @@ pub struct Pointer {
 impl Pointer {
     /// Reads a `.git` that is a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        const ODD: &str = "its `.git` is no directory but leads elsewhere, and is not what git writes \
+        const ODD: &str = "its `.git` is not a directory but leads elsewhere, and is not what git writes \
                            for a linked working tree";
         let text = str::from_utf8(bytes).map_err(|_| ODD)?;
         let path = text.strip_prefix("gitdir: ").and_then(|rest| rest.strip_suffix('\n'));

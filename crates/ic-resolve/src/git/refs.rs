@@ -41,7 +41,7 @@ impl Repository {
             None | Some(Kind::Directory) => {
                 Ok(self.packed(disk)?.into_iter().find(|(it, _)| it == name).map(|(_, id)| id))
             }
-            Some(Kind::Link | Kind::Other) => Err(format!("`{name}` is no regular file")),
+            Some(Kind::Link | Kind::Other) => Err(format!("`{name}` is not a regular file")),
         }
     }
 
@@ -65,7 +65,9 @@ impl Repository {
                             tags.insert(name, id);
                         }
                     }
-                    Kind::Link | Kind::Other => return Err(format!("`{name}` is no regular file")),
+                    Kind::Link | Kind::Other => {
+                        return Err(format!("`{name}` is not a regular file"));
+                    }
                 }
             }
             if TAGS_MAX < tags.len() + directories.len() {

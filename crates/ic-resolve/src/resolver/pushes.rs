@@ -39,7 +39,7 @@ impl Resolving<'_> {
         let text = |name: &str| match arguments.get(name) {
             None | Some(Json::Null) => Ok(None),
             Some(Json::String(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(format!("`{name}` is no text")),
+            Some(_) => Err(format!("`{name}` is not text")),
         };
         let branch = text("branch")?.or(repository.branch());
         let branch = branch.ok_or("no branch is checked out, and none is named")?;

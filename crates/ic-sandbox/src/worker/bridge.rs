@@ -55,7 +55,7 @@ impl Bridge {
     fn try_call(&mut self, server: &str, tool: &str, arguments: &str) -> Result<Reply, Refusal> {
         let arguments = match Json::parse(arguments.as_bytes(), JsonLimits::CALL) {
             Ok(Json::Object(arguments)) => arguments,
-            Ok(_) => return Err(Refusal::Arguments("the arguments are no object".to_owned())),
+            Ok(_) => return Err(Refusal::Arguments("the arguments are not an object".to_owned())),
             Err(error) => {
                 return Err(Refusal::Arguments(format!("the arguments cannot be sent: {error}")));
             }

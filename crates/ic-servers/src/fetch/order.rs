@@ -156,9 +156,9 @@ fn headers(arguments: &Object) -> Result<Vec<(String, String)>, Fault> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut n_bytes = 0;
     for (name, value) in said.iter() {
-        let value = value.as_str().ok_or_else(|| fault(name, "its value is no text"))?;
+        let value = value.as_str().ok_or_else(|| fault(name, "its value is not text"))?;
         if !is_token(name) {
-            return Err(fault(name, "that is no name of a header"));
+            return Err(fault(name, "that is not a valid header name"));
         }
         let lower = name.to_ascii_lowercase();
         if OURS.contains(&lower.as_str()) || lower.starts_with("proxy-") {

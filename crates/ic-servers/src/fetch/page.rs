@@ -88,7 +88,7 @@ fn binary(answer: &Answer, content_type: Option<&str>) -> String {
     let (n_bytes, digest) = (answer.body.len(), Digest::of(&answer.body));
     let at_least = if answer.is_cut { "at least " } else { "" };
     format!(
-        "[{what}: {at_least}{n_bytes} bytes that are no text, with the SHA-256 {digest}. They are not \
+        "[{what}: {at_least}{n_bytes} bytes that are not text, with the SHA-256 {digest}. They are not \
          shown.]\n"
     )
 }
@@ -199,7 +199,7 @@ mod tests {
         let raw = said(&raw, answer(200, &[("content-type", "text/html")], b"<p>hi</p>"));
         assert!(raw.ends_with("\n\n<p>hi</p>"), "{raw}");
         let image = said(&order(&[]), answer(200, &[("content-type", "image/png")], b"\x89PNG\0"));
-        assert!(image.contains("[image/png: 5 bytes that are no text"), "{image}");
+        assert!(image.contains("[image/png: 5 bytes that are not text"), "{image}");
     }
 
     #[test]

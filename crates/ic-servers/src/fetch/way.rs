@@ -43,7 +43,7 @@ pub struct Nowhere;
 
 impl Connect for Nowhere {
     fn connect(&self, target: &Target, _: &Deadline) -> Result<TcpStream, String> {
-        Err(format!("`{target}` cannot be reached: this server was started to reach nobody"))
+        Err(format!("`{target}` cannot be reached: this server was started without network"))
     }
 }
 

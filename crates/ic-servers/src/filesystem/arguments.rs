@@ -42,7 +42,7 @@ impl<'a> Arguments<'a> {
         match self.0.get(name) {
             None => Ok(None),
             Some(Json::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Fault::argument(name, "is no text")),
+            Some(_) => Err(Fault::argument(name, "is not text")),
         }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Arguments<'a> {
         let number = match self.0.get(name) {
             None => return Ok(None),
             Some(Json::Number(number)) => number.as_str(),
-            Some(_) => return Err(Fault::argument(name, "is no number")),
+            Some(_) => return Err(Fault::argument(name, "is not a number")),
         };
         let whole = match number.parse() {
             Ok(whole) => Some(whole),
@@ -71,14 +71,14 @@ impl<'a> Arguments<'a> {
                 .filter(|number: &f64| number.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(number))
                 .and_then(|number| format!("{:.0}", number.abs()).parse().ok()),
         };
-        whole.map(Some).ok_or_else(|| Fault::argument(name, "is no whole number from 0 on"))
+        whole.map(Some).ok_or_else(|| Fault::argument(name, "is not a whole number of at least 0"))
     }
 
     /// Returns a list of texts; an absent one is empty.
     pub(super) fn texts(self, name: &'static str) -> Result<Vec<&'a str>, Fault> {
         let items = self.items(name)?;
         let texts = items.iter().map(Json::as_str).collect::<Option<_>>();
-        texts.ok_or_else(|| Fault::argument(name, "holds something that is no text"))
+        texts.ok_or_else(|| Fault::argument(name, "holds something that is not text"))
     }
 
     /// Returns a list of objects, each with no other names than `takes`.
@@ -90,7 +90,7 @@ impl<'a> Arguments<'a> {
         let of_item = |item: &'a Json| match item {
             Json::Object(object) => Self::new(object, takes),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-                Err(Fault::argument(name, "holds something that is no object"))
+                Err(Fault::argument(name, "holds something that is not an object"))
             }
         };
         self.items(name)?.iter().map(of_item).collect()
@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
             Some(Json::Array(_)) => {
                 Err(Fault::argument(name, format!("has more than {TEXTS_MAX} items")))
             }
-            Some(_) => Err(Fault::argument(name, "is no list")),
+            Some(_) => Err(Fault::argument(name, "is not a list")),
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) enum Fault {
         show::path(path.as_path())
     )]
     NoParent { path: CanonicalPath },
-    #[error("a part of the path `{}` is no directory", show::path(path.as_path()))]
+    #[error("a part of the path `{}` is not a directory", show::path(path.as_path()))]
     ThroughFile { path: CanonicalPath },
     #[error("`{}` is {}; {wanted}", show::path(path.as_path()), kind_name(*is))]
     WrongKind { path: CanonicalPath, is: Kind, wanted: &'static str },
@@ -58,7 +58,7 @@ pub(crate) enum Fault {
     TooLong { path: CanonicalPath, bytes_max: usize, instead: &'static str },
     #[error("`{}` is no UTF-8 text; use `read_media_file` for its bytes", show::path(path.as_path()))]
     NotText { path: CanonicalPath },
-    #[error("`{}` was changed by somebody else meanwhile; read it again", show::path(path.as_path()))]
+    #[error("`{}` was changed by another program meanwhile; read it again", show::path(path.as_path()))]
     Overtaken { path: CanonicalPath },
     #[error("edit {number}: {reason}; nothing was changed")]
     Edit { number: usize, reason: String },

@@ -71,8 +71,8 @@ pub enum Links {
 /// A view that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// The text is no JSON.
-    #[error("the view is no JSON")]
+    /// The text is not valid JSON.
+    #[error("the view is not valid JSON")]
     Json(#[source] JsonError),
     /// The JSON is no view.
     #[error("the view does not have its shape")]
@@ -100,7 +100,7 @@ pub enum ViewError {
         source: PathFault,
     },
     /// What somebody named is no directory.
-    #[error("`{}` is no directory", .0.as_path().display())]
+    #[error("`{}` is not a directory", .0.as_path().display())]
     NoDirectory(AbsolutePath),
 }
 

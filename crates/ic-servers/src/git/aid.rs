@@ -222,8 +222,8 @@ pub(super) fn ask(caller: Caller<'_>, aid: &Aid) -> Result<Lent, Fault> {
     match caller.ask(AID_METHOD, &aid.params()) {
         Ok(Ok(answer)) => Ok(Lent::parse(&answer)),
         Ok(Err(error)) if *aid == Aid::Judged => Err(Fault::Not(format!(
-            "another machine is reached only for a call that was judged by IronCurtain, and \
-             whoever made this call did not say that it was ({error})"
+            "another machine is reached only for a call that IronCurtain has judged, and this \
+             call carries no such judgement ({error})"
         ))),
         Ok(Err(error)) => Err(Fault::Not(format!("this was not lent: {error}"))),
         Err(error) => Err(Fault::Not(error.to_string())),

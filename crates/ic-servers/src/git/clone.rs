@@ -44,7 +44,7 @@ pub(super) fn clone(
         Some(branch) if !refs.branches.contains_key(branch.as_str()) => {
             return Err(Fault::Revision {
                 text: branch.as_str().to_owned(),
-                reason: "is no branch of the remote",
+                reason: "is not a branch of the remote",
             });
         }
         Some(branch) => branch,

@@ -150,7 +150,7 @@ impl<'a> Lock<'a> {
         match write_new(repository.common(), LOCK, b"") {
             Ok(()) => Ok(Self { repository, is_held: true }),
             Err(Errno::EXIST) => Err(Fault::Not(
-                "somebody else is changing the configuration (`.git/config.lock`); try again"
+                "another program is changing the configuration (`.git/config.lock`); try again"
                     .to_owned(),
             )),
             Err(errno) => Err(Fault::system("change the configuration")(errno)),

@@ -68,7 +68,7 @@ pub(super) fn pull(
     let Some(id) = fetched.refs.branches.get(branch.as_str()).cloned() else {
         return Err(Fault::Revision {
             text: branch.as_str().to_owned(),
-            reason: "is no branch of the remote",
+            reason: "is not a branch of the remote",
         });
     };
     let url = fetched.remote.url.clone();

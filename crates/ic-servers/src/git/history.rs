@@ -156,7 +156,7 @@ fn track(run: &Run<'_>, target: &str, force: Option<&str>) -> Result<String, Fau
     };
     let full = format!("refs/remotes/{target}");
     if !is_there(run, &full)? {
-        let reason = "is no remote branch that is known here";
+        let reason = "is not a known remote branch";
         return Err(Fault::Revision { text: target.to_owned(), reason });
     }
     let mut words = vec!["checkout", "--quiet", "--no-track"];
@@ -316,7 +316,7 @@ pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
         other => return Err(Fault::Not(format!("there is no mode `{other}`"))),
     }
     if arguments.flag("interactive") {
-        return Err(Fault::Not("nobody is there to edit: leave `interactive` out".to_owned()));
+        return Err(Fault::Not("there is no editor here: leave `interactive` out".to_owned()));
     }
     let upstream = ObjectId::commit(run, arguments.needed("upstream")?)?;
     let onto = arguments.text("onto").map(|text| ObjectId::commit(run, text)).transpose()?;

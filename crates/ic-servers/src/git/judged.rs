@@ -71,7 +71,7 @@ impl JudgedRemote {
             Ok(Remote::Name(_)) => {
                 return Err(Fault::Revision {
                     text: text.to_owned(),
-                    reason: "is no remote of this repository",
+                    reason: "is not a remote of this repository",
                 });
             }
             Err(fault) => {
@@ -93,7 +93,7 @@ impl JudgedRemote {
         };
         if transport == Transport::Ssh && user(&value.text).is_none() {
             return Err(Fault::Not(format!(
-                "`{}` does not say as whom: name the user, as in `git@host:path`",
+                "`{}` names no user: write it, as in `git@host:path`",
                 show::text(&value.text)
             )));
         }

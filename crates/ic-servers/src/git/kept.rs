@@ -156,14 +156,14 @@ impl Orders {
                         let why = std::io::Error::from(errno);
                         format!(
                             "`.git/config` was written while git was at work, and cannot be put \
-                             back ({why}); a person should look at it before using git there"
+                             back ({why}); the user should look at it before using git there"
                         )
                     })?;
                 }
                 !is_same
             }
             (None, Some(_)) => {
-                return Err("`.git/config` appeared while git was at work; a person should look \
+                return Err("`.git/config` appeared while git was at work; the user should look \
                             at it before using git there"
                     .to_owned());
             }
@@ -183,7 +183,7 @@ impl Orders {
         match now.iter().find(is_written) {
             None => Ok(()),
             Some((name, _)) => Err(format!(
-                "`.git/{}` was written while git was at work; a person should look at it before \
+                "`.git/{}` was written while git was at work; the user should look at it before \
                  using git there",
                 show::name(name)
             )),

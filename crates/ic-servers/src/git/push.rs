@@ -81,7 +81,8 @@ fn plan(
 ) -> Result<Plan, Fault> {
     let (mut refspecs, mut leases) = (Vec::new(), Vec::new());
     for it in refs {
-        let bad = || Fault::Not(format!("`{}` is no ref that can be pushed", show::text(&it.name)));
+        let bad =
+            || Fault::Not(format!("`{}` is not a ref that can be pushed", show::text(&it.name)));
         let branch = it.name.strip_prefix("refs/heads/");
         let name = branch.or_else(|| it.name.strip_prefix("refs/tags/")).ok_or_else(bad)?;
         RefName::new(name)?;

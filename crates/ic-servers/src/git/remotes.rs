@@ -130,7 +130,7 @@ fn known(run: &Run<'_>, name: &str) -> Result<(), Fault> {
 }
 
 fn unknown(name: &str) -> Fault {
-    Fault::Revision { text: name.to_owned(), reason: "is no remote of this repository" }
+    Fault::Revision { text: name.to_owned(), reason: "is not a remote of this repository" }
 }
 
 /// Returns the branches that follow one of the remote.

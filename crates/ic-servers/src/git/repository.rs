@@ -95,7 +95,7 @@ impl Repository {
             Some(Kind::Directory) => None,
             Some(Kind::File) => Some(Link::open(reach, handle.as_fd(), &top, needed)?),
             Some(Kind::Link | Kind::Other) => {
-                let reason = "its `.git` is no directory but leads elsewhere";
+                let reason = "its `.git` is not a directory but leads elsewhere";
                 return Err(refused(reason.to_owned()));
             }
         };
@@ -298,7 +298,7 @@ pub(super) fn read(
         Err(errno) => return Err(fault(errno)),
     };
     if beneath::kind(&rustix::fs::fstat(&file).map_err(fault)?) != Kind::File {
-        return Err(format!("`.git/{name}` is no file"));
+        return Err(format!("`.git/{name}` is not a file"));
     }
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 64 << 10];

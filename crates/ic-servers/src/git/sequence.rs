@@ -33,7 +33,7 @@ pub(super) fn check(run: &Run<'_>) -> Result<(), Fault> {
     let repository = run.repository;
     let refused = |reason: String| Fault::Refused { path: repository.top.clone(), reason };
     if repository.look("rebase-apply")?.is_some() {
-        let reason = "`.git/rebase-apply` is of another way to rebase; a person can go on with it";
+        let reason = "`.git/rebase-apply` is of another way to rebase; the user can continue it";
         return Err(refused(reason.to_owned()));
     }
     for directory in ["rebase-merge", "sequencer"] {

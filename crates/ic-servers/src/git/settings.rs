@@ -126,7 +126,7 @@ pub(super) fn refusal(settings: &[Setting]) -> Option<String> {
         let name = name.escape_debug();
         format!(
             "its configuration sets `{name}`, which can run a program or lead elsewhere, so the git \
-             tools do not work here; filesystem tools do. To use them, a person can move the setting \
+             tools do not work here; filesystem tools do. To use them, the user can move the setting \
              to `~/.gitconfig`, or take it out with `git config --unset-all '{name}'`"
         )
     })

@@ -56,9 +56,7 @@ pub(super) fn signing(arguments: Arguments<'_>) -> Result<&'static str, Fault> {
     match (arguments.flag("sign"), arguments.flag("forceUnsignedOnFailure")) {
         (false, _) => Ok(""),
         (true, true) => Ok("\n(not signed: nothing is signed here)"),
-        (true, false) => Err(Fault::Not(
-            "nothing is signed here: the key is a person's; leave `sign` out".to_owned(),
-        )),
+        (true, false) => Err(Fault::Not("signing is not supported; leave `sign` out".to_owned())),
     }
 }
 

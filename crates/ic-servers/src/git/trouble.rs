@@ -86,7 +86,7 @@ pub(super) fn tell(trouble: Trouble, url: &str, said: &Said) -> String {
     let ours = match trouble {
         Trouble::Unauthorized | Trouble::NoCredential => format!(
             "`{url}` wants a password, and the user's git has none for it (`git credential fill` \
-             was asked); a person can store one with their credential helper"
+             was asked); the user can store one with their credential helper"
         ),
         Trouble::WrongCredential => {
             format!("`{url}` did not take the password that the user's git has for it")
@@ -100,14 +100,14 @@ pub(super) fn tell(trouble: Trouble, url: &str, said: &Said) -> String {
         ),
         Trouble::UnknownHost => format!(
             "the host of `{url}` is not in the user's `known_hosts`, or shows another key than there; \
-             a person can connect once with ssh and check its key"
+             the user can connect once with ssh and check its key"
         ),
         Trouble::NoKey => {
             format!("`{url}` takes none of the keys in the user's ssh agent; `ssh-add` adds one")
         }
         Trouble::Unreachable => format!(
-            "the host of `{url}` cannot be reached; if its address is not public, a person has to name \
-             it with its port, in the policy or among the `allowedDomains` of the server"
+            "the host of `{url}` cannot be reached; if its address is not public, the user has \
+             to name it with its port, in the policy or among the `allowedDomains` of the server"
         ),
         Trouble::BadObjects => {
             format!("what `{url}` sent is not in order, so nothing of it was brought over")

@@ -293,7 +293,7 @@ impl Presence {
 fn find(git: &Git, run: &Run<'_>, place: &CanonicalPath) -> Result<(Repository, Tree), Fault> {
     let rights = Rights::READ.and(Rights::DELETE);
     let shown = show::path(place.as_path());
-    let other = || Fault::Not(format!("`{shown}` is no further working tree of this repository"));
+    let other = || Fault::Not(format!("`{shown}` is not another working tree of this repository"));
     let main = run.repository.main();
     if main.is_within(place) {
         return Err(other());
@@ -316,7 +316,7 @@ fn find(git: &Git, run: &Run<'_>, place: &CanonicalPath) -> Result<(Repository, 
     all.retain(|tree| tree.name == name);
     let tree = all.pop().ok_or_else(other)?;
     if tree.is_locked {
-        return Err(Fault::Not(format!("`{shown}` is locked; a person can unlock it")));
+        return Err(Fault::Not(format!("`{shown}` is locked; the user can unlock it")));
     }
     refuse_submodules(&self::within(run, &repository, Does::Read))?;
     Ok((repository, tree))
@@ -353,8 +353,8 @@ fn entry_of(
     if git.reach.directories().any(|(opened, _)| opened.path == *place) {
         // It was judged for this one call, and shown by itself: its name is not in there.
         return Err(Fault::Not(
-            "a working tree outside of the sandbox or workspace is neither moved nor removed here; a \
-             person can do that"
+            "a working tree outside of the sandbox or workspace is neither moved nor removed \
+             here; the user can do that"
                 .to_owned(),
         ));
     }

@@ -86,7 +86,7 @@ fn era(params: &Object) -> Result<Era, RpcError> {
     let requested = match meta.get(VERSION_KEY) {
         None => return Ok(Era::Handshake),
         Some(Json::String(requested)) => requested,
-        Some(_) => return Err(invalid(format!("`{VERSION_KEY}` is no text"))),
+        Some(_) => return Err(invalid(format!("`{VERSION_KEY}` is not text"))),
     };
     if requested != ProtocolVersion::V2026_07_28.as_str() {
         let mut data = Object::new();
@@ -113,7 +113,7 @@ fn initialize(tools: &dyn Tools, params: &Object) -> Result<Object, RpcError> {
         // Whoever does not care gets the newest.
         None => "",
         Some(Json::String(requested)) => requested,
-        Some(_) => return Err(invalid("`protocolVersion` is no text")),
+        Some(_) => return Err(invalid("`protocolVersion` is not text")),
     };
     let mut result = Object::new();
     result.insert("protocolVersion", ProtocolVersion::answer_to(requested).as_str());
@@ -150,7 +150,7 @@ fn call(params: &mut Object, era: Era) -> Result<Call, RpcError> {
     let arguments = match params.remove("arguments") {
         None => Object::new(),
         Some(Json::Object(arguments)) => arguments,
-        Some(_) => return Err(invalid("`arguments` is no object")),
+        Some(_) => return Err(invalid("`arguments` is not an object")),
     };
     let meta = match params.remove("_meta") {
         Some(Json::Object(meta)) => meta,

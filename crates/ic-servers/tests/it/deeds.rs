@@ -335,7 +335,7 @@ fn a_server_that_asks_changes_nothing_itself() {
         ("move_file", json!({"source": path, "destination": ground.text("in/moved")})),
     ] {
         let told = call_with(&server, tool, &object(arguments)).unwrap_err();
-        assert_eq!(told, "whoever made the call cannot be asked", "{tool}");
+        assert_eq!(told, "the caller cannot be asked", "{tool}");
     }
     assert_eq!(picture(&ground, "in"), before);
 }

@@ -86,12 +86,12 @@ fn bad_arguments_are_explained() {
         let server = ground.server(links);
         for (arguments, part) in [
             (json!({}), "the argument `path` is missing"),
-            (json!({"path": 5}), "the argument `path` is no text"),
-            (json!({"path": null}), "the argument `path` is no text"),
+            (json!({"path": 5}), "the argument `path` is not text"),
+            (json!({"path": null}), "the argument `path` is not text"),
             (json!({"path": path, "head": 1, "tail": 1}), "exclude each other"),
             (json!({"path": path, "head": 1.5}), "the argument `head` is no whole number"),
             (json!({"path": path, "tail": -1}), "the argument `tail` is no whole number"),
-            (json!({"path": path, "head": "1"}), "the argument `head` is no number"),
+            (json!({"path": path, "head": "1"}), "the argument `head` is not a number"),
             (json!({"path": path, "lines": 1}), "there is no argument `lines`"),
             (json!({"path": ""}), "cannot be used as a path"),
             (json!({"path": format!("{path}\u{0}")}), "NUL"),

@@ -384,7 +384,7 @@ fn a_question_that_nobody_answers_ends_with_the_input() {
         assert_eq!(ids(&answers), (0..20).collect::<Vec<_>>());
         for answer in answers {
             let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-            assert_eq!(text, "whoever made the call cannot be asked");
+            assert_eq!(text, "the caller cannot be asked");
         }
     });
     assert_eq!(ended, Ended::InputClosed);

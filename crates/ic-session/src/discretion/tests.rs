@@ -147,7 +147,7 @@ fn a_key_in_the_input_of_a_tool_is_masked() {
     let masked = input.to_string();
     assert!(!masked.contains(KEY) && !masked.contains("MDEyMzQ1"), "{masked}");
     assert_eq!(masked.split(r#""b""#).next(), expected.split(r#""b""#).next());
-    // Text that is no JSON is kept as a text, and masked as one.
+    // Text that is not valid JSON is kept as a text, and masked as one.
     let raw = AssistantBlock::ToolUse {
         id: ToolUseId::try_from("u2".to_owned()).unwrap(),
         name: "run".to_owned(),

@@ -19,7 +19,7 @@ use super::frames::Format;
 pub fn check(format: Format, path: &str, body: &Value) -> Vec<String> {
     let mut rules = Rules { faults: Vec::new() };
     if !body.is_object() {
-        return vec!["the body is no object".to_owned()];
+        return vec!["the body is not an object".to_owned()];
     }
     match format {
         Format::Anthropic => rules.anthropic(body),

@@ -24,7 +24,7 @@ use crate::error::{Failure, chain};
 use crate::person::{Person, Scripts};
 use crate::screen::Screen;
 
-/// Show what waits for a person, and answer it
+/// Show pending approval requests and answer them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ApprovalsCommand {
     List(list::ListArgs),
@@ -114,7 +114,10 @@ impl Sight {
                     format!("No pending escalation with ID: {id}{ending}")
                 }
             };
-            Failure::environment(message).with_hint("`ironcurtain approvals list` shows what waits")
+            Failure::environment(message).with_hint(
+                "`ironcurtain approvals list` shows pending \
+                                                     requests",
+            )
         })
     }
 }

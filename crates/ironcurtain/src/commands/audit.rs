@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::screen::Screen;
 use crate::terminal::Paint;
 
-/// Show the audit log, follow it, check it, export it
+/// Show, follow, verify and export the audit log
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum AuditCommand {
     Show(show::ShowArgs),

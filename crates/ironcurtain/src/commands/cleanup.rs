@@ -12,13 +12,13 @@ use crate::commands::sessions::told;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Remove the directories of sessions that nobody used for a while
+/// Remove the directories of sessions that were not used for a while
 ///
-/// Never one that is running. Audit logs are kept, in `audit/` of the `IronCurtain` home; workspaces of
+/// Never one that is running. Audit logs are kept, in `audit/` of the IronCurtain home; workspaces of
 /// your own are not touched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CleanupArgs {
-    /// How long nothing was said in them: `7d`, `12h`, `30m` or `90s`
+    /// How long they were not used: `7d`, `12h`, `30m` or `90s`
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Duration,
     /// Only say what would be removed
@@ -47,7 +47,7 @@ pub(crate) fn run(
 /// Reads an age: a whole number and a unit.
 fn age(text: &str) -> Result<Duration, String> {
     let wrong =
-        || format!("`{}` is no age; write `7d`, `12h`, `30m` or `90s`", text.escape_debug());
+        || format!("`{}` is not an age; write `7d`, `12h`, `30m` or `90s`", text.escape_debug());
     let unit = text.chars().next_back().ok_or_else(wrong)?;
     let seconds = match unit {
         'd' => 86_400,

@@ -48,7 +48,7 @@ fn client(name: &str) -> Result<&'static Client, Failure> {
     const ALL: &[Client] = &CLIENTS;
     ALL.iter()
         .find(|it| it.name == name)
-        .ok_or_else(|| Failure::usage(format!("`{}` is not a client that we know", visible(name))))
+        .ok_or_else(|| Failure::usage(format!("`{}` is not a known client", visible(name))))
 }
 
 /// Says that nobody judges the client's own tools, and how to turn them off.

@@ -16,7 +16,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Show the configuration and change it
+/// Show and change the configuration
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigCommand {
     List(list::ListArgs),

@@ -7,6 +7,7 @@ mod ground;
 mod words;
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 
 use ic_home::Environment;
 
@@ -33,6 +34,12 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
+    if !is_at_terminal()? {
+        return Err(Failure::environment("the tour needs a terminal").with_hint(
+            "run `ironcurtain demo` at a terminal, with nothing redirected; in a pipe, \
+             `ironcurtain start 'list the files'` works",
+        ));
+    }
     let ground = Ground::make(environment)?;
     let toured = Tour { ground: &ground, environment, screen }.run();
     let removed = ground.remove();
@@ -115,10 +122,7 @@ impl Tour<'_> {
         let runtime = runtime()?;
         // What waits for keys is made within the runtime.
         let Some(terminal) = runtime.block_on(async { Tty::find() }) else {
-            return Err(Failure::environment("the tour needs a terminal").with_hint(
-                "run `ironcurtain demo` at a terminal, with nothing redirected; in a pipe, \
-                 `ironcurtain start 'list the files'` works",
-            ));
+            return Ok(Wanted::NoMore);
         };
         let takes_keys = terminal.takes_keys(self.environment);
         let paint = Paint::of_stderr(self.environment);
@@ -133,4 +137,10 @@ impl Tour<'_> {
             self.screen.progress(line, str::to_owned);
         }
     }
+}
+
+/// Returns whether the user can read and type here: all three streams are the terminal.
+fn is_at_terminal() -> Result<bool, Failure> {
+    let has_terminal = runtime()?.block_on(async { Tty::find() }).is_some();
+    Ok(has_terminal && io::stdout().is_terminal())
 }

@@ -23,11 +23,11 @@ use crate::error::Failure;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
-/// Try everything that the program needs, and say what to do about what fails
+/// Try everything that IronCurtain needs, and print a remedy for what fails
 ///
 /// Writes and removes a file in the home, loads configuration, policy and servers, runs the policy's
 /// scenarios, checks the last audit log, writes one, cages a child that tries to get out, starts and
-/// ends others, our own servers and those that are trusted, runs a script, lets a client make calls
+/// ends others, the built-in servers and those that you trust, runs a script, lets a client make calls
 /// through a proxy, looks at what the system can do, and asks each provider that there is a key for which
 /// models it has, which costs nothing. Nothing of yours is changed, and no server on another machine is
 /// connected to.

@@ -15,14 +15,14 @@ use crate::error::{Failure, chain};
 use crate::person::Answer;
 use crate::screen::Screen;
 
-/// Show what was granted beyond one call, and take it back
+/// List grants and revoke them
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum GrantsCommand {
     List(ListArgs),
     Revoke(RevokeArgs),
 }
 
-/// Show the grants that are in force, of all running sessions
+/// List the grants of all running sessions
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Print a JSON array
@@ -30,13 +30,13 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
-/// Take a grant back
+/// Revoke a grant
 ///
 /// Asks at the terminal, unless `approvals.scripted` is true. The next call that it would have
-/// covered is asked about again. Exits with 0 if it was taken back, and with 1 if not.
+/// covered needs approval again. Exits with 0 if it was revoked, and with 1 if not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RevokeArgs {
-    /// Grant to take back, as `grants list` names it
+    /// Grant to revoke, as `grants list` names it
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     id: Option<GrantId>,
     /// Take all grants of all sessions back

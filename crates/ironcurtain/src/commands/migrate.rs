@@ -10,7 +10,7 @@ use crate::commands::config::home;
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
 
-/// Copy constitution, policies and keys from a home of the other `IronCurtain` program
+/// Copy constitution, policies and keys from a home of the other IronCurtain program
 ///
 /// They are copied into the home in force, which `IRONCURTAIN_HOME` names and which has to be
 /// another directory. The source is left as it is, and nothing is overwritten.

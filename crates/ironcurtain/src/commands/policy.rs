@@ -18,7 +18,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Ask the policy, test it, explain it, change it
+/// Check, test, explain and change the policy
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum PolicyCommand {
     Check(check::CheckArgs),

@@ -33,8 +33,8 @@ use open::Opener;
 /// Serve MCP on standard input and output, with a policy between the client and its servers
 ///
 /// Every call is judged, recorded, and forwarded or refused. Tools are offered as `server__tool`.
-/// What the client does with tools of its own, such as a shell, is not seen and not judged: turn
-/// those off in the client.
+/// IronCurtain neither sees nor judges the client's own tools, such as a shell: turn them off in
+/// the client.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProxyArgs {
     /// Serve any number of clients on this Unix socket instead, until a signal ends it
@@ -45,25 +45,25 @@ pub(crate) struct ProxyArgs {
     socket: Option<PathBuf>,
     /// Policy in force: `default`, `coding`, `readonly`, or a directory
     ///
-    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Directory in which the agent is free; without it, one that is made for the session
     #[arg(long, value_name = "DIR", conflicts_with = "workspace")]
     sandbox: Option<PathBuf>,
-    /// Directory of your own to work in, where changing what the host runs later needs a person
+    /// Directory of your own to work in; changing files that your tools run needs approval
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    /// Servers file; without it that of the IronCurtain home, or the built-in servers
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
     /// Name of the session; one of that name that is not running is continued
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    /// Let calls that need approval wait for an answer even if no approver is connected
     ///
-    /// Without it such a call is denied at once, unless somebody is at a desk, for example with
-    /// `ironcurtain approvals watch --desk`. A call waits as long as `escalationTimeoutSeconds` says.
+    /// Without it such a call is denied at once, unless an approver is connected, for example with
+    /// `ironcurtain approvals watch --desk`. A call waits up to `escalationTimeoutSeconds`.
     #[arg(long)]
     wait: bool,
 }

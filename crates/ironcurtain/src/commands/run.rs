@@ -24,26 +24,26 @@ use crate::terminal::{Onlooker, Seat, Tty, restore};
 /// Who acts in such a session.
 const AGENT: &str = "script";
 
-/// Run a TypeScript or JavaScript file under policy, without a model
+/// Run a TypeScript or JavaScript file under the policy, without a model
 ///
 /// Tools are called as `server.tool({...})`; `help()` lists them, and `args` holds what follows `--`.
-/// Exits with 0 if the script came to its end, with 3 if it did and a call needed a person whom
-/// nobody was, with 130 if it was cancelled, and with 1 if it failed.
+/// Exits with 0 if the script ended, with 3 if it ended but a call needed approval and nobody was
+/// available, with 130 if it was cancelled, and with 1 if it failed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// The script
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Directory of your own to work in, where changing what the host runs later needs a person
+    /// Directory of your own to work in; changing files that your tools run needs approval
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// Policy in force: `default`, `coding`, `readonly`, or a directory
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
-    /// Name of the session, by which you find it again
+    /// Name of the session
     #[arg(long, value_name = "N")]
     name: Option<String>,
-    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    /// Let calls that need approval wait for an answer even if no approver is connected
     #[arg(long)]
     wait: bool,
     /// What the script finds in `args`

@@ -26,7 +26,7 @@ use crate::error::Failure;
 use crate::judge::servers_file;
 use crate::screen::{Screen, visible};
 
-/// Add MCP servers, show them, try them, trust them
+/// Add, list, test, review and trust MCP servers
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ServersCommand {
     Add(add::AddArgs),

@@ -15,7 +15,7 @@ use crate::screen::Screen;
 
 pub(super) use purge::told;
 
-/// Show earlier sessions, name them, export them, remove them
+/// List, show, name, export and remove earlier sessions
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum SessionsCommand {
     List(list::ListArgs),

@@ -42,22 +42,22 @@ use self::repository::Came;
 /// Who acts in such a session.
 const AGENT: &str = "built-in";
 
-/// Let an agent do a task, with a policy between it and your files and accounts
+/// Let the built-in agent do a task under the policy, or talk with it
 ///
-/// With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what
-/// can be typed besides messages. Lines of a pipe are messages too, one after the other. Exits with
-/// 0 if there is an answer, with 3 if a call needed a person and nobody answered, with 5 if the
-/// budget was used up, with 130 if it was cancelled, and with 1 if it failed. Without a key the
-/// offline model serves, which understands a few plain requests; ask it for `help`.
+/// With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
+/// commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but
+/// a call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it
+/// was cancelled, and with 1 if it failed. Without a key the offline model serves, which understands
+/// a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
-    /// What the agent is to do, in one word or several; without it, a conversation
+    /// What the agent should do; without it, a conversation
     #[arg(value_name = "TASK")]
     task: Vec<String>,
-    /// Directory of your own to work in, where changing what the host runs later needs a person
+    /// Directory of your own to work in; changing files that your tools run needs approval
     ///
-    /// Without it the agent works in a new directory that is made for the session. At a terminal, in a
-    /// git working tree, you are asked which of the two it is to be.
+    /// Without it the agent works in a new directory that is made for the session. At a terminal in a
+    /// git working tree, IronCurtain asks which of the two you want.
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// Repository to clone into the new session's directory before the agent begins
@@ -68,28 +68,28 @@ pub(crate) struct StartArgs {
     repo: Option<String>,
     /// Policy in force: `default`, `coding`, `readonly`, or a directory
     ///
-    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
-    /// Model that thinks: `provider:model`, a model of Anthropic, or `offline`
+    /// Model to use: `provider:model`, a model of Anthropic, or `offline`
     ///
     /// Providers are `anthropic`, `openai`, `google` and `openai-compatible`. Without it, `agentModelId`
     /// of the configuration, or the offline model if there is no key at all.
     #[arg(long, value_name = "M")]
     model: Option<String>,
-    /// Go on with the session in which something was said last
+    /// Continue the last session
     #[arg(long = "continue", conflicts_with = "resume")]
     is_continued: bool,
-    /// Go on with this session, by id, name or the beginning of one of them
+    /// Continue this session, by id, name or the beginning of either
     #[arg(long, value_name = "S")]
     resume: Option<String>,
-    /// Name of the session, by which you find it again
+    /// Name of the session
     #[arg(long, value_name = "N", conflicts_with_all = ["is_continued", "resume"])]
     name: Option<String>,
     /// What the session is about, for `sessions list` and for you when you resume it
     #[arg(long, value_name = "D")]
     description: Option<String>,
-    /// Let calls that need a person wait for an answer even if nobody is there to give one
+    /// Let calls that need approval wait for an answer even if no approver is connected
     #[arg(long)]
     wait: bool,
     /// Print events and the answer for a script: one JSON object a line on standard output
@@ -298,7 +298,7 @@ pub(super) async fn open(
     let opened = session.open(witness, environment, screen).await?;
     match news {
         Some(news) => Ok((news, opened)),
-        None => Err(Failure::environment("the session was opened without anybody to hear of it")),
+        None => Err(Failure::environment("the session was opened without a journal")),
     }
 }
 
@@ -359,7 +359,7 @@ fn summarise(session: &BuiltIn, record: &Path, screen: &mut Screen) {
 /// Says how to go on, if something was said.
 fn name_continuing(session: &BuiltIn, screen: &mut Screen) {
     if 0 < session.info().turn_count {
-        screen.notice("to go on with this session: ironcurtain start --continue");
+        screen.notice("to continue this session: ironcurtain start --continue");
     }
 }
 

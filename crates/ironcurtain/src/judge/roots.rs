@@ -111,7 +111,7 @@ impl Roots {
         remembered.version = 1;
         remembered.policies.insert(policy.to_owned(), now);
         let text = serde_json::to_vec_pretty(&remembered).map_err(|error| {
-            Failure::environment("cannot write down the roots").with_source(error)
+            Failure::environment("cannot save the confirmed directories").with_source(error)
         })?;
         Ok(file::replace(home.roots(), &text)?)
     }

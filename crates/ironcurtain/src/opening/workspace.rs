@@ -77,7 +77,7 @@ pub(crate) fn check_directory(
 struct Owners<'a> {
     /// The home that the environment names.
     user: AbsolutePath,
-    /// The `IronCurtain` home.
+    /// The IronCurtain home.
     ours: AbsolutePath,
     /// What the system says about its users.
     passwd: &'a [u8],
@@ -95,7 +95,7 @@ impl Owners<'_> {
         let found = follow(path, disk)?;
         match &found.entry {
             Some(entry) if entry.kind == Kind::Directory => {}
-            Some(_) => return Ok(Some("it is no directory")),
+            Some(_) => return Ok(Some("it is not a directory")),
             None => return Ok(Some("it does not exist")),
         }
         let (found, ours) = (found.path, follow(&self.ours, disk)?.path);

@@ -33,7 +33,7 @@ use super::stage::{Echo, Row, Stage};
 use crate::own_policy::always::Always;
 
 /// What stands there while a question is read.
-const READING: &str = "(read it; then the keys are taken)";
+const READING: &str = "(read it first; then the keys work)";
 const READING_ON: &str = "(read it; then Enter shows more)";
 /// What is said where a line is typed instead of a key.
 const THEN_ENTER: &str = " (then Enter)";
@@ -229,8 +229,8 @@ impl Banner {
             let group = place.questions.group(next, &pending);
             self.waiting.retain(|it| !group.holds(it));
             let heading = match group.len() {
-                1 => "A call waits for you:".to_owned(),
-                n_calls => format!("{n_calls} calls wait for you, to be answered together:"),
+                1 => "Approval request:".to_owned(),
+                n_calls => format!("{n_calls} calls need approval; you answer them together:"),
             };
             let now = SystemClock.now();
             let short = group.lines(View::Short, now);

@@ -72,7 +72,7 @@ pub(crate) async fn choose_one(
         };
         let hint = match gate.key(Reach::Whole) {
             Ok(()) if choice.keys.iter().any(|(key, _)| *key == letter) => break Some(letter),
-            Ok(()) => format!("({letter} is none of the keys)"),
+            Ok(()) => format!("({letter} is not one of the keys)"),
             Err(why) => format!("({})", why.to_hint(&letter.to_string())),
         };
         screen.progress(&visible(&hint), |row| paint.text(Tone::Quiet, row));

@@ -383,8 +383,8 @@ impl Total {
 fn ended_by_a_fault() -> Failure {
     Failure::environment("a fault of this program ended the session in the middle of a turn")
         .with_hint(
-            "what was done is kept, and `ironcurtain start --continue` goes on from there; \
-             please report what stands above",
+            "what was done is kept, and `ironcurtain start --continue` continues from there; \
+             please report the error above",
         )
 }
 

@@ -14,7 +14,7 @@ const REASON_LINES_MAX: usize = 10;
 /// What stands before a reason, so that it stands below what it is about.
 const BELOW_MARK: &str = "             ";
 /// What is said of a question that nobody answered.
-pub(super) const EXPIRED: &str = "Nobody answered in time, so the call is denied.";
+pub(super) const EXPIRED: &str = "No answer in time: the call is denied.";
 
 /// A call that is over, in words that are harmless.
 pub(super) struct Told {
@@ -90,7 +90,7 @@ pub(super) fn ending(ending: Ending) -> &'static str {
     match ending {
         Ending::Approved => "Approved elsewhere.",
         Ending::Denied => "Denied elsewhere.",
-        Ending::Expired => "Nobody answered in time.",
+        Ending::Expired => "No answer in time.",
         Ending::Withdrawn => "The question was withdrawn.",
     }
 }

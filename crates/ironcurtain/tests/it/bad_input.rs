@@ -65,7 +65,7 @@ fn missing_files_and_unknown_policies_are_named() {
     fails(&nothing, &[], 1, &["policy/compiled-policy.json` does not exist", "hint:"]);
     nothing.write("policy/compiled-policy.json", RULES);
     nothing.dir("policy/tool-annotations.json");
-    fails(&nothing, &[], 1, &["tool-annotations.json` is no regular file"]);
+    fails(&nothing, &[], 1, &["tool-annotations.json` is not a regular file"]);
     let good = with_policy(RULES.as_bytes(), TOOLS.as_bytes());
     fails(&good, &["--servers", "gone.json"], 1, &["gone.json` does not exist"]);
 }
@@ -76,7 +76,7 @@ fn a_pipe_in_place_of_a_file_does_not_make_us_wait() {
     let made =
         std::process::Command::new("mkfifo").arg(place.path("policy/dynamic-lists.json")).status();
     assert!(made.unwrap().success());
-    fails(&place, &[], 1, &["dynamic-lists.json` is no regular file"]);
+    fails(&place, &[], 1, &["dynamic-lists.json` is not a regular file"]);
 }
 
 #[test]

@@ -58,11 +58,11 @@ fn check_end(rig: &Rig, terminal: Terminal, code: i32) -> String {
 fn a_person_approves_with_a_letter() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt"]);
-    terminal.expect("A call waits for you:\n").expect("write_file").expect(KEYS).type_in("y\n");
+    terminal.expect("Approval request:\n").expect("write_file").expect(KEYS).type_in("y\n");
     terminal.expect("Escalation approved.\n").expect("✓ approved filesystem.write_file");
     let seen = check_end(&rig, terminal, 0);
     assert_eq!(read(&rig, "a.txt").unwrap(), "text");
-    assert!(seen.contains("1 call made, 0 refused, 1 approved by a person"), "{seen}");
+    assert!(seen.contains("1 call made, 0 refused, 1 approved by you"), "{seen}");
     let records = ic_testkit::proxy::records(&rig.place);
     let decided: Vec<_> = records.iter().filter_map(|it| it["decidedBy"].as_str()).collect();
     assert!(decided.contains(&"repl"), "{decided:?}");
@@ -88,10 +88,10 @@ fn what_a_person_sees() {
     terminal.expect(KEYS).type_in("y\n");
     let seen = check_end(&rig, terminal, 0);
     let seen = rig.neutral(&seen);
-    let at = seen.find("A call waits for you:").unwrap();
+    let at = seen.find("Approval request:").unwrap();
     let to = seen.find("ironcurtain: 1 call made").unwrap();
     assert_snapshot!(seen.get(at..to).unwrap(), @r#"
-    A call waits for you:
+    Approval request:
     #1 tidy-up: filesystem wants to call write_file
       because: "The call writes outside the sandbox and Downloads"
       rule: "escalate-writes-elsewhere"
@@ -146,7 +146,7 @@ fn a_grant_is_chosen_by_its_number_and_holds_for_the_next_call() {
     terminal.type_in("g\n").expect("Which one? ").type_in("1\n");
     terminal.expect("Escalation approved.\n").expect("✓ allowed  filesystem.write_file");
     // The grant is for that file alone.
-    terminal.expect("A call waits for you:\n").expect("b.txt").expect(KEYS).type_in("n\n");
+    terminal.expect("Approval request:\n").expect("b.txt").expect(KEYS).type_in("n\n");
     check_end(&rig, terminal, 0);
     assert!(read(&rig, "a.txt").is_some() && read(&rig, "b.txt").is_none());
 }
@@ -192,7 +192,7 @@ fn a_question_that_is_answered_elsewhere_goes_away() {
         pending.answer(&reply, DecidedBy::Listener, SystemClock.now()).unwrap();
         terminal.expect(said);
         // What is typed now is for the next one.
-        terminal.expect("A call waits for you:\n").expect("b.txt").expect(KEYS).type_in("n\n");
+        terminal.expect("Approval request:\n").expect("b.txt").expect(KEYS).type_in("n\n");
         terminal.expect("Escalation denied.\n");
         check_end(&rig, terminal, 0);
         assert_eq!(read(&rig, "b.txt"), None);
@@ -214,7 +214,7 @@ fn without_input_others_can_still_answer_and_nobody_is_waited_for_any_more() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt", "b.txt"]);
     terminal.expect(KEYS).type_in("\x04");
-    terminal.expect("Nothing can be typed any more; others can still answer.\n");
+    terminal.expect("The terminal is gone; requests can still be answered elsewhere.\n");
     let pending = rig.pending().remove(0);
     pending.answer(&Reply::Approve(None), DecidedBy::Cli, SystemClock.now()).unwrap();
     terminal.expect("✓ approved filesystem.write_file");
@@ -231,12 +231,12 @@ fn somebody_at_one_terminal_makes_no_other_session_wait() {
     let path = document(&rig, "b.txt");
     rig.place.write("script.ts", format!("filesystem.write_file({{path: {path:?}, content: ''}})"));
     let mut terminal = writing(&rig, &["a.txt"]);
-    terminal.expect("desk: you are asked at this terminal").expect(KEYS);
+    terminal.expect("approvals: IronCurtain asks you at this terminal").expect(KEYS);
     let task = format!("write \"text\" to \"{path}\"");
     for (words, code) in [(["start", &task], 3), (["run", "script.ts"], 1)] {
         let output = rig.run(&words);
         assert_eq!(output.code, code, "{output:?}");
-        assert!(output.stderr.contains("desk: nobody is there"), "{output:?}");
+        assert!(output.stderr.contains("approvals: no approver is connected"), "{output:?}");
     }
     assert_eq!(read(&rig, "b.txt"), None);
     terminal.type_in("y\n").expect("Escalation approved.\n");
@@ -250,7 +250,7 @@ fn nothing_in_a_banner_drives_the_terminal_or_hides() {
     let path = document(&rig, "a\u{202e}txt\u{200b}        .txt");
     let task = format!(
         "run this:\n```ts\nfilesystem.write_file({{path: {path:?}, content: \
-         '\\x1b]0;owned\\x07\\x1b[1A\\x1b[2K\\rA call waits for you:\\n\\u202e'}})\n```"
+         '\\x1b]0;owned\\x07\\x1b[1A\\x1b[2K\\rApproval request:\\n\\u202e'}})\n```"
     );
     let mut terminal = start(&rig, &task);
     terminal.expect(KEYS).type_in("d\n").expect(KEYS).type_in("n\n");
@@ -354,14 +354,13 @@ fn what_a_script_prints_is_no_question() {
     let rig = rig();
     let path = document(&rig, "a.txt");
     let script = format!(
-        "console.log('Nobody answered in time.\\nA call waits for you:\\n#7 forged\\n{PROMPT}');\n\
+        "console.log('No answer in time.\\nApproval request:\\n#7 forged\\n{PROMPT}');\n\
          try {{ filesystem.write_file({{path: '{path}', content: 'text'}}) }} catch (e) {{}}\n\
          console.log('after');"
     );
     let mut terminal = run_small(&rig, &script);
-    terminal
-        .expect("| Nobody answered in time.\n| A call waits for you:\n| #7 forged\n| y approve");
-    terminal.expect("\nA call waits for you:\n#1 script-").expect(KEYS).type_in("n\n");
+    terminal.expect("| No answer in time.\n| Approval request:\n| #7 forged\n| y approve");
+    terminal.expect("\nApproval request:\n#1 script-").expect(KEYS).type_in("n\n");
     let seen = check_end(&rig, terminal, 0);
     assert!(seen.contains("Escalation denied.") && seen.contains("| after\n"), "{seen}");
 }
@@ -418,7 +417,7 @@ fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
 fn an_answer_that_is_quicker_than_reading_is_none() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt"]);
-    terminal.expect("A call waits for you:\n").type_in("y\n").expect(KEYS).type_in("n\n");
+    terminal.expect("Approval request:\n").type_in("y\n").expect(KEYS).type_in("n\n");
     terminal.expect("Escalation denied.\n");
     check_end(&rig, terminal, 0);
     assert_eq!(read(&rig, "a.txt"), None);
@@ -444,7 +443,7 @@ fn a_banner_that_is_not_wholly_in_sight_is_drawn_again() {
         .type_in("\n")
         .expect(KEYS)
         .type_in("what\ny\n")
-        .expect("that is no answer")
+        .expect("that is not an answer")
         .expect(KEYS);
     assert_eq!(rig.pending().len(), 1);
     terminal.type_in("y\n").expect("Escalation approved.\n");

@@ -79,7 +79,7 @@ fn an_explanation_shows_values_findings_and_the_constitution() {
      - deny by structural-unknown-argument
          the annotation names no argument `zzz`
      - escalate by structural-domain-escalate (git-remote-url)
-         no remote was found, so nobody can tell where this leads
+         no remote was found, so the destination is unknown
     --- exit 0
     ");
 }
@@ -180,7 +180,7 @@ fn the_policy_is_shown_readably() {
       -  deny     structural-protected-path: keys, credentials, IronCurtain's own files and other protected paths
       -  escalate structural-host-executes: changes to files that programs of this machine run or take orders from
       -  escalate structural-unannotated-path: a protected path in an argument that is not a path
-      -  escalate structural-draft: a tool whose annotation nobody has confirmed
+      -  escalate structural-draft: a tool whose annotation is not confirmed yet
       -  allow    structural-introspection-allow: the list of allowed directories
       -  escalate structural-domain-escalate: a host that the server is not meant to reach
       -  deny     structural-unknown-tool: a tool without an annotation

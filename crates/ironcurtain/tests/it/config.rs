@@ -134,7 +134,7 @@ fn mistakes_of_the_command_line_exit_with_2_and_say_what_to_do() {
     ");
     assert_snapshot!(run(&place, &["set", "protectedPaths", "/x"]), @"
     --- stderr
-    error: the value for `protectedPaths` is no JSON; allowed is a list of up to 1024 paths, absolute or beginning with `~/`: expected a value at line 1, column 1
+    error: the value for `protectedPaths` is not valid JSON; allowed is a list of up to 1024 paths, absolute or beginning with `~/`: expected a value at line 1, column 1
     --- exit 2
     ");
     assert!(!place.path("home/.ironcurtain").exists(), "none of them made a home");
@@ -166,14 +166,14 @@ fn every_mistake_of_a_file_is_shown_with_its_place() {
     place.write("home/.ironcurtain/config.json", r#"{"version":1,"apiKey":"sk-half"#);
     assert_snapshot!(run(&place, &["set", "budget.maxSteps", "3"]), @"
     --- stderr
-    error: `[ROOT]/home/.ironcurtain/config.json` is no JSON: unexpected end at line 1, column 31
+    error: `[ROOT]/home/.ironcurtain/config.json` is not valid JSON: unexpected end at line 1, column 31
 
     hint: correct the file; it is never changed by a guess
     --- exit 1
     ");
     assert_snapshot!(run(&place, &["get", "budget.maxSteps"]), @"
     --- stderr
-    error: `[ROOT]/home/.ironcurtain/config.json` is no JSON: unexpected end at line 1, column 31
+    error: `[ROOT]/home/.ironcurtain/config.json` is not valid JSON: unexpected end at line 1, column 31
 
     hint: correct the file; it is never changed by a guess
     --- exit 1
@@ -321,7 +321,7 @@ fn protected_paths_of_the_configuration_are_denied_by_the_policy() {
         (1, ""),
         "no verdict without the whole truth"
     );
-    assert!(broken.stderr.contains("config.json` is no JSON"), "{broken:?}");
+    assert!(broken.stderr.contains("config.json` is not valid JSON"), "{broken:?}");
     place.write("home/.ironcurtain/config.json", "");
     assert_eq!(
         check("~/Documents/diary/1.md").0,

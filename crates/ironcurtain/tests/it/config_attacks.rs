@@ -170,7 +170,7 @@ fn an_environment_that_cannot_be_trusted_ends_the_program() {
     ] {
         let (code, text) = list(&[("OPENAI_API_KEY", key)]);
         let expected = format!(
-            "error: OPENAI_API_KEY holds no key: {reason}\n\nhint: correct the variable, or unset it\n"
+            "error: OPENAI_API_KEY does not hold a key: {reason}\n\nhint: correct the variable, or unset it\n"
         );
         assert_eq!((code, text), (1, expected));
     }
@@ -467,7 +467,7 @@ fn a_home_that_is_gone_or_no_directory_is_said_so() {
     let file = place.write("file", "");
     for (root, expected) in [
         (place.path("gone/home"), "the directory above it does not exist"),
-        (file.clone(), "is no directory"),
+        (file.clone(), "is not a directory"),
         (file.join("home"), "Not a directory"),
     ] {
         let (code, text) = run(command(&root).args(["config", "set", "budget.maxSteps", "5"]));

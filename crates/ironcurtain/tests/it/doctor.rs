@@ -106,8 +106,8 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       trusted identities  no server is trusted yet; the first start records it
     ok       policy              built-in `default`: 12 rules, 44 annotated tools, hash [HASH]
     ok       scenarios           50 of 50 about configured servers pass
-    ok       audit key           there is none yet; the first session makes it
-    ok       last audit log      there is none yet
+    ok       audit key           not there yet; the first session makes it
+    ok       last audit log      not there yet
     ok       audit log           wrote one of 2 records, found it intact, and removed it
     ok       confinement         servers are caged by `[RUNG]`: a child in such a cage tried to get out, and could not
     ok       launcher            started a child and saw it end; started another and ended it with the child it had
@@ -247,7 +247,7 @@ fn check_broken(file: &str, text: &str, check: &str, said: &str) {
 #[test]
 fn each_broken_file_is_named_and_only_that() {
     for (file, text, check, said) in [
-        ("config.json", r#"{"version":1,"apiKey":"sk-ant-x"#, "configuration", "is no JSON"),
+        ("config.json", r#"{"version":1,"apiKey":"sk-ant-x"#, "configuration", "is not valid JSON"),
         ("config.json", r#"{"version":1,"apiKey":7}"#, "configuration", "wrong in 1 place; "),
         (
             "config.json",
@@ -258,7 +258,7 @@ fn each_broken_file_is_named_and_only_that() {
         ("config.json", r#"{"version":9}"#, "configuration", "has the version 9"),
         ("mcp-servers.json", r#"{"a b":{"command":"x"}}"#, "servers file", "is no server name"),
         ("mcp-servers.json", r#"{"a":{}}"#, "servers file", "expected either `builtin`"),
-        ("servers.lock.json", "{", "trusted identities", "servers.lock.json` is no JSON"),
+        ("servers.lock.json", "{", "trusted identities", "servers.lock.json` is not valid JSON"),
         ("servers.lock.json", "{}", "trusted identities", "is not what we wrote"),
         ("generated/compiled-policy.json", "{", "policy", "compiled-policy.json: "),
         ("keys/audit.key", "short", "audit key", "holds 5 bytes instead of 32"),

@@ -96,15 +96,15 @@ fn what_cannot_be_served_is_said_on_standard_error() {
     let shape = r#"{"directories":[],"leaveOut":[],"only":null}"#;
     for (arguments, part) in [
         (&["filesystem"][..], "required arguments were not provided"),
-        (&["filesystem", "gone"], "is no directory"),
-        (&["filesystem", "f.txt"], "is no directory"),
-        (&["filesystem", "--view", "{"], "the view is no JSON"),
+        (&["filesystem", "gone"], "is not a directory"),
+        (&["filesystem", "f.txt"], "is not a directory"),
+        (&["filesystem", "--view", "{"], "the view is not valid JSON"),
         (&["filesystem", "--view", shape], "missing field `links`"),
         (&["filesystem", "--view", "{}", "."], "cannot be used with"),
         (&["git"], "required arguments were not provided"),
-        (&["git", "gone"], "is no directory"),
-        (&["git", "--view", "{"], "the view is no JSON"),
-        (&["fetch", "--allow", "*x"], "is no domain pattern"),
+        (&["git", "gone"], "is not a directory"),
+        (&["git", "--view", "{"], "the view is not valid JSON"),
+        (&["fetch", "--allow", "*x"], "is not a valid domain pattern"),
         (&["fetch", "--proxy", "1", "--allow", "x.example"], "cannot be used with"),
         (&["mail"], "unrecognized subcommand"),
     ] {

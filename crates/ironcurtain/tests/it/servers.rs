@@ -270,12 +270,12 @@ fn a_test_starts_servers_and_says_what_they_offer() {
     nowhere: failed: the server ended (exit status: 125); it wrote: ironcurtain: `/no/such/directory` cannot be in the cage: No such file or directory (os error 2)
     plain: works: `plain` 1.0, protocol 2025-11-25, 3 tools in [N] ms, confined: [RUNG]
       policy: unknown, every call will be denied: hidden
-      policy: draft, every call needs a person at least: sum
+      policy: draft, every call needs approval: sum
       hidden: withheld: what the server says of it holds the invisible character U+E0041
       hidden: schema: `pattern` with `(?=x)y` at `/properties/a`: it is not checked: look-around cannot be checked
       the tool `no schema` cannot be used: `no schema` is no tool name: only `A-Z`, `a-z`, `0-9`, `_`, `-`, `.`, `/` and `:` may appear
       the tool `away` cannot be used: its input schema: at the root: `$ref` leads out of this schema: `https://x.example`
-    unset: failed: `args`: `${ENV:NOT_SET}` is not set in our environment, or is a key that we took out of it
+    unset: failed: `args`: `${ENV:NOT_SET}` is not set in IronCurtain's environment, or is a key that was removed from it
     --- exit 1
     ");
     assert_snapshot!(rig.seen(&rig.run(&["test", "lost", "nope"])), @"

@@ -53,7 +53,6 @@ impl Broker {
 
 /// Says that an approval has become too old.
 pub(in crate::broker) fn stale() -> Refusal {
-    let why =
-        "a person approved it, but its server could not take it before the approval was too old";
+    let why = "it was approved, but the server could not take it before the approval expired";
     Refusal::escalation_expired(RULE, why)
 }

@@ -46,7 +46,7 @@ fn tell(progress: &Progress, count: u32, ticket: &Ticket) {
     // It has to grow each time, and what the server says of its own progress is to be more.
     let grown = Json::parse(format!("0.{count:06}").as_bytes(), JsonLimits::CALL);
     params.insert("progress", grown.unwrap_or_else(|_| Json::from(0_u64)));
-    let message = format!("a person is asked, and can answer until {}", ticket.deadline);
+    let message = format!("waiting for approval until {}", ticket.deadline);
     params.insert("message", message);
     // A client that does not read misses nothing by this.
     progress.outbox.send_if_there_is_room(notification_line("notifications/progress", &params));

@@ -49,7 +49,7 @@ impl Broker {
         // SECURITY: recorded before anybody can answer it.
         self.record_of(raised, asked, going)?;
         let waiting = self.people.desk.raise(question).map_err(|error| {
-            let why = format!("nobody could be asked: {}", chain(&error));
+            let why = format!("approval could not be requested: {}", chain(&error));
             self.witness.escalation(EscalationNews::Unattended);
             self.not_asked(&Refusal::escalation_denied(escalation.rule(), why), going)
         })?;
@@ -93,15 +93,15 @@ impl Broker {
                 return Ok(*answered);
             }
             Ok(Outcome::Malformed(fault)) => {
-                let why = format!("what was written as an answer is none: {}", chain(&fault));
+                let why = format!("the response file is not a valid answer: {}", chain(&fault));
                 ("malformed", why.clone(), Some(Refusal::escalation_denied(rule, why)))
             }
             Ok(Outcome::Expired) => {
-                let why = format!("nobody answered within {} s", self.people.timeout.as_secs());
+                let why = format!("no answer within {} s", self.people.timeout.as_secs());
                 ("expired", why.clone(), Some(Refusal::escalation_expired(rule, why)))
             }
             Ok(Outcome::Closed) => {
-                let why = "the desk was closed before anybody answered";
+                let why = "the session ended before the request was answered";
                 ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
             }
             Err(Gone::Cancelled) => {
@@ -112,7 +112,7 @@ impl Broker {
                 ("withdrawn", why.to_owned(), None)
             }
             Err(Gone::Left) => {
-                let why = "the client went away before anybody answered";
+                let why = "the client disconnected before the request was answered";
                 ("withdrawn", why.to_owned(), Some(Refusal::escalation_expired(rule, why)))
             }
         };

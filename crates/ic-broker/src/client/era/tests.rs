@@ -86,7 +86,7 @@ fn of_a_call_only_what_is_known_goes_on() {
             r#"{"name":"a","inputResponses":{}}"#,
             "`inputResponses` is not a parameter that is passed on",
         ),
-        (r#"{"name":"a","_meta":{"progressToken":[]}}"#, "`progressToken` is no token"),
+        (r#"{"name":"a","_meta":{"progressToken":[]}}"#, "`progressToken` is not a valid token"),
     ] {
         assert_eq!(taken(text).unwrap_err(), reason, "{text}");
     }

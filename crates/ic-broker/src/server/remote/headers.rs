@@ -43,7 +43,7 @@ pub(crate) fn name_fault(name: &str) -> Option<String> {
         "upgrade",
     ];
     let Ok(read) = name.parse::<HeaderName>() else {
-        return Some(format!("`{}` is no name of a header", name.escape_debug()));
+        return Some(format!("`{}` is not a valid header name", name.escape_debug()));
     };
     let is_ours = OURS.contains(&read.as_str());
     is_ours.then(|| format!("`{name}` is set by us and cannot be given"))

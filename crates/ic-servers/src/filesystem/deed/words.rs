@@ -36,7 +36,7 @@ pub(super) fn ask(deed: &Deed<'_>) -> Result<Object, Fault> {
     let text = |path: &CanonicalPath| {
         path.to_str().map(str::to_owned).ok_or_else(|| Fault::Path {
             text: show::path(path.as_path()),
-            reason: "it is no text".to_owned(),
+            reason: "it is not text".to_owned(),
         })
     };
     let mut words = Object::new();

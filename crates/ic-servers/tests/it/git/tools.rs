@@ -78,7 +78,7 @@ fn a_wrong_argument_is_named() {
         ("git_push", json!({}), "cannot be asked"),
         ("git_pull", json!({}), "cannot be asked"),
         ("git_fetch", json!({}), "cannot be asked"),
-        ("git_rebase", json!({"upstream": "HEAD", "interactive": true}), "nobody is there to edit"),
+        ("git_rebase", json!({"upstream": "HEAD", "interactive": true}), "there is no editor here"),
         ("git_worktree", json!({"mode": "add"}), "`worktreePath` is missing"),
         ("git_worktree", json!({"mode": "move", "worktreePath": "x"}), "`newPath` is missing"),
         (

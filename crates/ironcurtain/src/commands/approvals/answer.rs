@@ -21,11 +21,11 @@ use crate::error::Failure;
 use crate::person::{Answer, Person};
 use crate::screen::Screen;
 
-/// Approve one call that waits
+/// Approve one request
 ///
 /// Shows the call and asks at the terminal, unless `approvals.scripted` is true; then it has to be
-/// named by its id. The one call is forwarded as it was shown; if anything about it has changed, it
-/// is asked about again. Exits with 0 if the session has the approval, and with 1 if not.
+/// named by its id. The one call is forwarded as it was shown; if anything about it has changed,
+/// there is a new request. Exits with 0 if the session has the approval, and with 1 if not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ApproveArgs {
     /// Number in `approvals list`, or id
@@ -37,18 +37,18 @@ pub(crate) struct ApproveArgs {
     /// `name`. What exactly it means is shown before you are asked.
     #[arg(long, value_name = "SCOPE")]
     grant: Option<ScopeKind>,
-    /// How long the grant holds, at most a day; it ends with the session in any case
+    /// How long the grant lasts, at most a day; it ends with the session in any case
     #[arg(long, value_name = "M", requires = "grant", default_value_t = LIFETIME.as_secs() / 60)]
     minutes: u64,
-    /// How many further calls the grant is for; without it as many as there are
+    /// How many further calls the grant covers; without it, any number
     #[arg(long, value_name = "C", requires = "grant")]
     count: Option<u64>,
 }
 
-/// Deny one call that waits
+/// Deny one request
 ///
 /// Shows the call and asks at the terminal, unless `approvals.scripted` is true. The agent is told
-/// that a person denied it. Exits with 0 if the session has the denial, and with 1 if not.
+/// that you denied it. Exits with 0 if the session has the denial, and with 1 if not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DenyArgs {
     /// Number in `approvals list`, or id
@@ -74,7 +74,7 @@ pub(crate) fn approve(
     // where nobody looks at it, nobody would notice.
     if let (Person::Scripted, Target::Number(number)) = (&person, &args.target) {
         return Err(Failure::usage(format!(
-            "`#{number}` may be another call by now, and nobody looks at it before it is approved"
+            "`#{number}` may be another call by now, and would be approved unseen"
         ))
         .with_hint("name it by its id, which `ironcurtain approvals list` shows"));
     }
@@ -135,7 +135,7 @@ pub(super) fn receipt(pending: &Pending, told: Told) -> Result<String, Failure> 
             return Ok(format!("{told} #{} was accepted by `{}`.", told.number, pending.session()));
         }
         Receipt::Expired => "the call was not forwarded; the agent may ask again",
-        Receipt::AnsweredAlready => "the first answer stands; the audit log says what it was",
+        Receipt::AnsweredAlready => "the first answer counts; the audit log shows it",
         Receipt::Changed => "look at it again: `ironcurtain approvals list`",
     };
     Err(Failure::environment(told.to_string()).with_hint(hint))

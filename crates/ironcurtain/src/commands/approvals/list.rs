@@ -14,10 +14,9 @@ use crate::screen::Screen;
 /// How many values of one role are shown in the list.
 const VALUES_MAX: usize = 3;
 
-/// Show the escalations that wait for a person, of all running sessions
+/// List the pending approval requests of all running sessions
 ///
-/// In the order in which they were asked. A number is the same wherever the request is shown, and is not
-/// given again.
+/// Oldest first. A request has the same number wherever it is shown, and no number is used twice.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Print a JSON array

@@ -12,11 +12,10 @@ use crate::commands::config::home;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Show everything about one escalation that waits
+/// Show everything about one approval request
 ///
-/// Who asks, why, what the call would touch, and the arguments as they would be sent; of a file that
-/// would be written anew or edited by our own server, the difference. Long values are shortened in
-/// the middle.
+/// The session, the reason, what the call would touch, the arguments as they would be sent and, for
+/// the built-in filesystem server, the change to the file. Long values are shortened in the middle.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Number in `approvals list`, or id

@@ -37,14 +37,14 @@ use crate::terminal::{Console, Paint, Tty};
 /// How many complaints are remembered, so that each is made once.
 const COMPLAINTS_MAX: usize = 1000;
 
-/// Show escalations as they come, and how they end, until interrupted
+/// Show approval requests as they come, and how they end, until interrupted
 ///
-/// What waits already is shown first. With `--desk` you count as somebody who answers, so that
-/// sessions ask instead of denying at once, and at a terminal you answer with the keys of a session's own
-/// dialog: `y` approve, `n` deny, `g` approve and grant, `d` details, `s` next, `q` quit.
+/// Pending requests are shown first. With `--desk` you are an approver: sessions ask you instead of
+/// denying at once, and you answer with the same keys as in a session: `y` approve, `n` deny, `g`
+/// approve and grant, `d` details, `s` next, `q` quit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
-    /// Be there to answer: hold a seat at the desk until this ends
+    /// Be an approver until this ends
     #[arg(long)]
     desk: bool,
     /// Print each event as a line of JSON

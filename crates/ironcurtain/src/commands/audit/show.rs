@@ -17,7 +17,7 @@ use crate::terminal::Paint;
 /// A line has the verdict, what was called, on which path or address, the rule, who approved it, and
 /// what came of it; `--json` has every record as it was written.
 ///
-/// Shows what stands there; whether it is genuine is said by `audit verify`.
+/// This does not check whether the log is genuine; `audit verify` does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
     /// Session by id or a beginning of it, or a file; the newest session's log if left out

@@ -12,11 +12,11 @@ use crate::commands::audit::find::{self, Found};
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
 
-/// Check that a log is what was written
+/// Check that nobody changed a log
 ///
 /// Names the first record that was altered, removed, moved, copied or put in, and finds an end that
 /// was cut off. A session's log that a crash left unfinished is repaired, and the repair recorded; a
-/// file is only read. Exits with 0 if every record is there, and with 1 if not or if nobody can tell.
+/// file is only read. Exits with 0 if every record is there, and with 1 if not or if that is unknown.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
     /// Session by id or a beginning of it, or a file; all logs if left out

@@ -11,7 +11,7 @@ use crate::screen::Screen;
 /// Print the value of a key
 ///
 /// Text is printed as it is, everything else as JSON, and `null` if there is no value. Keys of
-/// providers are never printed: `<set>` or `<not set>` stands for them.
+/// providers are never printed: `<set>` or `<not set>` is printed instead.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetArgs {
     /// Key, such as `budget.maxSteps`

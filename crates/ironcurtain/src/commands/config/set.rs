@@ -101,7 +101,7 @@ fn parse(key: &Key, text: &str) -> Result<Json, Failure> {
         (_, true) => Ok(Json::from(text)),
         (Ok(value), false) => Ok(value),
         (Err(error), false) => Err(Failure::usage(format!(
-            "the value for `{}` is no JSON; allowed is {}",
+            "the value for `{}` is not valid JSON; allowed is {}",
             key.name,
             key.kind.allowed()
         ))
@@ -123,6 +123,6 @@ fn read_input() -> Result<String, Failure> {
 /// Says so if the environment decides, whatever the file says.
 fn warn_if_hidden(key: &Key, environment: &Environment, screen: &mut Screen) {
     if let Some(variable) = key.variable.filter(|variable| environment.is_set(variable)) {
-        screen.warning(&format!("{variable} is set, and comes before the file"));
+        screen.warning(&format!("{variable} is set, and overrides the file"));
     }
 }

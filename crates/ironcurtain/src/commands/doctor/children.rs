@@ -59,7 +59,7 @@ pub(super) fn check(
         ),
     });
     let (Some(judge), Some(holding)) = (&settings.judge, holding) else {
-        let why = "there is no policy that says what it sees, or nobody knows what would hold it";
+        let why = "there is no usable policy, or it is unknown which cage would work";
         checks.extend(OWN.map(|name| Check::not_tried(own_label(name), why)));
         return;
     };
@@ -195,7 +195,7 @@ impl Ward<'_> {
             Err((detail, remedy)) => return Check::failed(label(name), detail, remedy),
         };
         let Some(pins) = pins else {
-            return Check::not_tried(label(name), "nobody can tell what was trusted");
+            return Check::not_tried(label(name), "it is unknown what was trusted");
         };
         let identity = Identity::of(config);
         let look = format!("look at it with `ironcurtain servers trust {name}`");

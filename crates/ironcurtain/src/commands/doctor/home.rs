@@ -80,7 +80,7 @@ fn tried(parent: &Path) -> Result<Trial, Failure> {
 fn usable(root: &Path, exposed: &[std::path::PathBuf]) -> Check {
     if exposed.is_empty() {
         let root = root.display();
-        return Check::ok(HOME, format!("`{root}` is ours and private; wrote and removed a file"));
+        return Check::ok(HOME, format!("`{root}` is yours alone; wrote and removed a file"));
     }
     let names: Vec<String> = exposed.iter().map(|path| format!("`{}`", path.display())).collect();
     Check::warning(

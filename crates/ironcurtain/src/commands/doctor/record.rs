@@ -32,7 +32,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) {
             let key = AuditKey::read(&patient.home.audit_key());
             checks.push(of_key(&key, logs.len()));
             checks.push(match (logs.last(), &key) {
-                (None, _) => Check::ok(LAST, "there is none yet"),
+                (None, _) => Check::ok(LAST, "not there yet"),
                 (Some(found), Ok(key)) => last(found, key),
                 (Some(_), Err(_)) => Check::not_tried(LAST, "there is no key to check it with"),
             });
@@ -59,7 +59,7 @@ fn of_key(key: &Result<AuditKey, KeyError>, n_logs: usize) -> Check {
     match (key, n_logs) {
         (Ok(_), _) => Check::ok(KEY, "it is there, and 32 bytes long"),
         (Err(KeyError::Absent(_)), 0) => {
-            Check::ok(KEY, "there is none yet; the first session makes it")
+            Check::ok(KEY, "not there yet; the first session makes it")
         }
         (Err(error), n) => {
             let detail = chain(error);
@@ -84,7 +84,7 @@ fn last(found: &find::Found, key: &AuditKey) -> Check {
         Condition::Crashed { .. } => Check::warning(
             LAST,
             format!("{detail}, or a session is writing it now"),
-            "`ironcurtain audit verify` repairs it, if nobody is",
+            "`ironcurtain audit verify` repairs it, unless a session is writing it",
         ),
         Condition::NoHead | Condition::Tampered(_) => Check::failed(
             LAST,

@@ -28,7 +28,7 @@ pub(super) fn check(patient: &Patient<'_>, holding: Option<&Holding>, checks: &m
     checks.push(match (&patient.trial, holding) {
         (Some(trial), Some(holding)) => tried(trial, holding),
         (None, _) => Check::not_tried(NAME, "there is no directory to try it in"),
-        (Some(_), None) => Check::not_tried(NAME, "nobody knows what would hold it"),
+        (Some(_), None) => Check::not_tried(NAME, "it is unknown which cage would work"),
     });
 }
 

@@ -39,7 +39,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Settings 
             let n_servers = servers.iter().count();
             let detail = match path {
                 Some(path) => format!("`{}` names {n_servers}", path.as_path().display()),
-                None => format!("there is none, so the {n_servers} built-in servers serve"),
+                None => format!("no servers file, so the {n_servers} built-in servers serve"),
             };
             checks.push(Check::ok(SERVERS, detail));
             Some(servers)
@@ -178,7 +178,7 @@ fn scenarios(loaded: &Loaded) -> Check {
     match test::outcomes(loaded, is_there) {
         Ok(None) => Check::warning(
             SCENARIOS,
-            "the policy has no test-scenarios.json, so nobody knows whether it says what is meant",
+            "the policy has no test-scenarios.json, so it is not tested",
             "write down some calls with the decision that you expect",
         ),
         Ok(Some(outcomes)) => {

@@ -39,7 +39,7 @@ pub(super) fn check(patient: &Patient<'_>, holding: Option<&Holding>, checks: &m
     checks.push(match holding.map(|holding| holding.confinement) {
         Some(Confinement::Cage(rung)) => whole(trial, rung.has_network()),
         Some(Confinement::None) | None => {
-            Check::not_tried(NAME, "nothing holds servers, or nobody knows what would")
+            Check::not_tried(NAME, "no cage works, or it is unknown which one would")
         }
     });
     checks.push(socket(trial));
@@ -83,7 +83,7 @@ fn socket(trial: &Trial) -> Check {
         });
         match connected.await {
             Ok(client) => client.map_err(|error| error.to_string()),
-            Err(_) => Err("nobody can connect to it".to_owned()),
+            Err(_) => Err("nothing can connect to it".to_owned()),
         }
     });
     match tried {

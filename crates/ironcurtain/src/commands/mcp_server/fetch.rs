@@ -35,7 +35,7 @@ pub(crate) struct FetchArgs {
     /// Connect through an HTTP proxy at this port of the machine, and in no other way
     #[arg(long, value_name = "PORT", conflicts_with = "nowhere")]
     proxy: Option<u16>,
-    /// Reach nobody
+    /// Reach no host
     #[arg(long)]
     nowhere: bool,
 }
@@ -90,7 +90,7 @@ impl Connect for Direct {
         let late = || format!("there was no connection to `{target}` in time");
         let (host, left) = (target.host.parse(), deadline.left().ok_or_else(late)?);
         let wanted = host.ok().and_then(|host| Target::new(host, target.port));
-        let wanted = wanted.ok_or_else(|| format!("`{target}` is no host with a port"))?;
+        let wanted = wanted.ok_or_else(|| format!("`{target}` is not a host with a port"))?;
         let connecting = self.egress.connect(self.server.clone(), self.allowed.clone(), &wanted);
         let made = self.runtime.block_on(async { tokio::time::timeout(left, connecting).await });
         let stream = made.map_err(|_| late())??;

@@ -16,11 +16,11 @@ use crate::screen::{Screen, visible};
 /// Show what the policy says about a call
 ///
 /// Nothing is forwarded and nothing is recorded; the arguments are not checked against the tool's
-/// input schema. Exits with 0 if the call is allowed, 3 if it needs a person and 4 if it is denied.
+/// input schema. Exits with 0 if the call is allowed, 3 if it needs approval and 4 if it is denied.
 ///
 /// With `--requests`, reads one call per line, `{"server": …, "tool": …, "arguments": {…}}` (further
 /// keys are left alone, so recorded answers can be fed in again), and prints for each line, in
-/// order, `{"decision", "rule", "reason", "escalatedRoles"}`. A line that is no such request is
+/// order, `{"decision", "rule", "reason", "escalatedRoles"}`. A line that is not such a request is
 /// denied as `structural-invalid-request`; then the exit code is 1, otherwise 0.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

@@ -10,7 +10,7 @@ use crate::screen::Screen;
 
 /// Make a policy of your own: a copy of a built-in one, to be edited
 ///
-/// Writes a directory with the rules and a README into the `IronCurtain` home. The policy in force stays
+/// Writes a directory with the rules and a README into the IronCurtain home. The policy in force stays
 /// what it is until `policy use`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NewArgs {

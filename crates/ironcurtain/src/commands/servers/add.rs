@@ -18,7 +18,7 @@ use crate::screen::{Screen, visible};
 /// other command is taken as it is; with `--from DIR` that directory is copied and the command runs from the
 /// copy, which no agent can change. The
 /// server is then started in its cage and its tools are listed; what their arguments mean is guessed,
-/// and every call needs a person until `servers review` confirms it. `${SANDBOX}`, `${WORKSPACE}`,
+/// and every call needs approval until you confirm it with `servers review`. `${SANDBOX}`, `${WORKSPACE}`,
 /// `${HOME}` and `${ENV:NAME}` in the command and in `--env` are filled in by each session, and so is
 /// `${DATA}`, a directory in which the server keeps what is to outlive a session. A server whose command
 /// names `${SANDBOX}` may write there. With `--url` it is a server on another machine, which is connected
@@ -39,8 +39,7 @@ pub(crate) struct AddArgs {
     /// File or directory that it may write, too (can be repeated)
     #[arg(long, value_name = "PATH")]
     allow_write: Vec<String>,
-    /// It works in the sandbox: it may write there, and what it does there needs nobody once its tools are
-    /// reviewed
+    /// Let it write in the sandbox; calls that stay there need no approval once its tools are reviewed
     #[arg(long)]
     contained: bool,
     /// Address of a server on another machine, in the place of a command
@@ -79,7 +78,7 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let name: ServerName = args.name.parse().map_err(|error| {
-        Failure::usage(format!("`{}` is no name for a server", visible(&args.name)))
+        Failure::usage(format!("`{}` is not a valid server name", visible(&args.name)))
             .with_source(error)
     })?;
     let env = args.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
@@ -111,7 +110,7 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !name.is_empty() && name.chars().all(is_name) {
         true => Ok((name.to_owned(), value)),
-        false => Err(Failure::usage(format!("`{}` is no name of a variable", visible(name)))),
+        false => Err(Failure::usage(format!("`{}` is not a valid variable name", visible(name)))),
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn annotation(server: &str, name: &str, listed: &Object) -> Object {
     let mut annotation = Object::new();
     annotation.insert("toolName", name);
     annotation.insert("serverName", server);
-    annotation.insert("comment", "drafted from names and schemas; not confirmed by anybody");
+    annotation.insert("comment", "drafted from names and schemas; not confirmed yet");
     annotation.insert("args", args);
     annotation.insert("draft", true);
     annotation

@@ -108,7 +108,7 @@ impl Drafts {
     pub(super) fn confirm(&mut self, tool: &str) {
         if let Some(annotation) = self.tools.iter_mut().find(|it| name_of(it) == tool) {
             annotation.remove("draft");
-            annotation.insert("comment", "confirmed by a person");
+            annotation.insert("comment", "confirmed by the user");
         }
     }
 

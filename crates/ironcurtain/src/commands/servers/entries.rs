@@ -44,7 +44,7 @@ impl Entries {
             Some(bytes) => match Json::parse(&bytes, LIMITS) {
                 Ok(Json::Object(entries)) => entries,
                 Ok(_) => {
-                    let what = format!("`{}` is no object", path.display());
+                    let what = format!("`{}` is not an object", path.display());
                     return Err(Failure::config(what));
                 }
                 Err(error) => {

@@ -199,7 +199,7 @@ fn take(servers: Vec<Found>, origin: &Origin, found: &mut Vec<Found>, screen: &m
 impl Found {
     fn plan(self, args: &ImportArgs) -> Result<Plan, Failure> {
         let name: ServerName = self.name.parse().map_err(|error| {
-            Failure::usage(format!("`{}` is no name for a server", visible(&self.name)))
+            Failure::usage(format!("`{}` is not a valid server name", visible(&self.name)))
                 .with_source(error)
         })?;
         let client = self.origin.client;

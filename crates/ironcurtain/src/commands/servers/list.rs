@@ -30,7 +30,7 @@ use crate::trial::Trial;
 /// No server is started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
-    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    /// Servers file; without it that of the IronCurtain home, or the built-in servers
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
     /// Print a JSON array
@@ -188,10 +188,10 @@ impl Row<'_> {
         let mut notes: Vec<String> = self.config.description.iter().map(|it| visible(it)).collect();
         for (kind, whom) in [
             (PetitionKind::Sampling, "the client's model"),
-            (PetitionKind::Elicitation, "the person at the client"),
+            (PetitionKind::Elicitation, "you, through the client"),
         ] {
             if self.config.asks.allow(kind) {
-                notes.push(format!("may ask {whom}, if a person says yes each time"));
+                notes.push(format!("may send requests to {whom}, if you approve each one"));
             }
         }
         if matches!(self.identity, Trust::Changed { .. }) {

@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let home = home(environment)?;
     let name: ServerName = args.name.parse().map_err(|error| {
-        Failure::usage(format!("`{}` is no name for a server", visible(&args.name)))
+        Failure::usage(format!("`{}` is not a valid server name", visible(&args.name)))
             .with_source(error)
     })?;
     home.prepare()?;

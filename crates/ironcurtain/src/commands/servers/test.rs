@@ -25,9 +25,9 @@ use crate::trial::Trial;
 
 /// Start servers, list their tools, and end them again
 ///
-/// Says for each how long it took, which tools are withheld because nobody trusts them as they are,
-/// which cannot be used, and which the policy does not know. Nothing is trusted by that, and no tool
-/// is called. Exits with 0 if all servers work and with 1 if not.
+/// Says for each how long it took, which tools are withheld because you have not trusted them in this
+/// form, which cannot be used, and which the policy does not know. This trusts nothing and calls no
+/// tool. Exits with 0 if all servers work and with 1 if not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
     /// Servers to test; all if left out
@@ -35,10 +35,10 @@ pub(crate) struct TestArgs {
     names: Vec<String>,
     /// Policy that is to know the tools: `default`, `coding`, `readonly`, or a directory
     ///
-    /// Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is none.
+    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
-    /// Servers file; without it that of the `IronCurtain` home, or the built-in servers
+    /// Servers file; without it that of the IronCurtain home, or the built-in servers
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
     /// Print a JSON array
@@ -189,7 +189,7 @@ fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {
     }
     for (known, meaning) in [
         (Known::Unknown, "policy: unknown, every call will be denied"),
-        (Known::Draft, "policy: draft, every call needs a person at least"),
+        (Known::Draft, "policy: draft, every call needs approval"),
     ] {
         let tools = outcome.tools.iter().filter(|tool| tool.policy == known);
         let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();

@@ -38,7 +38,7 @@ use crate::trial::Trial;
 pub(crate) struct TrustArgs {
     /// Server to look at
     name: String,
-    /// Servers file; without it that of the `IronCurtain` home
+    /// Servers file; without it that of the IronCurtain home
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
     /// Agree to everything without being asked, if `approvals.scripted` is true
@@ -140,7 +140,7 @@ fn denied(name: &ServerName, screen: &mut Screen) -> Result<Exit, Failure> {
 fn start_lines(name: &ServerName, pin: Option<&Pin>, identity: &Identity) -> Vec<String> {
     let heading = match pin {
         Some(pin) => format!(
-            "{name}: it is started in another way than it was when it was trusted ({}):",
+            "{name}: how it is started has changed since it was trusted ({}):",
             visible(&pin.at)
         ),
         None => format!("{name}: nothing is known of it yet; it is started in this way:"),

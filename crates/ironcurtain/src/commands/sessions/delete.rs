@@ -11,7 +11,7 @@ use crate::screen::Screen;
 
 /// Remove sessions: conversation, sandbox, everything but the audit log
 ///
-/// The audit log moves to `audit/` in the `IronCurtain` home. A workspace of your own is not touched.
+/// The audit log moves to `audit/` in the IronCurtain home. A workspace of your own is not touched.
 /// Asks at the terminal first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeleteArgs {

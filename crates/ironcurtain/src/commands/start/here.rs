@@ -73,7 +73,7 @@ pub(super) fn choose(
             Always::Sandbox => ("in an empty sandbox", Chosen::Sandbox),
         };
         screen.notice(&format!(
-            "working {what}, as you always do in {place} ({} remembers it)",
+            "working {what}, as you chose for {place} (in {})",
             home.workspaces().display()
         ));
         return Ok(chosen);
@@ -98,7 +98,7 @@ pub(super) fn choose(
 fn question(place: &str) -> Choice {
     let lines = [
         format!("This is a git working tree: {place}"),
-        "Where is the agent to work?".to_owned(),
+        "Where should the agent work?".to_owned(),
         "  h  here: it reads and changes files in this directory, under the policy".to_owned(),
         "  s  in an empty sandbox, which is made for the session".to_owned(),
         "  H  always here        S  always in a sandbox, when you start in this directory"

@@ -26,7 +26,7 @@ pub(super) enum Came {
 /// Checks what was typed, before anything is made for it.
 pub(super) fn check(url: &str) -> Result<(), Failure> {
     let wrong = |why: &str| {
-        Failure::usage(format!("`{url}` is no repository that can be cloned: {why}"))
+        Failure::usage(format!("`{url}` is not a repository that can be cloned: {why}"))
             .with_hint(HINT)
     };
     match remote::parse(url) {

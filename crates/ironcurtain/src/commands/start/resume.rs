@@ -34,7 +34,7 @@ impl Wanted<'_> {
         if SessionKind::of(&found.kind) != Some(SessionKind::BuiltIn) {
             let (name, kind) = (&found.name, &found.kind);
             return Err(Failure::config(format!(
-                "the session `{name}` is no conversation with the built-in agent (it is of the kind `{kind}`)"
+                "the session `{name}` is not a conversation with the built-in agent (it is of the kind `{kind}`)"
             ))
             .with_hint("`ironcurtain sessions list` shows what can be resumed"));
         }

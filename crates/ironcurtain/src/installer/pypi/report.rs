@@ -60,7 +60,7 @@ impl Resolved {
             }
             let file = Path::new(url.split(['#', '?']).next().unwrap_or_default());
             if file.extension().is_none_or(|end| end != "whl") {
-                return Err(format!("`{}` is no wheel", shown()));
+                return Err(format!("`{}` is not a wheel", shown()));
             }
             let hash = at(&["download_info", "archive_info", "hashes", "sha256"]);
             let hash = hash.filter(|hash| hash.len() == 64 && is_plain(hash));
@@ -137,7 +137,7 @@ mod tests {
         for (from, to, why) in [
             ("\"is_direct\":false", "\"is_direct\":true", "by an address"),
             ("https://x.example", "https://evil.example", "from your index"),
-            ("x.whl", "x.tar.gz", "is no wheel"),
+            ("x.whl", "x.tar.gz", "is not a wheel"),
         ] {
             let is_ours = |url: &str| url.starts_with("https://x.example/");
             let bad = good.replace(from, to);

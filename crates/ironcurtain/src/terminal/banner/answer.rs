@@ -40,7 +40,7 @@ impl Banner {
             Some(Action::Details) => self.details(group, place),
             Some(Action::Skip) => self.skip(group, place),
             None => {
-                let hint = format!("that is no answer; {}", self.prompt());
+                let hint = format!("that is not an answer; {}", self.prompt());
                 self.refuse(hint, place);
             }
         }

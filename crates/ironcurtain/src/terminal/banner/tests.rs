@@ -197,7 +197,11 @@ async fn questions_that_differ_in_little_are_answered_together() {
         scene.put(name, "ask", &format!("/d/src/{name}.rs"));
     }
     scene.act(Banner::recheck);
-    assert!(scene.said("3 calls wait for you, to be answered together:"), "{:?}", scene.said.lines);
+    assert!(
+        scene.said("3 calls need approval; you answer them together:"),
+        "{:?}",
+        scene.said.lines
+    );
     assert!(
         scene.said(r#"and 2 calls like it, 3 files under "/d/src/":"#),
         "{:?}",

@@ -221,7 +221,7 @@ impl<'a> KeyOnlooker<'a> {
         let Some(Piece { keys, is_alone }) = self.console.read(bytes) else {
             self.is_attended = false;
             self.console.terminal.leave_seat();
-            let note = "Nothing can be typed any more; others can still answer.";
+            let note = "The terminal is gone; requests can still be answered elsewhere.";
             return self.console.say(Tone::Quiet, note);
         };
         for key in &keys {

@@ -225,7 +225,7 @@ impl<'a> LineOnlooker<'a> {
     fn on_raised(&mut self, id: EscalationId) {
         if self.terminal.is_none() {
             let show = format!("`ironcurtain approvals show {id}` shows it");
-            self.say(Tone::Question, &format!("A call waits for a person; {show}."));
+            self.say(Tone::Question, &format!("A call is waiting for approval; {show}."));
             return;
         }
         self.with_banner(|banner, place| banner.raised(id, place));
@@ -266,7 +266,11 @@ impl<'a> LineOnlooker<'a> {
             Typed::Noise => self.banner.arrives_below(),
             Typed::End => {
                 self.terminal = None;
-                self.say(Tone::Quiet, "Nothing can be typed any more; others can still answer.");
+                self.say(
+                    Tone::Quiet,
+                    "The terminal is gone; requests can still be answered \
+                                       elsewhere.",
+                );
             }
         }
     }

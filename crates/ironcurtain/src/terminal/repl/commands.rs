@@ -135,7 +135,7 @@ impl Repl<'_> {
         let lines: Vec<Line> =
             diagnostics.iter().skip(from).map(|it| Line::plain(&described(it))).collect();
         self.console.pen.print_strangers(&lines);
-        let log = format!("Servers' own words are in {}", self.setting.log.display());
+        let log = format!("Output of the servers is in {}", self.setting.log.display());
         self.console.say(Tone::Quiet, &log);
     }
 

@@ -50,8 +50,7 @@ impl Repl<'_> {
             Key::Ctrl('z') => return self.console.suspend(),
             Key::Ctrl('l') => return self.console.clear(),
             Key::PasteTooLong => {
-                self.console
-                    .say(Tone::Bad, "That is too much to be pasted; nothing of it was taken.");
+                self.console.say(Tone::Bad, "The pasted text is too long; it was dropped.");
                 return;
             }
             _ => {}

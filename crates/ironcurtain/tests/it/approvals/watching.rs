@@ -110,7 +110,7 @@ fn questions_come_and_go_line_by_line() {
         "content": "there"
       expires: in [N] s
       id: [ID]
-    #2 play: expired: nobody answered in time
+    #2 play: expired: no answer in time
     #3 work: filesystem wants to call write_file
       because: "a person decides"
       rule: "ask"
@@ -166,7 +166,7 @@ const READY: &str = "q quit (then Enter)\n";
 /// Sits down at the desk, where one question waits.
 fn desk(rig: &Rig) -> Terminal {
     let mut terminal = rig.at_terminal(&["approvals", "watch", "--desk"]);
-    terminal.expect("You are at the desk").expect("#1 work: ").expect("  id: ").expect(READY);
+    terminal.expect("You are an approver").expect("#1 work: ").expect("  id: ").expect(READY);
     terminal
 }
 
@@ -177,7 +177,7 @@ fn at_the_desk_answers_are_typed() {
     let first = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     assert!(is_there(&rig));
-    terminal.type_in("x\n").expect("(that is no answer; y approve").expect(READY);
+    terminal.type_in("x\n").expect("(that is not an answer; y approve").expect(READY);
     terminal.type_in("y 7\n").expect("No pending escalation with ID: #7\n").expect(READY);
     terminal.type_in("y 1\n").expect("Escalation approved. #1 was accepted by `work`.\n");
     assert_eq!(rig.summary(first), "Approved by cli");
@@ -282,7 +282,7 @@ fn in_a_pipe_nothing_is_typed() {
     let command = format!("{BINARY} approvals watch --desk | cat");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
     terminal.expect("#1 work: ").expect("  id: ").type_in("y 1\n");
-    assert!(!terminal.seen.contains("You are at the desk"), "{}", terminal.seen);
+    assert!(!terminal.seen.contains("You are an approver"), "{}", terminal.seen);
     assert!(is_there(&rig));
     rig.answer_elsewhere(&asked, &Reply::Deny);
     terminal.expect("#1 work: denied (listener)").type_in("\x03");

@@ -195,7 +195,7 @@ async fn what_cannot_be_started_is_refused_with_a_remedy() {
     );
     check_refused(
         &spec("/usr", &[]),
-        "`/usr` is no program: it is not a file (write the path of the program itself)",
+        "`/usr` is not a program: it is not a file (write the path of the program itself)",
     );
     check_refused(
         &ChildSpec { environment: Vec::new(), ..spec("sh", &[]) },

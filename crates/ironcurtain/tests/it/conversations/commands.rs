@@ -46,7 +46,7 @@ fn sessions_are_listed_and_shown() {
     last activity  [TIME]
     messages       4
     state          ended
-    record         1 call made, 0 denied, 0 approved by a person, 0 files changed, $0.0000
+    record         1 call made, 0 denied, 0 approved by you, 0 files changed, $0.0000
     ");
     assert!(shown.contains("\n> list the files\n"), "{shown}");
     assert_eq!(Shelf::new().ok(&["sessions", "list"]), "no sessions\n");

@@ -74,7 +74,7 @@ fn what_is_no_answer_to_the_question_denies_it_and_says_so() {
         let digest = question.request().digest.to_string();
         respond(&desk, &question, &forgery(name, &digest, &earlier));
         let text = proxy.answer(&id).bad();
-        let expected = "ESCALATION DENIED: what was written as an answer is none: ";
+        let expected = "ESCALATION DENIED: the response file is not a valid answer: ";
         assert!(text.starts_with(expected), "{name}: {text}");
         assert_eq!(desk.read(&format!("{n}.txt")), None, "{name}");
     }

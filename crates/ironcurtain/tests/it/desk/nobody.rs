@@ -18,7 +18,7 @@ fn without_anybody_a_call_is_denied_at_once_and_says_how_to_be_there() {
         assert!(next_step.contains(words), "{next_step}");
         assert!(proxy.stderr().contains(words), "{}", proxy.stderr());
     }
-    assert!(proxy.stderr().contains("desk: nobody is there"), "{}", proxy.stderr());
+    assert!(proxy.stderr().contains("approvals: no approver is connected"), "{}", proxy.stderr());
     assert_eq!(desk.pending().len(), 0);
     // From the moment that somebody comes, they are asked; and when they leave, nobody is.
     let presence = Presence::take(&desk.home).unwrap();
@@ -56,5 +56,5 @@ fn somebody_who_is_there_is_named_in_the_header() {
     let mut proxy = desk.start();
     proxy.finish();
     let stderr = proxy.all_stderr();
-    assert!(stderr.contains("desk: somebody is there"), "{stderr}");
+    assert!(stderr.contains("approvals: an approver is connected"), "{stderr}");
 }

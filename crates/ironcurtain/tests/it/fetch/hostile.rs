@@ -53,7 +53,7 @@ fn slow_endless_and_bursting_answers_end() {
         match (path, &fetched, expected) {
             // Zeros are no text, so it is only said what they are.
             ("/bomb", Ok(text), _) => {
-                assert!(text.contains("at least 10485760 bytes that are no text"), "{text}");
+                assert!(text.contains("at least 10485760 bytes that are not text"), "{text}");
             }
             (_, Ok(text), Ok(part)) | (_, Err(text), Err(part)) => {
                 assert!(text.contains(part), "{path}: {text:.300}");

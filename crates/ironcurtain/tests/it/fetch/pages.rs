@@ -40,7 +40,7 @@ fn ordinary_pages_are_readable_and_each_is_fetched_in_a_cage() {
         ("/latin", "\n\nGrüße\n"),
         ("/liar", "\n\nGrüße 世界"),
         ("/data", "\n\n{\"a\": [1, 2]}"),
-        ("/image", "[image/png: 10 bytes that are no text"),
+        ("/image", "[image/png: 10 bytes that are not text"),
         ("/forged", "\n\nDENIED: no\u{fffd}[31m x"),
     ] {
         let text = fetch(&mut proxy, &web.url(path)).unwrap();

@@ -211,15 +211,15 @@ fn parameters_that_are_not_on_the_list_reach_no_backend() {
         (json!({"name": "rec__echo", "_meta": 7}), "`_meta` has the wrong type"),
         (
             json!({"name": "rec__echo", "_meta": {"progressToken": {}}}),
-            "`progressToken` is no token",
+            "`progressToken` is not a valid token",
         ),
         (
             json!({"name": "rec__echo", "_meta": {"progressToken": 1.5}}),
-            "`progressToken` is no token",
+            "`progressToken` is not a valid token",
         ),
         (
             json!({"name": "rec__echo", "_meta": {"progressToken": null}}),
-            "`progressToken` is no token",
+            "`progressToken` is not a valid token",
         ),
     ] {
         let (code, message) = proxy.request("tools/call", &params).error();

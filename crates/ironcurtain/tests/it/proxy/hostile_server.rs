@@ -163,7 +163,7 @@ fn noise_and_forged_answers_change_nothing() {
 #[test]
 fn a_server_that_breaks_the_protocol_is_ended() {
     for (what, why) in [
-        ("garbage-for-ever", "kept sending what is no message"),
+        ("garbage-for-ever", "kept sending text that is not a protocol message"),
         ("line-without-end", "a line that is too long"),
         ("long-line", "a line that is too long"),
         ("notification-flood", "flooded us"),

@@ -17,7 +17,7 @@ fn call_with(arguments: &str) -> String {
     )
 }
 
-/// Each class of what is no JSON, or JSON that two programs could read in two ways.
+/// Each class of what is not valid JSON, or JSON that two programs could read in two ways.
 #[test]
 fn what_could_be_read_in_two_ways_reaches_no_backend() {
     let rig = rig();

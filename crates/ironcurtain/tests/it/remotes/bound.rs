@@ -126,7 +126,7 @@ fn what_is_committed_while_the_question_stands_is_not_pushed() {
             .find(|it| it.request().escalation != question.request().escalation);
         again.is_some() || asking.tip("main") != before
     });
-    assert_ne!(asking.tip("main"), harmful, "nobody was asked about it");
+    assert_ne!(asking.tip("main"), harmful, "approval was not requested");
     deny(&again.expect("a person is asked again"));
     asking.proxy.answer(&id).bad();
     assert_eq!(asking.tip("main"), before);

@@ -52,7 +52,9 @@ fn one_key_answers() {
     assert_eq!(stage.end(), 0);
     let decided = records(&rig.place);
     assert!(decided.iter().any(|it| it["decidedBy"] == "repl"));
-    stage.expect("3 calls made, 1 refused, 2 approved by a person, 2 files changed; 4 turns, 0 tokens, $0.0000");
+    stage.expect(
+        "3 calls made, 1 refused, 2 approved by you, 2 files changed; 4 turns, 0 tokens, $0.0000",
+    );
 }
 
 /// What was typed on, what came in one piece, and a paste.
@@ -113,7 +115,7 @@ fn several_questions_are_counted_and_grouped() {
     let rig = rig();
     let mut stage = stage(&rig);
     let session = ask_four(&rig);
-    stage.send("/approve").expect("3 calls wait for you, to be answered together:");
+    stage.send("/approve").expect("3 calls need approval; you answer them together:");
     stage.expect("and 2 calls like it, 3 files under \"/d/\":").expect("\"/d/three\"");
     stage.until("it is asked, and one more waits", |rows| {
         rows.iter().rev().nth(1).is_some_and(|row| *row == format!("{KEYS} · s next · 1 more wait"))

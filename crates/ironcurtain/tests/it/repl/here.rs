@@ -32,11 +32,14 @@ fn it_is_asked_and_the_answer_is_for_once() {
         // What comes before it could be read is no answer.
         stage.expect("This is a git working tree: ").type_in("h");
         stage.expect("(press h again: the question had just appeared)").expect(QUESTION);
-        stage.type_in("x").expect("(x is none of the keys)").until("it is asked again", |rows| {
-            rows.iter().filter(|row| *row == QUESTION).count() == 2
-        });
+        stage
+            .type_in("x")
+            .expect("(x is not one of the keys)")
+            .until("it is asked again", |rows| {
+                rows.iter().filter(|row| *row == QUESTION).count() == 2
+            });
         stage.type_in(key);
-        stage.expect("to go on with this session");
+        stage.expect("to continue this session");
         assert_eq!(stage.end(), 0);
         assert_eq!(stage.sent().contains(&here), is_here, "{key}: {}", stage.sent());
         assert_eq!(stage.sent().contains("[FILE] a.txt"), is_here, "{key}");
@@ -54,9 +57,9 @@ fn an_always_is_remembered_for_the_directory() {
     let place = rig.place.path("tree/src").canonicalize().unwrap();
     assert!(kept.contains(&format!("{:?}: \"here\"", place.to_str().unwrap())), "{kept}");
     let mut stage = start(&rig, &["list the files"]);
-    stage.expect("working here, as you always do in").expect("│ [FILE] a.txt");
+    stage.expect("working here, as you chose for").expect("│ [FILE] a.txt");
     assert_eq!(stage.end(), 0);
-    assert!(!stage.sent().contains("Where is the agent to work?"));
+    assert!(!stage.sent().contains("Where should the agent work?"));
     // Another directory is another question.
     let words = [BINARY, "start", "list the files"];
     let directory = rig.place.dir("tree/other");
@@ -78,7 +81,7 @@ fn who_says_where_is_not_asked_and_neither_is_a_pipe() {
     let mut stage = start(&rig, &["--workspace", ".", "list the files"]);
     stage.expect("│ [FILE] a.txt");
     assert_eq!(stage.end(), 0);
-    assert!(!stage.sent().contains("Where is the agent to work?"));
+    assert!(!stage.sent().contains("Where should the agent work?"));
     let output = rig.place.run_in(&directory, ["start", "list the files"]);
     assert_eq!(output.code, 0, "{output:?}");
     let said = "ironcurtain: working in an empty sandbox, not in this directory; `--workspace .` works here";

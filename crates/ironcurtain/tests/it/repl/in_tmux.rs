@@ -188,7 +188,7 @@ fn several_questions_in_tmux() {
     tmux.type_in("/approve").ends_with(&["> /approve"]).keys(&["Enter"]);
     tmux.ends_with(&[&format!("{KEYS} · s next · 1 more wait"), ">"]);
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
-    3 calls wait for you, to be answered together:
+    3 calls need approval; you answer them together:
     #1 NAME: filesystem wants to call create_directory
       because: "a person decides"
       rule: "ask"
@@ -214,7 +214,7 @@ fn several_questions_in_tmux() {
     "#);
     tmux.type_in("y").expect("Escalation approved. (3 calls)").ends_with(&[KEYS, ">"]);
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
-    A call waits for you:
+    Approval request:
     #4 NAME: filesystem wants to call delete_file
       because: "a person decides"
       rule: "ask"
@@ -230,7 +230,7 @@ fn several_questions_in_tmux() {
     tmux.type_in("n").expect("Escalation denied.");
     tmux.until("the prompt", |rows| rows.last().is_some_and(|row| row == ">"));
     insta::assert_snapshot!(screen(&rig, &tmux), @r#"
-    A call waits for you:
+    Approval request:
     #4 NAME: filesystem wants to call delete_file
       because: "a person decides"
       rule: "ask"

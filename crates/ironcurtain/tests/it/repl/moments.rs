@@ -73,7 +73,7 @@ fn a_command_answers_the_question_for_which_it_was_begun_or_none() {
     let mut stage = Stage::start(&rig, 200, 50, &["NO_COLOR=1"], &["--workspace", "work"]);
     stage.prompt("");
     let session = ask_four(&rig);
-    stage.send("/approve").expect("3 calls wait for you, to be answered together:").asked();
+    stage.send("/approve").expect("3 calls need approval; you answer them together:").asked();
     stage.type_in("/appro").asked_with("/appro");
     for number in 1..=3 {
         let name = format!("escalations/request-0000000{number}-0000-4000-8000-000000000000.json");
@@ -162,7 +162,7 @@ fn what_is_typed_pushes_no_question_away() {
     stage.type_in("1\x1b\r2\x1b\r3\x1b\r4\x1b\r5\x1b\r6\x1b\r7\x1b\r8\x1b\r9");
     stage.expect("more rows: Enter").type_in("\r").asked();
     // All of it stands there again.
-    stage.expect("A call waits for you:").expect("  id: ");
+    stage.expect("Approval request:").expect("  id: ");
     check_unanswered(&rig, &mut stage);
 }
 
@@ -179,7 +179,7 @@ fn notices_wait_for_the_answer() {
     stage.type_in("x").asked_with("x").type_in("\x15").asked();
     assert!(!stage.sent().contains(NOTICE), "{}", stage.rows().join("\n"));
     stage.type_in("n").expect("Escalation denied.").expect(NOTICE).prompt("");
-    stage.never_below("A call waits for you:", NOTICE, "Escalation denied.");
+    stage.never_below("Approval request:", NOTICE, "Escalation denied.");
     stage.type_in("\x04");
     assert_eq!(stage.end(), 0);
 }

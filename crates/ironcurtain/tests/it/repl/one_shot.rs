@@ -30,7 +30,7 @@ fn a_key_answers_and_the_terminal_calls_for_attention() {
     // No Enter.
     stage.type_in("y").expect("Escalation approved.").expect("│ I wrote 4 bytes to");
     assert_eq!(stage.end(), 0);
-    stage.expect("ironcurtain: to go on with this session: ironcurtain start --continue");
+    stage.expect("ironcurtain: to continue this session: ironcurtain start --continue");
     assert!(stage.sent().contains("\x1b]2;\x07\x1b[23;2t"), "the title is back");
     assert_eq!(read(&rig, "a.txt").unwrap(), "text");
 }

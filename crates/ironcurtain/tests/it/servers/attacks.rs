@@ -74,7 +74,7 @@ fn text_that_nobody_sees_is_flagged_and_is_not_trusted_by_itself() {
         trust.stdout.contains("HIDDEN TEXT: ") && trust.stdout.contains("\\u{e0041}"),
         "{trust:?}"
     );
-    assert!(trust.stdout.contains("1 with text that nobody sees and a model reads"), "{trust:?}");
+    assert!(trust.stdout.contains("1 with invisible text that a model would read"), "{trust:?}");
 }
 
 /// A rig whose server was trusted, and is started in another way now.
@@ -185,10 +185,10 @@ fn without_a_terminal_trust_is_refused_unless_scripts_may_answer() {
 fn a_broken_file_of_identities_is_named_and_nothing_is_started() {
     let rig = Rig::new().scripted();
     for (text, reason) in [
-        ("", "is no JSON"),
-        ("{", "is no JSON"),
-        ("\0", "is no JSON"),
-        (r#"{"version":1,"version":1,"servers":{}}"#, "is no JSON"),
+        ("", "is not valid JSON"),
+        ("{", "is not valid JSON"),
+        ("\0", "is not valid JSON"),
+        (r#"{"version":1,"version":1,"servers":{}}"#, "is not valid JSON"),
         ("[]", "is not what we wrote"),
         ("{}", "is not what we wrote"),
         (r#"{"version":2,"servers":{}}"#, "is not what we wrote"),

@@ -71,7 +71,7 @@ fn somebody_at_a_desk_is_waited_for() {
     answer(&desk.question(), &Reply::Approve(None));
     let output = started.end();
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.stderr.contains("desk: somebody is there"), "{output:?}");
+    assert!(output.stderr.contains("approvals: an approver is connected"), "{output:?}");
     assert_eq!(desk.read("home/Documents/a.txt").unwrap(), "approved");
     drop(presence);
 }

@@ -71,7 +71,7 @@ fn json_needs_a_task_and_words_are_joined() {
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
     let output = desk.place.run(["start", "list", "the", "files", "--workspace", "work"]);
     assert!(output.code == 0 && output.stdout.contains("[FILE] a.txt"), "{output:?}");
-    let said = "ironcurtain: to go on with this session: ironcurtain start --continue\n";
+    let said = "ironcurtain: to continue this session: ironcurtain start --continue\n";
     assert!(output.stderr.ends_with(said), "{output:?}");
     let output = desk.place.run(["start", "", " "]);
     assert_eq!(output.code, 2, "{output:?}");

@@ -39,14 +39,14 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     ironcurtain: policy built-in `default`, sandbox [ROOT]/work
     ironcurtain: free: everything in the workspace, read and write in ~/Downloads, read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
-    ironcurtain: desk: nobody is there, so calls that need a person are denied; `ironcurtain approvals watch --desk` in another terminal lets you answer, and `--wait` lets calls wait
+    ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
     ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
       ✓ allowed  filesystem.write_file path=a.txt content=hello
       ✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa
                  DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
       ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
                  ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
-    ironcurtain: 1 call made, 2 refused, 0 approved by a person, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
+    ironcurtain: 1 call made, 2 refused, 0 approved by you, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
     ironcurtain: to go on with this session: ironcurtain start --continue
     ");
     let stdout = output.stdout.replace(desk.place.root().to_str().unwrap(), "[ROOT]");
@@ -122,7 +122,7 @@ fn the_help_of_start_says_what_there_is() {
               What the session is about, for `sessions list` and for you when you resume it
 
           --wait
-              Let calls that need a person wait for an answer even if nobody is there to give one
+              Let calls that need approval wait for an answer even if no approver is connected
 
           --json
               Print events and the answer for a script: one JSON object a line on standard output
@@ -167,7 +167,7 @@ fn the_help_of_run_says_what_there_is() {
               Name of the session, by which you find it again
 
           --wait
-              Let calls that need a person wait for an answer even if nobody is there to give one
+              Let calls that need approval wait for an answer even if no approver is connected
 
       -h, --help
               Print help (see a summary with '-h')

@@ -23,7 +23,7 @@ fn what_makes_no_sense_is_a_usage_error() {
         (&["  \n "], "error: the task is empty"),
         (
             &["--model", "some:gpt", "task"],
-            "error: `--model some:gpt`: `some` is no provider: expected",
+            "error: `--model some:gpt`: `some` is not a provider: expected",
         ),
         (&["--name", "", "task"], "error: `` is no session id"),
         (&["--name", "///", "task"], "error: `///` is no session id"),
@@ -50,7 +50,7 @@ fn a_workspace_in_which_no_agent_should_be_free_is_refused() {
         ("/dev", "it is the system's own, and no cage can show it"),
         ("missing", "it does not exist"),
         ("to-nothing", "it does not exist"),
-        ("file.txt", "it is no directory"),
+        ("file.txt", "it is not a directory"),
         ("home", "it is a home directory, or holds one"),
         ("to-home", "it is a home directory, or holds one"),
         ("work/../home", "it is a home directory, or holds one"),

@@ -98,7 +98,7 @@ impl Desk {
                 banner: Banner::new(),
                 held: Held::new(),
             }),
-            Person::Scripted => Err(Failure::environment("a script cannot sit at the desk")),
+            Person::Scripted => Err(Failure::environment("a script cannot be an approver")),
         }
     }
 
@@ -111,7 +111,7 @@ impl Desk {
 
     /// Says what can be typed.
     pub(super) fn greet(screen: &mut Screen) -> Result<(), Failure> {
-        screen.line(&format!("You are at the desk: {HELP}."))
+        screen.line(&format!("You are an approver: {HELP}."))
     }
 
     /// Returns when there is something to do, with nothing happening before.

@@ -62,7 +62,7 @@ pub(super) fn read(
         return None;
     }
     let read = match words {
-        _ if !is_object => Err("it is no entry".to_owned()),
+        _ if !is_object => Err("it is not a valid entry".to_owned()),
         Err(why) => Err(why),
         Ok(words) if words.is_empty() => match far::read(&context, client.shape, entry) {
             Some(read) => {
@@ -115,7 +115,7 @@ fn near(
     let directory = match entry.get("cwd") {
         None | Some(Value::Null) => None,
         Some(Value::String(cwd)) => directory(context, cwd, &mut gathered)?,
-        Some(_) => return Err("its `cwd` is no text".to_owned()),
+        Some(_) => return Err("its `cwd` is not text".to_owned()),
     };
     Ok((Line { command: kept.command, env: kept.env, directory, far: None }, gathered))
 }
@@ -160,7 +160,7 @@ fn words(shape: Shape, entry: &Map<String, Value>) -> Result<Vec<String>, String
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::String(program)) if program.is_empty() => return Ok(Vec::new()),
         Some(Value::String(program)) => program.clone(),
-        Some(_) => return Err(format!("its `{command}` is no text")),
+        Some(_) => return Err(format!("its `{command}` is not text")),
     };
     Ok(std::iter::once(program).chain(texts(entry, "args")?).collect())
 }
@@ -191,9 +191,11 @@ fn texts(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(items)) => items
             .iter()
-            .map(|it| word(it).ok_or_else(|| format!("its `{key}` holds what is no word")))
+            .map(|it| {
+                word(it).ok_or_else(|| format!("its `{key}` holds something that is not a string"))
+            })
             .collect(),
-        Some(_) => Err(format!("its `{key}` is no list of words")),
+        Some(_) => Err(format!("its `{key}` is not a list of strings")),
     }
 }
 
@@ -201,7 +203,7 @@ pub(super) fn pairs(
     entry: &Map<String, Value>,
     key: &str,
 ) -> Result<Vec<(String, String)>, String> {
-    let fault = || format!("its `{key}` holds what is no text");
+    let fault = || format!("its `{key}` holds something that is not text");
     match entry.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Object(pairs)) => pairs
@@ -217,7 +219,7 @@ fn names(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     let items = match entry.get(key) {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(items)) => items,
-        Some(_) => return Err(format!("its `{key}` is no list of names")),
+        Some(_) => return Err(format!("its `{key}` is not a list of names")),
     };
     let name = |item: &Value| match item {
         Value::String(name) => Some(name.clone()),
@@ -231,5 +233,5 @@ fn names(entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
         .iter()
         .map(|item| name(item).filter(|it| is_variable(it)))
         .collect::<Option<_>>()
-        .ok_or_else(|| "a variable of it has a name that is none".to_owned())
+        .ok_or_else(|| "one of its variables has an invalid name".to_owned())
 }

@@ -57,7 +57,7 @@ fn read_at(
         for (at, (header, variable)) in named.into_iter().enumerate() {
             // SECURITY: what is no name could be anything, and would be printed as one.
             if !is_variable(&variable) {
-                return Err("a variable of it has a name that is none".to_owned());
+                return Err("one of its variables has an invalid name".to_owned());
             }
             let scheme = if at < n_plain { "" } else { "Bearer " };
             kept.refer(header, scheme, context.variable(&variable, Why::Named));

@@ -79,15 +79,15 @@ fn reason(key: &str) -> &'static str {
         }
         _ if lower.contains("timeout") => "every call has the time limits of the session",
         _ if lower.contains("oauth") || ["auth", "scopes"].contains(&lower.as_str()) => {
-            "nobody is signed in by OAuth here; a token can be given in a header"
+            "OAuth is not supported; pass a token in a header"
         }
         _ if lower.contains("tool")
             || ["alwaysallow", "autoapprove", "trust"].contains(&lower.as_str()) =>
         {
             "all its tools are offered here, and the policy decides over each call"
         }
-        _ if lower.contains("sandbox") => "it runs in a cage of ours",
-        _ => "our entries have nothing like it",
+        _ if lower.contains("sandbox") => "it runs in a cage",
+        _ => "entries have no such setting",
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn keep_out(
     let mut kept = Kept::default();
     // SECURITY: what is no name could be anything, and would be printed as one.
     if env.iter().any(|(name, _)| !is_variable(name)) {
-        return Err("a variable of it has a name that is none".to_owned());
+        return Err("one of its variables has an invalid name".to_owned());
     }
     for (variable, value) in env {
         let (text, gathered) = context.translate(Place::Variable, &value, &[])?;

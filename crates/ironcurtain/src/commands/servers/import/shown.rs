@@ -135,7 +135,7 @@ pub(super) fn origin(origin: &Origin) -> String {
     match (origin.reach, &origin.project) {
         (Reach::Project, _) => {
             format!(
-                "from {file}, which comes with the project: whoever can write there chose what it runs"
+                "from {file}, which comes with the project: anyone who can write there chose what it runs"
             )
         }
         (Reach::Own, Some(project)) => format!("from {file}, for {}", visible(project)),

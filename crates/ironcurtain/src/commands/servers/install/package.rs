@@ -56,7 +56,7 @@ pub(in super::super) fn asked(words: &[String]) -> Result<Option<Asked>, Refused
             };
             if !taken.iter().all(|word| rest.next() == Some(word)) {
                 return Err(format!(
-                    "`{name}` is no server; write `{name} {} PACKAGE`",
+                    "`{name}` is not a server; write `{name} {} PACKAGE`",
                     taken.join(" ")
                 ));
             }
@@ -82,7 +82,7 @@ pub(in super::super) fn asked(words: &[String]) -> Result<Option<Asked>, Refused
                 from = value.or_else(|| rest.next()).map(str::to_owned);
             }
             option if option.starts_with('-') => {
-                return Err(format!("`{option}` is no option that is taken over"));
+                return Err(format!("`{option}` is not a supported option"));
             }
             _ => break word,
         }
@@ -133,7 +133,7 @@ fn check(ecosystem: Ecosystem, package: &str, version: Option<&str>) -> Result<(
     };
     if !is_package {
         return Err(format!(
-            "`{}` is no name of a package of {}",
+            "`{}` is not a valid package name for {}",
             package.escape_debug(),
             ecosystem.as_str()
         ));
@@ -145,7 +145,7 @@ fn check(ecosystem: Ecosystem, package: &str, version: Option<&str>) -> Result<(
     };
     match version {
         Some(version) if !is_version(version) => Err(format!(
-            "`{}` is no version; write one such as 1.2.3, or none",
+            "`{}` is not a version; write one such as 1.2.3, or none",
             version.escape_debug()
         )),
         _ => Ok(()),

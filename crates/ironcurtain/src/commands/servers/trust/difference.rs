@@ -135,7 +135,7 @@ impl Changes {
         let mut summary = format!("tools: {n_new} new, {n_changed} changed, {n_gone} gone");
         if 0 < n_hidden {
             // Writing to a string cannot fail.
-            write!(summary, "; {n_hidden} with text that nobody sees and a model reads").ok();
+            write!(summary, "; {n_hidden} with invisible text that a model would read").ok();
         }
         summary
     }

@@ -113,7 +113,7 @@ fn what_is_approved_is_installed_and_read_only_from_then_on() {
 fn what_is_denied_or_not_answered_stays_put_back() {
     for (how, expected) in [
         ("denied", "keeping it was denied"),
-        ("expired", "nobody answered in time"),
+        ("expired", "no answer in time"),
         ("nobody", "no approver was connected"),
     ] {
         let rig = rig(&json!({"contained": true}));

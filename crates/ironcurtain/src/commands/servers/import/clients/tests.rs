@@ -199,7 +199,7 @@ fn codex_passes_variables_on() {
     check(
         "codex",
         "[mcp_servers.a]\ncommand = \"x\"\nenv_vars = [{ name = \"A\", source = \"remote\" }]\n",
-        &[("a", "a variable of it has a name that is none")],
+        &[("a", "one of its variables has an invalid name")],
     );
 }
 
@@ -309,7 +309,7 @@ fn servers_by_address_are_read_without_their_secrets() {
 
 #[test]
 fn a_variable_whose_name_is_none_makes_no_entry() {
-    let why = "a variable of it has a name that is none";
+    let why = "one of its variables has an invalid name";
     for entry in [
         r#"{"command":"x","env":{"A\u001b[2J_TOKEN":"hunter2"}}"#,
         r#"{"command":"x","env":{"A B":"c"}}"#,
@@ -329,15 +329,18 @@ fn a_variable_whose_name_is_none_makes_no_entry() {
 #[test]
 fn an_entry_that_is_not_understood_is_an_error() {
     for (entry, why) in [
-        ("7", "it is no entry"),
-        (r#"{"command":7}"#, "its `command` is no text"),
-        (r#"{"command":"x","args":["a",{"b":1}]}"#, "its `args` holds what is no word"),
-        (r#"{"command":"x","args":["a",null]}"#, "its `args` holds what is no word"),
-        (r#"{"command":"x","args":[["a"]]}"#, "its `args` holds what is no word"),
-        (r#"{"command":"x","args":"-y z"}"#, "its `args` is no list of words"),
+        ("7", "it is not a valid entry"),
+        (r#"{"command":7}"#, "its `command` is not text"),
+        (
+            r#"{"command":"x","args":["a",{"b":1}]}"#,
+            "its `args` holds something that is not a string",
+        ),
+        (r#"{"command":"x","args":["a",null]}"#, "its `args` holds something that is not a string"),
+        (r#"{"command":"x","args":[["a"]]}"#, "its `args` holds something that is not a string"),
+        (r#"{"command":"x","args":"-y z"}"#, "its `args` is not a list of strings"),
         (r#"{"command":"x","env":["A=b"]}"#, "its `env` holds no names with values"),
-        (r#"{"command":"x","env":{"A":{"b":1}}}"#, "its `env` holds what is no text"),
-        (r#"{"command":"x","cwd":7}"#, "its `cwd` is no text"),
+        (r#"{"command":"x","env":{"A":{"b":1}}}"#, "its `env` holds something that is not text"),
+        (r#"{"command":"x","cwd":7}"#, "its `cwd` is not text"),
         (r#"{"command":"x","args":["${A"]}"#, "a `${` of it has no end"),
         (
             r#"{"url":"https://a.example","headers":["A: b"]}"#,
@@ -350,7 +353,7 @@ fn an_entry_that_is_not_understood_is_an_error() {
     check(
         "opencode",
         r#"{"mcp":{"a":{"command":"npx x"}}}"#,
-        &[("a", "its `command` is no list of words")],
+        &[("a", "its `command` is not a list of strings")],
     );
     check(
         "goose",
