@@ -32,7 +32,7 @@ pub(super) const SCENES: &[Scene] = &[Scene {
     name: "first-run",
     caption: "A terminal: the agent asks before it reads a file outside its sandbox, writes in its \
               sandbox without asking, and is refused the private ssh key.",
-    columns: 90,
+    columns: 94,
     rows: 29,
     steps: &[
         Prompt,
