@@ -329,8 +329,8 @@ mod tests {
         for (name, is_held, expected) in [
             ("theirs", true, None),
             ("theirs", false, Some("nothing would confine it")),
-            ("filesystem", true, Some("the name of a server of ours")),
-            ("git", true, Some("the name of a server of ours")),
+            ("filesystem", true, Some("the name of a built-in server")),
+            ("git", true, Some("the name of a built-in server")),
             ("fetch", false, Some("nothing would confine it")),
             ("filesystem2", true, None),
         ] {

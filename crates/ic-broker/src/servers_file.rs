@@ -267,7 +267,7 @@ impl fmt::Debug for RemoteServer {
 /// Reads the address of a server on another machine.
 fn remote_url(text: &str) -> Result<Url, Fault> {
     let fault = |reason: &str| (".url", reason.to_owned());
-    let url = Url::parse(text).map_err(|error| (".url", format!("this is no URL: {error}")))?;
+    let url = Url::parse(text).map_err(|error| (".url", format!("this is not a URL: {error}")))?;
     if url.scheme() != "https" {
         return Err(fault("only `https://` servers are used"));
     }

@@ -453,7 +453,7 @@ mod tests {
         assert!(with("").unwrap().key(OPENAI_API_KEY).is_none());
         for bad in ["sk 1", "sk-1\n", "sk-\u{e9}", "a\r\nx-evil: 1", &"k".repeat(4097)] {
             let error = with(bad).unwrap_err().to_string();
-            assert!(error.starts_with("OPENAI_API_KEY holds no key: "), "{error}");
+            assert!(error.starts_with("OPENAI_API_KEY does not hold a key: "), "{error}");
             assert!(!error.contains("evil") && !error.contains("kk"), "{error}");
         }
         assert!(!format!("{:?}", with("sk-secret").unwrap()).contains("sk-secret"));

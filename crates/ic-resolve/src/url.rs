@@ -16,7 +16,7 @@ pub enum UrlFault {
     #[error("it does not begin with `-`, nor does its user, host or path")]
     Dash,
     /// The text is no URL.
-    #[error("it is no URL: {0}")]
+    #[error("it is not a URL: {0}")]
     NoUrl(String),
     /// Another scheme than `http` or `https`.
     #[error("`{0}:` is not fetched, only `https:` and `http:`")]

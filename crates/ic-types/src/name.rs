@@ -26,7 +26,7 @@ pub struct ToolName(String);
 
 /// A name that cannot be the name of a server or a tool.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` is no {what} name: {reason}", .raw.escape_debug())]
+#[error("`{}` is not a valid {what} name: {reason}", .raw.escape_debug())]
 pub struct InvalidName {
     what: &'static str,
     raw: String,

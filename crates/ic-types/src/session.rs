@@ -28,7 +28,7 @@ pub struct EscalationId(String);
 
 /// Text that cannot be an id.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{}` is no {what} id: {reason}", .raw.escape_debug())]
+#[error("`{}` is not a valid {what} id: {reason}", .raw.escape_debug())]
 pub struct InvalidId {
     what: &'static str,
     raw: String,

@@ -296,7 +296,7 @@ mod tests {
             r#"{"message":"m","url":"https://evil.example/","requestedSchema":{}}"#,
         ] {
             let refused = read(object(params), &"s".parse().unwrap()).unwrap_err();
-            assert!(refused.contains("no address"), "{refused}");
+            assert!(refused.contains("to an address"), "{refused}");
         }
     }
 

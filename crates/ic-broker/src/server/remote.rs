@@ -357,7 +357,7 @@ impl Remote {
         }
     }
 
-    /// Ends the connection if the server has forgotten our session; returns whether it has.
+    /// Ends the connection if the server has forgotten the session; returns whether it has.
     fn look_for_the_end(&self, answer: &Answer) -> bool {
         let is_over = answer.status == StatusCode::NOT_FOUND && locked(&self.session).is_some();
         if is_over {

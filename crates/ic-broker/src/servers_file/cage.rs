@@ -291,7 +291,7 @@ mod tests {
             assert!(error.contains(&place) && error.contains(part), "{text}: {error}");
         }
         let denied = r#"{"command":"x","sandbox":{"network":{"deniedDomains":["a b"]}}}"#;
-        let error = read(denied).expect_err("no domain");
+        let error = read(denied).expect_err("not a valid domain pattern");
         assert!(error.contains("a.sandbox.network.deniedDomains"), "{error}");
     }
 }

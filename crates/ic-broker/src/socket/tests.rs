@@ -63,14 +63,14 @@ async fn what_a_process_left_is_replaced_and_what_lives_is_not() {
 async fn whatever_else_has_the_name_stays() {
     let (directory, path) = directory(0o700);
     std::fs::write(&path, "a letter").unwrap();
-    check_refused(Socket::bind(&path).await, "no socket of yours");
+    check_refused(Socket::bind(&path).await, "not a socket of yours");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter");
     std::fs::remove_file(&path).unwrap();
     // A link to a socket that nobody listens on would otherwise be a way to remove it.
     let other = directory.path().join("other.sock");
     drop(std::os::unix::net::UnixListener::bind(&other).unwrap());
     symlink(&other, &path).unwrap();
-    check_refused(Socket::bind(&path).await, "no socket of yours");
+    check_refused(Socket::bind(&path).await, "not a socket of yours");
     assert!(std::fs::symlink_metadata(&other).is_ok());
 }
 
@@ -105,7 +105,7 @@ async fn a_path_that_is_too_long_for_an_address_is_none_for_us() {
     let deep = directory.path().join("d".repeat(120));
     Socket::bind(&deep.join("proxy.sock")).await.unwrap();
     check_refused(Socket::bind(&directory.path().join("n".repeat(120))).await, "cannot listen");
-    check_refused(Socket::bind(Path::new("/")).await, "no name");
+    check_refused(Socket::bind(Path::new("/")).await, "not a valid socket path");
 }
 
 #[test]

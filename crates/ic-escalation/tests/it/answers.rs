@@ -111,7 +111,7 @@ async fn whoever_answers_is_told_what_became_of_it() {
     assert_eq!(
         answer(&shown, Reply::Deny).to_string(),
         "Escalation #1 was answered already",
-        "the first answer stands"
+        "the first answer counts"
     );
 
     let (_, denied) = place.raise(&Ask::write("/d/a"), MINUTE);

@@ -97,7 +97,7 @@ async fn a_denial_is_obeyed_whatever_its_digest() {
 
 #[tokio::test(start_paused = true)]
 async fn bytes_that_are_no_document_are_refused() {
-    let malformed = "malformed: the response is malformed: it is no ";
+    let malformed = "malformed: the response is malformed: it is not ";
     for bytes in [
         &b""[..],
         b" ",

@@ -16,7 +16,7 @@ pub(crate) struct Event {
 pub(crate) enum SseFault {
     #[error("an event is longer than {EVENT_BYTES_MAX} bytes")]
     TooLong,
-    #[error("an event is no UTF-8")]
+    #[error("an event is not UTF-8")]
     Utf8,
 }
 

@@ -82,7 +82,7 @@ fn rules_with_mistakes_are_refused_with_their_place() {
     );
     refuses_rules(
         &rule(r#""name":"b","if":{"roles":["read"]},"then":"allow","reason":"x""#),
-        "rules[1].if.roles[0]: `read` is no role",
+        "rules[1].if.roles[0]: `read` is not a role",
     );
     refuses_rules(
         &rule(
@@ -109,13 +109,13 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     refuses_tool(r#"{"args":{}}"#, "servers.s.tools[0]: missing field `toolName`");
     refuses_tool(
         r#"{"toolName":"a b","args":{}}"#,
-        "servers.s.tools[0].toolName: `a b` is no tool name",
+        "servers.s.tools[0].toolName: `a b` is not a valid tool name",
     );
     refuses_tool(
         r#"{"toolName":"t","serverName":"other","args":{}}"#,
         "servers.s.tools[0].serverName: the tool stands under",
     );
-    refuses_tool(r#"{"toolName":"t","args":{"a":["read"]}}"#, "`read` is no role");
+    refuses_tool(r#"{"toolName":"t","args":{"a":["read"]}}"#, "`read` is not a role");
     refuses_tool(r#"{"toolName":"t","args":{"a":"read-path"}}"#, "servers.s.tools[0].args.a");
     refuses_tool(
         r#"{"toolName":"t","args":{"a":{"default":["none"]}}}"#,
@@ -135,7 +135,7 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     );
     refuses_tool(
         r#"{"toolName":"t","args":{"a":{"roles":["read-path"],"relativeTo":"b"}}}"#,
-        ".args.a.relativeTo: `b` is no annotated argument",
+        ".args.a.relativeTo: `b` is not an annotated top-level argument",
     );
     refuses_tool(
         r#"{"toolName":"t","args":{"a":{"roles":["read-path"],"relativeTo":"a"}}}"#,
@@ -147,7 +147,7 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     );
     let bad_server =
         load(NO_RULES.as_bytes(), br#"{"servers":{"a__b":{"tools":[]}}}"#, None).unwrap_err();
-    assert!(bad_server.contains("servers: `a__b` is no server name"), "{bad_server}");
+    assert!(bad_server.contains("servers: `a__b` is not a valid server name"), "{bad_server}");
 }
 
 #[test]

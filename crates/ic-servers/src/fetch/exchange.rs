@@ -158,7 +158,7 @@ fn read_head<S: Read>(input: &mut Input<'_, S>) -> Result<Answer, Fault> {
             Ok(answer)
         }
         Err(httparse::Error::TooManyHeaders) => Err(Fault::Answer("it has too many headers")),
-        Ok(httparse::Status::Partial) | Err(_) => Err(Fault::Answer("it is no HTTP/1.1")),
+        Ok(httparse::Status::Partial) | Err(_) => Err(Fault::Answer("it is not HTTP/1.1")),
     }
 }
 
@@ -317,8 +317,8 @@ mod tests {
         ] {
             check(&format!("{ok}{rest}"), Err(part));
         }
-        check("SSH-2.0-x\r\n\r\n", Err("no HTTP"));
-        check("HTTP/2.0 200 OK\r\n\r\n", Err("no HTTP"));
+        check("SSH-2.0-x\r\n\r\n", Err("not HTTP"));
+        check("HTTP/2.0 200 OK\r\n\r\n", Err("not HTTP"));
         check(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(20), Err("never gets to"));
         check("HTTP/1.1 101 Switching\r\n\r\n", Err("never gets to"));
         check("", Err("ends in the middle"));

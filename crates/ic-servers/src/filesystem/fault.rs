@@ -56,7 +56,7 @@ pub(crate) enum Fault {
     Exists { path: CanonicalPath },
     #[error("`{}` is longer than {bytes_max} bytes; {instead}", show::path(path.as_path()))]
     TooLong { path: CanonicalPath, bytes_max: usize, instead: &'static str },
-    #[error("`{}` is no UTF-8 text; use `read_media_file` for its bytes", show::path(path.as_path()))]
+    #[error("`{}` is not UTF-8 text; use `read_media_file` for its bytes", show::path(path.as_path()))]
     NotText { path: CanonicalPath },
     #[error("`{}` was changed by another program meanwhile; read it again", show::path(path.as_path()))]
     Overtaken { path: CanonicalPath },

@@ -259,7 +259,7 @@ mod tests {
         check(Some("two"), "x", Push, Err("several URLs"));
         check(Some("here"), "x", Fetch, Err("directory of this machine"));
         check(Some("file:///tmp/r"), "x", Fetch, Err("directory of this machine"));
-        check(Some("nobody"), "x", Fetch, Err("as whom"));
+        check(Some("nobody"), "x", Fetch, Err("names no user"));
         check(Some("missing"), "x", Fetch, Err("no remote"));
         check(Some("ext"), "x", Fetch, Err("ext::"));
         check(Some("--upload-pack=x"), "x", Fetch, Err("`--upload-pack=x`"));

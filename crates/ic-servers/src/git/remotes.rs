@@ -91,7 +91,7 @@ fn checked_url(text: &str) -> Result<&str, Fault> {
         Ok(Remote::Network(_)) => Ok(text),
         Ok(Remote::Local(_) | Remote::Name(_)) => Err(Fault::Revision {
             text: text.to_owned(),
-            reason: "is no URL of a repository: `https://`, `ssh://` or `user@host:path`",
+            reason: "is not a URL of a repository: `https://`, `ssh://` or `user@host:path`",
         }),
         Err(fault) => Err(Fault::Not(format!("`{}` cannot be used: {fault}", show::text(text)))),
     }

@@ -58,7 +58,7 @@ fn writing_what_cannot_be_written_is_explained() {
             refused(&server, "write_file", json!({"path": path, "content": "x"}), &[part]);
         }
         refused(&server, "write_file", json!({"path": file}), &["`content` is missing"]);
-        refused(&server, "write_file", json!({"path": file, "content": 1}), &["no text"]);
+        refused(&server, "write_file", json!({"path": file, "content": 1}), &["not text"]);
         assert_eq!(ground.read("in/f.txt"), "kept");
         assert_eq!(ground.names("in"), ["d", "f.txt"]);
     }
@@ -117,8 +117,8 @@ fn an_edit_that_does_not_fit_changes_nothing() {
         (json!([{"oldText": "", "newText": "x"}]), "is empty"),
         (json!([{"oldText": "b"}]), "`newText` is missing"),
         (json!([{"oldText": "b", "newText": "x", "all": true}]), "no argument `all`"),
-        (json!(["b"]), "no object"),
-        (json!("b"), "no list"),
+        (json!(["b"]), "not an object"),
+        (json!("b"), "not a list"),
     ] {
         refused(&server, "edit_file", json!({"path": path, "edits": edits}), &[part]);
         assert_eq!(ground.read("in/f.txt"), "a b a\r\n");

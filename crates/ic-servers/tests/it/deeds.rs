@@ -293,7 +293,7 @@ fn an_edit_of_what_changed_meanwhile_is_not_made() {
     let warrant = Warrant::of("edit_file", &arguments, &view);
     let late = Late(&ground, Host(Mutex::new(warrant)));
     let told = call_of(&server, "edit_file", &arguments, Caller::new(&Cancel::new(), &late));
-    assert!(told.unwrap_err().contains("changed by somebody else meanwhile"));
+    assert!(told.unwrap_err().contains("changed by another program meanwhile"));
     assert_eq!(ground.read("in/old.txt"), "one two");
 }
 

@@ -89,8 +89,8 @@ fn bad_arguments_are_explained() {
             (json!({"path": 5}), "the argument `path` is not text"),
             (json!({"path": null}), "the argument `path` is not text"),
             (json!({"path": path, "head": 1, "tail": 1}), "exclude each other"),
-            (json!({"path": path, "head": 1.5}), "the argument `head` is no whole number"),
-            (json!({"path": path, "tail": -1}), "the argument `tail` is no whole number"),
+            (json!({"path": path, "head": 1.5}), "the argument `head` is not a whole number"),
+            (json!({"path": path, "tail": -1}), "the argument `tail` is not a whole number"),
             (json!({"path": path, "head": "1"}), "the argument `head` is not a number"),
             (json!({"path": path, "lines": 1}), "there is no argument `lines`"),
             (json!({"path": ""}), "cannot be used as a path"),
@@ -136,8 +136,8 @@ fn several_files_are_read_at_once() {
         );
         refused(&server, "read_multiple_files", json!({"paths": [gone, out]}), &["Error - "]);
         refused(&server, "read_multiple_files", json!({"paths": []}), &["names no file"]);
-        refused(&server, "read_multiple_files", json!({"paths": [1]}), &["no text"]);
-        refused(&server, "read_multiple_files", json!({"paths": a}), &["no list"]);
+        refused(&server, "read_multiple_files", json!({"paths": [1]}), &["not text"]);
+        refused(&server, "read_multiple_files", json!({"paths": a}), &["not a list"]);
         let many = vec![a.as_str(); 1001];
         refused(&server, "read_multiple_files", json!({"paths": many}), &["more than 1000"]);
     }

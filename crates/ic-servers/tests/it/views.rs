@@ -42,7 +42,7 @@ fn a_view_is_read_and_written_in_one_form() {
 #[test]
 fn what_is_no_view_is_refused() {
     for (text, part) in [
-        ("", "no JSON"),
+        ("", "not valid JSON"),
         ("[]", "shape"),
         ("{}", "shape"),
         (r#"{"directories":[],"leaveOut":[]}"#, "shape"),
@@ -58,7 +58,7 @@ fn what_is_no_view_is_refused() {
         (r#"{"directories":[],"leaveOut":[],"only":null,"links":"refuse","more":1}"#, "shape"),
         (
             r#"{"directories":[],"directories":[],"leaveOut":[],"only":null,"links":"refuse"}"#,
-            "no JSON",
+            "not valid JSON",
         ),
         (r#"{"directories":["/a"],"leaveOut":[],"only":null,"links":"refuse"}"#, "shape"),
         (r#"{"directories":[{"path":"/a"}],"leaveOut":[],"only":null,"links":"refuse"}"#, "shape"),

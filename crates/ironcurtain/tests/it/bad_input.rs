@@ -92,11 +92,11 @@ fn servers_files_that_cannot_be_used_are_named() {
         (r#"{"a":{"command":""}}"#, &["a.command", "empty"]),
         (r#"{"a":{"command":"x","args":"y"}}"#, &["a.args"]),
         (r#"{"a":{"url":"http://x.example"}}"#, &["a.url", "https"]),
-        (r#"{"a b":{"builtin":"git"}}"#, &["`a b` is no server name"]),
+        (r#"{"a b":{"builtin":"git"}}"#, &["`a b` is not a valid server name"]),
         (r#"{"a":{"builtin":"git","allowedDomain":[]}}"#, &["a.allowedDomain", "unknown field"]),
         (
             r#"{"a":{"builtin":"git","allowedDomains":["a b"]}}"#,
-            &["a.allowedDomains", "no domain pattern"],
+            &["a.allowedDomains", "not a valid domain pattern"],
         ),
         (r#"{"a":{"command":"x","sandbox":true}}"#, &["a.sandbox", "`false` or an object"]),
         (r#"{"a":{"url":"https://x.example","contained":true}}"#, &["a.contained", "not confined"]),

@@ -297,7 +297,7 @@ fn the_terminal_is_left_as_it_was() {
         let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
         terminal.expect("approve and grant").type_in(typed);
         if code.is_empty() {
-            terminal.expect("others can still answer").type_in("\x03").expect("code 130\n");
+            terminal.expect("can still be answered elsewhere").type_in("\x03").expect("code 130\n");
         } else {
             terminal.expect(code);
         }
@@ -316,7 +316,7 @@ fn without_a_terminal_of_its_own_nobody_is_asked() {
             format!("exec {BINARY} start --workspace work 'write \"x\" to {path}' {streams}");
         let terminal = rig.in_terminal(&["sh", "-c", &command]);
         let seen = check_end(&rig, terminal, 3);
-        assert!(!seen.contains("A call waits for you"), "{seen}");
+        assert!(!seen.contains("Approval request"), "{seen}");
     }
     assert_eq!(read(&rig, "a.txt"), None);
 }

@@ -273,7 +273,7 @@ fn help_version_completions_and_manual_are_complete() {
         "--requests",
         "--json",
         "escalatedRoles",
-        "3 if it needs a person",
+        "3 if it needs approval",
     ] {
         assert!(check.contains(word), "{word} is not in {check}");
     }

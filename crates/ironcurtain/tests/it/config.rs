@@ -267,7 +267,7 @@ fn the_environment_wins_and_set_says_so() {
     let place = place().with_variable("OPENAI_BASE_URL", "https://variable.example");
     assert_snapshot!(run(&place, &["set", "baseUrls.openai", "https://file.example"]), @"
     --- stderr
-    warning: OPENAI_BASE_URL is set, and comes before the file
+    warning: OPENAI_BASE_URL is set, and overrides the file
     --- exit 0
     ");
     assert_snapshot!(run(&place, &["explain", "baseUrls.openai"]), @"

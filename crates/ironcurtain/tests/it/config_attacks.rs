@@ -139,7 +139,7 @@ fn a_key_of_the_environment_is_in_force_and_never_printed() {
     let place = place().with_variable("ANTHROPIC_API_KEY", KEY);
     let set = place.run_with_input(["config", "set", "apiKey", "-"], b"sk-from-the-file\n");
     assert_eq!(set.code, 0, "{set:?}");
-    assert_eq!(set.stderr, "warning: ANTHROPIC_API_KEY is set, and comes before the file\n");
+    assert_eq!(set.stderr, "warning: ANTHROPIC_API_KEY is set, and overrides the file\n");
     let output = place.run(["config", "explain", "apiKey"]);
     assert_eq!(
         output.stdout.replace(place.root().to_str().unwrap(), ""),
@@ -176,10 +176,10 @@ fn an_environment_that_cannot_be_trusted_ends_the_program() {
     }
     for (variables, reason) in [
         (&[("IRONCURTAIN_KEYS_FD", "9"), ("OPENAI_API_KEY", KEY)][..], "is for the program itself"),
-        (&[("IRONCURTAIN_KEYS_FD", "x")], "is no descriptor"),
-        (&[("IRONCURTAIN_KEYS_FD", "../../../etc/passwd")], "is no descriptor"),
+        (&[("IRONCURTAIN_KEYS_FD", "x")], "is not a descriptor"),
+        (&[("IRONCURTAIN_KEYS_FD", "../../../etc/passwd")], "is not a descriptor"),
         (&[("IRONCURTAIN_KEYS_FD", "999")], "No such file"),
-        (&[("IRONCURTAIN_KEYS_FD", "0")], "is no descriptor of ours"),
+        (&[("IRONCURTAIN_KEYS_FD", "0")], "is not a descriptor that IronCurtain made"),
     ] {
         let variables: Vec<(&str, &OsStr)> =
             variables.iter().map(|(name, value)| (*name, OsStr::new(*value))).collect();

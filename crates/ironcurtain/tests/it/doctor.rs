@@ -144,7 +144,7 @@ fn a_home_in_use_is_fine_and_stays_as_it_is() {
     let before = picture(&place.path("home"));
     let findings = Findings::of(&place);
     findings.failed(&[]);
-    findings.has("home", "ok", "is ours and private; wrote and removed a file");
+    findings.has("home", "ok", "is yours alone; wrote and removed a file");
     findings.has("configuration", "ok", "config.json` sets 1 key");
     findings.has("audit key", "ok", "32 bytes");
     findings.has("last audit log", "ok", audit::SESSION);
@@ -256,7 +256,12 @@ fn each_broken_file_is_named_and_only_that() {
             "`colour`: there is no",
         ),
         ("config.json", r#"{"version":9}"#, "configuration", "has the version 9"),
-        ("mcp-servers.json", r#"{"a b":{"command":"x"}}"#, "servers file", "is no server name"),
+        (
+            "mcp-servers.json",
+            r#"{"a b":{"command":"x"}}"#,
+            "servers file",
+            "is not a valid server name",
+        ),
         ("mcp-servers.json", r#"{"a":{}}"#, "servers file", "expected either `builtin`"),
         ("servers.lock.json", "{", "trusted identities", "servers.lock.json` is not valid JSON"),
         ("servers.lock.json", "{}", "trusted identities", "is not what we wrote"),

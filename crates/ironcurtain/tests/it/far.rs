@@ -201,7 +201,7 @@ fn a_session_that_was_forgotten_is_begun_anew() {
     let mut proxy = rig.start();
     assert_eq!(proxy.call("far__work", &json!({})).good(), "works");
     let forgotten = proxy.call("far__forget", &json!({}));
-    assert!(forgotten.line.contains("forgotten our session"), "{}", forgotten.line);
+    assert!(forgotten.line.contains("forgotten the session"), "{}", forgotten.line);
     until("another session is begun", || {
         proxy.call("far__work", &json!({})).line.contains("works")
     });

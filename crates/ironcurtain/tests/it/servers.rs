@@ -571,7 +571,7 @@ fn the_help_is_complete() {
     assert_eq!(usage(&["servers", "list", "--nope"]), 2);
     assert_eq!(usage(&["doctor", "extra"]), 2);
     assert_snapshot!(place.run(["servers", "--help"]).stdout, @"
-    Add MCP servers, show them, try them, trust them
+    Add, list, test, review and trust MCP servers
 
     Usage: ironcurtain servers <COMMAND>
 

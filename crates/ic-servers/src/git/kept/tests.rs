@@ -90,8 +90,8 @@ fn what_is_too_much_to_look_at_is_refused() {
 fn orders_that_are_written_while_git_runs_are_noticed() {
     let written: [(&str, &str); 3] = [
         ("config", "put back"),
-        ("hooks/pre-commit", "a person should look"),
-        ("info/attributes", "a person should look"),
+        ("hooks/pre-commit", "the user should look"),
+        ("info/attributes", "the user should look"),
     ];
     for (name, part) in written {
         let ground = Ground::new();

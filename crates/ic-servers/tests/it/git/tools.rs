@@ -329,7 +329,7 @@ fn a_config_that_somebody_else_is_changing_is_left_alone() {
         assert_eq!(bench.ground.read("in/r/.git/config.lock"), "half");
     }
     let add = json!({"mode": "add", "name": "o", "url": "https://example.org/a/b"});
-    bench.refused("git_remote", add.clone(), &["somebody else is changing"]);
+    bench.refused("git_remote", add.clone(), &["another program is changing"]);
     fs::remove_file(bench.ground.path("in/r/.git/config.lock")).unwrap();
     bench.done("git_remote", add);
     assert!(!bench.ground.exists("in/r/.git/config.lock"));
@@ -371,8 +371,8 @@ fn remotes_are_changed_by_our_own_hand() {
     assert!(!bench.ground.exists("in/r/.git/config.lock"));
     for (url, part) in [
         ("ext::sh -c x", "cannot be used"),
-        ("file:///etc", "is no URL"),
-        ("/etc", "is no URL"),
+        ("file:///etc", "is not a URL"),
+        ("/etc", "is not a URL"),
         ("--upload-pack=x", "cannot be used"),
         ("http://example.org/x/y", "cannot be used"),
         ("https://example.org/x/y\n[alias]\nx = !y", "cannot be used"),

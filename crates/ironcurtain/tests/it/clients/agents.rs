@@ -85,7 +85,7 @@ fn works(agent: Agent) {
             (
                 "public__list_directory",
                 json!({"path": stage.path("elsewhere")}),
-                "a person said no",
+                "the user denied it",
             ),
             ("git__git_status", json!({"path": stage.path("sandbox")}), "untracked"),
             ("memory__read_graph", json!({}), "entities"),
@@ -105,7 +105,7 @@ fn works(agent: Agent) {
         stage.check_has_no_tools_of_its_own(&provider);
         let asking = stage.heard().course("filesystem__list_directory");
         let words = asking.progress.first().map(|it| it["message"].to_string());
-        assert!(words.is_some_and(|it| it.contains("a person is asked")), "{stage}: {asking:?}");
+        assert!(words.is_some_and(|it| it.contains("waiting for approval")), "{stage}: {asking:?}");
         let slow = stage.heard().course(SLOW);
         assert_eq!(slow.steps(), [1.0, 2.0, 3.0], "{stage}: {slow:?}");
         let expected = [

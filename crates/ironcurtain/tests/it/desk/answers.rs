@@ -78,12 +78,12 @@ fn what_a_person_denies_is_not_done_and_not_asked_again() {
     let id = desk.ask_write(&mut proxy, "a.txt", "a");
     deny(&desk.question());
     let answer = proxy.answer(&id);
-    assert!(answer.bad().starts_with("ESCALATION DENIED: a person said no"), "{}", answer.line);
+    assert!(answer.bad().starts_with("ESCALATION DENIED: the user denied it"), "{}", answer.line);
     assert_eq!(details(&answer)["decision"], "deny");
     assert_eq!(details(&answer)["retryUseful"], false);
     let again = proxy.call("filesystem__write_file", &desk.write_call("a.txt", "a"));
     let text = again.bad();
-    assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the user denied this call"), "{text}");
     // Another call is another question.
     let id = desk.ask_write(&mut proxy, "a.txt", "b");
     approve(&desk.question());

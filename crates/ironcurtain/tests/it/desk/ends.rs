@@ -20,7 +20,7 @@ fn a_question_that_nobody_answers_expires() {
     let question = desk.question();
     let reply = proxy.answer(&id);
     let text = reply.bad();
-    assert!(text.starts_with("ESCALATION EXPIRED: nobody answered within 1 s"), "{text}");
+    assert!(text.starts_with("ESCALATION EXPIRED: no answer within 1 s"), "{text}");
     answer(&question, &APPROVE, Receipt::Expired);
     // Nobody said no, so it may be asked again.
     let id = desk.ask_write(&mut proxy, "a.txt", "a");

@@ -48,13 +48,13 @@ async fn questions_that_are_asked_and_taken_back_are_not_without_end() {
 async fn a_no_is_not_pushed_out_by_other_calls() {
     let mut rig = Rig::of(deny_all()).await;
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: a person said no"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the user denied it"), "{text}");
     for n in 0..4200 {
         let text = rig.write(&format!("other{n}")).await;
         assert!(text.starts_with("ESCALATION DENIED: "), "{text}");
     }
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the user denied this call"), "{text}");
     assert_eq!(rig.n_asked(), QUESTIONS_MAX);
     rig.end().await;
 }
@@ -66,7 +66,7 @@ async fn another_spelling_of_what_was_denied_is_the_same_question() {
     std::os::unix::fs::symlink("a", rig.link.at("work/link")).unwrap();
     for spelling in ["./a", "b/../a", "//a", "link"] {
         let text = rig.write(spelling).await;
-        assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+        assert!(text.starts_with("ESCALATION DENIED: the user denied this call"), "{text}");
     }
     rig.write("b").await;
     assert_eq!(rig.n_asked(), 2, "another file is another question");
@@ -95,7 +95,7 @@ async fn an_approval_that_has_become_old_forwards_nothing() {
     spec.clock = clock;
     let mut rig = Rig::of(spec).await;
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION EXPIRED: a person approved it, but"), "{text}");
+    assert!(text.starts_with("ESCALATION EXPIRED: it was approved, but"), "{text}");
     assert!(!rig.is_written("a"));
     assert_eq!(rig.end().await, ["raised", "answered", "expired"]);
 }
@@ -125,7 +125,7 @@ async fn an_approved_call_does_not_wait_for_its_turn_for_ever() {
     let answer = rig.link.hear().await;
     assert_eq!(answer["id"], asked);
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("ESCALATION EXPIRED: a person approved it, but"), "{text}");
+    assert!(text.starts_with("ESCALATION EXPIRED: it was approved, but"), "{text}");
     let received = std::fs::read_to_string(directory.path().join("received")).unwrap();
     assert!(received.contains("slow") && !received.contains("fail"), "{received}");
     rig.cancel(slow).await;
@@ -140,7 +140,7 @@ async fn a_client_hears_that_a_person_is_asked() {
     assert_eq!(told["method"], "notifications/progress", "{told}");
     assert_eq!(told["params"]["progressToken"], id);
     let message = told["params"]["message"].as_str().unwrap();
-    assert!(message.starts_with("a person is asked, and can answer until 2"), "{message}");
+    assert!(message.starts_with("waiting for approval until 2"), "{message}");
     assert!(0.0 < told["params"]["progress"].as_f64().unwrap());
     rig.cancel(id).await;
     rig.end().await;

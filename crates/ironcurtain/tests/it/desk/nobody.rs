@@ -46,7 +46,7 @@ fn with_wait_a_call_waits_for_whoever_comes() {
     approve(&question);
     proxy.answer(&id).good();
     assert_eq!(desk.read("a.txt").unwrap(), "a");
-    assert!(proxy.stderr().contains("wait until somebody answers"), "{}", proxy.stderr());
+    assert!(proxy.stderr().contains("wait until you answer"), "{}", proxy.stderr());
     proxy.finish();
 }
 

@@ -246,7 +246,9 @@ fn a_no_is_told_to_the_server_and_the_client_hears_nothing() {
     deny(&world.desk.question());
     let error = answers(&mut proxy, &id)[0]["error"].take();
     assert_eq!(error["code"], -32000);
-    assert!(error["message"].as_str().unwrap().starts_with("ESCALATION DENIED: a person said no"));
+    assert!(
+        error["message"].as_str().unwrap().starts_with("ESCALATION DENIED: the user denied it")
+    );
     // What was denied is not asked again.
     let id = script(&mut proxy, &[form(&json!(2), "x")], 1);
     let error = answers(&mut proxy, &id)[0]["error"].take();

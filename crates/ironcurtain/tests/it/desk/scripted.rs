@@ -227,9 +227,9 @@ async fn a_no_needs_no_digest() {
     })
     .await;
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: a person said no"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the user denied it"), "{text}");
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: a person denied this very call"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the user denied this call"), "{text}");
     assert_eq!(rig.n_asked(), 1);
     assert!(!rig.is_written("a"));
     rig.end().await;

@@ -116,9 +116,9 @@ fn an_entry_that_leads_elsewhere_is_a_mistake() {
         (json!({"url": "http://a.example/mcp"}), "only `https://` servers are used"),
         (json!({"url": "https://me:secret@a.example/mcp"}), "use `headers`"),
         (json!({"url": "https://a.example/mcp#x"}), "`#`"),
-        (json!({"url": "a.example"}), "this is no URL"),
+        (json!({"url": "a.example"}), "this is not a URL"),
         (json!({"url": "https://a.example", "headers": {"Host": "b.example"}}), "is set by us"),
-        (json!({"url": "https://a.example", "headers": {"a b": "x"}}), "no name of a header"),
+        (json!({"url": "https://a.example", "headers": {"a b": "x"}}), "not a valid header name"),
         (json!({"url": "https://a.example", "command": "x"}), "expected either"),
         (json!({"url": "https://a.example", "sandbox": false}), "cannot be confined"),
     ] {

@@ -64,7 +64,7 @@ fn whatever_a_server_answers_the_next_call_is_served() {
         ("html", "it answers with `text/html`"),
         ("nothing", "HTTP 202 and nothing else"),
         ("unauthorized", "HTTP 401; look at `headers`"),
-        ("packed", "an encoding that nobody asked for"),
+        ("packed", "an encoding that was not requested"),
         ("foreign", "what it answers is not the answer"),
         ("batch", "what it answers is not the answer"),
         ("two", "its own"),

@@ -44,7 +44,7 @@ fn slow_endless_and_bursting_answers_end() {
         ("/headers", Err("its head is too long")),
         ("/interim", Err("never gets to the answer")),
         ("/bomb", Err("")),
-        ("/noise", Err("no HTTP/1.1")),
+        ("/noise", Err("not HTTP/1.1")),
         ("/short", Err("ends in the middle")),
         ("/twice", Err("packed more than once")),
     ] {

@@ -153,7 +153,7 @@ fn a_tree_outside_is_served_if_its_repository_was_judged_too() {
         for mode in ["remove", "move"] {
             let arguments =
                 json!({"mode": mode, "worktreePath": tree, "newPath": format!("{new}2")});
-            bad(&mut proxy, &repo, "git_worktree", arguments, "a person can do that");
+            bad(&mut proxy, &repo, "git_worktree", arguments, "the user can do that");
         }
         proxy.finish();
         assert_eq!(real_git(&outside.join("new"), &["log", "-1", "--format=%s"]), "ours", "{rung}");

@@ -29,10 +29,10 @@ fn a_conversation_goes_through_tools_denials_and_questions() {
         started.expect("✓ allowed  filesystem.write_file");
         started.expect("✓ allowed  filesystem.read_text_file");
         started.expect("✗ refused  filesystem.read_text_file");
-        started.expect("A call waits for a person; ");
+        started.expect("A call is waiting for approval; ");
         answer(&world.desk.question(), &Answer::Approve(None));
         started.expect("✓ approved filesystem.write_file");
-        started.expect("A call waits for a person; ");
+        started.expect("A call is waiting for approval; ");
         answer(&world.desk.question(), &Answer::Deny);
         started.expect("✗ refused  filesystem.write_file");
         let output = started.end();

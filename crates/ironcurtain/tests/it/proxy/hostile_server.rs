@@ -166,10 +166,10 @@ fn a_server_that_breaks_the_protocol_is_ended() {
         ("garbage-for-ever", "kept sending text that is not a protocol message"),
         ("line-without-end", "a line that is too long"),
         ("long-line", "a line that is too long"),
-        ("notification-flood", "flooded us"),
-        ("request-flood", "flooded us"),
-        ("fat-requests", "flooded us"),
-        ("fat-notifications", "flooded us"),
+        ("notification-flood", "a flood of unrequested messages"),
+        ("request-flood", "a flood of unrequested messages"),
+        ("fat-requests", "a flood of unrequested messages"),
+        ("fat-notifications", "a flood of unrequested messages"),
     ] {
         let rig = with_bad("plain");
         let mut proxy = rig.start();

@@ -128,7 +128,7 @@ fn a_servers_file_cannot_ask_for_our_key() {
     let rig = rig.with("rec", "env", json!({"GIVEN": "${ENV:FOR_THE_SERVER}"}));
     let mut proxy = rig.start();
     let text = proxy.call("asks__process", &json!({})).bad();
-    assert!(text.contains("a key that we took out"), "{text}");
+    assert!(text.contains("a key that was removed"), "{text}");
     assert_eq!(rig.n_starts("asks"), 0);
     let told: Value = serde_json::from_str(&proxy.call("rec__process", &json!({})).good()).unwrap();
     assert_eq!(told["environment"]["GIVEN"], "yours");

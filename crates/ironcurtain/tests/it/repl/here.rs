@@ -98,7 +98,7 @@ fn a_terminal_without_keys_takes_a_letter_and_enter() {
     tree(&rig);
     let command = format!("cd tree/src && exec env NO_COLOR=1 {BINARY} start 'list the files'");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
-    terminal.expect("Ctrl-C cancel (then Enter)\n").type_in("hh\n").expect("none of the keys)");
+    terminal.expect("Ctrl-C cancel (then Enter)\n").type_in("hh\n").expect("not one of the keys)");
     terminal.expect("Ctrl-C cancel (then Enter)\n").type_in("h\n").expect("[FILE] a.txt");
     assert_eq!(terminal.end().code, 0);
 }

@@ -160,7 +160,7 @@ fn without_a_terminal_trust_is_refused_unless_scripts_may_answer() {
     let rig = Rig::new();
     let refused = rig.run(&["trust", "plain"]);
     assert_eq!(refused.code, 1);
-    assert!(refused.stderr.contains("nobody can be asked whether to trust `plain`"), "{refused:?}");
+    assert!(refused.stderr.contains("cannot ask you whether to trust `plain`"), "{refused:?}");
     // What somebody pipes in is no answer.
     let piped = rig.place.run_with_input(["servers", "trust", "plain"], b"y\ny\n");
     assert_eq!(piped.code, 1, "{piped:?}");

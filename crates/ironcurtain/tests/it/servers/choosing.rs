@@ -289,7 +289,7 @@ fn references_and_the_directory_come_along_and_what_does_not_is_said() {
     );
     let refused = place.run(["servers", "import", "a"]);
     assert_ne!(refused.code, 0, "{refused:?}");
-    assert!(refused.stderr.contains("is not set in our environment"), "{refused:?}");
+    assert!(refused.stderr.contains("is not set in IronCurtain's environment"), "{refused:?}");
     let words = ["servers", "import", "a", "--allow-read", run_in.to_str().unwrap()];
     let imported = place
         .command(words)

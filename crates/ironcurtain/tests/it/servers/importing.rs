@@ -126,7 +126,7 @@ fn secrets_in_unlikely_places_are_neither_printed_nor_copied() {
         assert!(shown.stdout.contains("holds a secret"), "{shown:?}");
         assert!(shown.stdout.contains("Authorization:${ENV:WORDS_ARG_5}"), "{shown:?}");
         assert!(shown.stdout.contains("A_TOKEN=${ENV:DOCKER_ARG_2}"), "{shown:?}");
-        assert!(shown.stdout.contains("has a name that is none"), "{shown:?}");
+        assert!(shown.stdout.contains("has an invalid name"), "{shown:?}");
     }
     for name in ["path", "query", "odd"] {
         let refused = place.run(["servers", "import", name]);

@@ -40,7 +40,7 @@ const WIDE: &str = r#"{"path":["read-path","write-path","delete-path"]}"#;
 #[test]
 fn a_tool_is_looked_at_changed_and_confirmed_and_the_rest_stays_as_it_was() {
     let rig = rig();
-    // Enter alone does nothing; back leads back; a word that is no role is refused.
+    // Enter alone does nothing; back leads back; a word that is not a role is refused.
     let answers =
         ["\\n", "9\\n", "3\\n", "b\\n", "3\\n", "1\\n", "owner\\n", "4\\n", "c\\n", "q\\n"];
     let seen = rig.at_terminal(&answers, &["review", "plain"]);

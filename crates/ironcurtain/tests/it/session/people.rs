@@ -51,7 +51,7 @@ async fn the_person_who_runs_the_session_approves_and_denies() {
         let result = model.last_prompt().pop().unwrap();
         match is_approved {
             true => assert_eq!(result, "result: written"),
-            false => assert!(result.contains("a person said no"), "{result}"),
+            false => assert!(result.contains("the user denied it"), "{result}"),
         }
         let tally = session.news().tally();
         assert_eq!((tally.approvals, tally.unanswered), (u64::from(is_approved), 0));

@@ -49,7 +49,7 @@ fn a_task_that_waits_is_answered_from_elsewhere() {
     ] {
         let desk = Desk::new();
         let mut started = desk.start_writing(&["--wait"]);
-        let line = started.expect("A call waits for a person; ");
+        let line = started.expect("A call is waiting for approval; ");
         let question = desk.question();
         let id = &question.request().escalation;
         assert!(line.contains(&format!("`ironcurtain approvals show {id}` shows it")), "{line}");
@@ -82,7 +82,7 @@ fn a_question_that_nobody_answers_in_time_is_three() {
     assert_eq!(desk.place.run(["config", "set", "escalationTimeoutSeconds", "1"]).code, 0);
     let output = desk.start_writing(&["--wait"]).end();
     assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.stdout.contains("ESCALATION EXPIRED: nobody answered within 1 s"), "{output:?}");
+    assert!(output.stdout.contains("ESCALATION EXPIRED: no answer within 1 s"), "{output:?}");
     assert_eq!(desk.read("home/Documents/a.txt"), None);
     desk.check_log();
 }

@@ -48,7 +48,7 @@ fn questions_are_events_and_exit_codes_stay() {
     let words = ["start", "--workspace", "work", "--json", "--wait", &task];
     let mut started = Started::new(&desk.place, &words);
     // Its event is printed before this is.
-    started.expect("A call waits for a person; ");
+    started.expect("A call is waiting for approval; ");
     let question = desk.question();
     answer(&question, &Reply::Deny);
     let output = started.end();

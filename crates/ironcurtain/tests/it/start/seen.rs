@@ -69,26 +69,26 @@ fn help(command: &str) -> String {
 #[test]
 fn the_help_of_start_says_what_there_is() {
     assert_snapshot!(help("start"), @r"
-    Let an agent do a task, with a policy between it and your files and accounts
+    Let the built-in agent do a task under the policy, or talk with it
 
-    With TASK it prints the answer and ends; without, you talk with the agent: `/help` lists what can be
-    typed besides messages. Lines of a pipe are messages too, one after the other. Exits with 0 if there
-    is an answer, with 3 if a call needed a person and nobody answered, with 5 if the budget was used
-    up, with 130 if it was cancelled, and with 1 if it failed. Without a key the offline model serves,
-    which understands a few plain requests; ask it for `help`.
+    With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
+    commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but a
+    call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it was
+    cancelled, and with 1 if it failed. Without a key the offline model serves, which understands a few
+    plain requests; ask it for `help`.
 
     Usage: ironcurtain start [OPTIONS] [TASK]...
 
     Arguments:
       [TASK]...
-              What the agent is to do, in one word or several; without it, a conversation
+              What the agent should do; without it, a conversation
 
     Options:
           --workspace <DIR>
-              Directory of your own to work in, where changing what the host runs later needs a person
+              Directory of your own to work in; changing files that your tools run needs approval
 
-              Without it the agent works in a new directory that is made for the session. At a terminal,
-              in a git working tree, you are asked which of the two it is to be.
+              Without it the agent works in a new directory that is made for the session. At a terminal
+              in a git working tree, IronCurtain asks which of the two you want.
 
           --repo <URL>
               Repository to clone into the new session's directory before the agent begins
@@ -100,23 +100,23 @@ fn the_help_of_start_says_what_there_is() {
           --policy <NAME|DIR>
               Policy in force: `default`, `coding`, `readonly`, or a directory
 
-              Without it, the policy of the `IronCurtain` home, or the built-in `default` if there is
+              Without it, the policy of the IronCurtain home, or the built-in `default` if there is
               none.
 
           --model <M>
-              Model that thinks: `provider:model`, a model of Anthropic, or `offline`
+              Model to use: `provider:model`, a model of Anthropic, or `offline`
 
               Providers are `anthropic`, `openai`, `google` and `openai-compatible`. Without it,
               `agentModelId` of the configuration, or the offline model if there is no key at all.
 
           --continue
-              Go on with the session in which something was said last
+              Continue the last session
 
           --resume <S>
-              Go on with this session, by id, name or the beginning of one of them
+              Continue this session, by id, name or the beginning of either
 
           --name <N>
-              Name of the session, by which you find it again
+              Name of the session
 
           --description <D>
               What the session is about, for `sessions list` and for you when you resume it
@@ -141,11 +141,11 @@ fn the_help_of_start_says_what_there_is() {
 #[test]
 fn the_help_of_run_says_what_there_is() {
     assert_snapshot!(help("run"), @r"
-    Run a TypeScript or JavaScript file under policy, without a model
+    Run a TypeScript or JavaScript file under the policy, without a model
 
     Tools are called as `server.tool({...})`; `help()` lists them, and `args` holds what follows `--`.
-    Exits with 0 if the script came to its end, with 3 if it did and a call needed a person whom nobody
-    was, with 130 if it was cancelled, and with 1 if it failed.
+    Exits with 0 if the script ended, with 3 if it ended but a call needed approval and nobody was
+    available, with 130 if it was cancelled, and with 1 if it failed.
 
     Usage: ironcurtain run [OPTIONS] <FILE> [-- <ARGS>...]
 
@@ -158,13 +158,13 @@ fn the_help_of_run_says_what_there_is() {
 
     Options:
           --workspace <DIR>
-              Directory of your own to work in, where changing what the host runs later needs a person
+              Directory of your own to work in; changing files that your tools run needs approval
 
           --policy <NAME|DIR>
               Policy in force: `default`, `coding`, `readonly`, or a directory
 
           --name <N>
-              Name of the session, by which you find it again
+              Name of the session
 
           --wait
               Let calls that need approval wait for an answer even if no approver is connected

@@ -25,8 +25,8 @@ fn what_makes_no_sense_is_a_usage_error() {
             &["--model", "some:gpt", "task"],
             "error: `--model some:gpt`: `some` is not a provider: expected",
         ),
-        (&["--name", "", "task"], "error: `` is no session id"),
-        (&["--name", "///", "task"], "error: `///` is no session id"),
+        (&["--name", "", "task"], "error: `` is not a valid session id"),
+        (&["--name", "///", "task"], "error: `///` is not a valid session id"),
         (&["--nonsense", "task"], "unexpected argument '--nonsense'"),
         (&["--workspace"], "a value is required"),
     ] {
