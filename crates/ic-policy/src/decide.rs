@@ -6,6 +6,8 @@
 mod invariants;
 mod sandbox;
 
+pub use sandbox::containment_notes;
+
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

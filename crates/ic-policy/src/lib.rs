@@ -51,7 +51,7 @@ pub use call::{
     Executed, FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RolePlace,
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
-pub use decide::{decisive, evaluate, explain};
+pub use decide::{containment_notes, decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, Structural};
