@@ -31,7 +31,6 @@ use crate::directory::SessionKind;
 use crate::discretion::Discreet;
 use crate::news::{Event, News};
 use crate::questions::Questions;
-use crate::repository::NotCloned;
 use crate::session::{
     Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
 };
@@ -140,15 +139,6 @@ impl BuiltIn {
     /// Returns what happens, and what was counted.
     pub fn news(&self) -> &News {
         &self.shared.workbench.news
-    }
-
-    /// Clones the repository that a person named into the sandbox, before anything is said.
-    pub async fn clone_typed(
-        &self,
-        url: &str,
-        cancel: &CancellationToken,
-    ) -> Result<String, NotCloned> {
-        self.shared.workbench.clone_typed(url, cancel).await
     }
 
     /// Returns what waits for a person.

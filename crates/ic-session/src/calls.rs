@@ -82,6 +82,11 @@ impl BrokerCalls {
         (servers, broker.rules().map(ToOwned::to_owned).collect())
     }
 
+    /// Returns whether the policy lets a call through by itself.
+    pub(crate) fn would_allow(&self, call: ToolCall) -> bool {
+        self.broker().is_some_and(|broker| broker.would_allow(call))
+    }
+
     /// Records a request to a model.
     ///
     /// A log that cannot be written to lets no further call through, so there is nothing to do here.

@@ -10,7 +10,7 @@ use ic_agent::TurnClock;
 use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
-use ic_types::Object;
+use ic_types::{Object, ToolCall};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
@@ -120,8 +120,13 @@ impl Workbench {
         self.calls.record_completion(told, duration);
     }
 
-    /// Clones the repository that a person named into the sandbox.
-    pub(crate) async fn clone_typed(
+    /// Returns whether the policy lets a call through by itself; nothing is called, asked or recorded.
+    pub fn would_allow(&self, call: ToolCall) -> bool {
+        self.calls.would_allow(call)
+    }
+
+    /// Clones the repository that a person named into the sandbox, before anything is said.
+    pub async fn clone_typed(
         &self,
         url: &str,
         cancel: &CancellationToken,
