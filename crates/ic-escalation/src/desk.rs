@@ -131,6 +131,13 @@ impl Question {
         self
     }
 
+    /// Says which policy the session was started with, if its command line names one.
+    #[must_use]
+    pub(crate) fn under_policy(mut self, policy: Option<&str>) -> Self {
+        self.request.policy = policy.map(str::to_owned);
+        self
+    }
+
     /// Says which commits and files a push would send, line by line.
     #[must_use]
     pub fn sending(mut self, lines: Vec<String>) -> Self {

@@ -57,10 +57,11 @@ impl OpenDesk {
         home: &Home,
         directory: &SessionDirectory,
         description: &Description<'_>,
+        policy: Option<&str>,
     ) -> Result<Self, FileError> {
         let escalation_dir = home.escalations(&directory.id);
         let (desk, clerk) = FileDesk::open(&escalation_dir, Arc::new(SystemClock))?;
-        let desk = desk.numbered(Numbers::of(home));
+        let desk = desk.numbered(Numbers::of(home)).under_policy(policy);
         let entry = SessionEntry {
             session: directory.id.clone(),
             name: directory.name.clone(),

@@ -105,6 +105,14 @@ impl Person {
         }
     }
 
+    /// Says how they agreed, for a log of what was agreed to.
+    pub(crate) fn how_agreed(&self) -> &'static str {
+        match self {
+            Self::AtTerminal(_) => "confirmed at a terminal",
+            Self::Scripted => "confirmed by a script, as approvals.scripted allows",
+        }
+    }
+
     /// Asks `question`, to which only `y` and `yes` are a yes.
     pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, Failure> {
         match self {

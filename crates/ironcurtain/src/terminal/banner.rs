@@ -175,9 +175,9 @@ impl Banner {
         self.shown.as_ref().is_some_and(|it| it.group.holds(id))
     }
 
-    /// Returns whether one of several grants is to be chosen.
+    /// Returns whether what stands there is not the question but what a grant or an addition would do.
     pub(crate) fn is_choosing(&self) -> bool {
-        self.shown.as_ref().is_some_and(|it| !it.wishes.is_empty())
+        self.shown.as_ref().is_some_and(|it| !it.wishes.is_empty() || it.always.is_some())
     }
 
     /// Shows the question with this number, in place of the one that stands there; `false` if there is none.

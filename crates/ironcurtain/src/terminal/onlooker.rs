@@ -60,7 +60,9 @@ impl<'a> Onlooker<'a> {
                 Ok(Self::Keys(Box::new(keys)))
             }
             terminal => {
-                Ok(Self::Lines(Box::new(LineOnlooker::new(scene, terminal, paint, screen))))
+                let mut lines = LineOnlooker::new(scene, terminal, paint, screen);
+                lines.offer_always(always);
+                Ok(Self::Lines(Box::new(lines)))
             }
         }
     }
@@ -82,7 +84,8 @@ impl<'a> Onlooker<'a> {
         screen: &'a mut Screen,
     ) -> Self {
         let paint = Paint::of_stderr(seat.environment);
-        let lines = LineOnlooker::new(scene, seat.terminal, paint, screen);
+        let mut lines = LineOnlooker::new(scene, seat.terminal, paint, screen);
+        lines.offer_always(seat.always);
         Self::Lines(Box::new(lines.scripted(script)))
     }
 

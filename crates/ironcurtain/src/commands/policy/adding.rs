@@ -12,7 +12,6 @@ use ic_resolve::path::{self, Last};
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{CanonicalPath, Role, ServerName, ToolName};
 
-use super::using::agreed_by;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
@@ -133,7 +132,7 @@ pub(crate) fn run(
             screen.line("Nothing was changed.")?;
             return Ok(Exit::Failed);
         }
-        agreed_by(&person)
+        person.how_agreed()
     } else {
         screen.lines(&lines)?;
         "not needed: it only restricts"

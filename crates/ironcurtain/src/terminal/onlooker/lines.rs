@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Script;
 use crate::error::Failure;
+use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::banner::{Banner, Place};
@@ -55,6 +56,11 @@ impl<'a> LineOnlooker<'a> {
         let (banner, held) = (Banner::new(), Held::new());
         let (prints, deaf, script) = (None, None, None);
         Self { questions, events, screen, paint, terminal, banner, held, prints, deaf, script }
+    }
+
+    /// Offers *always* at questions too.
+    pub(super) fn offer_always(&mut self, always: Always) {
+        self.banner.offer_always(Some(always));
     }
 
     /// Lets it print every event as a line of JSON.

@@ -80,6 +80,7 @@ impl World {
         let directory = SessionDirectory::create(&self.home, None, SessionKind::BuiltIn, "test")?;
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let opening = Opening {
+            named_policy: None,
             home: &self.home,
             description: Description {
                 kind: SessionKind::BuiltIn,
