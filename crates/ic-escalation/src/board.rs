@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(names(), ["request-e.json", "response-e.json"]);
     }
 
-    /// Whoever watches may notice that the time is over before the session does, which says so then.
+    /// A watcher may notice that the time is over before the session does.
     #[test]
     fn a_question_whose_time_is_over_has_expired_before_its_session_notices() {
         let root = tempfile::tempdir().unwrap();

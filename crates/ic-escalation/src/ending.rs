@@ -64,7 +64,7 @@ impl Ending {
         }
     }
 
-    /// Returns the word for it, and whoever answered.
+    /// Returns the word for it, and who answered.
     pub fn word(self) -> (&'static str, Option<DecidedBy>) {
         match self {
             Self::Answered(Decision::Approved, by) => ("approved", Some(by)),

@@ -1,6 +1,6 @@
 //! `request-<id>.json`: a question as it is put to a person.
 //!
-//! Written by the session that asks and read by whoever answers, who takes nothing in it on trust:
+//! Written by the session that asks and read where it is answered, where nothing in it is taken on trust:
 //! an answer is about the bytes that were shown. Who answers, and how, is not known here.
 
 use std::collections::HashMap;

@@ -164,7 +164,7 @@ impl Asked<'_> {
             };
             let said = (rule.effect, Authority::Rule(RuleRef(id)));
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
-                // SECURITY: whoever may put something at the name of a root chooses what it opens.
+                // SECURITY: an agent that may put something at the name of a root chooses what it opens.
                 (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
                     is_root = true;
                 }

@@ -1,6 +1,6 @@
 //! The decision: a policy and a resolved call give a verdict.
 //!
-//! Pure: no I/O, no clock, no randomness. Whoever calls [`evaluate`] twice with the same input gets
+//! Pure: no I/O, no clock, no randomness. Calling [`evaluate`] twice with the same input gives
 //! the same verdict, and no model takes part in it. This crate is the only mint of permits.
 //!
 //! ```text

@@ -3,7 +3,7 @@
 //! ```text
 //! send_message ─▶ task: Agent::turn ─▶ Discreet(Model), CodeTool ─▶ Workbench ─▶ Broker
 //!       ▲                  │
-//!       └──── answer ◀─────┘        events: News ─▶ whoever listens
+//!       └──── answer ◀─────┘        events: News ─▶ listeners
 //! ```
 //!
 //! A turn runs in a task of its own, so that it comes to a clean end even if nobody waits for it.
@@ -66,7 +66,7 @@ pub struct Mind {
 /// A turn that runs; if it does not come to its end, its agent is gone, and the session with it.
 struct Underway<'a>(Option<&'a Shared>);
 
-/// What the turns of a session share with whoever looks at it.
+/// What the turns of a session share with its observers.
 #[derive(Debug)]
 struct Shared {
     workbench: Arc<Workbench>,
@@ -184,7 +184,7 @@ impl Session for BuiltIn {
             let mut agent = self.begin()?;
             let (answering, mut answered) = oneshot::channel();
             let cut = self.stop.child_token();
-            // Whoever does not wait any more wants no answer.
+            // A caller that does not wait any more wants no answer.
             let _guard = cut.clone().drop_guard();
             let shared = Arc::clone(&self.shared);
             self.tasks.spawn({

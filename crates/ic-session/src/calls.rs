@@ -50,7 +50,7 @@ pub(crate) struct BrokerCalls {
     /// Calls that run; each comes to its end, so that its record does.
     tasks: TaskTracker,
     denials: Mutex<Vec<String>>,
-    /// Whoever wants what scripts print as it comes.
+    /// The listener that wants what scripts print as it comes.
     ear: Mutex<Option<mpsc::Sender<String>>>,
 }
 
@@ -228,7 +228,7 @@ impl Calls for BrokerCalls {
 
     fn printed(&self, text: &str) {
         if let Some(ear) = &*locked(&self.ear) {
-            // Whoever has gone does not want it any more.
+            // A listener that has gone does not want it any more.
             ear.try_send(text.to_owned()).ok();
         }
     }

@@ -55,11 +55,11 @@ pub struct Opening<'a> {
     pub certificates: Option<AbsolutePath>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
-    /// Whoever is asked at the terminal of this session, if it has one.
+    /// The person who is asked at the terminal of this session, if it has one.
     pub at_terminal: AtTerminal,
     /// How long a question waits for its answer.
     pub timeout: Duration,
-    /// Whoever is to know what happens.
+    /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
 

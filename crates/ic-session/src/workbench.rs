@@ -141,10 +141,10 @@ impl Workbench {
 
     /// Ends everything that runs, and then the record; the second time there is nothing left.
     ///
-    /// Whoever gives up waiting for it can close again.
+    /// A caller that gives up waiting for it can close again.
     pub async fn close(&self) -> Result<(), AuditError> {
         self.stop.cancel();
-        // Held to the end, so that whoever closes at the same time waits for it.
+        // Held to the end, so that another call to close waits for it.
         let mut end = self.end.lock().await;
         self.sandbox.close().await;
         *end = match std::mem::replace(&mut *end, End::Ended) {
@@ -175,7 +175,7 @@ impl Workbench {
     }
 }
 
-/// Whoever forgets to close does not hear of it, but leaves nothing that runs.
+/// A caller that forgets to close does not hear of it, but leaves nothing that runs.
 impl Drop for Workbench {
     fn drop(&mut self) {
         self.stop.cancel();

@@ -48,7 +48,7 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) task: Option<&'a str>,
     /// Whether calls wait for a person who is not there.
     pub(crate) wait: Wait,
-    /// Whoever is asked at the terminal of this session, if it has one.
+    /// The person who is asked at the terminal of this session, if it has one.
     pub(crate) at_terminal: AtTerminal,
 }
 

@@ -280,7 +280,7 @@ impl StartArgs {
     }
 }
 
-/// Opens the session, and whoever hears what happens in it.
+/// Opens the session, and the news of what happens in it.
 pub(super) async fn open(
     session: SessionWanted<'_>,
     environment: &Environment,

@@ -12,10 +12,10 @@ use ic_escalation::{Offer, Request, ScopeKind};
 use ic_home::{Environment, Home};
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
-use ic_types::Role;
+use ic_types::{CanonicalPath, Role};
 
 use super::preview::Preview;
-use super::{Agreed, Change, Target};
+use super::{Agreed, Change, Target, words};
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
@@ -46,12 +46,15 @@ impl Always {
 
     /// Returns whether anything can be added for `request`, before it is known to which policy.
     pub(crate) fn is_possible(request: &Request) -> bool {
-        additions_of(request).is_ok()
+        additions_of(request, |path| Ok(path.to_string())).is_ok()
     }
 
     /// Works out what *always* would add for `request`.
     pub(crate) fn offer(&self, request: &Request) -> Result<AlwaysOffer, String> {
-        let additions = additions_of(request)?;
+        let spelled = |path: &CanonicalPath| {
+            super::spelled(path, &self.environment).map_err(|failure| failure.to_string())
+        };
+        let additions = additions_of(request, spelled)?;
         let policy = request.policy.as_ref().map(PathBuf::from);
         self.work_out(Change::Add(additions), policy).map_err(|failure| failure.to_string())
     }
@@ -97,16 +100,17 @@ impl AlwaysOffer {
         ];
         lines.extend(details.map(|line| format!("  {}", visible(&line))));
         lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));
-        lines.push(
-            "This session keeps asking. `ironcurtain policy allow … --remove` takes it back."
-                .to_owned(),
-        );
+        lines.push(words::to_take_back(self.change.entries()));
+        lines.push("Sessions that run keep asking.".to_owned());
         lines
     }
 }
 
 /// Returns the additions that allow what `request` asks about, with its directories and hosts.
-pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
+fn additions_of(
+    request: &Request,
+    spelled: impl Fn(&CanonicalPath) -> Result<String, String>,
+) -> Result<Vec<Addition>, String> {
     let mut rules = request.causes.iter().map(|cause| &cause.rule).chain([&request.rule]);
     // SECURITY: what asks whatever the policy says cannot be settled by the policy.
     if let Some(rule) = rules.find(|rule| rule.starts_with(STRUCTURAL_PREFIX)) {
@@ -124,7 +128,7 @@ pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
     let mut found: Vec<(Place, Vec<Role>)> = Vec::new();
     for (role, scope) in choice.scopes() {
         for value in scope.values() {
-            let place = place_of(scope.kind(), role, &value)?;
+            let place = place_of(scope.kind(), role, &value, &spelled)?;
             match found.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, roles)) => roles.push(role),
                 None => found.push((place, vec![role])),
@@ -134,11 +138,18 @@ pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
     found.into_iter().map(|(place, roles)| allow(Some(roles), Some(place))).collect()
 }
 
-fn place_of(kind: ScopeKind, role: Role, value: &str) -> Result<Place, String> {
+fn place_of(
+    kind: ScopeKind,
+    role: Role,
+    value: &str,
+    spelled: impl Fn(&CanonicalPath) -> Result<String, String>,
+) -> Result<Place, String> {
     match kind {
         ScopeKind::Directory => {
             let directory = value.strip_suffix('/').filter(|it| !it.is_empty()).unwrap_or(value);
-            Ok(Place::Directory(directory.to_owned()))
+            // As the command writes it, so that its words take it back.
+            let directory = CanonicalPath::new(directory).map_err(|error| error.to_string())?;
+            spelled(&directory).map(Place::Directory)
         }
         ScopeKind::Host | ScopeKind::Repository => {
             DomainPattern::parse(value).map(Place::Host).map_err(|error| error.to_string())

@@ -250,7 +250,7 @@ fn without_input_others_can_still_answer_and_nobody_is_waited_for_any_more() {
     assert_eq!(read(&rig, "b.txt"), None);
 }
 
-/// Whoever sits at one terminal sees the questions of that session, and of no other.
+/// A person at one terminal sees the questions of that session, and of no other.
 #[test]
 fn somebody_at_one_terminal_makes_no_other_session_wait() {
     let rig = rig();
@@ -332,7 +332,7 @@ fn the_terminal_is_left_as_it_was() {
     }
 }
 
-/// Whoever cannot see the question, or cannot type an answer, is not asked.
+/// A person who cannot see the question, or cannot type an answer, is not asked.
 #[test]
 fn without_a_terminal_of_its_own_nobody_is_asked() {
     let rig = rig();

@@ -314,6 +314,18 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
             rule("ask", "escalate", &EVERY_ROLE, "/"),
         ]),
     );
+    place.write(
+        "hosts/compiled-policy.json",
+        json!({"rules": [
+            {"name": "docs", "if": {"domains": {"roles": ["fetch-url"], "allowed": ["docs.rs"]}},
+             "then": "allow", "reason": "r"},
+            {"name": "org", "if": {"domains": {"roles": ["fetch-url"], "allowed": ["*.example.org"]}},
+             "then": "escalate", "reason": "r"},
+            rule("files", "allow", &EVERY_ROLE, "/"),
+        ]})
+        .to_string(),
+    );
+    let hosts = place.path("hosts").to_str().unwrap().to_owned();
     let reach = "out of reach: keys, credentials and IronCurtain's own files";
     for (flags, expected) in [
         (
@@ -337,6 +349,12 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
                 "free: everything in the workspace; asks: files anywhere else; \
                  refused: everything in {work}/secret, the web, git remotes; "
             ),
+        ),
+        (
+            &["--policy", &hosts],
+            "free: pages of docs.rs, files anywhere; asks: pages of *.example.org; \
+             refused: the web, git remotes; "
+                .to_owned(),
         ),
     ] {
         let mut proxy = Proxy::start(&place, flags);

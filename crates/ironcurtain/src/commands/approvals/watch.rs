@@ -5,7 +5,7 @@
 //!       (woken by the system, and every 500 ms)             Desk: what was typed ─▶ Pending::answer
 //! ```
 //!
-//! With `--desk` whoever runs it counts as present until it ends, however it ends.
+//! With `--desk` the user counts as present until it ends, however it ends.
 
 mod desk;
 mod ears;
@@ -60,7 +60,7 @@ enum Format {
     Json,
 }
 
-/// Whoever looks, and what was shown so far.
+/// Looks at what waits, and knows what was shown so far.
 struct Watcher {
     registry: Registry,
     board: Board,

@@ -64,12 +64,18 @@ fn a_script_adds_to_the_policy_only_where_scripts_may_answer() {
     assert!(added.stdout.contains("Added to the policy `my-default`"), "{added:?}");
     assert_eq!((judged(&rig, &path), judged(&rig, "~/a.txt")), (0, 3));
     assert!(changes(&rig).contains("confirmed by a script, as approvals.scripted allows"));
+    assert!(added.stdout.contains("--to write --in ~/Documents --remove\n"), "{added:?}");
     // The policy has it now, and there is nothing to add.
     let again = work.ask(&path, "more");
     let words = ["approvals", "approve", again.id.as_str(), "--always"];
     let refused = rig.run(&words);
     assert!(refused.code == 2 && refused.stderr.contains("has it for new sessions"), "{refused:?}");
     assert!(!again.response.exists());
+    // The words that were shown take it back.
+    let words = ["policy", "allow", "filesystem.write_file", "--to", "write"];
+    let removed = rig.run(&[&words[..], &["--in", "~/Documents", "--remove"]].concat());
+    assert_eq!(removed.code, 0, "{removed:?}");
+    assert_eq!(judged(&rig, &path), 3);
 }
 
 /// Neither what an invariant asks, nor what the user forbade, is settled by an answer to a question.

@@ -160,7 +160,7 @@ fn scripts_read_events_and_are_present() {
 }
 
 #[test]
-fn whoever_is_killed_is_not_there_any_more() {
+fn a_desk_that_is_killed_is_not_there_any_more() {
     let rig = Rig::new();
     let work = rig.session("work");
     let _asked = work.ask("/d/a.txt", "hello");
@@ -169,7 +169,7 @@ fn whoever_is_killed_is_not_there_any_more() {
     assert!(is_there(&rig));
     assert_eq!(watch.interrupt(Signal::KILL), None);
     assert!(!is_there(&rig));
-    assert!(seats(&rig).is_empty(), "whoever looks cleans up");
+    assert!(seats(&rig).is_empty(), "looking cleans up");
 }
 
 /// What the line ends with that says what can be typed.
@@ -253,13 +253,14 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @r#"
     a 1
     This call is approved, and this is added to the policy for new sessions:
-      allow filesystem.write_file for write-path in [ROOT]/home/Documents
+      allow filesystem.write_file for write-path in ~/Documents
       policy: `my-default`, a copy of the built-in `default` made now
       `my-default` becomes the policy in force
       example calls:
-        asks -> allowed    filesystem.write_file {"path":"[ROOT]/home/Documents/example.txt"}
-        asks as before     filesystem.write_file {"path":"[ROOT]/home/example.txt"}
-    This session keeps asking. `ironcurtain policy allow … --remove` takes it back.
+        asks -> allowed    filesystem.write_file {"path":"~/Documents/example.txt"}
+        asks as before     filesystem.write_file {"path":"~/example.txt"}
+    To take it back: ironcurtain policy allow filesystem.write_file --to write --in ~/Documents --remove
+    Sessions that run keep asking.
     y adds it and approves the call; n does neither (then Enter)
     "#);
     // Neither an answer to the question nor one to another.

@@ -206,7 +206,7 @@ impl World {
     }
 }
 
-/// Whoever hears what happens in a session.
+/// An observer that hears what happens in a session.
 pub(super) struct Ears(pub(super) Receiver<Event>);
 
 impl Ears {
