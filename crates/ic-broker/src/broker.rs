@@ -337,6 +337,14 @@ impl Broker {
         self.servers.iter().find(|(_, server)| server.is_git()).map(|(name, _)| name)
     }
 
+    /// Returns whether the policy lets a call through by itself; nothing is called, asked or recorded.
+    pub fn would_allow(&self, call: ToolCall) -> bool {
+        match self.judge.judge(call) {
+            Verdict::Allow(_) => true,
+            Verdict::Deny(_) | Verdict::Escalate(_) => false,
+        }
+    }
+
     /// Returns what the rules of the policy say, in order.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.judge.policy.rules().iter().map(Rule::description)

@@ -164,9 +164,10 @@ impl Pending {
         &self.session
     }
 
-    /// Returns how the question ended, once it waits no more.
-    pub fn ending(&self) -> Ending {
-        Ending::of(&self.directory, &self.request.escalation)
+    /// Returns how the question ended, once it waits no more at `now`.
+    pub fn ending(&self, now: Timestamp) -> Ending {
+        let times = (self.request.expires_at, now);
+        Ending::of_shown(&self.directory, &self.request.escalation, times)
     }
 
     fn order(&self) -> (Timestamp, &EscalationId) {
@@ -330,6 +331,38 @@ mod tests {
         let accepted = Receipt::Accepted(Decision::Approved);
         assert_eq!(pending.put(b"{}", Decision::Approved).unwrap(), accepted);
         assert_eq!(names(), ["request-e.json", "response-e.json"]);
+    }
+
+    /// A watcher may notice that the time is over before the session does.
+    #[test]
+    fn a_question_whose_time_is_over_has_expired_before_its_session_notices() {
+        let root = tempfile::tempdir().unwrap();
+        let digest = Digest::of(b"question");
+        let text = format!(
+            r#"{{"escalationId":"e","sessionId":"s","serverName":"x","toolName":"t","arguments":{{}},
+                "reason":"","rule":"ask","causes":[],"escalatedRoles":[],"resolved":{{}},"digest":"{digest}",
+                "createdAt":"2026-11-15T00:00:00Z","expiresAt":"2026-11-15T00:05:00Z"}}"#
+        );
+        let (id, session) = ("e".parse().unwrap(), "s".parse().unwrap());
+        let pending = Pending {
+            number: 1,
+            session: "work".parse().unwrap(),
+            directory: root.path().to_owned(),
+            request: Request::parse(text.as_bytes(), &id, &session).unwrap(),
+            bytes_digest: Digest::of(text.as_bytes()),
+        };
+        let in_time: Timestamp = "2026-11-15T00:04:00Z".parse().unwrap();
+        let late: Timestamp = "2026-11-15T00:05:01Z".parse().unwrap();
+        let (asked, answered) = (root.path().join("request-e.json"), "response-e.json");
+        file::create_new_unsynced(&asked, text.as_bytes()).unwrap();
+        assert_eq!(pending.ending(in_time), Ending::Gone);
+        assert_eq!(pending.ending(late), Ending::Expired);
+        file::create_new_unsynced(root.path().join(answered), response::Seal::Withdrawn.to_bytes())
+            .unwrap();
+        assert_eq!(pending.ending(late), Ending::Withdrawn, "what is said counts");
+        file::remove(root.path().join(answered)).unwrap();
+        file::remove(&asked).unwrap();
+        assert_eq!(pending.ending(late), Ending::Gone, "nobody can tell any more");
     }
 
     /// The number that a question has is its number on every board; one that is claimed twice, or is not

@@ -37,7 +37,7 @@ pub struct Question {
     ground: Ground,
 }
 
-/// A question that was raised; whoever drops it withdraws it.
+/// A question that was raised; dropping this withdraws it.
 #[derive(Debug)]
 #[must_use = "a question that nobody waits for is withdrawn"]
 pub struct Waiting {
@@ -131,6 +131,13 @@ impl Question {
         self
     }
 
+    /// Says which policy the session was started with, if its command line names one.
+    #[must_use]
+    pub(crate) fn under_policy(mut self, policy: Option<&str>) -> Self {
+        self.request.policy = policy.map(str::to_owned);
+        self
+    }
+
     /// Says which commits and files a push would send, line by line.
     #[must_use]
     pub fn sending(mut self, lines: Vec<String>) -> Self {
@@ -189,7 +196,7 @@ impl Waiting {
         Self { outcome, _withdrawal: withdrawal }
     }
 
-    /// Waits for what becomes of the question; whoever stops waiting withdraws it.
+    /// Waits for what becomes of the question; to stop waiting withdraws it.
     pub async fn outcome(mut self) -> Outcome {
         // A desk that is gone without a word has no answer.
         (&mut self.outcome).await.unwrap_or(Outcome::Closed)

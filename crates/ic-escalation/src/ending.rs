@@ -7,8 +7,9 @@ use std::path::Path;
 
 use ic_home::file;
 use ic_policy::{DecidedBy, Decision};
-use ic_types::EscalationId;
+use ic_types::{EscalationId, Timestamp};
 
+use crate::request;
 use crate::response::{self, RESPONSE_BYTES_MAX, Seal, Written};
 
 /// How a question ended; printed so that it fits behind "it was".
@@ -27,6 +28,26 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// Looks how the question `id`, whose time was over at `expires_at`, ended by `now`.
+    ///
+    /// For a moment after that time there may be no file that says so: the session has not noticed yet.
+    pub(crate) fn of_shown(
+        directory: &Path,
+        id: &EscalationId,
+        (expires_at, now): (Timestamp, Timestamp),
+    ) -> Self {
+        let found = Self::of(directory, id);
+        if found != Self::Gone {
+            return found;
+        }
+        match request::bytes_digest(directory, id) {
+            Ok(Some(_)) if expires_at < now => Self::Expired,
+            Ok(Some(_)) | Err(_) => Self::Gone,
+            // The session ended it between the two looks: what says how is there before the question goes.
+            Ok(None) => Self::of(directory, id),
+        }
+    }
+
     /// Looks how the question `id`, which was asked in `directory`, ended.
     pub(crate) fn of(directory: &Path, id: &EscalationId) -> Self {
         let bytes = file::read_own(directory.join(response::name(id)), RESPONSE_BYTES_MAX as u64);
@@ -43,7 +64,7 @@ impl Ending {
         }
     }
 
-    /// Returns the word for it, and whoever answered.
+    /// Returns the word for it, and who answered.
     pub fn word(self) -> (&'static str, Option<DecidedBy>) {
         match self {
             Self::Answered(Decision::Approved, by) => ("approved", Some(by)),

@@ -44,6 +44,8 @@ pub struct FileDesk {
     messages: mpsc::UnboundedSender<Message>,
     /// Where questions get their numbers, if they are to be the same for everybody.
     numbers: Option<Arc<Numbers>>,
+    /// The policy that the session was started with, if its command line names one.
+    policy: Option<Arc<str>>,
 }
 
 /// A clock that can be printed.
@@ -72,13 +74,20 @@ impl FileDesk {
         let clerk = Clerk::new(Arc::clone(&directory), Arc::clone(&clock), inbox);
         let slots = Arc::new(Semaphore::new(PENDING_MAX));
         let room_kib = Arc::new(Semaphore::new(PENDING_KIB_MAX));
-        Ok((Self { directory, clock, slots, room_kib, messages, numbers: None }, clerk))
+        let (numbers, policy) = (None, None);
+        Ok((Self { directory, clock, slots, room_kib, messages, numbers, policy }, clerk))
     }
 
     /// Lets the questions have numbers that no other question of the home has.
     #[must_use]
     pub fn numbered(self, numbers: Numbers) -> Self {
         Self { numbers: Some(Arc::new(numbers)), ..self }
+    }
+
+    /// Lets the questions name the policy that the session was started with.
+    #[must_use]
+    pub fn under_policy(self, policy: Option<&str>) -> Self {
+        Self { policy: policy.map(Arc::from), ..self }
     }
 
     /// Closes the desk: no question waits any longer, and none can be raised.
@@ -90,7 +99,9 @@ impl FileDesk {
 
 impl Desk for FileDesk {
     fn raise(&self, question: Question) -> Result<Waiting, DeskError> {
-        let question = question.numbered(self.numbers.as_ref().and_then(|it| it.next()));
+        let question = question
+            .numbered(self.numbers.as_ref().and_then(|it| it.next()))
+            .under_policy(self.policy.as_deref());
         let request = question.request();
         let left_ms = request.expires_at.unix_ms().checked_sub(self.clock.now().unix_ms());
         let left = Duration::from_millis(left_ms.ok_or(DeskError::TooLate)?);

@@ -1,6 +1,6 @@
 //! `request-<id>.json`: a question as it is put to a person.
 //!
-//! Written by the session that asks and read by whoever answers, who takes nothing in it on trust:
+//! Written by the session that asks and read where it is answered, where nothing in it is taken on trust:
 //! an answer is about the bytes that were shown. Who answers, and how, is not known here.
 
 use std::collections::HashMap;
@@ -65,6 +65,9 @@ pub struct Request {
     pub grantable: Option<Grantable>,
     /// The number by which people name it, the same wherever they see it; it decides nothing.
     pub number: Option<u64>,
+    /// The policy that the session was started with by name or directory; `None` if it took the one in
+    /// force. Additions to the policy go there; it decides nothing.
+    pub policy: Option<String>,
 }
 
 /// One thing that asks for a person, with the roles that it is about.
@@ -130,6 +133,7 @@ impl Request {
             sends: Vec::new(),
             grantable: None,
             number: None,
+            policy: None,
         }
     }
 
@@ -174,6 +178,7 @@ impl Request {
                         expected: "a whole number",
                     })?),
                 },
+                policy: name_of(&mut fields, "policy")?,
             };
         fields.finish()?;
         // SECURITY: a copy of another question under this name would be answered as this one.
@@ -219,6 +224,9 @@ impl Request {
         }
         if let Some(number) = self.number {
             object.insert("number", number);
+        }
+        if let Some(policy) = &self.policy {
+            object.insert("policy", policy.as_str());
         }
         Json::Object(object)
     }

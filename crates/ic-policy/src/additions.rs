@@ -115,6 +115,11 @@ impl Addition {
         self.tool.as_ref()
     }
 
+    /// Returns the roles that it is about, or `None` for all that its place allows.
+    pub fn roles(&self) -> Option<&[Role]> {
+        self.roles.as_deref()
+    }
+
     /// Returns where it holds, or `None` for everywhere.
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()

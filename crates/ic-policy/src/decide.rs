@@ -6,6 +6,8 @@
 mod invariants;
 mod sandbox;
 
+pub use sandbox::containment_notes;
+
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -162,7 +164,7 @@ impl Asked<'_> {
             };
             let said = (rule.effect, Authority::Rule(RuleRef(id)));
             match (ruling.holds_elsewhere(id, rule, self.call), rule.effect) {
-                // SECURITY: whoever may put something at the name of a root chooses what it opens.
+                // SECURITY: an agent that may put something at the name of a root chooses what it opens.
                 (Hold::Fully, Effect::Allow) if is_entry_of_root(rule, role, value) => {
                     is_root = true;
                 }

@@ -1,6 +1,6 @@
 //! The decision: a policy and a resolved call give a verdict.
 //!
-//! Pure: no I/O, no clock, no randomness. Whoever calls [`evaluate`] twice with the same input gets
+//! Pure: no I/O, no clock, no randomness. Calling [`evaluate`] twice with the same input gives
 //! the same verdict, and no model takes part in it. This crate is the only mint of permits.
 //!
 //! ```text
@@ -51,7 +51,7 @@ pub use call::{
     Executed, FileKind, FileState, InvalidValue, PathValue, ResolvedCall, ResolvedParts, RolePlace,
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
-pub use decide::{decisive, evaluate, explain};
+pub use decide::{containment_notes, decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, Structural};

@@ -10,7 +10,7 @@ use ic_types::{CanonicalPath, Category, Host, Role};
 
 use crate::bounds::Sandbox;
 use crate::call::{ResolvedCall, Value};
-use crate::domain::{Destination, DomainSet};
+use crate::domain::{Destination, DomainPattern, DomainSet};
 use crate::effect::Effect;
 
 /// A rule, ready to be asked.
@@ -182,6 +182,11 @@ impl Rule {
     /// Returns the directory that the rule is about, if it is about one.
     pub fn place(&self) -> Option<&CanonicalPath> {
         self.paths.as_ref().map(|paths| &paths.within)
+    }
+
+    /// Returns the hosts and repositories that the rule is about, if it is about some.
+    pub fn hosts(&self) -> &[DomainPattern] {
+        self.domains.as_ref().map_or(&[], |domains| domains.allowed.patterns())
     }
 
     /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger

@@ -34,4 +34,4 @@ pub use bounds::{BoundsError, Places};
 pub use disk::{Disk, Entry, Kind, RealDisk};
 pub use executes::{Change, Executes, NamedInTree, Names, Orders, UserGit, is_attributes};
 pub use path::PathFault;
-pub use resolver::Resolver;
+pub use resolver::{PATH_WORDS, Resolver};

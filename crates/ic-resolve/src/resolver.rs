@@ -26,6 +26,7 @@ use crate::executes::Orders;
 use crate::path::{self, Found, Last, PathFault};
 use crate::url::parse_fetch_url;
 use aliases::Aliases;
+pub use drafts::PATH_WORDS;
 use remotes::{KnownRepository, REMOTES_MAX};
 use texts::Texts;
 

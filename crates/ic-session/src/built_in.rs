@@ -3,7 +3,7 @@
 //! ```text
 //! send_message ─▶ task: Agent::turn ─▶ Discreet(Model), CodeTool ─▶ Workbench ─▶ Broker
 //!       ▲                  │
-//!       └──── answer ◀─────┘        events: News ─▶ whoever listens
+//!       └──── answer ◀─────┘        events: News ─▶ listeners
 //! ```
 //!
 //! A turn runs in a task of its own, so that it comes to a clean end even if nobody waits for it.
@@ -31,7 +31,6 @@ use crate::directory::SessionKind;
 use crate::discretion::Discreet;
 use crate::news::{Event, News};
 use crate::questions::Questions;
-use crate::repository::NotCloned;
 use crate::session::{
     Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
 };
@@ -67,7 +66,7 @@ pub struct Mind {
 /// A turn that runs; if it does not come to its end, its agent is gone, and the session with it.
 struct Underway<'a>(Option<&'a Shared>);
 
-/// What the turns of a session share with whoever looks at it.
+/// What the turns of a session share with its observers.
 #[derive(Debug)]
 struct Shared {
     workbench: Arc<Workbench>,
@@ -142,15 +141,6 @@ impl BuiltIn {
         &self.shared.workbench.news
     }
 
-    /// Clones the repository that a person named into the sandbox, before anything is said.
-    pub async fn clone_typed(
-        &self,
-        url: &str,
-        cancel: &CancellationToken,
-    ) -> Result<String, NotCloned> {
-        self.shared.workbench.clone_typed(url, cancel).await
-    }
-
     /// Returns what waits for a person.
     pub fn questions(&self) -> &Questions {
         &self.shared.workbench.questions
@@ -194,7 +184,7 @@ impl Session for BuiltIn {
             let mut agent = self.begin()?;
             let (answering, mut answered) = oneshot::channel();
             let cut = self.stop.child_token();
-            // Whoever does not wait any more wants no answer.
+            // A caller that does not wait any more wants no answer.
             let _guard = cut.clone().drop_guard();
             let shared = Arc::clone(&self.shared);
             self.tasks.spawn({

@@ -50,7 +50,7 @@ pub(crate) struct BrokerCalls {
     /// Calls that run; each comes to its end, so that its record does.
     tasks: TaskTracker,
     denials: Mutex<Vec<String>>,
-    /// Whoever wants what scripts print as it comes.
+    /// The listener that wants what scripts print as it comes.
     ear: Mutex<Option<mpsc::Sender<String>>>,
 }
 
@@ -80,6 +80,11 @@ impl BrokerCalls {
         let Some(broker) = self.broker() else { return Default::default() };
         let servers = broker.server_names().map(ToString::to_string).collect();
         (servers, broker.rules().map(ToOwned::to_owned).collect())
+    }
+
+    /// Returns whether the policy lets a call through by itself.
+    pub(crate) fn would_allow(&self, call: ToolCall) -> bool {
+        self.broker().is_some_and(|broker| broker.would_allow(call))
     }
 
     /// Records a request to a model.
@@ -223,7 +228,7 @@ impl Calls for BrokerCalls {
 
     fn printed(&self, text: &str) {
         if let Some(ear) = &*locked(&self.ear) {
-            // Whoever has gone does not want it any more.
+            // A listener that has gone does not want it any more.
             ear.try_send(text.to_owned()).ok();
         }
     }

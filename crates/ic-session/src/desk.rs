@@ -23,7 +23,7 @@ pub enum Wait {
     WhileAttended,
 }
 
-/// The place of a person at the terminal of one session; whoever lets go of it has left.
+/// The place of a person at the terminal of one session; dropping it means that they have left.
 ///
 /// Unlike somebody at a desk of the home they see the questions of this session only, so no other
 /// session counts on them.
@@ -43,7 +43,7 @@ pub struct OpenDesk {
     registered: Registered,
 }
 
-/// Whoever can answer the questions of a session.
+/// The people who can answer the questions of a session.
 #[derive(Debug)]
 struct People {
     home: Home,
@@ -57,10 +57,11 @@ impl OpenDesk {
         home: &Home,
         directory: &SessionDirectory,
         description: &Description<'_>,
+        policy: Option<&str>,
     ) -> Result<Self, FileError> {
         let escalation_dir = home.escalations(&directory.id);
         let (desk, clerk) = FileDesk::open(&escalation_dir, Arc::new(SystemClock))?;
-        let desk = desk.numbered(Numbers::of(home));
+        let desk = desk.numbered(Numbers::of(home)).under_policy(policy);
         let entry = SessionEntry {
             session: directory.id.clone(),
             name: directory.name.clone(),

@@ -33,6 +33,8 @@ pub struct Opening<'a> {
     pub judge: Judge,
     /// Where the policy comes from, as a person would say it.
     pub policy: &'a str,
+    /// The policy that the command line names, by name or as an absolute directory, if it names one.
+    pub named_policy: Option<String>,
     /// The servers.
     pub servers: ServersFile,
     /// What holds servers.
@@ -53,11 +55,11 @@ pub struct Opening<'a> {
     pub certificates: Option<AbsolutePath>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
-    /// Whoever is asked at the terminal of this session, if it has one.
+    /// The person who is asked at the terminal of this session, if it has one.
     pub at_terminal: AtTerminal,
     /// How long a question waits for its answer.
     pub timeout: Duration,
-    /// Whoever is to know what happens.
+    /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
 
@@ -139,7 +141,7 @@ impl Opening<'_> {
             .map_err(OpenError::Grants)?;
         // Only once the log is open: then no other process has the session, and a question that is
         // found there is nobody's.
-        let desk = OpenDesk::open(home, &directory, &description)?;
+        let desk = OpenDesk::open(home, &directory, &description, self.named_policy.as_deref())?;
         let people = People {
             session: directory.id.clone(),
             desk: desk.desk(),

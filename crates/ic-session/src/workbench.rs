@@ -10,7 +10,7 @@ use ic_agent::TurnClock;
 use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
-use ic_types::Object;
+use ic_types::{Object, ToolCall};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
@@ -120,8 +120,13 @@ impl Workbench {
         self.calls.record_completion(told, duration);
     }
 
-    /// Clones the repository that a person named into the sandbox.
-    pub(crate) async fn clone_typed(
+    /// Returns whether the policy lets a call through by itself; nothing is called, asked or recorded.
+    pub fn would_allow(&self, call: ToolCall) -> bool {
+        self.calls.would_allow(call)
+    }
+
+    /// Clones the repository that a person named into the sandbox, before anything is said.
+    pub async fn clone_typed(
         &self,
         url: &str,
         cancel: &CancellationToken,
@@ -136,10 +141,10 @@ impl Workbench {
 
     /// Ends everything that runs, and then the record; the second time there is nothing left.
     ///
-    /// Whoever gives up waiting for it can close again.
+    /// A caller that gives up waiting for it can close again.
     pub async fn close(&self) -> Result<(), AuditError> {
         self.stop.cancel();
-        // Held to the end, so that whoever closes at the same time waits for it.
+        // Held to the end, so that another call to close waits for it.
         let mut end = self.end.lock().await;
         self.sandbox.close().await;
         *end = match std::mem::replace(&mut *end, End::Ended) {
@@ -170,7 +175,7 @@ impl Workbench {
     }
 }
 
-/// Whoever forgets to close does not hear of it, but leaves nothing that runs.
+/// A caller that forgets to close does not hear of it, but leaves nothing that runs.
 impl Drop for Workbench {
     fn drop(&mut self) {
         self.stop.cancel();

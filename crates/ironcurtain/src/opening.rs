@@ -5,7 +5,6 @@
 mod notes;
 mod workspace;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -18,14 +17,14 @@ use ic_session::{
     AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
 use ic_store::{Metadata, Sessions};
-use ic_types::SessionName;
+use ic_types::{AbsolutePath, SessionName};
 
 use crate::error::Failure;
 use crate::holding::Holding;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
-pub(crate) use notes::FoundNote;
+pub(crate) use notes::{FoundNote, find as find_notes};
 pub(crate) use workspace::{check_directory, workspace_at};
 
 /// What session is wanted.
@@ -49,7 +48,7 @@ pub(crate) struct SessionWanted<'a> {
     pub(crate) task: Option<&'a str>,
     /// Whether calls wait for a person who is not there.
     pub(crate) wait: Wait,
-    /// Whoever is asked at the terminal of this session, if it has one.
+    /// The person who is asked at the terminal of this session, if it has one.
     pub(crate) at_terminal: AtTerminal,
 }
 
@@ -70,10 +69,8 @@ pub(crate) struct Opened {
     pub(crate) sandbox: String,
     /// What keeps keys out of what is written down.
     pub(crate) redactor: Arc<Redactor>,
-    /// The policy that the command line names, if it names one.
-    pub(crate) policy: Option<PathBuf>,
-    /// What the project in a workspace says about itself.
-    pub(crate) notes: Vec<FoundNote>,
+    /// The directory of a project, whose notes the model is told; a session's own sandbox has none.
+    pub(crate) project: Option<AbsolutePath>,
 }
 
 /// What this machine and its configuration give to a session.
@@ -124,7 +121,7 @@ impl SessionWanted<'_> {
         loaded.roots.remember(&loaded.origin, &home)?;
         holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         let hello = hello(directory, &loaded, &holding);
-        let notes = notes::find(&self.wanted, &loaded.judge);
+        let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
         let keys = &mut config.api_keys;
@@ -151,6 +148,7 @@ impl SessionWanted<'_> {
             },
             directory: directory.clone(),
             policy: &loaded.origin,
+            named_policy: self.wanted.policy.as_ref().map(|_| loaded.found.to_word()),
             held: Held {
                 confinement: holding.confinement,
                 mode: holding.mode_name(),
@@ -181,8 +179,7 @@ impl SessionWanted<'_> {
             screen.notice(&line);
         }
         screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        let policy = self.wanted.policy;
-        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, policy, notes })
+        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, project })
     }
 
     /// Finds the session that is to be continued, or makes a new one.
@@ -242,11 +239,14 @@ fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Ve
 }
 
 fn workspace(wanted: &Wanted) -> Option<String> {
+    project(wanted).map(|path| path.as_path().display().to_string())
+}
+
+/// Returns the directory in which the user works too, if there is one.
+fn project(wanted: &Wanted) -> Option<AbsolutePath> {
     match &wanted.sandbox {
         // A filled one by its own directory: a session that goes on is filled still.
-        Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => {
-            Some(path.as_path().display().to_string())
-        }
+        Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => Some(path.clone()),
         Some((_, SandboxKind::Session)) | None => None,
     }
 }

@@ -1,12 +1,13 @@
 //! The user's own policy: made from a built-in one, and changed one addition at a time.
 //!
-//! Whoever calls has shown what would change ([`preview`]) and asked; here the change is noted in the
+//! The caller has shown what would change ([`preview`]) and asked; here the change is noted in the
 //! home's log of policy changes and made, under a lock and whole or not at all. A session that runs keeps
 //! the policy that it has: what is changed here holds for sessions that are opened later.
 
 pub(crate) mod always;
 pub(crate) mod preview;
 pub(crate) mod template;
+pub(crate) mod words;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -17,7 +18,9 @@ use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
 use ic_policy::additions::{self, ADDITIONS_MAX, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
-use ic_types::{Json, Object};
+use ic_resolve::RealDisk;
+use ic_resolve::path::{self, Last};
+use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
 use crate::files;
@@ -249,6 +252,23 @@ impl Change {
             Self::Add(entries) | Self::Remove(entries) => entries,
         }
     }
+}
+
+/// Returns how a directory is written in an addition: from the home, if it lies there.
+pub(crate) fn spelled(path: &CanonicalPath, environment: &Environment) -> Result<String, Failure> {
+    let home = environment.home()?;
+    let home = path::follow(&RealDisk, &home, Last::Follow).map_err(|fault| {
+        Failure::environment("cannot find the home directory").with_source(fault)
+    })?;
+    if let (true, Ok(rest)) =
+        (path.is_within(&home.path), path.as_path().strip_prefix(home.path.as_path()))
+        && let Some(rest) = rest.to_str()
+    {
+        return Ok(if rest.is_empty() { "~".to_owned() } else { format!("~/{rest}") });
+    }
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Failure::usage("the path of the directory is not valid Unicode"))
 }
 
 /// Makes `policy` the one that is in force where none is named.

@@ -1,4 +1,4 @@
-//! Whoever answers a question: a person at the terminal, or a script where the user allows that.
+//! Who answers a question: a person at the terminal, or a script where the user allows that.
 //!
 //! Asked at the terminal itself, because standard input and output may belong to anybody. What is
 //! asked, and what comes of the answer, is not known here.
@@ -32,7 +32,7 @@ const ANSWER_BYTES_MAX: usize = 256;
 pub(crate) enum Person {
     /// Somebody at the terminal.
     AtTerminal(File),
-    /// Nobody: whoever wrote the command line has agreed beforehand.
+    /// Nobody: the command line agreed beforehand.
     Scripted,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Scripts {
 }
 
 impl Person {
-    /// Finds whoever is to answer `what`.
+    /// Finds who is to answer `what`.
     pub(crate) fn find(what: &str, agreed: bool, scripts: Scripts) -> Result<Self, Failure> {
         match (agreed, scripts) {
             (true, Scripts::MayAnswer) => return Ok(Self::Scripted),
@@ -105,6 +105,14 @@ impl Person {
         }
     }
 
+    /// Says how they agreed, for a log of what was agreed to.
+    pub(crate) fn how_agreed(&self) -> &'static str {
+        match self {
+            Self::AtTerminal(_) => "confirmed at a terminal",
+            Self::Scripted => "confirmed by a script, as approvals.scripted allows",
+        }
+    }
+
     /// Asks `question`, to which only `y` and `yes` are a yes.
     pub(crate) fn ask(&mut self, question: &str) -> Result<Answer, Failure> {
         match self {
@@ -140,7 +148,7 @@ impl<'a> Asking<'a> {
         Self { terminal, question, gate, start: Instant::now(), is_within_line: false }
     }
 
-    /// Asks until an answer counts; whoever goes away has not agreed.
+    /// Asks until an answer counts; a person who goes away has not agreed.
     fn answer(&mut self) -> Result<Answer, Failure> {
         self.stand()?;
         loop {

@@ -23,8 +23,18 @@ pub(crate) async fn told<T>(
     told: impl Fn() -> String,
     screen: &mut Screen,
 ) -> T {
-    let mut running = std::pin::pin!(running);
     let width = columns(std::io::stderr()).filter(|_| std::io::stderr().is_terminal());
+    told_at(width, running, told, screen).await
+}
+
+/// The same, at a terminal of that width, or into a pipe.
+async fn told_at<T>(
+    width: Option<usize>,
+    running: impl Future<Output = T>,
+    told: impl Fn() -> String,
+    screen: &mut Screen,
+) -> T {
+    let mut running = std::pin::pin!(running);
     let (began, mut n_told, mut wait) = (Instant::now(), 0_u32, PATIENCE);
     loop {
         let ended = tokio::select! {
@@ -64,7 +74,52 @@ fn elapsed(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    /// What was written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn written(width: Option<usize>, seconds: u64) -> String {
+        let err = Written::default();
+        let mut screen = Screen::new(Box::new(std::io::sink()), Box::new(err.clone()));
+        let running = tokio::time::sleep(Duration::from_secs(seconds));
+        told_at(width, running, || "fetching 2 of 5".to_owned(), &mut screen).await;
+        let bytes = err.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Into a pipe go whole lines, fewer and fewer; at a terminal one row, which is gone at the end.
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_long_says_how_far_it_is_and_for_how_long() {
+        assert_eq!(written(None, 0).await, "");
+        let lines = written(None, 7).await;
+        let expected =
+            ["1 s", "3 s", "6 s"].map(|it| format!("ironcurtain: fetching 2 of 5 ({it})\n"));
+        assert_eq!(lines, expected.concat());
+        let row = written(Some(80), 2).await;
+        assert!(
+            row.starts_with(&format!("{EMPTY_ROW}ironcurtain: fetching 2 of 5 (1 s)")),
+            "{row}"
+        );
+        assert!(row.ends_with(EMPTY_ROW) && !row.contains('\n'), "{row}");
+        let narrow = written(Some(20), 2).await;
+        assert!(narrow.split(EMPTY_ROW).all(|it| it.len() <= 18), "{narrow}");
+    }
 
     #[test]
     fn what_has_elapsed_is_said_in_whole_seconds() {

@@ -112,6 +112,7 @@ impl World {
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let sandbox = directory.sandbox().display().to_string();
         let opening = Opening {
+            named_policy: None,
             home: &self.home,
             description: Description {
                 kind: SessionKind::BuiltIn,

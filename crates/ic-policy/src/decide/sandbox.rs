@@ -5,14 +5,40 @@
 use ic_types::{Category, Role};
 
 use super::{Asked, RoleRuling, STAYS_IN_SANDBOX, Walk};
-use crate::bounds::Containment;
-use crate::call::{RoleValues, Value};
+use crate::bounds::{Bounds, Containment, SandboxKind};
+use crate::call::{ResolvedCall, RoleValues, Value};
 use crate::effect::Effect;
 use crate::finding::{Authority, Finding, RuleRef, Structural};
+use crate::policy::Policy;
 use crate::rule::{Hold, Rule};
 
 /// The tool that acts on everything beneath the directories that it names.
 const RUN_COMMAND: &str = "run_command";
+/// How many notes are made on one finding; there may be one for each of very many values.
+const NOTES_MAX: usize = 8;
+
+/// Says where containment bears on `finding`: what it leaves to the rules, and why.
+pub fn containment_notes(
+    policy: &Policy,
+    bounds: &Bounds,
+    call: &ResolvedCall,
+    finding: &Finding,
+) -> Vec<String> {
+    let asked = Asked::new(policy, bounds, call);
+    let Some(role) = finding.role else { return Vec::new() };
+    let values = call.values(role);
+    let mut notes: Vec<String> = Vec::new();
+    for (position, authority) in &finding.settled {
+        let note = values.get(*position).and_then(|value| asked.note_on(role, value, *authority));
+        let Some(note) = note.filter(|note| !notes.contains(note)) else { continue };
+        if notes.len() == NOTES_MAX {
+            notes.push("the same is true of further values".to_owned());
+            break;
+        }
+        notes.push(note);
+    }
+    notes
+}
 
 impl Asked<'_> {
     /// Returns whether the sandbox settles `value`, of which the rules would say `walk`.
@@ -53,6 +79,49 @@ impl Asked<'_> {
                 }
             }
         }
+    }
+
+    /// Says why `authority` speaks about `value` although containment could have settled it, or although
+    /// the value is not its place.
+    fn note_on(&self, role: Role, value: &Value, authority: Authority) -> Option<String> {
+        let path = &value.path()?.path;
+        let rule = match authority {
+            Authority::Rule(RuleRef(id)) => Some(self.policy.rule(id)?),
+            Authority::Default => None,
+            Authority::Structural(_) => return None,
+        };
+        if let Some((rule, place)) = rule.and_then(|rule| Some((rule, rule.place()?)))
+            && place.is_within(path)
+            && place != path
+        {
+            let name = rule.name();
+            return Some(format!(
+                "the call acts on everything in `{path}`, and `{name}` is about `{place}` in it"
+            ));
+        }
+        let sandbox = self.bounds.sandbox.as_ref()?;
+        if !self.bounds.in_sandbox(role, path) {
+            return None;
+        }
+        let what = match sandbox.kind {
+            SandboxKind::Workspace | SandboxKind::Filled => "workspace",
+            SandboxKind::Session => "sandbox",
+        };
+        let server = self.call.server();
+        Some(match rule {
+            _ if self.containment == Containment::Loose => format!(
+                "`{path}` lies in the {what}, which is free only for contained servers, and \
+                 `{server}` is not contained"
+            ),
+            Some(rule) if rule.outranks(sandbox) => format!(
+                "`{path}` lies in the {what}, which is free otherwise: `{}` is stronger there",
+                rule.name()
+            ),
+            Some(_) | None => format!(
+                "`{path}` lies in the {what}, but other values of this role do not, and for \
+                 `{server}` they are judged together"
+            ),
+        })
     }
 
     /// Adds a finding for each role that the sandbox settles while others are judged.

@@ -96,7 +96,7 @@ impl DomainPattern {
     }
 
     /// Returns whether the pattern holds for one repository only, so for nothing but git remotes.
-    pub(crate) fn names_repository(&self) -> bool {
+    pub fn names_repository(&self) -> bool {
         self.repository.is_some()
     }
 }

@@ -11,14 +11,16 @@ use ic_types::{AbsolutePath, Object};
 use super::{Resolving, texts_at};
 use crate::path::{self, Last};
 
-/// How the name of an argument ends that holds a path, whatever the value looks like.
-const PATH_ENDINGS: [&str; 13] = [
+/// The words that say that an argument holds a path; its name ends with one of them, or has one in it.
+pub const PATH_WORDS: [&str; 15] = [
     "path",
     "paths",
     "file",
     "files",
     "filename",
     "filenames",
+    "filepath",
+    "filepaths",
     "dir",
     "dirs",
     "directory",
@@ -56,9 +58,10 @@ impl Resolving<'_> {
     }
 }
 
+/// Returns whether an argument holds a path, whatever its value looks like.
 fn is_path_by_name(place: &Pointer) -> bool {
     let name = place.as_str().trim_end_matches("/*").to_ascii_lowercase();
-    PATH_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    PATH_WORDS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns whether a text is written as paths are: in several parts, from home, hidden, or with an ending.

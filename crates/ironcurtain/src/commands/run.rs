@@ -98,7 +98,7 @@ async fn execute(
     let terminal = Tty::find();
     session.at_terminal = terminal.as_ref().map(Tty::at_terminal).unwrap_or_default();
     let (news, opened) = open(session, environment, screen).await?;
-    let always = Always::new(environment, opened.policy, "repl");
+    let always = Always::new(environment, "repl");
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
     let cancel = CancellationToken::new();

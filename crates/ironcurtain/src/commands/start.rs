@@ -23,7 +23,7 @@ use ic_session::{
     SessionKind, Wait, Workbench,
 };
 use ic_store::Metadata;
-use ic_types::SessionName;
+use ic_types::{SessionId, SessionName};
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::Exit;
@@ -196,25 +196,25 @@ async fn run_session(
     let surroundings = Surroundings::of(&opened, environment)?;
     let workbench =
         Workbench::new(opened.ground, news, opened.launcher, opened.holding.confinement);
-    let Thinker { model, prices, .. } = thinker;
-    let notes = match model.name() {
-        // It understands no notes.
-        ModelName::Offline => Vec::new(),
-        ModelName::Provided(_) => notes::told(opened.notes, screen),
-    };
-    let mind = Mind { model, prices, limits, sandbox, notes };
-    let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     if let Some(url) = errand.repo {
         let paint = Paint::of_stderr(environment);
-        let brought = repository::bring(url, &session, paint, &mut signals, screen).await;
+        let brought = repository::bring(url, &workbench, paint, &mut signals, screen).await;
         if !matches!(brought, Ok(Came::Cloned)) {
-            let closed = session.close().await;
-            summarise(&session, &record, screen);
+            let closed = workbench.close().await;
+            summarise((&workbench.news, &workbench.directory.id), &record, screen);
             brought?;
-            closed.map_err(failed)?;
+            closed.map_err(|source| failed(SessionError::CloseFailed(source)))?;
             return Ok(Exit::Cancelled);
         }
     }
+    let Thinker { model, prices, .. } = thinker;
+    let notes = match (model.name(), &opened.project) {
+        // The offline model understands no notes.
+        (ModelName::Offline, _) | (_, None) => Vec::new(),
+        (ModelName::Provided(_), Some(project)) => notes::told(project, &workbench, screen),
+    };
+    let mind = Mind { model, prices, limits, sandbox, notes };
+    let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     let Some(task) = errand.task else {
         let held = conversation::hold(session, surroundings, terminal, signals, screen).await;
         resume::make_room(&home, sessions_max, screen);
@@ -230,7 +230,8 @@ async fn run_session(
         let closed = Script::of(session.info().id).status(session.info().status);
         screen.json(&closed.to_string())?;
     }
-    summarise(&session, &record, screen);
+    summarise((session.news(), &session.info().id), &record, screen);
+    name_continuing(&session, screen);
     resume::make_room(&home, sessions_max, screen);
     closed.map_err(failed)?;
     exit
@@ -283,7 +284,7 @@ impl StartArgs {
     }
 }
 
-/// Opens the session, and whoever hears what happens in it.
+/// Opens the session, and the news of what happens in it.
 pub(super) async fn open(
     session: SessionWanted<'_>,
     environment: &Environment,
@@ -346,14 +347,13 @@ fn report(
 }
 
 /// Says what the session did.
-fn summarise(session: &BuiltIn, record: &Path, screen: &mut Screen) {
-    let (tally, id) = (session.news().tally(), session.info().id);
+fn summarise((news, id): (&News, &SessionId), record: &Path, screen: &mut Screen) {
+    let tally = news.tally();
     let ledger = Ledger::read(record, Since::TheLastOpening).unwrap_or_default();
     let (files, cost) = (ledger.files(), ledger.cost());
     screen.notice(&format!(
         "{tally}, {files}, {cost}; `ironcurtain audit show {id}` shows the record"
     ));
-    name_continuing(session, screen);
 }
 
 /// Says how to go on, if something was said.

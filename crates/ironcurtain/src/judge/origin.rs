@@ -64,6 +64,14 @@ impl Origin {
         }
     }
 
+    /// Returns what names this policy wherever it is said: its name, or its directory.
+    pub(crate) fn to_word(&self) -> String {
+        match self {
+            Self::Builtin(builtin) => builtin.name().to_owned(),
+            Self::Directory(directory) => directory.as_path().display().to_string(),
+        }
+    }
+
     fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Failure> {
         let (found, text) = match choice {
             PolicyChoice::Named(name) => (Self::by_name(name, environment)?, name.to_string()),

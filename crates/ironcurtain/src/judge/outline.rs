@@ -8,8 +8,9 @@ use ic_types::{CanonicalPath, Json, Object, Role, ToolCall};
 
 use super::Loaded;
 
-/// How many directories of rules are named besides the sandbox.
+/// How many directories of rules are named besides the sandbox, and how many hosts.
 const DIRECTORIES_MAX: usize = 6;
+const HOSTS_MAX: usize = 4;
 /// A file that is nowhere, to ask about.
 const EXAMPLE: &str = "ironcurtain-example.txt";
 
@@ -24,18 +25,9 @@ impl Loaded {
     /// Says in one line what the agent may do.
     pub(crate) fn outline(&self) -> String {
         let elsewhere = self.effects(&format!("{}/{EXAMPLE}", self.home()));
-        let others = [
-            (
-                "the web",
-                self.effect(
-                    "fetch",
-                    "http_fetch",
-                    &[("url", "https://example.com/")],
-                    Role::FetchUrl,
-                ),
-            ),
-            ("git remotes", self.effect_of_remotes()),
-        ];
+        let web = self.effect_of_url("https://example.com/");
+        let others = [("the web", web), ("git remotes", self.effect_of_remotes())];
+        let hosts = self.hosts(web);
         let places: Vec<(String, Effects)> =
             self.places().into_iter().map(|(name, path)| (name, self.effects(&path))).collect();
         let is_same = places.iter().all(|(_, effects)| *effects == elsewhere);
@@ -47,6 +39,7 @@ impl Loaded {
             let named: Vec<String> = places
                 .iter()
                 .filter_map(|(name, effects)| differing(name, *effects, elsewhere, effect))
+                .chain(hosts.iter().filter(|(_, it)| *it == effect).map(|(name, _)| name.clone()))
                 .chain(not_named((&elsewhere, anywhere), &others, effect))
                 .collect();
             if !named.is_empty() {
@@ -86,6 +79,28 @@ impl Loaded {
         places
     }
 
+    /// Returns the hosts of rules that are treated differently from the rest of the `web`.
+    fn hosts(&self, web: Effect) -> Vec<(String, Effect)> {
+        let mut hosts: Vec<(String, Effect)> = Vec::new();
+        for pattern in self.judge.policy.rules().iter().flat_map(ic_policy::Rule::hosts) {
+            let text = pattern.to_string();
+            let name = text.rsplit("//").next().unwrap_or_default();
+            // Every host is the web, and a repository is no page.
+            let is_one = name != "*" && !pattern.names_repository();
+            let named = format!("pages of {text}");
+            if !is_one || hosts.iter().any(|(known, _)| *known == named) {
+                continue;
+            }
+            let example = name.replacen("*.", "www.", 1);
+            let effect = self.effect_of_url(&format!("https://{example}/"));
+            if effect != web {
+                hosts.push((named, effect));
+            }
+        }
+        hosts.truncate(HOSTS_MAX);
+        hosts
+    }
+
     /// Returns a path as people write it.
     fn shortened(&self, path: &CanonicalPath) -> String {
         match path.as_path().strip_prefix(self.judge.home.as_path()) {
@@ -102,6 +117,10 @@ impl Loaded {
             };
             self.judge_example("filesystem", tool, arguments).0
         })
+    }
+
+    fn effect_of_url(&self, url: &str) -> Effect {
+        self.effect("fetch", "http_fetch", &[("url", url)], Role::FetchUrl)
     }
 
     fn effect_of_remotes(&self) -> Effect {

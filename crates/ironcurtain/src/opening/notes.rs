@@ -1,17 +1,14 @@
 //! `AGENTS.md` and `CLAUDE.md` of a workspace: what a project says about itself.
 //!
-//! Whoever wrote the repository wrote them, so they are notes for the model and nothing else: nothing in
-//! them changes a rule, a setting or what this program does. What the policy does not let an agent read
-//! is not read for it.
+//! They come from the repository, so they are notes for the model and nothing else: nothing in them changes
+//! a rule, a setting or what this program does. What the policy does not let an agent read is not read for
+//! it. A repository that is cloned first is looked at after that.
 
 use ic_agent::Note;
-use ic_broker::Judge;
 use ic_home::file::{self, Head};
-use ic_policy::{SandboxKind, Verdict};
 use ic_types::{AbsolutePath, Object, ToolCall};
 
 use crate::error::chain;
-use crate::judge::Wanted;
 
 /// The files, in the order in which they are told.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -35,22 +32,26 @@ pub(crate) enum FoundNote {
     },
 }
 
-/// Finds the notes of the workspace, if there is one.
-pub(super) fn find(wanted: &Wanted, judge: &Judge) -> Vec<FoundNote> {
-    let Some((workspace, SandboxKind::Workspace | SandboxKind::Filled)) = &wanted.sandbox else {
-        return Vec::new();
-    };
-    NAMES.into_iter().filter_map(|name| look(name, workspace, judge)).collect()
+/// Finds the notes of the project in `directory`; `may_read` says what the policy lets an agent read.
+pub(crate) fn find(
+    directory: &AbsolutePath,
+    may_read: impl Fn(ToolCall) -> bool,
+) -> Vec<FoundNote> {
+    NAMES.into_iter().filter_map(|name| look(name, directory, &may_read)).collect()
 }
 
-fn look(name: &'static str, workspace: &AbsolutePath, judge: &Judge) -> Option<FoundNote> {
+fn look(
+    name: &'static str,
+    directory: &AbsolutePath,
+    may_read: impl Fn(ToolCall) -> bool,
+) -> Option<FoundNote> {
     let not_told = |why: String| Some(FoundNote::NotTold { name, why });
-    let head = match file::read_head(workspace.as_path(), name, BYTES_MAX) {
+    let head = match file::read_head(directory.as_path(), name, BYTES_MAX) {
         Ok(head) => head?,
         Err(error) => return not_told(chain(&error)),
     };
     // SECURITY: what an agent may not read is not read to it.
-    if !may_read(workspace.as_path().join(name).to_str()?, judge) {
+    if !may_read(reading(directory.as_path().join(name).to_str()?)?) {
         return not_told("the policy does not let the agent read it".to_owned());
     }
     let Head { bytes, is_whole } = head;
@@ -61,61 +62,35 @@ fn look(name: &'static str, workspace: &AbsolutePath, judge: &Judge) -> Option<F
     Some(FoundNote::Told(Note { name: name.to_owned(), text, is_whole }))
 }
 
-fn may_read(path: &str, judge: &Judge) -> bool {
-    let (Ok(server), Ok(tool)) = (SERVER.parse(), TOOL.parse()) else { return false };
+/// Returns the call by which an agent would read the file at `path`.
+fn reading(path: &str) -> Option<ToolCall> {
+    let (server, tool) = (SERVER.parse().ok()?, TOOL.parse().ok()?);
     let mut arguments = Object::new();
     arguments.insert("path", path);
-    match judge.judge(ToolCall { server, tool, arguments }) {
-        Verdict::Allow(_) => true,
-        Verdict::Deny(_) | Verdict::Escalate(_) => false,
-    }
+    Some(ToolCall { server, tool, arguments })
 }
 
 #[cfg(test)]
 mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests: the notes are made")]
 
-    use ic_broker::heads::Heads;
-    use ic_broker::servers_file::ServersFile;
-    use ic_policy::{Builtin, Policy};
-    use ic_resolve::{Orders, Places, RealDisk, Resolver, bounds};
-
     use super::*;
-
-    /// Judges by the built-in policy in a workspace, with a path that no rule opens.
-    fn judge(workspace: &AbsolutePath, protected: Vec<AbsolutePath>) -> Judge {
-        let home = AbsolutePath::new("/nowhere").unwrap();
-        let sandbox = Some((workspace.clone(), SandboxKind::Workspace));
-        let places = Places { home: home.clone(), sandbox, protected };
-        let bounds = bounds::gather(&RealDisk, &places, ServersFile::builtin().traits()).unwrap();
-        let resolver = Resolver { disk: &RealDisk, home: &home, sandbox: None, orders: None };
-        let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
-        let policy = Policy::load(&Builtin::Default.sources(), &locate).unwrap();
-        let (orders, heads) = (Orders::of_user(&home), Heads::default());
-        Judge { policy, bounds, orders, heads, home }
-    }
 
     #[test]
     fn what_the_agent_may_not_read_is_not_read_to_it() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("AGENTS.md"), "notes").unwrap();
-        let workspace = AbsolutePath::new(root.path()).unwrap();
-        let wanted = |kind| Wanted {
-            policy: None,
-            sandbox: Some((workspace.clone(), kind)),
-            protected: Vec::new(),
-            servers: None,
-        };
-        let found = find(&wanted(SandboxKind::Workspace), &judge(&workspace, Vec::new()));
+        let directory = AbsolutePath::new(root.path()).unwrap();
+        let found = find(&directory, |call| {
+            let path = directory.as_path().join("AGENTS.md");
+            assert_eq!((call.server.as_str(), call.tool.as_str()), (SERVER, TOOL));
+            call.arguments.get("path").and_then(|it| it.as_str()) == path.to_str()
+        });
         assert!(
             matches!(found.as_slice(), [FoundNote::Told(note)] if note.text == "notes"),
             "{found:?}"
         );
-        let protected = AbsolutePath::new(root.path().join("AGENTS.md")).unwrap();
-        let found = find(&wanted(SandboxKind::Workspace), &judge(&workspace, vec![protected]));
+        let found = find(&directory, |_| false);
         assert!(matches!(found.as_slice(), [FoundNote::NotTold { .. }]), "{found:?}");
-        // A new sandbox has none of a project's.
-        let found = find(&wanted(SandboxKind::Session), &judge(&workspace, Vec::new()));
-        assert!(found.is_empty(), "{found:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! *Always* at a question: what was asked becomes an addition to the user's policy.
 //!
-//! For what a dialog needs: [`Always::offer`] says what would be added, or why nothing can be;
-//! [`Always::apply`] adds it. The call that is asked about is approved by the dialog itself, once.
+//! [`Always::offer`] says what would be added, or why nothing can be; [`Always::apply`] adds it. The
+//! dialog itself approves the call that is asked about, once. The question names the policy that its
+//! session was started with, so this works in any process: at the session's own terminal, at the desk
+//! and for a script that answers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,12 +12,13 @@ use ic_escalation::{Offer, Request, ScopeKind};
 use ic_home::{Environment, Home};
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
-use ic_types::Role;
+use ic_types::{CanonicalPath, Role};
 
-use super::{Agreed, Change, Target};
+use super::preview::Preview;
+use super::{Agreed, Change, Target, words};
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 
 /// What the names of invariants begin with.
 const STRUCTURAL_PREFIX: &str = "structural-";
@@ -24,73 +27,90 @@ const STRUCTURAL_PREFIX: &str = "structural-";
 #[derive(Clone, Debug)]
 pub(crate) struct Always {
     environment: Arc<Environment>,
-    policy: Option<PathBuf>,
     by: &'static str,
 }
 
 /// What would be added.
 #[derive(Clone, Debug)]
 pub(crate) struct AlwaysOffer {
-    additions: Vec<Addition>,
+    change: Change,
     target: Target,
+    preview: Preview,
 }
 
 impl Always {
-    /// For a session with the policy `policy` of its command line, at a terminal of the kind `by`.
-    pub(crate) fn new(
-        environment: &Environment,
-        policy: Option<PathBuf>,
-        by: &'static str,
-    ) -> Self {
-        Self { environment: Arc::new(environment.without_keys()), policy, by }
+    /// For questions that are answered at a place of the kind `by`.
+    pub(crate) fn new(environment: &Environment, by: &'static str) -> Self {
+        Self { environment: Arc::new(environment.without_keys()), by }
     }
 
     /// Returns whether anything can be added for `request`, before it is known to which policy.
     pub(crate) fn is_possible(request: &Request) -> bool {
-        additions_of(request).is_ok()
+        additions_of(request, |path| Ok(path.to_string())).is_ok()
     }
 
-    /// Computes what *always* would add for `request`.
+    /// Works out what *always* would add for `request`.
     pub(crate) fn offer(&self, request: &Request) -> Result<AlwaysOffer, String> {
-        let additions = additions_of(request)?;
-        let target = self.target().map_err(|failure| failure.to_string())?;
-        Ok(AlwaysOffer { additions, target })
+        let spelled = |path: &CanonicalPath| {
+            super::spelled(path, &self.environment).map_err(|failure| failure.to_string())
+        };
+        let additions = additions_of(request, spelled)?;
+        let policy = request.policy.as_ref().map(PathBuf::from);
+        self.work_out(Change::Add(additions), policy).map_err(|failure| failure.to_string())
     }
 
-    /// Adds what was offered and confirmed.
-    pub(crate) fn apply(&self, offer: &AlwaysOffer) -> Result<String, Failure> {
-        let change = Change::Add(offer.additions.clone());
-        let agreed = Agreed { by: self.by, how: "confirmed at the question" };
-        offer.target.apply(&change, agreed, &self.environment, &mut nobody())?;
-        Ok(format!("Added to the policy `{}`, for new sessions.", offer.target.name()))
-    }
-
-    fn target(&self) -> Result<Target, Failure> {
-        let policy = self.policy.clone();
+    fn work_out(&self, change: Change, policy: Option<PathBuf>) -> Result<AlwaysOffer, Failure> {
         let wanted =
             Wanted { policy: policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
-        let loaded = Loaded::load(&wanted, NoSandbox::None, &self.environment, &mut nobody())?;
-        Target::find(policy, &loaded, &Home::new(self.environment.ironcurtain_home()?))
+        let environment = &*self.environment;
+        let before = Loaded::load(&wanted, NoSandbox::None, environment, &mut silent())?;
+        let target = Target::find(policy, &before, &Home::new(environment.ironcurtain_home()?))?;
+        let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
+        let after = change.on(&known, self.by)?;
+        if after == known {
+            let name = target.name();
+            return Err(Failure::config(format!("the policy `{name}` has it for new sessions")));
+        }
+        let after = target.load_with(&after, environment, &mut silent())?;
+        let preview = Preview::of_examples(&before, &after, change.entries());
+        // SECURITY: an exception to the user's own "never" needs a second yes, which is asked elsewhere.
+        if preview.lifts_denial() {
+            return Err(Failure::config(
+                "calls that the policy denies now would be allowed; use `ironcurtain policy allow`",
+            ));
+        }
+        Ok(AlwaysOffer { change, target, preview })
+    }
+
+    /// Adds what was offered and confirmed in the way `how`.
+    pub(crate) fn apply(&self, offer: &AlwaysOffer, how: &'static str) -> Result<String, Failure> {
+        let agreed = Agreed { by: self.by, how };
+        offer.target.apply(&offer.change, agreed, &self.environment, &mut silent())?;
+        Ok(format!("Added to the policy `{}`, for new sessions.", offer.target.name()))
     }
 }
 
 impl AlwaysOffer {
     /// Says in full what would be added, for the person who is about to confirm it.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines =
-            vec!["This call is approved, and from the next session on always:".to_owned()];
-        lines.extend(self.additions.iter().map(|it| format!("  {it}")));
-        lines.extend(self.target.describe().into_iter().map(|line| format!("  {line}")));
-        lines.push(
-            "This session keeps asking. `ironcurtain policy allow … --remove` takes it back."
-                .to_owned(),
-        );
+        let additions = self.change.entries().iter().map(ToString::to_string);
+        let details = additions.chain(self.target.describe());
+        let mut lines = vec![
+            "This call is approved, and this is added to the policy for new sessions:".to_owned(),
+        ];
+        lines.extend(details.map(|line| format!("  {}", visible(&line))));
+        lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));
+        lines.push(words::to_take_back(self.change.entries()));
+        lines.push("Sessions that run keep asking.".to_owned());
         lines
     }
 }
 
 /// Returns the additions that allow what `request` asks about, with its directories and hosts.
-pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
+fn additions_of(
+    request: &Request,
+    spelled: impl Fn(&CanonicalPath) -> Result<String, String>,
+) -> Result<Vec<Addition>, String> {
     let mut rules = request.causes.iter().map(|cause| &cause.rule).chain([&request.rule]);
     // SECURITY: what asks whatever the policy says cannot be settled by the policy.
     if let Some(rule) = rules.find(|rule| rule.starts_with(STRUCTURAL_PREFIX)) {
@@ -108,7 +128,7 @@ pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
     let mut found: Vec<(Place, Vec<Role>)> = Vec::new();
     for (role, scope) in choice.scopes() {
         for value in scope.values() {
-            let place = place_of(scope.kind(), role, &value)?;
+            let place = place_of(scope.kind(), role, &value, &spelled)?;
             match found.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, roles)) => roles.push(role),
                 None => found.push((place, vec![role])),
@@ -118,11 +138,18 @@ pub(crate) fn additions_of(request: &Request) -> Result<Vec<Addition>, String> {
     found.into_iter().map(|(place, roles)| allow(Some(roles), Some(place))).collect()
 }
 
-fn place_of(kind: ScopeKind, role: Role, value: &str) -> Result<Place, String> {
+fn place_of(
+    kind: ScopeKind,
+    role: Role,
+    value: &str,
+    spelled: impl Fn(&CanonicalPath) -> Result<String, String>,
+) -> Result<Place, String> {
     match kind {
         ScopeKind::Directory => {
             let directory = value.strip_suffix('/').filter(|it| !it.is_empty()).unwrap_or(value);
-            Ok(Place::Directory(directory.to_owned()))
+            // As the command writes it, so that its words take it back.
+            let directory = CanonicalPath::new(directory).map_err(|error| error.to_string())?;
+            spelled(&directory).map(Place::Directory)
         }
         ScopeKind::Host | ScopeKind::Repository => {
             DomainPattern::parse(value).map(Place::Host).map_err(|error| error.to_string())
@@ -136,7 +163,7 @@ fn place_of(kind: ScopeKind, role: Role, value: &str) -> Result<Place, String> {
     }
 }
 
-/// A screen that nobody sees: a dialog shows what is said on its own.
-fn nobody() -> Screen {
+/// A screen that shows nothing: a dialog has its own.
+fn silent() -> Screen {
     Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
 }

@@ -27,15 +27,16 @@ const SHOWN_MAX: usize = 12;
 const CHARS_MAX: usize = 100;
 
 /// What a change would do.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Preview {
-    n_recorded: usize,
+    /// How many recorded calls were judged, if any were looked for.
+    n_recorded: Option<usize>,
     recorded: Vec<Judged>,
     examples: Vec<Judged>,
 }
 
 /// A call, judged before and after.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Judged {
     call: String,
     before: Effect,
@@ -53,7 +54,8 @@ impl Preview {
         additions: &[Addition],
         home: &Home,
     ) -> Result<Self, Failure> {
-        let mut preview = Self::default();
+        let mut preview =
+            Self { n_recorded: Some(0), ..Self::of_examples(before, after, additions) };
         let mut logs = find::all(home)?;
         for found in logs.drain(..).rev().take(LOGS_MAX) {
             let Some(session) = &found.session else { continue };
@@ -64,6 +66,12 @@ impl Preview {
             preview.read(&found.files.log, before, after, additions);
             [before.judge.bounds.sandbox, after.judge.bounds.sandbox] = kept;
         }
+        Ok(preview)
+    }
+
+    /// Judges examples of calls alone, which takes no longer however much was recorded.
+    pub(crate) fn of_examples(before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
+        let mut preview = Self::default();
         for addition in additions {
             for call in examples(addition, after) {
                 let judged = Judged::of(&call, before, after);
@@ -72,7 +80,7 @@ impl Preview {
                 }
             }
         }
-        Ok(preview)
+        preview
     }
 
     fn read(
@@ -86,14 +94,14 @@ impl Preview {
         let Ok(records) = Records::open(log) else { return };
         let filter = Filter { kind: Some("intent".to_owned()), ..Filter::default() };
         for record in records.map_while(Result::ok).filter(|it| filter.wants(it)) {
-            if self.n_recorded == CALLS_MAX {
+            if self.n_recorded.is_some_and(|n_recorded| CALLS_MAX <= n_recorded) {
                 return;
             }
             let is_about = |server: &ServerName| additions.iter().any(|it| it.server() == server);
             let Some(call) = call_of(&record.fields).filter(|call| is_about(&call.server)) else {
                 continue;
             };
-            self.n_recorded += 1;
+            self.n_recorded = self.n_recorded.map(|n_recorded| n_recorded + 1);
             let judged = Judged::of(&call, before, after);
             match self.recorded.iter_mut().find(|it| it.is_like(&judged)) {
                 Some(known) => known.count += 1,
@@ -126,10 +134,11 @@ impl Preview {
         let changed: Vec<&Judged> =
             self.recorded.iter().filter(|it| it.before != it.after).collect();
         let n_changed: usize = changed.iter().map(|it| it.count).sum();
-        let mut lines = vec![match self.n_recorded {
+        let n_recorded = self.n_recorded.map(|n_recorded| match n_recorded {
             0 => "recorded calls: none of this server yet".to_owned(),
             n => format!("recorded calls: {n_changed} of {n} would be judged differently"),
-        }];
+        });
+        let mut lines: Vec<String> = n_recorded.into_iter().collect();
         lines.extend(changed.iter().take(SHOWN_MAX).map(|it| it.line()));
         if SHOWN_MAX < changed.len() {
             lines.push(format!("  and {} more", changed.len() - SHOWN_MAX));

@@ -6,7 +6,7 @@
 //!
 //! One question at a time, in the order in which they came; questions that differ in little are shown
 //! as one [`Group`]. Which key is an answer is for the [`Gate`]; where a question is shown is a [`Stage`]'s
-//! business, and what an answer does that of whoever [asks](Asking).
+//! business, and what an answer does is the business of what [asks](Asking).
 
 mod answer;
 mod asking;
@@ -175,9 +175,9 @@ impl Banner {
         self.shown.as_ref().is_some_and(|it| it.group.holds(id))
     }
 
-    /// Returns whether one of several grants is to be chosen.
+    /// Returns whether what stands there is not the question but what a grant or an addition would do.
     pub(crate) fn is_choosing(&self) -> bool {
-        self.shown.as_ref().is_some_and(|it| !it.wishes.is_empty())
+        self.shown.as_ref().is_some_and(|it| !it.wishes.is_empty() || it.always.is_some())
     }
 
     /// Shows the question with this number, in place of the one that stands there; `false` if there is none.
@@ -287,7 +287,7 @@ impl Banner {
 
 /// What stands on the screen, and since when.
 impl Banner {
-    /// Lays out what is to be shown for the room that there is now; whoever has sent it says so.
+    /// Lays out what is to be shown for the room that there is now; the caller says when it was sent.
     ///
     /// SECURITY: what is not on the screen was not seen, and the value that matters may be there.
     pub(crate) fn fit(&mut self, place: &mut Place<'_>) {
@@ -464,7 +464,7 @@ impl Banner {
                 if matches!(why, NotYet::JustShown | NotYet::TypedBefore)
                     && self.redraw_at.is_some()
                 {
-                    // Whoever is still typing sees it again when they have done.
+                    // A person who is still typing sees it again when they have done.
                     self.redraw_at = Some(Instant::now() + QUIET);
                 }
             }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Holds the terminal, the question that stands there and what waits for it to be answered. What the
-//! keys besides those of a question do is the business of whoever has a console.
+//! keys besides those of a question do is the business of the console's owner.
 
 use std::time::Duration;
 
@@ -102,11 +102,11 @@ impl<'a> Console<'a> {
         self.raw = None;
     }
 
-    /// Gives the terminal to whoever started us, until they let us go on.
+    /// Gives the terminal to the program that started us, until it lets us go on.
     pub(crate) fn suspend(&mut self) {
         self.pen.leave();
         raw::restore();
-        // Whoever continues us draws everything anew.
+        // Everything is drawn anew when we are continued.
         kill_process(getpid(), Signal::TSTP).ok();
     }
 
@@ -289,7 +289,7 @@ impl Console<'_> {
 
 /// What is typed.
 impl Console<'_> {
-    /// Takes what was read; `None` if the terminal has gone, and with it whoever sat there.
+    /// Takes what was read; `None` if the terminal has gone, and with it the person who sat there.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<Piece> {
         if bytes.is_empty() {
             return None;

@@ -1,5 +1,4 @@
-//! Whoever looks on while a session works: told what happens, asked what needs a person, and able to
-//! stop it.
+//! Looks on while a session works: tells what happens, asks about what needs approval, and can stop it.
 //!
 //! At a terminal that gives keys, with what goes on and the model's text as it comes; elsewhere line by
 //! line.
@@ -7,6 +6,7 @@
 mod keys;
 mod lines;
 mod script;
+mod watch;
 
 use std::future::Future;
 
@@ -15,9 +15,10 @@ use ic_session::{News, Questions};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use self::keys::KeyOnlooker;
-use self::lines::LineOnlooker;
+use self::keys::KeyFront;
+use self::lines::LineFront;
 pub(crate) use self::script::Script;
+use self::watch::Watch;
 use super::paint::Paint;
 use super::tty::Tty;
 use crate::error::Failure;
@@ -25,12 +26,12 @@ use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;
 
-/// Whoever looks on.
+/// Looks on.
 pub(crate) enum Onlooker<'a> {
     /// At a terminal that gives keys.
-    Keys(Box<KeyOnlooker<'a>>),
+    Keys(Box<Watch<'a, KeyFront<'a>>>),
     /// Elsewhere.
-    Lines(Box<LineOnlooker<'a>>),
+    Lines(Box<Watch<'a, LineFront<'a>>>),
 }
 
 /// Where somebody looks on.
@@ -55,12 +56,12 @@ impl<'a> Onlooker<'a> {
         let paint = Paint::of_stderr(environment);
         match terminal {
             Some(terminal) if terminal.takes_keys(environment) => {
-                let mut keys = KeyOnlooker::new(scene, terminal, paint, between, screen)?;
-                keys.offer_always(always);
-                Ok(Self::Keys(Box::new(keys)))
+                let front = KeyFront::new(terminal, paint, (between, always), screen)?;
+                Ok(Self::Keys(Box::new(Watch::new(scene, front))))
             }
             terminal => {
-                Ok(Self::Lines(Box::new(LineOnlooker::new(scene, terminal, paint, screen))))
+                let front = LineFront::new(terminal, paint, screen).offering(always);
+                Ok(Self::Lines(Box::new(Watch::new(scene, front))))
             }
         }
     }
@@ -71,7 +72,7 @@ impl<'a> Onlooker<'a> {
         paint: Paint,
         screen: &'a mut Screen,
     ) -> Self {
-        Self::Lines(Box::new(LineOnlooker::new(scene, None, paint, screen)))
+        Self::Lines(Box::new(Watch::new(scene, LineFront::new(None, paint, screen))))
     }
 
     /// Looks at what happens line by line, and prints every event for a script.
@@ -82,8 +83,8 @@ impl<'a> Onlooker<'a> {
         screen: &'a mut Screen,
     ) -> Self {
         let paint = Paint::of_stderr(seat.environment);
-        let lines = LineOnlooker::new(scene, seat.terminal, paint, screen);
-        Self::Lines(Box::new(lines.scripted(script)))
+        let front = LineFront::new(seat.terminal, paint, screen).offering(seat.always);
+        Self::Lines(Box::new(Watch::new(scene, front).scripted(script)))
     }
 
     /// Lets it print what comes out of `prints`.
@@ -111,7 +112,7 @@ impl<'a> Onlooker<'a> {
     /// Returns whether the answer was shown already.
     pub(crate) fn has_shown_answer(&self) -> bool {
         match self {
-            Self::Keys(keys) => keys.has_shown_answer(),
+            Self::Keys(keys) => keys.front.has_shown_answer(),
             Self::Lines(_) => false,
         }
     }
@@ -119,8 +120,7 @@ impl<'a> Onlooker<'a> {
     /// Returns why standard output could not be written to, if that is so.
     pub(crate) fn deaf(self) -> Option<Failure> {
         match self {
-            // What is shown at the terminal does not go there.
-            Self::Keys(_) => None,
+            Self::Keys(keys) => keys.into_deaf(),
             Self::Lines(lines) => lines.into_deaf(),
         }
     }

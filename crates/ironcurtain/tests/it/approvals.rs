@@ -2,6 +2,7 @@
 //!
 //! The sessions that ask run in this process; the terminal is that of `tests/terminal/steps.py`.
 
+mod always;
 mod attacks;
 mod granting;
 mod watching;

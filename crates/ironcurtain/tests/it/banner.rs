@@ -11,7 +11,7 @@ use crate::approvals::world::{BINARY, Rig, Terminal};
 
 /// How the line ends that says what can be typed, where a line is read.
 const KEYS: &str = "(then Enter)\n";
-const PROMPT: &str = "y approve · n deny · g approve and grant (then Enter)";
+const PROMPT: &str = "y approve · n deny · g approve and grant · a always (then Enter)";
 
 /// A place with a directory to work in, and one that needs a person.
 fn rig() -> Rig {
@@ -68,6 +68,32 @@ fn a_person_approves_with_a_letter() {
     assert!(decided.contains(&"repl"), "{decided:?}");
 }
 
+/// Where a line is typed, as with keys.
+#[test]
+fn always_adds_to_the_policy_where_lines_are_typed() {
+    let rig = rig();
+    let mut terminal = writing(&rig, &["a.txt"]);
+    terminal.expect(PROMPT).type_in("a\n").expect("allow filesystem.write_file for write-path in ");
+    terminal.expect("y adds it and approves the call; n does neither (then Enter)\n");
+    terminal.type_in("a\n").expect("Nothing was added, and nothing answered.\n").expect(PROMPT);
+    terminal.type_in("a\n").expect("n does neither (then Enter)\n").type_in("y\n");
+    terminal.expect("Added to the policy `my-default`, for new sessions.\n");
+    terminal.expect("Escalation approved.\n");
+    check_end(&rig, terminal, 0);
+    // The next session has the policy.
+    check_end(&rig, writing(&rig, &["b.txt"]), 0);
+    assert_eq!(
+        (read(&rig, "a.txt"), read(&rig, "b.txt")),
+        (Some("text".into()), Some("text".into()))
+    );
+    // What asks whatever the policy says is not offered.
+    let mut terminal = start(&rig, &format!("write \"x\" to {}", document(&rig, "../.bashrc")));
+    terminal.expect(KEYS).type_in("a\n").expect("(always is not possible: `structural-");
+    terminal.expect(KEYS).type_in("n\n");
+    let seen = check_end(&rig, terminal, 0);
+    assert!(!seen.contains("a always"), "{seen}");
+}
+
 #[test]
 fn a_person_denies_with_a_letter() {
     let rig = rig();
@@ -102,7 +128,7 @@ fn what_a_person_sees() {
         "content": "text"
       expires: in [N] min [N] s
       id: [ID]
-    y approve · n deny · g approve and grant (then Enter)
+    y approve · n deny · g approve and grant · a always (then Enter)
     y
     Escalation approved.
       ✓ approved filesystem.write_file path=[ROOT]/home/Documents/a.txt content=text
@@ -224,7 +250,7 @@ fn without_input_others_can_still_answer_and_nobody_is_waited_for_any_more() {
     assert_eq!(read(&rig, "b.txt"), None);
 }
 
-/// Whoever sits at one terminal sees the questions of that session, and of no other.
+/// A person at one terminal sees the questions of that session, and of no other.
 #[test]
 fn somebody_at_one_terminal_makes_no_other_session_wait() {
     let rig = rig();
@@ -306,7 +332,7 @@ fn the_terminal_is_left_as_it_was() {
     }
 }
 
-/// Whoever cannot see the question, or cannot type an answer, is not asked.
+/// A person who cannot see the question, or cannot type an answer, is not asked.
 #[test]
 fn without_a_terminal_of_its_own_nobody_is_asked() {
     let rig = rig();

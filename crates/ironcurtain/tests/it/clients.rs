@@ -11,6 +11,7 @@ mod heard;
 mod inspector;
 mod installing;
 mod person;
+mod suite;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

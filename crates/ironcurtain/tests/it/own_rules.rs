@@ -314,6 +314,18 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
             rule("ask", "escalate", &EVERY_ROLE, "/"),
         ]),
     );
+    place.write(
+        "hosts/compiled-policy.json",
+        json!({"rules": [
+            {"name": "docs", "if": {"domains": {"roles": ["fetch-url"], "allowed": ["docs.rs"]}},
+             "then": "allow", "reason": "r"},
+            {"name": "org", "if": {"domains": {"roles": ["fetch-url"], "allowed": ["*.example.org"]}},
+             "then": "escalate", "reason": "r"},
+            rule("files", "allow", &EVERY_ROLE, "/"),
+        ]})
+        .to_string(),
+    );
+    let hosts = place.path("hosts").to_str().unwrap().to_owned();
     let reach = "out of reach: keys, credentials and IronCurtain's own files";
     for (flags, expected) in [
         (
@@ -338,6 +350,12 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
                  refused: everything in {work}/secret, the web, git remotes; "
             ),
         ),
+        (
+            &["--policy", &hosts],
+            "free: pages of docs.rs, files anywhere; asks: pages of *.example.org; \
+             refused: the web, git remotes; "
+                .to_owned(),
+        ),
     ] {
         let mut proxy = Proxy::start(&place, flags);
         proxy.initialize();
@@ -361,4 +379,49 @@ fn deleting_in_downloads_asks_under_the_default_policy() {
     );
     proxy.finish();
     assert!(place.path("home/Downloads/old.zip").exists());
+}
+
+/// `policy explain` says where containment bears on a decision: where a rule is stronger than it, where a
+/// rule is about a place beneath what the call names, and for which servers the sandbox is not free.
+#[test]
+fn an_explanation_names_containment_where_it_acts() {
+    let place = place();
+    let work = workspace(&place);
+    let rules = [
+        rule("no-secret", "deny", &EVERY_ROLE, &format!("{work}/secret")),
+        rule("ask-src", "escalate", &["write-path", "delete-path"], &format!("{work}/lib/src")),
+        rule("all", "allow", &EVERY_ROLE, "/"),
+    ];
+    let policy = policy(&place, &json!(rules));
+    place.write("home/.ironcurtain/mcp-servers.json", r#"{"files": {"command": "/bin/true"}}"#);
+    let annotations = place.path("policy/tool-annotations.json");
+    let mut known: Value = serde_json::from_slice(&std::fs::read(&annotations).unwrap()).unwrap();
+    known["servers"]["files"] = json!({"inputHash": "x", "tools": [{"toolName": "write",
+        "serverName": "files", "comment": "", "args": {"path": ["write-path"]}, "inputSchema": {}}]});
+    std::fs::write(annotations, known.to_string()).unwrap();
+    let explained = |server: &str, tool: &str, path: &str| {
+        let words = ["policy", "explain", "--policy", &policy, "--sandbox", &work, "--workspace"];
+        let arguments = json!({"path": path}).to_string();
+        let output = place.run(words.iter().copied().chain([server, tool, &arguments]));
+        assert_eq!(output.code, 0, "{output:?}");
+        let notes = output.stdout.lines().filter_map(|line| line.trim().strip_prefix("note: "));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let file = |name: &str| format!("{work}/{name}");
+    assert_eq!(explained("filesystem", "read_file", &file("readme.txt")), [""; 0]);
+    let key = file("secret/key.txt");
+    let stronger = "lies in the workspace, which is free otherwise: `no-secret` is stronger there";
+    assert_eq!(explained("filesystem", "read_file", &key), [format!("`{key}` {stronger}")]);
+    let lib = file("lib");
+    let beneath = format!("and `ask-src` is about `{work}/lib/src` in it");
+    assert_eq!(
+        explained("filesystem", "delete_file", &lib),
+        [format!("the call acts on everything in `{lib}`, {beneath}")]
+    );
+    let loose = "which is free only for contained servers, and `files` is not contained";
+    let readme = file("readme.txt");
+    assert_eq!(
+        explained("files", "write", &readme),
+        [format!("`{readme}` lies in the workspace, {loose}")]
+    );
 }

@@ -18,6 +18,7 @@ use super::{At, Sight, Target, lines, person, unusable};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::own_policy::always::{Always, AlwaysOffer};
 use crate::person::{Answer, Person};
 use crate::screen::Screen;
 
@@ -37,6 +38,12 @@ pub(crate) struct ApproveArgs {
     /// `name`. What exactly it means is shown before you are asked.
     #[arg(long, value_name = "SCOPE")]
     grant: Option<ScopeKind>,
+    /// Also allow such calls in your policy, for new sessions; running ones keep asking
+    ///
+    /// What exactly is added to which policy is shown before you are asked. Not possible where the
+    /// policy does not decide, such as for files that the host executes.
+    #[arg(long, conflicts_with = "grant")]
+    always: bool,
     /// How long the grant lasts, at most a day; it ends with the session in any case
     #[arg(long, value_name = "M", requires = "grant", default_value_t = LIFETIME.as_secs() / 60)]
     minutes: u64,
@@ -78,20 +85,46 @@ pub(crate) fn approve(
         ))
         .with_hint("name it by its id, which `ironcurtain approvals list` shows"));
     }
+    let adding = match args.always {
+        true => Some(Adding::work_out(pending, environment)?),
+        false => None,
+    };
     let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
     shown.push(String::new());
-    let question = match &wish {
-        None => {
+    let question = match (&wish, &adding) {
+        (_, Some(adding)) => {
+            shown.extend(adding.offer.lines());
+            "Approve this call, and add that to the policy?"
+        }
+        (None, None) => {
             shown.push("If you approve, this one call is forwarded as it is shown.".to_owned());
             "Approve this call?"
         }
-        Some(wish) => {
+        (Some(wish), None) => {
             shown.push("If you approve, this call is forwarded as it is shown, and".to_owned());
             shown.extend(wish.preview().into_iter().map(|line| format!("  {line}")));
             "Approve this call, and grant that?"
         }
     };
-    settle(pending, &Reply::Approve(wish), (&shown, question), &mut person, screen)
+    let reply = Reply::Approve(wish);
+    settle(pending, (&reply, adding.as_ref()), (&shown, question), &mut person, screen)
+}
+
+/// An addition to the policy that comes with an approval.
+struct Adding {
+    always: Always,
+    offer: AlwaysOffer,
+}
+
+impl Adding {
+    fn work_out(pending: &Pending, environment: &Environment) -> Result<Self, Failure> {
+        let always = Always::new(environment, "approvals approve");
+        let offer = always.offer(pending.request()).map_err(|why| {
+            Failure::usage(format!("nothing can be added with #{}: {why}", pending.number()))
+                .with_hint("leave `--always` out to approve this one call")
+        })?;
+        Ok(Self { always, offer })
+    }
 }
 
 /// Runs `approvals deny`.
@@ -107,12 +140,12 @@ pub(crate) fn deny(
     let mut shown = lines(pending, View::Short, At::Prompt, sight.at);
     shown.push(String::new());
     shown.push("If you deny it, the call is not forwarded, and the agent is told so.".to_owned());
-    settle(pending, &Reply::Deny, (&shown, "Deny this call?"), &mut person, screen)
+    settle(pending, (&Reply::Deny, None), (&shown, "Deny this call?"), &mut person, screen)
 }
 
 fn settle(
     pending: &Pending,
-    reply: &Reply,
+    (reply, adding): (&Reply, Option<&Adding>),
     (shown, question): (&[String], &str),
     person: &mut Person,
     screen: &mut Screen,
@@ -121,6 +154,9 @@ fn settle(
     if person.ask(question)? == Answer::Denied {
         screen.line(&format!("Escalation #{} was not answered.", pending.number()))?;
         return Ok(Exit::Failed);
+    }
+    if let Some(Adding { always, offer }) = adding {
+        screen.line(&always.apply(offer, person.how_agreed())?)?;
     }
     let told = pending.answer(reply, DecidedBy::Cli, SystemClock.now());
     let told = told.map_err(|error| unusable(&error))?;

@@ -5,7 +5,7 @@
 //!       (woken by the system, and every 500 ms)             Desk: what was typed ─▶ Pending::answer
 //! ```
 //!
-//! With `--desk` whoever runs it counts as present until it ends, however it ends.
+//! With `--desk` the user counts as present until it ends, however it ends.
 
 mod desk;
 mod ears;
@@ -29,6 +29,7 @@ use super::{At, lines, unusable};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
+use crate::own_policy::always::Always;
 use crate::person::is_shown_at_terminal;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
@@ -41,7 +42,7 @@ const COMPLAINTS_MAX: usize = 1000;
 ///
 /// Pending requests are shown first. With `--desk` you are an approver: sessions ask you instead of
 /// denying at once, and you answer with the same keys as in a session: `y` approve, `n` deny, `g`
-/// approve and grant, `d` details, `s` next, `q` quit.
+/// approve and grant, `a` always, `d` details, `s` next, `q` quit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     /// Be an approver until this ends
@@ -59,7 +60,7 @@ enum Format {
     Json,
 }
 
-/// Whoever looks, and what was shown so far.
+/// Looks at what waits, and knows what was shown so far.
 struct Watcher {
     registry: Registry,
     board: Board,
@@ -116,12 +117,15 @@ pub(crate) fn run(
         let seat = args.desk.then(|| Presence::take(&home)).transpose();
         let seat = seat.map_err(|error| unusable(&error))?;
         let keys = Tty::find().filter(|it| is_at_desk && it.takes_keys(environment));
+        let always = Always::new(environment, "desk");
         let watched = match (keys, is_at_desk) {
             (Some(terminal), _) => {
                 let paint = Paint::of_stderr(environment);
-                keys::sit(&home, Console::take(terminal, paint, screen)?, &stop).await
+                let mut console = Console::take(terminal, paint, screen)?;
+                console.offer_always(Some(always));
+                keys::sit(&home, console, &stop).await
             }
-            (None, true) => watch(&home, format, Some(Desk::open()?), &stop, screen).await,
+            (None, true) => watch(&home, format, Some(Desk::open(always)?), &stop, screen).await,
             (None, false) => watch(&home, format, None, &stop, screen).await,
         };
         drop(seat);
@@ -218,7 +222,7 @@ impl Watcher {
             self.shown.keys().filter(|id| !waiting.contains(id)).cloned().collect();
         for id in ended {
             if let Some(shown) = self.shown.remove(&id) {
-                self.print_end(&shown, shown.ending(), screen)?;
+                self.print_end(&shown, shown.ending(now), screen)?;
             }
         }
         for pending in waiters.pending {

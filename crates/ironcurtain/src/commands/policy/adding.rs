@@ -10,19 +10,27 @@ use ic_policy::additions::{self, Addition, Place};
 use ic_policy::{ArgumentAnnotation, DomainPattern, Effect};
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Kind, RealDisk};
-use ic_types::{CanonicalPath, Role, ServerName, ToolName};
+use ic_types::{Role, ServerName, ToolName};
 
-use super::using::agreed_by;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::own_policy::preview::Preview;
-use crate::own_policy::{Agreed, Change, Target};
+use crate::own_policy::words::{self, Verb};
+use crate::own_policy::{self, Agreed, Change, Target};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 
+/// How the command is used.
+const EXAMPLES: &str = "\
+Examples (`allow`, `ask` and `never` take the same words):
+  ironcurtain policy allow filesystem --to read --in ~/notes
+  ironcurtain policy allow fetch --host docs.rs
+  ironcurtain policy never filesystem --in ~/private";
+
 /// What to add to the policy
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct AddingArgs {
     /// Server, or server and tool: `filesystem`, `filesystem.read_file`
     #[arg(required = true, value_name = "SERVER[.TOOL]")]
@@ -48,39 +56,6 @@ pub(crate) struct AddingArgs {
     /// Confirm beforehand, where `approvals.scripted` allows it
     #[arg(long)]
     yes: bool,
-}
-
-/// What a call does to a place.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
-enum Verb {
-    /// Read files
-    Read,
-    /// Create and change files
-    Write,
-    /// Delete files, or move them away
-    Delete,
-    /// Commit, branch and tag
-    Commit,
-    /// Rewrite or delete history
-    Rewrite,
-    /// Fetch web pages
-    Fetch,
-    /// Push, pull, clone
-    Remote,
-}
-
-impl Verb {
-    fn role(self) -> Role {
-        match self {
-            Self::Read => Role::ReadPath,
-            Self::Write => Role::WritePath,
-            Self::Delete => Role::DeletePath,
-            Self::Commit => Role::WriteHistory,
-            Self::Rewrite => Role::DeleteHistory,
-            Self::Fetch => Role::FetchUrl,
-            Self::Remote => Role::GitRemoteUrl,
-        }
-    }
 }
 
 /// Runs the command with this effect.
@@ -133,16 +108,17 @@ pub(crate) fn run(
             screen.line("Nothing was changed.")?;
             return Ok(Exit::Failed);
         }
-        agreed_by(&person)
+        person.how_agreed()
     } else {
         screen.lines(&lines)?;
         "not needed: it only restricts"
     };
     target.apply(&change, Agreed { by: verb_of(effect), how: agreed }, environment, screen)?;
     screen.line(&format!("The policy `{}` is changed, for new sessions.", target.name()))?;
-    screen.line(
-        "`ironcurtain policy show` shows it; the same words with `--remove` take this back.",
-    )?;
+    screen.line("`ironcurtain policy show` shows it.")?;
+    if !args.remove {
+        screen.line(&words::to_take_back(change.entries()))?;
+    }
     Ok(Exit::Success)
 }
 
@@ -253,7 +229,11 @@ fn addition(
         Some((server, tool)) => (server, Some(tool)),
         None => (text, None),
     };
-    let invalid = |error: ic_types::InvalidName| Failure::usage(error.to_string());
+    let invalid = |error: ic_types::InvalidName| {
+        Failure::usage(error.to_string()).with_hint(
+            "name a server first: `ironcurtain policy allow filesystem --to read --in ~/notes`",
+        )
+    };
     let server: ServerName = server.parse().map_err(invalid)?;
     let tool = tool.map(str::parse::<ToolName>).transpose().map_err(invalid)?;
     let mut roles: Vec<Role> = args.verbs.iter().map(|verb| verb.role()).collect();
@@ -306,7 +286,7 @@ fn place(
             .with_hint("name a directory beneath it"));
         }
     }
-    Ok(Some(Place::Directory(spelled(&found.path, environment)?)))
+    Ok(Some(Place::Directory(own_policy::spelled(&found.path, environment)?)))
 }
 
 fn directory_at(directory: &Path, environment: &Environment) -> Result<path::Found, Failure> {
@@ -314,19 +294,6 @@ fn directory_at(directory: &Path, environment: &Environment) -> Result<path::Fou
     path::follow(&RealDisk, &absolute, Last::Follow).map_err(|fault| {
         Failure::config(format!("cannot find `{}`", directory.display())).with_source(fault)
     })
-}
-
-/// Returns how a directory is written: from the home, if it lies there.
-fn spelled(path: &CanonicalPath, environment: &Environment) -> Result<String, Failure> {
-    let home = directory_at(environment.home()?.as_path(), environment)?.path;
-    if let (true, Ok(rest)) = (path.is_within(&home), path.as_path().strip_prefix(home.as_path()))
-        && let Some(rest) = rest.to_str()
-    {
-        return Ok(if rest.is_empty() { "~".to_owned() } else { format!("~/{rest}") });
-    }
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Failure::usage("the path of the directory is not valid Unicode"))
 }
 
 /// Refuses what would have no effect, or not the one that is meant.

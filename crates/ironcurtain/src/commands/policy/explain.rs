@@ -1,7 +1,7 @@
 //! `ironcurtain policy explain`: why does the policy say that?
 
 use ic_home::Environment;
-use ic_policy::{Authority, Finding, ResolvedCall, Value, decisive};
+use ic_policy::{Authority, Finding, ResolvedCall, Value, containment_notes, decisive};
 use ic_types::Json;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -56,6 +56,9 @@ struct ExplainedFinding {
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<SettledValue>,
+    /// Where containment bears on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     principle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +143,7 @@ impl ExplainedFinding {
                     settled_by: name(*authority),
                 })
                 .collect(),
+            notes: containment_notes(&loaded.judge.policy, &loaded.judge.bounds, call, finding),
             principle,
             constitution_line,
             decisive: false,
@@ -176,6 +180,9 @@ fn print_finding(finding: &ExplainedFinding, screen: &mut Screen) -> Result<(), 
         for SettledValue { value, settled_by } in &finding.values {
             screen.line(&format!("     {}: {}", visible(value), visible(settled_by)))?;
         }
+    }
+    for note in &finding.notes {
+        screen.line(&format!("     note: {}", visible(note)))?;
     }
     if let Some(principle) = &finding.principle {
         let line =

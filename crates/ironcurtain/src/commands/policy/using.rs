@@ -67,20 +67,12 @@ pub(crate) fn run(
         return Ok(Exit::Failed);
     }
     let _lock = Lock::acquire(home.policies_lock())?;
-    let agreed = Agreed { by: "policy use", how: agreed_by(&person) };
+    let agreed = Agreed { by: "policy use", how: person.how_agreed() };
     note_use(before.as_ref().unwrap_or(&after), &after, agreed, &home)?;
     after.roots.remember(&after.origin, &home)?;
     use_policy(&configured(&args.policy, &after)?, &home, environment)?;
     screen.line(&format!("{} is in force for new sessions.", visible(&after.origin)))?;
     Ok(Exit::Success)
-}
-
-/// Says how the person agreed.
-pub(super) fn agreed_by(person: &Person) -> &'static str {
-    match person {
-        Person::AtTerminal(_) => "confirmed at a terminal",
-        Person::Scripted => "confirmed by a script, as approvals.scripted allows",
-    }
 }
 
 /// Returns what stands for the policy in the configuration: its name, or its whole path.

@@ -4,6 +4,7 @@
 //! it may be too wide, and never too narrow: what looks like a path may be read, written and deleted.
 //! Nothing is asked or written here.
 
+use ic_resolve::PATH_WORDS;
 use ic_types::{Json, Object};
 
 /// How deep into an argument we look.
@@ -12,29 +13,8 @@ const DEPTH_MAX: usize = 4;
 pub(super) const PATH_ROLES: [&str; 3] = ["read-path", "write-path", "delete-path"];
 /// How the names of arguments end that name something by a number or a code, and not by its place.
 const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
-/// What the name of an argument with a path in it has as a word.
-const PATH_WORDS: [&str; 20] = [
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filenames",
-    "filepath",
-    "filepaths",
-    "dir",
-    "dirs",
-    "directory",
-    "directories",
-    "folder",
-    "folders",
-    "cwd",
-    "root",
-    "roots",
-    "source",
-    "destination",
-    "repo",
-];
+/// Words in the name of an argument that may hold a path, besides those that say so.
+const MAYBE_PATH_WORDS: [&str; 5] = ["root", "roots", "source", "destination", "repo"];
 /// What the name of one with a URL in it has.
 const URL_WORDS: [&str; 13] = [
     "url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "host", "hostname",
@@ -141,7 +121,7 @@ fn looks(name: &str, schema: &Json) -> Looks {
         return Looks::Nothing;
     }
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    match (has(&URL_WORDS), has(&PATH_WORDS)) {
+    match (has(&URL_WORDS), has(&PATH_WORDS) || has(&MAYBE_PATH_WORDS)) {
         (true, _) => Looks::Url,
         (false, true) => Looks::Path,
         (false, false) => Looks::Nothing,

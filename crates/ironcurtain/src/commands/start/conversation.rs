@@ -45,7 +45,7 @@ impl Surroundings {
             log: opened.ground.directory.log(),
             record: opened.ground.directory.audit().log,
             paint: Paint::of_stderr(environment),
-            always: Always::new(environment, opened.policy.clone(), "repl"),
+            always: Always::new(environment, "repl"),
             began: SystemClock.now(),
         })
     }

@@ -1,14 +1,20 @@
 //! Says which notes of the project the model is told.
 
 use ic_agent::Note;
+use ic_session::Workbench;
+use ic_types::AbsolutePath;
 
-use crate::opening::FoundNote;
+use crate::opening::{FoundNote, find_notes};
 use crate::screen::Screen;
 
-/// Tells the person about the notes that were found, and returns those that the model is told.
-pub(super) fn told(found: Vec<FoundNote>, screen: &mut Screen) -> Vec<Note> {
+/// Tells the person about the notes of `project`, and returns those that the model is told.
+pub(super) fn told(
+    project: &AbsolutePath,
+    workbench: &Workbench,
+    screen: &mut Screen,
+) -> Vec<Note> {
     let mut told = Vec::new();
-    for note in found {
+    for note in find_notes(project, |call| workbench.would_allow(call)) {
         match note {
             FoundNote::Told(note) => {
                 let part = if note.is_whole { "" } else { " (the beginning of it)" };

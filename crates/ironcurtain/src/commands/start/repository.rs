@@ -3,7 +3,7 @@
 //! How it is cloned, and whether it may be, is decided where calls are judged.
 
 use ic_resolve::remote::{self, Remote};
-use ic_session::{BuiltIn, NotCloned};
+use ic_session::{NotCloned, Workbench};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
@@ -40,7 +40,7 @@ pub(super) fn check(url: &str) -> Result<(), Failure> {
 /// Clones it into the sandbox of a session in which nothing was said yet.
 pub(super) async fn bring(
     url: &str,
-    session: &BuiltIn,
+    workbench: &Workbench,
     paint: Paint,
     signals: &mut Signals,
     screen: &mut Screen,
@@ -48,9 +48,9 @@ pub(super) async fn bring(
     screen.notice(&format!("cloning {url} into the sandbox, as `--repo` asks"));
     let cancel = CancellationToken::new();
     let cloned = {
-        let cloning = session.clone_typed(url, &cancel);
-        // Whoever typed the URL has answered; nothing is asked.
-        let scene = (session.news(), session.questions());
+        let cloning = workbench.clone_typed(url, &cancel);
+        // The person who typed the URL has answered; nothing is asked.
+        let scene = (&*workbench.news, &workbench.questions);
         let mut onlooker = Onlooker::nobody(scene, paint, screen);
         onlooker.watch(cloning, signals, &cancel).await
     };

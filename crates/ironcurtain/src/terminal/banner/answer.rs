@@ -144,7 +144,7 @@ impl Banner {
         let Some(always) = self.always.as_ref().filter(|_| word == "y") else {
             return self.ask_again("Nothing was added, and nothing answered.", group, place);
         };
-        match always.apply(offer) {
+        match always.apply(offer, "confirmed at the question") {
             Ok(said) => {
                 let first = group.first();
                 self.close(place);

@@ -7,7 +7,7 @@ use crate::error::chain;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
 
-/// Whoever asks, and takes the answers.
+/// What asks, and takes the answers.
 pub(crate) trait Asking {
     /// Returns what waits now.
     fn pending(&self) -> Vec<Pending>;

@@ -1,7 +1,8 @@
 //! `approvals watch`: what comes and goes, who is there, and what is typed at the desk.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout};
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use ic_escalation::{Reply, is_anybody_there};
@@ -14,21 +15,32 @@ use super::world::{BINARY, Rig, Terminal};
 /// The binary as it watches, with its output in a pipe.
 struct Watch {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    /// What it prints; without a terminal, and with nothing left out.
+    lines: Receiver<String>,
 }
+
+/// How long nothing takes.
+const MINUTE: Duration = Duration::from_mins(1);
 
 impl Watch {
     fn start(rig: &Rig, words: &[&str]) -> Self {
         let words = [&["approvals", "watch"], words].concat();
         let mut child = rig.place.command(words).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let printed = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in printed.lines().map_while(Result::ok) {
+                if sender.send(format!("{line}\n")).is_err() {
+                    return;
+                }
+            }
+        });
         Self { child, lines }
     }
 
+    /// Returns the next line, or nothing if there is none.
     fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line
+        self.lines.recv_timeout(MINUTE).unwrap_or_default()
     }
 
     /// Reads up to the line that begins with `start`.
@@ -148,7 +160,7 @@ fn scripts_read_events_and_are_present() {
 }
 
 #[test]
-fn whoever_is_killed_is_not_there_any_more() {
+fn a_desk_that_is_killed_is_not_there_any_more() {
     let rig = Rig::new();
     let work = rig.session("work");
     let _asked = work.ask("/d/a.txt", "hello");
@@ -157,7 +169,7 @@ fn whoever_is_killed_is_not_there_any_more() {
     assert!(is_there(&rig));
     assert_eq!(watch.interrupt(Signal::KILL), None);
     assert!(!is_there(&rig));
-    assert!(seats(&rig).is_empty(), "whoever looks cleans up");
+    assert!(seats(&rig).is_empty(), "looking cleans up");
 }
 
 /// What the line ends with that says what can be typed.
@@ -224,6 +236,51 @@ fn at_the_desk_a_grant_is_shown_before_it_is_chosen() {
     terminal.type_in("\x04");
     assert_eq!(terminal.end().code, 0);
     assert!(seats(&rig).is_empty());
+}
+
+/// What is added is shown before it is confirmed, and only a `y` alone confirms it.
+#[test]
+fn at_the_desk_always_is_shown_before_it_is_confirmed() {
+    let rig = Rig::new();
+    rig.place.dir("home/Documents");
+    let path = rig.place.path("home/Documents/a.txt");
+    let work = rig.session("work");
+    let asked = work.ask(path.to_str().unwrap(), "hello");
+    let added = || rig.place.path("home/.ironcurtain/policies/my-default/additions.json").exists();
+    let mut terminal = desk(&rig);
+    let before = terminal.seen.len();
+    terminal.type_in("a 1\n").expect("n does neither (then Enter)\n");
+    assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @r#"
+    a 1
+    This call is approved, and this is added to the policy for new sessions:
+      allow filesystem.write_file for write-path in ~/Documents
+      policy: `my-default`, a copy of the built-in `default` made now
+      `my-default` becomes the policy in force
+      example calls:
+        asks -> allowed    filesystem.write_file {"path":"~/Documents/example.txt"}
+        asks as before     filesystem.write_file {"path":"~/example.txt"}
+    To take it back: ironcurtain policy allow filesystem.write_file --to write --in ~/Documents --remove
+    Sessions that run keep asking.
+    y adds it and approves the call; n does neither (then Enter)
+    "#);
+    // Neither an answer to the question nor one to another.
+    terminal.type_in("y 1\n").expect("Nothing was added, and nothing answered.\n").expect(READY);
+    // What was typed before it was shown confirms nothing.
+    terminal.type_in("a\ny\n").expect("n does neither (then Enter)\n");
+    terminal.type_in("n\n").expect("Nothing was added, and nothing answered.\n").expect(READY);
+    assert!(!asked.response.exists() && !added());
+    terminal.type_in("a 1\n").expect("n does neither (then Enter)\n").type_in("y\n");
+    terminal.expect("Added to the policy `my-default`, for new sessions.\n");
+    terminal.expect("Escalation approved. #1 was accepted by `work`.\n");
+    assert_eq!(rig.summary(asked), "Approved by cli");
+    assert!(added());
+    // Once more is not necessary.
+    let again = work.ask(path.to_str().unwrap(), "more");
+    terminal.expect(READY).type_in("a 2\n");
+    terminal.expect("(always is not possible: the policy `my-default` has it for new sessions)\n");
+    assert!(!again.response.exists());
+    terminal.expect(READY).type_in("q\n");
+    assert_eq!(terminal.end().code, 0);
 }
 
 #[test]
@@ -297,7 +354,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     let rig = Rig::new();
     let work = rig.session("work");
     let first = work.ask("/d/a.txt", "hello");
-    let command = format!("stty cols 80 rows 10; exec {BINARY} approvals watch --desk");
+    let command = format!("stty cols 120 rows 10; exec {BINARY} approvals watch --desk");
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
     let more = "more rows: Enter shows them, n and Enter denies.";
     terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);

@@ -53,6 +53,25 @@ fn servers_are_asked_for_their_lists_side_by_side() {
     }
 }
 
+/// Tools are what was trusted; resources and prompts are what the server has now, so it is asked for them.
+#[test]
+fn a_server_that_ran_before_is_started_for_its_lists_and_not_for_its_tools() {
+    let rig = Rig::new(&["demo://1"]);
+    let n_starts = || rig.received("a", "initialize").len();
+    let mut proxy = rig.start(&ALL);
+    assert_eq!(resources(&mut proxy), ["demo://1"]);
+    proxy.finish();
+    assert_eq!(n_starts(), 1);
+    let mut proxy = rig.start(&ALL);
+    proxy.request("tools/list", &json!({})).result();
+    assert_eq!(n_starts(), 1, "its tools are recorded");
+    let prompts = proxy.request("prompts/list", &json!({})).result();
+    assert_eq!(entries(&prompts, "prompts", "name"), ["a__p"]);
+    assert_eq!(resources(&mut proxy), ["demo://1"]);
+    assert_eq!(n_starts(), 2);
+    proxy.finish();
+}
+
 /// A list waits for the server that hangs as long as it waits for any; nothing else does.
 #[test]
 fn a_server_that_hangs_delays_no_call_of_another() {

@@ -2,7 +2,8 @@
 
 use std::net::TcpListener;
 
-use ic_testkit::Output;
+use ic_testkit::provider::{KEY, Reply, Said};
+use ic_testkit::{Output, ScriptedProvider};
 use rustix::process::Signal;
 
 use super::*;
@@ -84,6 +85,22 @@ fn a_conversation_begins_with_the_repository() {
     let output = world.place.run_with_input(words, b"git status\nread a.txt\n");
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.stdout.contains("main") && output.stdout.contains("one"), "{output:?}");
+}
+
+/// What the repository says about itself is there once it is cloned, and is told to the model then.
+#[test]
+fn notes_of_a_cloned_repository_are_sent() {
+    let provider = ScriptedProvider::start([Reply::Says(Said::text("read"))]);
+    let variables = [("ANTHROPIC_BASE_URL", provider.url()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
+    let place = variables.iter().fold(place(), |it, (name, value)| it.with_variable(name, value));
+    let world = World::at(place);
+    make_repository(&world.repositories.join("noted.git"), "AGENTS.md", "Use tabs here.\n");
+    let output = start(&world, &world.host.url("open", "noted.git"), "hello");
+    assert_eq!(output.code, 0, "{output:?}");
+    let place = |text: &str| output.stderr.find(text).unwrap_or_else(|| panic!("{output:?}"));
+    assert!(place("is checked out") < place("AGENTS.md is sent to the model"), "{output:?}");
+    let sent = provider.requests()[0].body.to_string();
+    assert!(sent.contains("Use tabs here."), "{sent}");
 }
 
 #[test]

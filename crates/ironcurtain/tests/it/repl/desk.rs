@@ -16,7 +16,7 @@ fn the_keys_of_a_conversation_answer_at_the_desk() {
     let work = rig.session("work");
     let mut desk = desk(&rig);
     let first = work.ask("/d/a.txt", "hello");
-    let keys = format!("{KEYS} · g approve and grant · q quit");
+    let keys = format!("{KEYS} · g approve and grant · a always · q quit");
     desk.asked_alone(1).expect(&keys).expect("#1 work: filesystem wants to call write_file");
     assert!(desk.sent().contains("ironcurtain: #1 waits for you\x07"));
     // Neither a number nor Enter, and nothing that came in one piece.
@@ -63,4 +63,36 @@ fn a_question_has_one_number_everywhere() {
     assert_eq!(rig.run(&["approvals", "show", "1"]).code, 1);
     second.send("/deny 2").expect("Escalation denied.").prompt("");
     desk.expect("No approval request is waiting");
+}
+
+/// The desk is another process than the session: it adds to the policy that the session was started with.
+#[test]
+fn always_at_the_desk_adds_to_the_policy_of_the_session_that_asks() {
+    let rig = rig();
+    assert_eq!(rig.run(&["policy", "new", "own"]).code, 0);
+    let task = format!("write \"text\" to {}", document(&rig, "a.txt"));
+    let words = ["--workspace", "work", "--policy", "own", "--wait", &task];
+    let start = || Stage::start(&rig, 120, 30, &["NO_COLOR=1"], &words);
+    let mut session = start();
+    session.asked_alone(1);
+    let mut desk = {
+        let words = [BINARY, "approvals", "watch", "--desk"];
+        Stage::run(&rig, (120, 30), &rig.place.root(), &["NO_COLOR=1"], &words)
+    };
+    desk.asked_alone(1).expect("· a always · q quit").type_in("a");
+    desk.expect("allow filesystem.write_file for write-path in ").expect("policy: `own` (");
+    desk.expect("asks -> allowed").expect("y adds it and approves the call").type_in("n");
+    desk.expect("Nothing was added, and nothing answered.").asked_alone(1).type_in("a");
+    desk.expect("y adds it and approves the call").type_in("y");
+    desk.expect("Added to the policy `own`, for new sessions.");
+    desk.expect("Escalation approved. #1 was accepted by").type_in("q");
+    assert_eq!((session.end(), desk.end()), (0, 0));
+    assert_eq!(std::fs::read_to_string(document(&rig, "a.txt")).unwrap(), "text");
+    // The next session with that policy does not ask, and no other policy has changed.
+    assert_eq!(start().end(), 0);
+    assert_eq!(rig.run(&["config", "get", "policy"]).stdout, "default\n");
+    assert!(!rig.place.path("home/.ironcurtain/policies/my-default").exists());
+    let log = rig.place.path("home/.ironcurtain/logs/policy-changes.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains(r#""by":"desk","agreed":"confirmed at the question""#), "{log}");
 }

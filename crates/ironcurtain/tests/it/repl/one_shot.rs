@@ -131,7 +131,7 @@ fn in_a_pipe_a_line_answers_and_that_is_said() {
         format!("{BINARY} start --workspace work 'write \"text\" to {path}' | tee answer.txt");
     let words = ["sh", "-c", &command];
     let mut stage = Stage::run(&rig, (120, 30), &rig.place.root(), &["NO_COLOR=1"], &words);
-    stage.expect(&format!("{KEYS} · g approve and grant (then Enter)"));
+    stage.expect(&format!("{KEYS} · g approve and grant · a always (then Enter)"));
     assert!(stage.is_sane());
     stage.type_in("y\n").expect("Escalation approved.");
     assert_eq!(stage.end(), 0);

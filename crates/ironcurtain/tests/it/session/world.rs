@@ -80,6 +80,7 @@ impl World {
         let directory = SessionDirectory::create(&self.home, None, SessionKind::BuiltIn, "test")?;
         let news = Arc::new(News::new(Journal::open(&directory.log())?));
         let opening = Opening {
+            named_policy: None,
             home: &self.home,
             description: Description {
                 kind: SessionKind::BuiltIn,
@@ -205,7 +206,7 @@ impl World {
     }
 }
 
-/// Whoever hears what happens in a session.
+/// An observer that hears what happens in a session.
 pub(super) struct Ears(pub(super) Receiver<Event>);
 
 impl Ears {

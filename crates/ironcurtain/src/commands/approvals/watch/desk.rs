@@ -18,6 +18,7 @@ use super::{Said, Watcher};
 use crate::commands::approvals::NOTHING;
 use crate::commands::approvals::answer::receipt;
 use crate::error::{Failure, chain};
+use crate::own_policy::always::Always;
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
 use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Row, Stage, Tone, room};
@@ -25,7 +26,8 @@ use crate::terminal::{Asking, Banner, Echo, Group, Held, Place, Room, Row, Stage
 /// The longest line that is looked at.
 const LINE_BYTES_MAX: usize = 256;
 /// What can be typed.
-const HELP: &str = "y approve, n deny, g approve and grant, d details, s next, q quit; then Enter";
+const HELP: &str =
+    "y approve, n deny, g approve and grant, a always, d details, s next, q quit; then Enter";
 
 /// A person at the terminal.
 #[derive(Debug)]
@@ -90,14 +92,13 @@ struct DeskStage<'a> {
 
 impl Desk {
     /// Finds the terminal.
-    pub(super) fn open() -> Result<Self, Failure> {
+    pub(super) fn open(always: Always) -> Result<Self, Failure> {
         match Person::find("at the desk", false, Scripts::MayNotAnswer)? {
-            Person::AtTerminal(terminal) => Ok(Self {
-                terminal: terminal.into(),
-                is_within_line: false,
-                banner: Banner::new(),
-                held: Held::new(),
-            }),
+            Person::AtTerminal(terminal) => {
+                let (terminal, mut banner, held) = (terminal.into(), Banner::new(), Held::new());
+                banner.offer_always(Some(always));
+                Ok(Self { terminal, is_within_line: false, banner, held })
+            }
             Person::Scripted => Err(Failure::environment("a script cannot be an approver")),
         }
     }
@@ -355,7 +356,7 @@ impl Typed {
             (None, None, None) => Self::Nothing,
             (Some("q"), None, None) => Self::Quit,
             (Some(letter), number @ (None | Some(Ok(_))), None) => {
-                match ["y", "n", "g", "d", "s"].into_iter().find(|it| *it == letter) {
+                match ["y", "n", "g", "a", "d", "s"].into_iter().find(|it| *it == letter) {
                     Some(letter) => Self::Key(letter, number.and_then(Result::ok)),
                     None => Self::Unknown,
                 }
@@ -375,6 +376,7 @@ mod tests {
             ("y 1", Typed::Key("y", Some(1))),
             ("n #2", Typed::Key("n", Some(2))),
             ("g 3", Typed::Key("g", Some(3))),
+            ("a 4", Typed::Key("a", Some(4))),
             ("d 4", Typed::Key("d", Some(4))),
             ("y", Typed::Key("y", None)),
             ("s", Typed::Key("s", None)),
