@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ic_confine::{Access, Seen};
-use ic_policy::SandboxKind;
 use ic_resolve::Disk;
 use ic_types::CanonicalPath;
 
@@ -92,16 +91,6 @@ impl Ground {
         match covers.len() <= COVERS_MAX {
             true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
             false => Err(SurveyFault::TooManyCovers(covers.len())),
-        }
-    }
-
-    /// Returns how many components of `path` lead to the workspace, if it lies in one.
-    fn depth_of_workspace(path: &CanonicalPath, judge: &Judge) -> usize {
-        match &judge.bounds.sandbox {
-            Some(it) if it.kind != SandboxKind::Session && path.is_within(&it.path) => {
-                it.path.components().count()
-            }
-            Some(_) | None => 0,
         }
     }
 }

@@ -16,6 +16,7 @@
 mod configured;
 mod names;
 mod orders;
+mod partners;
 mod programs;
 mod settings;
 mod shell;
@@ -182,6 +183,19 @@ impl<'a> Executes<'a> {
         NamedInTree { names, has_drivers }
     }
 
+    /// Returns the patterns of names that count somewhere in the trees around these paths.
+    pub(crate) fn patterns_around<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p CanonicalPath>,
+    ) -> Names {
+        let mut names = self.around().clone();
+        let above: HashSet<CanonicalPath> = paths.flat_map(CanonicalPath::ancestors).collect();
+        for directory in above.iter().filter(|it| self.is_top(it)) {
+            names.extend(&self.named(directory, &self.directory(directory)).names);
+        }
+        names.only_patterns()
+    }
+
     /// Returns what the user's own configuration and other repositories name.
     pub fn around(&self) -> &Names {
         self.around.get_or_init(|| {
@@ -192,6 +206,7 @@ impl<'a> Executes<'a> {
                 if self.is_top(&top) {
                     let named = self.named(&top, &self.directory(&top));
                     names.extend(&named.names);
+                    names.extend(&self.exchanged(&top, &named));
                     let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
                     elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 }
@@ -201,6 +216,9 @@ impl<'a> Executes<'a> {
             let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
             if let Some(top) = top {
                 names.extend(&Named::read(place, &top, Vec::new()).names);
+            }
+            if let Some(all) = orders.unsearched() {
+                names.add(all.clone(), Why::Unreadable(all.clone()));
             }
             names
         })

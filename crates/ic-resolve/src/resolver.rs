@@ -15,6 +15,7 @@ mod trees;
 
 use std::cell::{Cell, RefCell};
 
+use ic_policy::host_executes::is_packages;
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
     ResolvedParts, RolePlace, RoleValues, Sandbox, Standing, Value,
@@ -337,9 +338,13 @@ impl Resolving<'_> {
     }
 
     fn path_value(&self, role: Role, found: Found) -> PathValue {
-        let n_missing = found.n_missing;
+        let (n_missing, spelled) = (found.n_missing, found.spelled.clone());
         let mut value = found.into_value();
         if role.changes_path() && !self.is_exempt(&value.path) {
+            // Where a link leads into packages names are free there, and not where the user finds them.
+            if value.path.components().any(is_packages) {
+                value.also.extend(spelled);
+            }
             self.find_aliases(&mut value);
             // Directories that would be made on the way are made by the call too.
             let above = value.path.ancestors().take(n_missing).skip(1);

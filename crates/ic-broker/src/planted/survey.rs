@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use ic_confine::Access;
-use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
+use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
 use ic_resolve::path::{Last, follow};
@@ -262,14 +262,14 @@ impl Walk<'_> {
         if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
             return Ok(());
         }
-        let depth = Ground::depth_of_workspace(root, self.judge);
+        let names = self.judge.bounds.beginning_of(root);
         // The nearest repository around it; all of them may name what lies in it.
         let tops: Vec<_> =
             root.ancestors().skip(1).filter(|above| self.executes.is_top(above)).collect();
         for top in &tops {
             self.lead(top);
         }
-        if self.counts_whole(root) || self.reach(root, tops.first(), depth) == Some(Reach::Beneath)
+        if self.counts_whole(root) || self.reach(root, tops.first(), names) == Some(Reach::Beneath)
         {
             self.note(root, Reach::Beneath);
         }
@@ -296,10 +296,13 @@ impl Walk<'_> {
                 if is_counted || self.ground.borders.contains(&path) {
                     continue;
                 }
-                let reach = self.reach(&path, top.as_ref(), depth);
+                let reach = self.reach(&path, top.as_ref(), names);
                 if let Some(reach) = reach {
                     let is_leaf = kind != Kind::Directory;
                     self.note(&path, if is_leaf { Reach::Beneath } else { reach });
+                }
+                if kind == Kind::Link && reach.is_none() {
+                    self.note_way_to_packages(&path);
                 }
                 if kind == Kind::Directory && reach != Some(Reach::Beneath) {
                     rest.push((path, top.clone()));
@@ -332,7 +335,7 @@ impl Walk<'_> {
         &self,
         path: &CanonicalPath,
         top: Option<&CanonicalPath>,
-        depth: usize,
+        names: Beginning,
     ) -> Option<Reach> {
         let counts = |path: &CanonicalPath| {
             let at_home = self.judge.bounds.home_executes.iter().any(|it| match it.reach {
@@ -346,7 +349,7 @@ impl Walk<'_> {
             at_home
                 || is_pipeline
                 || self.patterns.has_pattern_for(path)
-                || is_listed(path.components().skip(depth))
+                || names.is_listed(path)
         };
         let below = || path.join(OsStr::new(ANY)).is_ok_and(|below| counts(&below));
         match counts(path) {
@@ -389,6 +392,19 @@ impl Walk<'_> {
         }
         let identity = Identity::at(path, &entry.state);
         self.survey.counted.insert(path.clone(), Counted { identity, kind: entry.kind, reach });
+    }
+
+    /// Notes a link by which something beneath packages, where names are free, is found elsewhere.
+    fn note_way_to_packages(&mut self, link: &CanonicalPath) {
+        let is_of_packages = |path: &CanonicalPath| path.components().any(is_packages);
+        let found = AbsolutePath::new(link.as_path()).ok().filter(|_| !is_of_packages(link));
+        let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
+        let is_way = found.is_some_and(|found| is_of_packages(&found.path));
+        if let (true, Ok(Some(entry))) = (is_way, self.disk.look(link.as_path())) {
+            let identity = Identity::at(link, &entry.state);
+            let counted = Counted { identity, kind: entry.kind, reach: Reach::Itself };
+            self.survey.counted.insert(link.clone(), counted);
+        }
     }
 
     /// Remembers what is in a file.

@@ -63,6 +63,29 @@ impl Names {
         self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
     }
 
+    /// Returns the patterns among them.
+    pub(super) fn only_patterns(self) -> Self {
+        Self { patterns: self.patterns, ..Self::default() }
+    }
+
+    /// Returns what would be named in `to` if all that is named in `from` were named there too.
+    pub(super) fn moved(&self, from: &CanonicalPath, to: &CanonicalPath) -> Self {
+        let moved = |path: &CanonicalPath| {
+            let below = path.is_within(from).then(|| path.components().skip(from.components().count()));
+            below?.try_fold(to.clone(), |at, name| at.join(name).ok())
+        };
+        let mut names = Self::default();
+        for (path, why) in &self.paths {
+            moved(path).into_iter().for_each(|path| names.add(path, why.clone()));
+        }
+        for (pattern, why) in &self.patterns {
+            if let Some(base) = moved(&pattern.base) {
+                names.add_pattern(Pattern { base, ..pattern.clone() }, why.clone());
+            }
+        }
+        names
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.paths.len() + self.patterns.len()
