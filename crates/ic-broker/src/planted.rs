@@ -76,7 +76,12 @@ impl Ground {
 
     /// Returns whether what is written on one of the two may be on the other.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let mut pairs = self.roots.iter().flat_map(|a| other.roots.iter().map(move |b| (a, b)));
+        self.is_near(&other.roots)
+    }
+
+    /// Returns whether what is written at one of `paths` may be on it.
+    pub(crate) fn is_near(&self, paths: &[CanonicalPath]) -> bool {
+        let mut pairs = self.roots.iter().flat_map(|a| paths.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| a.is_within(b) || b.is_within(a))
     }
 

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::aside::Aside;
 use super::catalog::Catalog;
+use super::changing::Changing;
 use super::lists::House;
 use super::shelf::Shelf;
 use super::{Broker, People, news, petitions};
@@ -69,6 +70,8 @@ pub struct Setup {
     pub private: PathBuf,
     /// The directory in which each server that we installed has one of its own.
     pub installed: PathBuf,
+    /// The directory of the locks that all sessions have in common.
+    pub registry: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are, to be lent to calls that need them.
@@ -172,6 +175,7 @@ impl Setup {
             };
             servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
+        let changing = Changing::new(&judge, &self.registry)?;
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
         let house = House::new(&announcements, &self.witness, (&tasks, &stop));
         let broker = Arc::new(Broker {
@@ -184,7 +188,7 @@ impl Setup {
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
-            changing: Arc::default(),
+            changing,
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
             people: self.people,

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
 use super::side::Side;
+use super::warden::Starting;
 use super::{
     Connection, Guarded, Introduction, Live, START_MAX, Server, ServerNews, ToolTable, Trouble,
     Yard, handshake, process, remote,
@@ -57,7 +58,7 @@ impl Server {
             Err(Trouble { why, in_full }) => {
                 connection.end(&why);
                 let ending = running.stop().await;
-                drop(starting);
+                let _begun = starting.map(Starting::failed);
                 if let Some(done) = self.put_back(&sight).await {
                     let told = done.told(self.name.as_str());
                     self.tell_planted(done);

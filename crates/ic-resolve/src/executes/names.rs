@@ -199,9 +199,9 @@ impl Pattern {
         })
     }
 
-    /// Returns whether a name fits the first part.
-    pub(super) fn begins_with(&self, name: &OsStr) -> bool {
-        self.parts().next().is_some_and(|part| is_match(name.as_bytes(), part))
+    /// Returns whether a path is named, or lies beneath what is.
+    pub(super) fn covers(&self, path: &CanonicalPath) -> bool {
+        self.is_hit(path, Hit::Within)
     }
 }
 

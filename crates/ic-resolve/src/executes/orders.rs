@@ -12,6 +12,7 @@ use ic_policy::{FileState, Reach, Why};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::configured::{Place, led_by};
+use super::links;
 use super::names::Names;
 use super::partners::Urls;
 use super::settings;
@@ -33,8 +34,6 @@ const PACKAGES_ENTRIES_MAX: usize = 100_000;
 const TOPS_MAX: usize = 1024;
 /// In how many directories of a workspace a new repository is looked for at each call.
 const CHILDREN_MAX: usize = 64;
-/// How many directories of the home are searched for links.
-const HOME_DIRECTORIES_MAX: usize = 256;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -234,25 +233,10 @@ impl Orders {
                 }
             }
             if is_directory && reach == Reach::Beneath {
-                note_links_beneath(place, found.path, &mut names);
+                links::note_beneath(place, &found.path, &mut names);
             }
         }
         names
-    }
-}
-
-/// Notes where the links lead that lie in a listed directory of the home.
-fn note_links_beneath(place: Place<'_>, directory: CanonicalPath, names: &mut Names) {
-    let (mut directories, mut n_left) = (vec![directory], HOME_DIRECTORIES_MAX);
-    while let (Some(directory), 1..) = (directories.pop(), n_left) {
-        n_left -= 1;
-        let listing = Listing::of(place, &directory);
-        for link in &listing.links {
-            for it in led_by(place.disk, link) {
-                names.add(it, Why::Linked(link.clone()));
-            }
-        }
-        directories.extend(listing.directories.iter().cloned());
     }
 }
 
