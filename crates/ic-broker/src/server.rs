@@ -396,6 +396,11 @@ impl Server {
         self.yard.warden.still(paths).await
     }
 
+    /// Returns whether servers of another session may write at `paths`.
+    pub(crate) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+        self.yard.warden.others_write_at(paths)
+    }
+
     /// Installs what a person wants to keep.
     pub(crate) async fn install(&self, keepable: Keepable) -> (Vec<CanonicalPath>, Vec<String>) {
         self.yard.warden.install(keepable).await

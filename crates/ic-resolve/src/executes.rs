@@ -27,7 +27,9 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use ic_policy::host_executes::{ATTRIBUTES, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
+use ic_policy::host_executes::{
+    ATTRIBUTES, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_packages, is_same,
+};
 use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
@@ -393,6 +395,17 @@ fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
 /// Returns whether a file says which programs of the configuration git runs on which files.
 pub fn is_attributes(path: &CanonicalPath) -> bool {
     path.components().last().is_some_and(|name| is_same(name, ATTRIBUTES))
+}
+
+/// Returns whether a file, given from the top of its tree, counts by its name, or would in another
+/// directory: at the top, or not beneath packages.
+pub fn counts_somewhere(below: &[&OsStr]) -> bool {
+    let from = below.iter().rposition(|name| is_packages(name)).map_or(0, |at| at + 1);
+    let is_pipeline = (0..below.len()).any(|start| {
+        let below = below.get(start..).unwrap_or_default();
+        PIPELINE_NAMES.iter().any(|name| name.covers(below))
+    });
+    is_pipeline || is_listed(below.iter().copied().skip(from)) || is_listed(below.iter().copied())
 }
 
 /// Returns whether a name is a part of what makes a directory a repository for git.

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
 use ic_policy::host_executes::KEEP;
-use ic_policy::{Annotation, Permit, Verdict};
+use ic_policy::{Annotation, Permit, ResolvedCall, Verdict};
 use ic_servers::git::reaches_out;
 use ic_types::{CanonicalPath, Digest, Json, Object, Role, ToolCall};
 use tokio_util::sync::CancellationToken;
@@ -87,6 +87,11 @@ impl Drop for Watched {
     }
 }
 
+/// Returns all paths that a call is about.
+pub(super) fn paths_of(call: &ResolvedCall) -> Vec<CanonicalPath> {
+    Role::all().flat_map(|role| call.paths(role)).cloned().collect()
+}
+
 /// Asks about what no call can tell of.
 pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<Server>, done: PutBack) {
     let (cancel, left) = (broker.stop.clone(), CancellationToken::new());
@@ -108,8 +113,7 @@ impl Broker {
         if !server.is_git() || reaches_out(call.tool().as_str()) || !is_changing {
             return Ok(None);
         }
-        let paths: Vec<CanonicalPath> = call.paths(Role::WritePath).cloned().collect();
-        let Stilled { stillness, put_back } = server.still(&paths).await;
+        let Stilled { stillness, put_back } = server.still(&paths_of(call)).await;
         for (name, done) in put_back {
             if let Some(server) = self.servers.get(&name) {
                 server.tell_planted(done);

@@ -144,7 +144,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
-            warden: warden(&judge, &log, (&self.witness, &self.private)),
+            warden: warden(&judge, &log, &self.witness, (&self.private, &self.registry)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -210,10 +210,11 @@ impl Setup {
 fn warden(
     judge: &Arc<Judge>,
     log: &Arc<AuditLog>,
-    (witness, private): (&Arc<dyn Witness>, &Path),
+    witness: &Arc<dyn Witness>,
+    (private, registry): (&Path, &Path),
 ) -> Warden {
-    let quarantine = private.with_file_name(QUARANTINE);
-    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), quarantine)
+    let places = (private.with_file_name(QUARANTINE), registry.to_owned());
+    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), places)
 }
 
 fn lent(

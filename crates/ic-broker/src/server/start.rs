@@ -118,6 +118,9 @@ impl Server {
     fn launch(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let written = self.recipe.write_out().map_err(|fault| fault.to_string())?;
         let Launch { spec, sight, allowed } = written;
+        if let Some(kept) = sight.kept() {
+            self.yard.warden.announce(kept).map_err(|error| crate::chain(&error))?;
+        }
         let server = Arc::clone(self);
         let started = process::start(&self.host(), &spec, move |news| server.news(news));
         let process::Started { running, connection, doors } = started?;

@@ -10,6 +10,7 @@
 //! and after one that was taken back. What counts and how it is put back is in `planted`; whether a
 //! person wants to keep it is asked by the broker.
 
+mod announced;
 mod glance;
 mod still;
 
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use ic_audit::{AuditLog, Entry, Kind};
 use ic_confine::{Asleep, Sleep, StandingStill};
+use ic_home::FileError;
 use ic_resolve::RealDisk;
 use ic_types::{CanonicalPath, Json, Object, ServerName};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
@@ -30,6 +32,7 @@ use crate::broker::Witness;
 use crate::judge::Judge;
 use crate::locked;
 use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
+use announced::Announced;
 use glance::{Glance, Glanced};
 pub(crate) use still::{Stilled, Stillness};
 
@@ -47,6 +50,7 @@ pub(crate) struct Warden {
     pub(crate) witness: Arc<dyn Witness>,
     /// Where what a server planted is kept.
     pub(crate) quarantine: PathBuf,
+    announced: Announced,
     /// Shared while a server is started; alone while something is put back.
     quiet: Arc<RwLock<()>>,
     /// Shared while a server is started, or what it did meanwhile is put back; alone while none may be.
@@ -138,10 +142,21 @@ impl Warden {
     pub(crate) fn new(
         (judge, log): (Arc<Judge>, Arc<AuditLog>),
         witness: Arc<dyn Witness>,
-        quarantine: PathBuf,
+        (quarantine, registry): (PathBuf, PathBuf),
     ) -> Self {
         let (quiet, starts, running, hurry) = Default::default();
-        Self { judge, log, witness, quarantine, quiet, starts, running, hurry }
+        let announced = Announced::new(registry);
+        Self { judge, log, witness, quarantine, announced, quiet, starts, running, hurry }
+    }
+
+    /// Tells other sessions where a server may write that is about to be started.
+    pub(super) fn announce(&self, kept: &Kept) -> Result<(), FileError> {
+        self.announced.tell(kept.ground.roots())
+    }
+
+    /// Returns whether servers of another session may write at `paths`.
+    pub(super) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+        self.announced.others_write_at(paths)
     }
 
     /// Waits until nothing is put back, and keeps it so.

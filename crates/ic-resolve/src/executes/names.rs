@@ -63,6 +63,13 @@ impl Names {
         self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
     }
 
+    /// Returns whether one of them ends with this name, or with a pattern that it fits.
+    pub fn has_last_part(&self, name: &OsStr) -> bool {
+        let is_last = |part: &&String| is_match(name.as_bytes(), part);
+        self.paths.keys().any(|path| path.as_path().file_name() == Some(name))
+            || self.patterns.iter().any(|(it, _)| it.parts.last().as_ref().is_some_and(is_last))
+    }
+
     /// Returns the patterns among them.
     pub(super) fn only_patterns(self) -> Self {
         Self { patterns: self.patterns, ..Self::default() }

@@ -175,9 +175,14 @@ impl<'a> Rehearsal<'a> {
 
     /// Runs git in the repository itself, to read, with room for a long answer.
     pub(super) fn look(run: &Run<'_>, words: &[&str]) -> Result<String, Fault> {
+        Self::look_with(run, words, b"")
+    }
+
+    /// The same, with something to read.
+    pub(super) fn look_with(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<String, Fault> {
         let reading = Run { does: Does::Read, terms: None, ..*run };
         let private = run.scratch.private(run.repository)?;
-        let said = reading.ask_in_with(&private, &[], (words, b""), LIST_BYTES_MAX)?;
+        let said = reading.ask_in_with(&private, &[], (words, input), LIST_BYTES_MAX)?;
         whole(words, said)
     }
 

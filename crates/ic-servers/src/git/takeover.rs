@@ -10,6 +10,7 @@
 //! the names may change is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
@@ -19,6 +20,8 @@ use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
 use super::ruled::{Named, RULED, Ruled};
 use super::run::{Does, Run};
+use super::staged::staged;
+use super::strays;
 use crate::tools::Caller;
 
 /// The member of a call's `_meta` in which its caller says what may be taken over.
@@ -37,6 +40,8 @@ pub(super) struct Terms {
     has_drivers: bool,
     /// Places that rules of the caller are about.
     pub(super) ruled: Ruled,
+    /// Whether others than we may write in the tree meanwhile.
+    pub(super) is_shared: bool,
     /// The change that was agreed to.
     agreed: Option<String>,
 }
@@ -67,9 +72,15 @@ impl Terms {
             Some(_) | None => Names::default(),
         };
         let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
+        let is_shared = matches!(terms.get("shared"), Some(Json::Bool(true)));
         let ruled = Ruled::of(terms);
         let agreed = terms.get("agreed").and_then(text);
-        Some(Self { bases, named, has_drivers, ruled, agreed })
+        Some(Self { bases, named, has_drivers, ruled, is_shared, agreed })
+    }
+
+    /// Returns whether a configuration names a file that is called so, or like it, wherever it is.
+    pub(super) fn has_file_called(&self, name: &OsStr) -> bool {
+        self.named.has_last_part(name)
     }
 
     /// Returns whether just this was agreed to.
@@ -127,16 +138,23 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
         return Ok(());
     }
     let reading = Run { does: Does::Read, terms: None, ..*run };
+    let mut carried = Vec::new();
     let entries = match words {
-        ["add", ..] => staged(&reading, words)?,
+        ["add", ..] => {
+            let staged = staged(&reading, terms, words)?;
+            carried = staged.carried;
+            staged.entries
+        }
         ["clean", ..] => removed(&reading, words.contains(&"-x"))?,
         ["stash", "push", ..] => put_aside(&reading, words)?,
         words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
         words => rehearsed(&reading, words, input)?,
     };
     let ruled = terms.ruled.changed(&reading, words, &entries);
+    carried.extend(strays::leading_out(&reading, words, &entries)?);
     let mut counted = counted(&reading, terms, entries)?;
     keep_changed(&reading, terms, &mut counted)?;
+    counted.extend(carried);
     let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
     let top = &run.repository.top;
     let paths = names.into_iter().filter_map(|name| path_of(top, name)).collect();
@@ -265,31 +283,6 @@ pub(super) fn ids(text: &str) -> impl Iterator<Item = String> {
 /// Returns whether a word can be the number of an object, or the beginning of one.
 fn is_id(word: &str) -> bool {
     (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Returns what of a repository by its shape lies in the index once files are staged: on the disk it may
-/// be there in parts, and nowhere else whole, until somebody brings it back.
-fn staged(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
-    let files = words.iter().copied().skip_while(|word| *word != "--");
-    let mut listed = vec!["ls-files", "--others", "--modified", "-z"];
-    listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
-    listed.extend(files);
-    let added = Rehearsal::look(run, &listed)?;
-    let mut paths: Vec<String> =
-        added.split('\0').filter(|path| !path.is_empty()).map(ToOwned::to_owned).collect();
-    if !paths.iter().any(|path| path.split('/').any(is_part)) {
-        return Ok(Vec::new());
-    }
-    let known = Rehearsal::look(run, &["ls-files", "-z"])?;
-    let known = known.split('\0').filter(|path| path.split('/').any(is_part));
-    paths.extend(known.map(ToOwned::to_owned));
-    let entry = |path: String| Entry { path, mode: "100644".to_owned(), id: "staged".to_owned() };
-    Ok(paths.into_iter().map(entry).collect())
-}
-
-/// Returns whether a name is one of those that make a directory a repository.
-fn is_part(name: &str) -> bool {
-    matches!(name, "HEAD" | "objects" | "refs" | "commondir")
 }
 
 /// Returns what `git clean` may remove.
