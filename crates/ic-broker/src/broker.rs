@@ -49,8 +49,8 @@ use crate::{chain, locked};
 
 use aside::{Aside, Weight};
 use catalog::Catalog;
-use changing::Changing;
 pub use catalog::OfferedTool;
+use changing::Changing;
 pub use flight::Flight;
 use flight::{Going, Origin};
 use found::Found;

@@ -88,7 +88,8 @@ impl Changing {
                 Some(locks) => return Ok(Turnstile { _locks: locks, _here: here }),
                 None if began.elapsed() < WAIT_MAX && !cancel.is_cancelled() => {}
                 None => {
-                    let reason = "another session is changing files in the same directory; try again";
+                    let reason =
+                        "another session is changing files in the same directory; try again";
                     return Err(refused(reason.to_owned()));
                 }
             }

@@ -280,7 +280,8 @@ fn glob(
         found.extend(led);
     }
     for pattern in &patterns {
-        for link in links::beneath(place, &pattern.base).into_iter().filter(|it| pattern.covers(it)) {
+        for link in links::beneath(place, &pattern.base).into_iter().filter(|it| pattern.covers(it))
+        {
             found.extend(led_by(place.disk, &link));
         }
     }

@@ -70,6 +70,15 @@ impl Names {
             || self.patterns.iter().any(|(it, _)| it.parts.last().as_ref().is_some_and(is_last))
     }
 
+    /// Adds the patterns that `other` holds; returns whether there were others before.
+    pub fn extend_patterns(&mut self, other: &Self) -> bool {
+        let n = self.patterns.len();
+        for (pattern, why) in &other.patterns {
+            self.add_pattern(pattern.clone(), why.clone());
+        }
+        self.patterns.len() != n
+    }
+
     /// Returns the patterns among them.
     pub(super) fn only_patterns(self) -> Self {
         Self { patterns: self.patterns, ..Self::default() }
@@ -78,7 +87,8 @@ impl Names {
     /// Returns what would be named in `to` if all that is named in `from` were named there too.
     pub(super) fn moved(&self, from: &CanonicalPath, to: &CanonicalPath) -> Self {
         let moved = |path: &CanonicalPath| {
-            let below = path.is_within(from).then(|| path.components().skip(from.components().count()));
+            let below =
+                path.is_within(from).then(|| path.components().skip(from.components().count()));
             below?.try_fold(to.clone(), |at, name| at.join(name).ok())
         };
         let mut names = Self::default();

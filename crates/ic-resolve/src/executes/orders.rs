@@ -253,9 +253,8 @@ fn search(disk: &dyn Disk, workspace: &CanonicalPath) -> Tops {
         }
         n_directories -= 1;
         let inner = search_one(disk, &directory, &mut left, &mut tops);
-        let (of_packages, others): (Vec<_>, Vec<_>) = inner.into_iter().partition(|it| {
-            it.as_path().file_name().is_some_and(is_packages)
-        });
+        let (of_packages, others): (Vec<_>, Vec<_>) =
+            inner.into_iter().partition(|it| it.as_path().file_name().is_some_and(is_packages));
         packages.extend(of_packages);
         directories.extend(others);
     }
@@ -282,9 +281,8 @@ fn search_one(
     if has(GIT_DIRECTORY) || is_shape() {
         tops.add(directory);
     }
-    let inner = entries.iter().filter(|(name, kind)| {
-        *kind == Kind::Directory && name != GIT_DIRECTORY
-    });
+    let inner =
+        entries.iter().filter(|(name, kind)| *kind == Kind::Directory && name != GIT_DIRECTORY);
     inner.filter_map(|(name, _)| directory.join(name).ok()).collect()
 }
 

@@ -35,9 +35,8 @@ pub(super) fn carried(
     (added, gone): (&[String], &[String]),
 ) -> Result<Vec<Entry>, Fault> {
     let top = &run.repository.top;
-    let is_elsewhere = |path: &str| {
-        path_of(top, path).is_some_and(|it| could_count(top, &it, terms))
-    };
+    let is_elsewhere =
+        |path: &str| path_of(top, path).is_some_and(|it| could_count(top, &it, terms));
     let added: Vec<&String> = added.iter().filter(|path| is_elsewhere(path)).collect();
     let gone = vanished(run, gone)?;
     if added.is_empty() && gone.is_empty() {
@@ -112,7 +111,8 @@ fn is_added_to_what_is_gone(run: &Run<'_>, tips: &Tips, path: &str) -> Result<bo
     let here = trees(run, &["HEAD".to_owned()], &directories)?;
     let mut n_bases = 0;
     for directory in &directories {
-        let has = |tip: &str, trees: &Trees| trees.contains_key(&(tip.to_owned(), directory.clone()));
+        let has =
+            |tip: &str, trees: &Trees| trees.contains_key(&(tip.to_owned(), directory.clone()));
         let without: Vec<&String> = tips.iter().filter(|tip| !has(tip, &there)).collect();
         if without.is_empty() {
             continue;
