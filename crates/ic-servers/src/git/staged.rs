@@ -8,7 +8,9 @@
 
 use ic_types::CanonicalPath;
 
+use super::deed::Staging;
 use super::fault::Fault;
+use super::names::File;
 use super::rehearsal::{Entry, Rehearsal};
 use super::renames;
 use super::run::Run;
@@ -26,13 +28,17 @@ pub(super) struct Staged {
     pub(super) carried: Vec<Entry>,
 }
 
-/// Returns what `git add` with these words takes in.
-pub(super) fn staged(run: &Run<'_>, terms: &Terms, words: &[&str]) -> Result<Staged, Fault> {
-    let files = words.iter().copied().skip_while(|word| *word != "--");
+/// Returns what `git add` takes in.
+pub(super) fn staged(
+    run: &Run<'_>,
+    terms: &Terms,
+    &Staging { files, is_update, is_forced }: &Staging<'_>,
+) -> Result<Staged, Fault> {
     let mut listed = vec!["ls-files", "-t", "--modified", "--deleted", "-z"];
-    listed.extend((!words.contains(&"--update")).then_some("--others"));
-    listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
-    listed.extend(files);
+    listed.extend((!is_update).then_some("--others"));
+    listed.extend((!is_forced).then_some("--exclude-standard"));
+    listed.push("--");
+    listed.extend(files.iter().map(File::as_str));
     let said = Rehearsal::look(run, &listed)?;
     let tagged = said.split('\0').filter_map(|line| line.split_once(' '));
     let (gone, added): (Vec<_>, Vec<_>) = tagged.partition(|(tag, _)| *tag == "R");

@@ -14,14 +14,12 @@ const LINKS_MAX: usize = 200;
 const INDEX_BYTES_MAX: usize = 256 << 20;
 
 /// Returns the links among the files of a new working tree that lead out of it.
-pub(super) fn leading_out(
-    run: &Run<'_>,
-    words: &[&str],
-    entries: &[Entry],
-) -> Result<Vec<Entry>, Fault> {
-    let is_reset = run.repository.link().is_some() && words.first() == Some(&"reset");
+pub(super) fn leading_out(run: &Run<'_>, entries: &[Entry]) -> Result<Vec<Entry>, Fault> {
     let links: Vec<&Entry> = entries.iter().filter(|it| it.mode == LINK).collect();
-    if !is_reset || links.is_empty() || run.repository.read_index(INDEX_BYTES_MAX)?.is_some() {
+    if run.repository.link().is_none()
+        || links.is_empty()
+        || run.repository.read_index(INDEX_BYTES_MAX)?.is_some()
+    {
         return Ok(Vec::new());
     }
     let mut strays = Vec::new();
