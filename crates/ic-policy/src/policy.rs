@@ -102,6 +102,48 @@ impl Policy {
         })
     }
 
+    /// Lets rules that deny or escalate for a place hold under its other names too.
+    ///
+    /// A rule names a link, and is about what it leads to. Whoever replaces the link must not get what
+    /// has its name then.
+    #[must_use]
+    pub fn with_names(self, names: &HashMap<CanonicalPath, Vec<CanonicalPath>>) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        let (mut rules, mut n_added) = (Vec::new(), 0);
+        for (position, rule) in self.rules.into_iter().enumerate() {
+            let others = rule.place().and_then(|place| names.get(place)).into_iter().flatten();
+            let others: Vec<Rule> = others.filter_map(|name| rule.restricting_at(name)).collect();
+            n_added += if position < self.n_added { 1 + others.len() } else { 0 };
+            rules.push(rule);
+            rules.extend(others);
+        }
+        let servers = self.annotations.iter().map(|(server, ..)| server);
+        Self {
+            index: Index::new(&rules),
+            restricted: Restricted::of_all(&rules, servers),
+            rules,
+            n_added,
+            ..self
+        }
+    }
+
+    /// Returns whether a rule about no place, or about every one, denies `role` to a tool.
+    pub fn denies_everywhere(&self, (server, tool): (&ServerName, &ToolName), role: Role) -> bool {
+        let is_about = |rule: &&Rule| {
+            rule.is_relevant_to(role)
+                && rule.is_about(server.as_str())
+                && rule.is_about_tool(tool.as_str())
+                && rule.place().is_none_or(|place| place.parent().is_none())
+        };
+        let mut general = self.rules.iter().filter(is_about);
+        let decides = |rule: &&Rule| {
+            rule.effect == Effect::Deny || rule.domains.is_none() && rule.lists.is_empty()
+        };
+        general.find(decides).is_some_and(|rule| rule.effect == Effect::Deny)
+    }
+
     /// Returns the rules, in order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

@@ -4,6 +4,7 @@
 //! denies; so a mistake here makes a call impossible, not possible.
 
 mod aliases;
+mod arriving;
 mod carried;
 mod drafts;
 mod executed;
@@ -151,6 +152,7 @@ impl Resolving<'_> {
             parts.standing =
                 if annotation.is_draft() { Standing::Draft } else { Standing::Annotated };
             self.resolve_annotated(annotation, &mut parts);
+            self.note_arriving(policy, &mut parts);
         }
         parts
     }

@@ -284,7 +284,11 @@ fn is_first_of_listed(name: &OsStr) -> bool {
 }
 
 /// Returns where `path`, which lies in `from`, would be if `from` were at `to`.
-fn moved(from: &CanonicalPath, to: &CanonicalPath, path: &CanonicalPath) -> Option<CanonicalPath> {
+pub(super) fn moved(
+    from: &CanonicalPath,
+    to: &CanonicalPath,
+    path: &CanonicalPath,
+) -> Option<CanonicalPath> {
     let depth = from.components().count();
     path.components().skip(depth).try_fold(to.clone(), |at, name| at.join(name).ok())
 }
@@ -306,7 +310,7 @@ fn git_above(path: &CanonicalPath) -> Option<CanonicalPath> {
     path.ancestors().find(|it| it.as_path().file_name().is_some_and(|name| name == ".git"))
 }
 
-fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {
+pub(super) fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {
     let values = roles.iter().filter(|it| it.role == role).flat_map(|it| &it.values);
     values
         .filter_map(|value| match value {
