@@ -76,12 +76,6 @@ impl Judge {
         terms
     }
 
-    /// Returns whether a directory lies in the session's own sandbox, where no general rule counts.
-    fn is_own_sandbox(&self, top: &CanonicalPath) -> bool {
-        let sandbox = self.bounds.sandbox.as_ref().filter(|it| !it.kind.is_used_by_host());
-        sandbox.is_some_and(|sandbox| top.is_within(&sandbox.path))
-    }
-
     /// Returns the places that rules deny or ask about, each with the role: those in a repository, and
     /// others, which may be in further working trees of it.
     ///
@@ -108,11 +102,11 @@ impl Judge {
                 ..=RULED_MAX => places.extend(others.into_iter().take(RULED_MAX)),
                 _ => places = tops.to_vec(),
             }
-            let is_everywhere =
-                role != Role::ReadPath && self.policy.denies_everywhere(names, role);
-            let above = tops
-                .iter()
-                .filter(|top| restricted.holds(top) || is_everywhere && !self.is_own_sandbox(top));
+            // What is read is judged by the repository itself.
+            let sandbox = self.bounds.sandbox.as_ref();
+            let above = tops.iter().filter(|top| {
+                role != Role::ReadPath && self.policy.restricts_all_of(names, role, (top, sandbox))
+            });
             places.extend(above);
             ruled.extend(places.into_iter().map(|place| json((role, place))));
         }

@@ -14,6 +14,7 @@ use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 use crate::additions::{self, Addition, Place};
 use crate::annotation::{Annotation, Annotations, ArgumentAnnotation};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
+use crate::bounds::Sandbox;
 use crate::effect::Effect;
 use crate::index::{Index, RuleId};
 use crate::policy::lists::Lists;
@@ -129,19 +130,37 @@ impl Policy {
         }
     }
 
-    /// Returns whether a rule about no place, or about every one, denies `role` to a tool.
-    pub fn denies_everywhere(&self, (server, tool): (&ServerName, &ToolName), role: Role) -> bool {
+    /// Returns whether rules deny or ask about `role` for all of the directory `top`, with this tool.
+    ///
+    /// A rule about no place, or about every one, counts if it denies; in a sandbox a rule counts if it
+    /// is stronger than containment.
+    pub fn restricts_all_of(
+        &self,
+        (server, tool): (&ServerName, &ToolName),
+        role: Role,
+        (top, sandbox): (&CanonicalPath, Option<&Sandbox>),
+    ) -> bool {
+        let sandbox = sandbox.filter(|it| top.is_within(&it.path));
         let is_about = |rule: &&Rule| {
             rule.is_relevant_to(role)
                 && rule.is_about(server.as_str())
                 && rule.is_about_tool(tool.as_str())
-                && rule.place().is_none_or(|place| place.parent().is_none())
+                && rule.place().is_none_or(|place| top.is_within(place))
         };
-        let mut general = self.rules.iter().filter(is_about);
-        let decides = |rule: &&Rule| {
-            rule.effect == Effect::Deny || rule.domains.is_none() && rule.lists.is_empty()
-        };
-        general.find(decides).is_some_and(|rule| rule.effect == Effect::Deny)
+        for rule in self.rules.iter().filter(is_about) {
+            let is_general = rule.place().is_none_or(|place| place.parent().is_none());
+            let counts = match (rule.effect, sandbox) {
+                (Effect::Allow, _) => false,
+                (_, Some(sandbox)) => rule.outranks(sandbox),
+                (Effect::Deny, None) => true,
+                (Effect::Escalate, None) => !is_general,
+            };
+            // The first rule that holds whatever else is asked settles it.
+            if counts || rule.domains.is_none() && rule.lists.is_empty() {
+                return counts;
+            }
+        }
+        false
     }
 
     /// Returns the rules, in order.

@@ -184,7 +184,11 @@ pub(super) fn check_with(
             named.extend(sides().flat_map(|it| terms.ruled.unread(&tops, &it.path)));
             named.extend(closed(tips)?.among(sides().map(|it| it.id.as_str()))?);
         }
-        Told::Object => named.extend(terms.ruled.places(Role::ReadPath).cloned().map(Named::read)),
+        Told::Object => {
+            let is_in = |place: &&CanonicalPath| tops.iter().any(|top| place.is_within(top));
+            let here = terms.ruled.places(Role::ReadPath).filter(is_in);
+            named.extend(here.cloned().map(Named::read));
+        }
     }
     terms.agree(sorted(named))
 }
