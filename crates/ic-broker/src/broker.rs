@@ -7,6 +7,7 @@
 
 mod aside;
 mod catalog;
+mod changing;
 mod flight;
 mod forward;
 mod found;
@@ -49,6 +50,7 @@ use crate::{chain, locked};
 use aside::{Aside, Weight};
 use catalog::Catalog;
 pub use catalog::OfferedTool;
+use changing::Changing;
 pub use flight::Flight;
 use flight::{Going, Origin};
 use found::Found;
@@ -76,8 +78,8 @@ pub struct Broker {
     /// What servers have besides tools, and whose it is.
     shelf: Shelf,
     breaker: Mutex<Breaker>,
-    /// Held by the one call that changes files, from its judgement to its end.
-    changing: Arc<tokio::sync::Mutex<()>>,
+    /// Taken by the one call that changes files, from its judgement to its end.
+    changing: Changing,
     questions: Mutex<Questions>,
     people: People,
     announcements: broadcast::Sender<Announcement>,
@@ -150,7 +152,9 @@ impl Broker {
         mut flight: Flight,
         (id, n_hops): (&str, usize),
     ) -> Reply {
-        self.begin_to_change(&found, &mut flight).await;
+        if let Err(refusal) = self.begin_to_change(&found, &mut flight).await {
+            return self.refuse(&asked, &refusal, Some(found.names()), id);
+        }
         let weight = Weight::of(&asked.arguments);
         let judged = self.judged(&mut asked, &found, flight.brought.as_ref()).await;
         let (verdict, repetition) = match judged {
@@ -170,19 +174,20 @@ impl Broker {
         }
     }
 
-    /// Waits until no other call changes files, if this one may.
+    /// Waits until no other call changes files, here or in another session, if this one may.
     ///
     /// SECURITY: what a change makes of a tree is judged by how the tree is. Two calls that are judged
     /// side by side could each be harmless, and together make what the host executes.
-    async fn begin_to_change(&self, found: &Found, flight: &mut Flight) {
+    async fn begin_to_change(&self, found: &Found, flight: &mut Flight) -> Result<(), Refusal> {
         let (server, tool) = found.names();
         let is_ours =
             found.server.is_filesystem() || (found.server.is_git() && !reaches_out(tool.as_str()));
         let annotation = self.judge.policy.annotation(server, tool);
         let is_changing = annotation.is_some_and(Annotation::may_change_paths);
         if is_ours && is_changing && flight.changing.is_none() {
-            flight.changing = Some(Arc::clone(&self.changing).lock_owned().await);
+            flight.changing = Some(self.changing.begin(&flight.cancel).await?);
         }
+        Ok(())
     }
 
     /// Checks and judges a call; of one that is judged the arguments are taken.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use ic_policy::ResolvedCall;
 use ic_resolve::git::{head_commit, linked};
 use ic_resolve::{Executes, NamedInTree, RealDisk};
-use ic_types::{CanonicalPath, Json, Object, Role, ServerName};
+use ic_types::{CanonicalPath, Json, Object, Role, ServerName, ToolName};
 
 use crate::judge::Judge;
 use crate::locked;
@@ -66,7 +66,7 @@ impl Judge {
         let named: Vec<Json> = names.into_iter().map(Json::from).collect();
         let tops: Vec<&CanonicalPath> = top.iter().chain(&main).collect();
         let mut terms = Object::new();
-        terms.insert("ruled", self.ruled(call.server(), &tops));
+        terms.insert("ruled", self.ruled((call.server(), call.tool()), &tops));
         terms.insert("bases", bases);
         terms.insert("named", named);
         terms.insert("drivers", has_drivers);
@@ -76,8 +76,15 @@ impl Judge {
         terms
     }
 
-    /// Returns the places in repositories that rules deny or ask about, each with the role.
-    fn ruled(&self, server: &ServerName, tops: &[&CanonicalPath]) -> Vec<Json> {
+    /// Returns the places that rules deny or ask about, each with the role: those in a repository, and
+    /// others, which may be in further working trees of it.
+    ///
+    /// What is above a repository, and what is everywhere, counts as its top.
+    fn ruled(
+        &self,
+        names @ (server, _): (&ServerName, &ToolName),
+        tops: &[&CanonicalPath],
+    ) -> Vec<Json> {
         let json = |(role, path): (Role, &CanonicalPath)| {
             let mut object = Object::new();
             object.insert("role", role.as_str());
@@ -88,9 +95,19 @@ impl Judge {
         for role in [Role::ReadPath, Role::WritePath, Role::DeletePath] {
             let restricted = self.policy.restricted(server, role);
             let is_in = |place: &&CanonicalPath| tops.iter().any(|top| place.is_within(top));
-            let places: Vec<&CanonicalPath> = restricted.places().iter().filter(is_in).collect();
+            let (mut places, others): (Vec<&CanonicalPath>, Vec<&CanonicalPath>) =
+                restricted.places().iter().partition(is_in);
             // Too many to tell: then everything counts.
-            let places = if RULED_MAX < places.len() { tops.to_vec() } else { places };
+            match places.len() {
+                ..=RULED_MAX => places.extend(others.into_iter().take(RULED_MAX)),
+                _ => places = tops.to_vec(),
+            }
+            // What is read is judged by the repository itself.
+            let sandbox = self.bounds.sandbox.as_ref();
+            let above = tops.iter().filter(|top| {
+                role != Role::ReadPath && self.policy.restricts_all_of(names, role, (top, sandbox))
+            });
+            places.extend(above);
             ruled.extend(places.into_iter().map(|place| json((role, place))));
         }
         ruled

@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ic_confine::{Access, Seen};
-use ic_policy::SandboxKind;
 use ic_resolve::Disk;
 use ic_types::CanonicalPath;
 
@@ -77,7 +76,12 @@ impl Ground {
 
     /// Returns whether what is written on one of the two may be on the other.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let mut pairs = self.roots.iter().flat_map(|a| other.roots.iter().map(move |b| (a, b)));
+        self.is_near(&other.roots)
+    }
+
+    /// Returns whether what is written at one of `paths` may be on it.
+    pub(crate) fn is_near(&self, paths: &[CanonicalPath]) -> bool {
+        let mut pairs = self.roots.iter().flat_map(|a| paths.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| a.is_within(b) || b.is_within(a))
     }
 
@@ -92,16 +96,6 @@ impl Ground {
         match covers.len() <= COVERS_MAX {
             true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
             false => Err(SurveyFault::TooManyCovers(covers.len())),
-        }
-    }
-
-    /// Returns how many components of `path` lead to the workspace, if it lies in one.
-    fn depth_of_workspace(path: &CanonicalPath, judge: &Judge) -> usize {
-        match &judge.bounds.sandbox {
-            Some(it) if it.kind != SandboxKind::Session && path.is_within(&it.path) => {
-                it.path.components().count()
-            }
-            Some(_) | None => 0,
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) use table::{Offer, ToolTable};
 pub(crate) use turn::Turn;
 use turn::Turns;
 use warden::PATROL_EVERY;
-pub(crate) use warden::{Guarded, Looked, Moment, Warden};
+pub(crate) use warden::{Guarded, Looked, Moment, Stilled, Stillness, Warden};
 
 use crate::aids::Lender;
 use crate::launch::Recipe;
@@ -389,6 +389,16 @@ impl Server {
     /// Looks at what the server may write, for a call.
     pub(crate) async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
         self.yard.warden.look(live, moment).await
+    }
+
+    /// Stops every server that may write at `paths`.
+    pub(crate) async fn still(&self, paths: &[CanonicalPath]) -> Stilled {
+        self.yard.warden.still(paths).await
+    }
+
+    /// Returns whether servers of another session may write at `paths`.
+    pub(crate) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+        self.yard.warden.others_write_at(paths)
     }
 
     /// Installs what a person wants to keep.

@@ -165,6 +165,7 @@ impl ServersFile {
     pub fn traits(&self) -> Servers {
         let traits = |config: &ServerConfig| ServerTraits {
             containment: config.containment,
+            names_files: matches!(config.start, Start::Builtin(BuiltinServer::Git)),
             allowed_domains: config.allowed_domains.clone(),
         };
         self.0.iter().map(|(name, config)| (name.clone(), traits(config))).collect()

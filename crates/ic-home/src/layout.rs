@@ -2,7 +2,7 @@
 //!
 //! Names only: nothing here looks at a disk. Making the directory fit for use is in `prepare.rs`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ic_types::{AbsolutePath, SessionId};
 
@@ -173,6 +173,11 @@ impl Home {
     /// Returns the lock that says that somebody at process `pid` answers questions.
     pub fn desk_lock(&self, pid: u32) -> PathBuf {
         self.registry().join(format!("desk-{pid}.lock"))
+    }
+
+    /// Returns the lock that is held while a call changes files in a directory; `place` is a name for it.
+    pub fn changing_lock(registry: &Path, place: &str) -> PathBuf {
+        registry.join(format!("changing-{place}.lock"))
     }
 
     /// Returns the directory of our own logs.

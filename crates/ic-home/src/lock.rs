@@ -30,6 +30,8 @@ pub struct Lock {
 enum Busy {
     Wait,
     GiveUp,
+    /// The same, and others may share it.
+    GiveUpShared,
 }
 
 impl Lock {
@@ -45,6 +47,12 @@ impl Lock {
     /// Takes the lock at `path`, or returns `None` if somebody else holds it.
     pub fn try_acquire(path: impl AsRef<Path>) -> Result<Option<Self>, FileError> {
         Self::take(path.as_ref(), Busy::GiveUp)
+    }
+
+    /// Takes the lock at `path` together with others who share it, or returns `None` if somebody holds it
+    /// alone.
+    pub fn try_share(path: impl AsRef<Path>) -> Result<Option<Self>, FileError> {
+        Self::take(path.as_ref(), Busy::GiveUpShared)
     }
 
     /// Returns whether somebody holds the lock at `path`; makes no file, and holds nobody up.
@@ -73,17 +81,18 @@ impl Lock {
         let failed = |source: io::Error| FileError::system(Doing::Lock, path, source);
         for _ in 0..ATTEMPTS_MAX {
             let file = file::open_lock(path)?;
-            match busy {
+            let tried = match busy {
                 Busy::Wait => match file.lock() {
-                    Ok(()) => {}
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(error) => return Err(failed(error)),
+                    locked => locked.map_err(TryLockError::Error),
                 },
-                Busy::GiveUp => match file.try_lock() {
-                    Ok(()) => {}
-                    Err(TryLockError::WouldBlock) => return Ok(None),
-                    Err(TryLockError::Error(error)) => return Err(failed(error)),
-                },
+                Busy::GiveUp => file.try_lock(),
+                Busy::GiveUpShared => file.try_lock_shared(),
+            };
+            match tried {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             if is_still_at(&file, path).map_err(failed)? {
                 return Ok(Some(Self { _file: file, path: path.to_owned() }));

@@ -215,8 +215,30 @@ pub const HOME_NAMES: [(&str, Reach); 70] = [
     (".config/cargo", Reach::Beneath),
 ];
 
+/// Where the names of a path begin to count.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Beginning {
+    /// How many components lead to the workspace, if the path lies in one: how the directories above
+    /// are called is the user's business.
+    n_skipped: usize,
+    /// How many of the others lead to the home: these hold no packages, however they are called.
+    n_outer: usize,
+}
+
+impl Beginning {
+    /// Returns whether `path`, which begins so, counts by its name.
+    pub fn is_listed(self, path: &CanonicalPath) -> bool {
+        is_listed_beyond(path.components().skip(self.n_skipped), self.n_outer)
+    }
+}
+
 /// Returns whether a path counts by its name, given from the directory that is looked at.
 pub fn is_listed<'a>(components: impl IntoIterator<Item = &'a OsStr>) -> bool {
+    is_listed_beyond(components, 0)
+}
+
+/// The same; the first `n_outer` components are no directories of packages.
+fn is_listed_beyond<'a>(components: impl IntoIterator<Item = &'a OsStr>, n_outer: usize) -> bool {
     let components: Vec<&OsStr> = components.into_iter().collect();
     let mut is_package = false;
     (0..components.len()).any(|start| {
@@ -225,9 +247,14 @@ pub fn is_listed<'a>(components: impl IntoIterator<Item = &'a OsStr>) -> bool {
             true => below.first().is_some_and(|first| is_same(first, GIT_DIRECTORY)),
             false => LISTED_NAMES.iter().any(|name| name.covers(below)),
         };
-        is_package |= below.first().is_some_and(|it| PACKAGES.iter().any(|name| *it == *name));
+        is_package |= n_outer <= start && below.first().is_some_and(|it| is_packages(it));
         is_found || is_of_repository(below)
     })
+}
+
+/// Returns whether a directory of this name holds packages or builds.
+pub fn is_packages(name: &OsStr) -> bool {
+    PACKAGES.iter().any(|it| name == *it)
 }
 
 /// Returns whether what is left of a path is one of the files that make a repository.
@@ -262,7 +289,7 @@ impl Bounds {
             Reach::Itself => *path == listed.path,
             Reach::Beneath => path.is_within(&listed.path),
         });
-        at_home || is_listed(path.components().skip(self.depth_of_workspace(path)))
+        at_home || self.beginning_of(path).is_listed(path)
     }
 
     /// Returns whether `path` lies in a sandbox that was made for the session, in which the host runs
@@ -273,14 +300,22 @@ impl Bounds {
             .is_some_and(|it| !it.kind.is_used_by_host() && path.is_within(&it.path))
     }
 
-    /// Returns how many components of `path` lead to the workspace, if it lies in one: how the
-    /// directories above are called is the user's business.
-    fn depth_of_workspace(&self, path: &CanonicalPath) -> usize {
+    /// Returns where the names of a path begin to count.
+    pub fn beginning_of(&self, path: &CanonicalPath) -> Beginning {
         match &self.sandbox {
             Some(it) if it.kind.is_used_by_host() && path.is_within(&it.path) => {
-                it.path.components().count()
+                Beginning { n_skipped: it.path.components().count(), n_outer: 0 }
             }
-            Some(_) | None => 0,
+            Some(_) | None => {
+                let shared = self.home_executes.iter().map(|it| n_shared(path, &it.path));
+                Beginning { n_skipped: 0, n_outer: shared.max().unwrap_or(0) }
+            }
         }
     }
+}
+
+/// Returns how many directories lie above both paths.
+fn n_shared(path: &CanonicalPath, other: &CanonicalPath) -> usize {
+    let (Some(path), Some(other)) = (path.parent(), other.parent()) else { return 0 };
+    path.components().zip(other.components()).take_while(|(a, b)| a == b).count()
 }

@@ -14,6 +14,7 @@ use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 use crate::additions::{self, Addition, Place};
 use crate::annotation::{Annotation, Annotations, ArgumentAnnotation};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
+use crate::bounds::Sandbox;
 use crate::effect::Effect;
 use crate::index::{Index, RuleId};
 use crate::policy::lists::Lists;
@@ -100,6 +101,66 @@ impl Policy {
             constitution_hash: compiled.constitution_hash,
             warnings: loader.into_warnings(),
         })
+    }
+
+    /// Lets rules that deny or escalate for a place hold under its other names too.
+    ///
+    /// A rule names a link, and is about what it leads to. Whoever replaces the link must not get what
+    /// has its name then.
+    #[must_use]
+    pub fn with_names(self, names: &HashMap<CanonicalPath, Vec<CanonicalPath>>) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        let (mut rules, mut n_added) = (Vec::new(), 0);
+        for (position, rule) in self.rules.into_iter().enumerate() {
+            let others = rule.place().and_then(|place| names.get(place)).into_iter().flatten();
+            let others: Vec<Rule> = others.filter_map(|name| rule.restricting_at(name)).collect();
+            n_added += if position < self.n_added { 1 + others.len() } else { 0 };
+            rules.push(rule);
+            rules.extend(others);
+        }
+        let servers = self.annotations.iter().map(|(server, ..)| server);
+        Self {
+            index: Index::new(&rules),
+            restricted: Restricted::of_all(&rules, servers),
+            rules,
+            n_added,
+            ..self
+        }
+    }
+
+    /// Returns whether rules deny or ask about `role` for all of the directory `top`, with this tool.
+    ///
+    /// A rule about no place, or about every one, counts if it denies; in a sandbox a rule counts if it
+    /// is stronger than containment.
+    pub fn restricts_all_of(
+        &self,
+        (server, tool): (&ServerName, &ToolName),
+        role: Role,
+        (top, sandbox): (&CanonicalPath, Option<&Sandbox>),
+    ) -> bool {
+        let sandbox = sandbox.filter(|it| top.is_within(&it.path));
+        let is_about = |rule: &&Rule| {
+            rule.is_relevant_to(role)
+                && rule.is_about(server.as_str())
+                && rule.is_about_tool(tool.as_str())
+                && rule.place().is_none_or(|place| top.is_within(place))
+        };
+        for rule in self.rules.iter().filter(is_about) {
+            let is_general = rule.place().is_none_or(|place| place.parent().is_none());
+            let counts = match (rule.effect, sandbox) {
+                (Effect::Allow, _) => false,
+                (_, Some(sandbox)) => rule.outranks(sandbox),
+                (Effect::Deny, None) => true,
+                (Effect::Escalate, None) => !is_general,
+            };
+            // The first rule that holds whatever else is asked settles it.
+            if counts || rule.domains.is_none() && rule.lists.is_empty() {
+                return counts;
+            }
+        }
+        false
     }
 
     /// Returns the rules, in order.

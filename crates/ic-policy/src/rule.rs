@@ -189,6 +189,13 @@ impl Rule {
         self.domains.as_ref().map_or(&[], |domains| domains.allowed.patterns())
     }
 
+    /// Returns the rule for another place, if it denies or escalates for one.
+    pub(crate) fn restricting_at(&self, place: &CanonicalPath) -> Option<Self> {
+        let paths = self.paths.as_ref().filter(|_| self.effect != Effect::Allow)?;
+        let paths = PathCondition { within: place.clone(), ..paths.clone() };
+        Some(Self { paths: Some(paths), ..self.clone() })
+    }
+
     /// Returns whether the rule is the user's own word about values in `sandbox`, which is stronger
     /// than containment: it denies and the directory is the user's, or it denies or escalates for a
     /// place at the sandbox or in it.

@@ -14,8 +14,10 @@
 //! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
 
 mod configured;
+mod links;
 mod names;
 mod orders;
+mod partners;
 mod programs;
 mod settings;
 mod shell;
@@ -25,7 +27,9 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::rc::Rc;
 
-use ic_policy::host_executes::{ATTRIBUTES, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
+use ic_policy::host_executes::{
+    ATTRIBUTES, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_packages, is_same,
+};
 use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
@@ -182,6 +186,19 @@ impl<'a> Executes<'a> {
         NamedInTree { names, has_drivers }
     }
 
+    /// Returns the patterns of names that count somewhere in the trees around these paths.
+    pub(crate) fn patterns_around<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p CanonicalPath>,
+    ) -> Names {
+        let mut names = self.around().clone();
+        let above: HashSet<CanonicalPath> = paths.flat_map(CanonicalPath::ancestors).collect();
+        for directory in above.iter().filter(|it| self.is_top(it)) {
+            names.extend(&self.named(directory, &self.directory(directory)).names);
+        }
+        names.only_patterns()
+    }
+
     /// Returns what the user's own configuration and other repositories name.
     pub fn around(&self) -> &Names {
         self.around.get_or_init(|| {
@@ -192,6 +209,7 @@ impl<'a> Executes<'a> {
                 if self.is_top(&top) {
                     let named = self.named(&top, &self.directory(&top));
                     names.extend(&named.names);
+                    names.extend(&self.exchanged(&top, &named));
                     let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
                     elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 }
@@ -201,6 +219,9 @@ impl<'a> Executes<'a> {
             let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
             if let Some(top) = top {
                 names.extend(&Named::read(place, &top, Vec::new()).names);
+            }
+            if let Some(all) = orders.unsearched() {
+                names.add(all.clone(), Why::Unreadable(all.clone()));
             }
             names
         })
@@ -296,19 +317,23 @@ impl<'a> Executes<'a> {
     /// Returns whether git takes a directory for a repository, or is led elsewhere by it, once it has
     /// the parts that are `made` as well.
     fn is_shape(&self, directory: &Directory, made: u8) -> bool {
+        const STORES: u8 = OBJECTS | REFS;
         let heads = directory.heads | made;
         if heads & COMMON != 0 {
             return true;
         }
-        if heads & HEAD == 0 {
+        if heads & HEAD == 0 && made & STORES == 0 {
             return false;
         }
         let stores = directory.stores.get().unwrap_or_else(|| {
-            let stores = self.parts(&directory.path, OBJECTS | REFS);
+            let stores = self.parts(&directory.path, STORES);
             directory.stores.set(Some(stores));
             stores
         });
-        (stores | made) & (OBJECTS | REFS) == OBJECTS | REFS
+        // SECURITY: a HEAD of the user's own on another branch may come to stand beside the two stores, so
+        // whatever makes the second of them makes a repository.
+        let is_new = made & STORES & !stores != 0;
+        (stores | made) & STORES == STORES && (is_new || heads & HEAD != 0)
     }
 
     /// Returns which of the `wanted` parts of a repository are in a directory.
@@ -370,6 +395,17 @@ fn made(changes: &[Change]) -> HashMap<CanonicalPath, u8> {
 /// Returns whether a file says which programs of the configuration git runs on which files.
 pub fn is_attributes(path: &CanonicalPath) -> bool {
     path.components().last().is_some_and(|name| is_same(name, ATTRIBUTES))
+}
+
+/// Returns whether a file, given from the top of its tree, counts by its name, or would in another
+/// directory: at the top, or not beneath packages.
+pub fn counts_somewhere(below: &[&OsStr]) -> bool {
+    let from = below.iter().rposition(|name| is_packages(name)).map_or(0, |at| at + 1);
+    let is_pipeline = (0..below.len()).any(|start| {
+        let below = below.get(start..).unwrap_or_default();
+        PIPELINE_NAMES.iter().any(|name| name.covers(below))
+    });
+    is_pipeline || is_listed(below.iter().copied().skip(from)) || is_listed(below.iter().copied())
 }
 
 /// Returns whether a name is a part of what makes a directory a repository for git.

@@ -32,6 +32,8 @@ pub struct Found {
     pub path: CanonicalPath,
     /// The links that were followed, each by its own canonical name.
     pub links: Vec<CanonicalPath>,
+    /// The path as it is spelled beneath each of these links.
+    pub spelled: Vec<CanonicalPath>,
     /// What is there, if anything is.
     pub entry: Option<Entry>,
     /// How many components at the end of the path do not exist.
@@ -143,11 +145,12 @@ pub fn walk(
     last: Last,
 ) -> Result<Found, PathFault> {
     let mut walk = Walk { disk, at: base, n_missing: 0, links: Vec::new(), entry: None };
-    let mut todo = Vec::new();
+    let (mut todo, mut spelled) = (Vec::new(), Vec::new());
     push_components(&mut todo, path);
     while let Some(component) = todo.pop() {
         let keep = last == Last::Keep && todo.is_empty();
         if let Some(target) = walk.step(&component, keep)? {
+            spelled.extend(walk.links.last().and_then(|link| beneath(link, &todo)));
             push_components(&mut todo, &target);
         }
     }
@@ -156,7 +159,15 @@ pub fn walk(
         (0, entry) => entry,
         (_, _) => None,
     };
-    Ok(Found { path: walk.at, links: walk.links, entry, n_missing: walk.n_missing })
+    let Walk { at: path, links, n_missing, .. } = walk;
+    Ok(Found { path, links, spelled, entry, n_missing })
+}
+
+/// Returns the path of what is left on the stack beneath `link`; behind `..` it is none of the link's.
+fn beneath(link: &CanonicalPath, todo: &[OsString]) -> Option<CanonicalPath> {
+    let is_beneath = !todo.is_empty() && !todo.iter().any(|it| it == "..");
+    let names = todo.iter().rev();
+    is_beneath.then(|| names.into_iter().try_fold(link.clone(), |at, it| at.join(it).ok()))?
 }
 
 /// Puts the components of `path` on the stack, the first on top.
@@ -265,7 +276,7 @@ pub fn lexical(
 impl Found {
     /// Returns the value that the policy judges.
     pub fn into_value(self) -> PathValue {
-        let Self { path, links, entry, n_missing: _ } = self;
+        let Self { path, links, spelled: _, entry, n_missing: _ } = self;
         PathValue { path, also: links, state: entry.map(|entry| entry.state) }
     }
 }

@@ -4,6 +4,7 @@
 //! denies; so a mistake here makes a call impossible, not possible.
 
 mod aliases;
+mod arriving;
 mod carried;
 mod drafts;
 mod executed;
@@ -15,6 +16,7 @@ mod trees;
 
 use std::cell::{Cell, RefCell};
 
+use ic_policy::host_executes::is_packages;
 use ic_policy::{
     Annotation, ArgumentAnnotation, InvalidValue, PathValue, Pointer, Policy, ResolvedCall,
     ResolvedParts, RolePlace, RoleValues, Sandbox, Standing, Value,
@@ -151,6 +153,7 @@ impl Resolving<'_> {
             parts.standing =
                 if annotation.is_draft() { Standing::Draft } else { Standing::Annotated };
             self.resolve_annotated(annotation, &mut parts);
+            self.note_arriving(policy, &mut parts);
         }
         parts
     }
@@ -338,9 +341,13 @@ impl Resolving<'_> {
     }
 
     fn path_value(&self, role: Role, found: Found) -> PathValue {
-        let n_missing = found.n_missing;
+        let (n_missing, spelled) = (found.n_missing, found.spelled.clone());
         let mut value = found.into_value();
         if role.changes_path() && !self.is_exempt(&value.path) {
+            // Where a link leads into packages names are free there, and not where the user finds them.
+            if value.path.components().any(is_packages) {
+                value.also.extend(spelled);
+            }
             self.find_aliases(&mut value);
             // Directories that would be made on the way are made by the call too.
             let above = value.path.ancestors().take(n_missing).skip(1);

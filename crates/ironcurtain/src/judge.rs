@@ -200,6 +200,7 @@ impl Loaded {
             None => files.additions(),
         };
         let policy = Policy::load_with(&files.sources(), additions, &locate)?;
+        let policy = policy.with_names(&roots.names());
         if how.confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }

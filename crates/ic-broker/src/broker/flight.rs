@@ -5,9 +5,10 @@
 use std::sync::{Arc, Mutex};
 
 use ic_types::{Digest, Object, Timestamp};
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::changing::Turnstile;
 use super::takeover::Brought;
 use super::{Asked, Found, Weight};
 use crate::client::Ear;
@@ -32,7 +33,7 @@ pub struct Flight {
     /// Whether a person typed this very call; spent with the first question that it answers.
     pub(super) is_typed: bool,
     /// Held from the judgement to the end of a call that changes files of the user's.
-    pub(super) changing: Option<OwnedMutexGuard<()>>,
+    pub(super) changing: Option<Turnstile>,
     /// What its server says that it would change as well, once it did.
     pub(super) brought: Option<Brought>,
     /// Where it is noted what the server will tell of from now on, if anybody wants to know.

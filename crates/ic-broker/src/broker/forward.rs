@@ -63,6 +63,13 @@ impl Broker {
                 return Box::pin(self.unserved(permit, none, (&server, flight), request_id)).await;
             }
         };
+        let still = match self.still_for(&server, &permit).await {
+            Ok(still) => still,
+            Err(refusal) => {
+                service.end();
+                return self.not_forwarded(permit, &refusal, request_id);
+            }
+        };
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
         let tree = Tree::of(self, (&server, &permit), (&name, &mut meta), (&flight, n_hops));
         let confinement = service.confinement();
@@ -80,6 +87,7 @@ impl Broker {
         let asking = Asking { progress, caller, cancel: &flight.cancel, limit: CALL_MAX };
         // SECURITY: consumes the proof; a second try would be a second call.
         let (outcome, entry) = send(service.connection(), recorded, meta, asking).await;
+        drop(still);
         flight.note_following(following, &outcome);
         let (outcome, planted) = let_go(service, outcome).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();

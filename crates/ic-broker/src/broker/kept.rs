@@ -12,8 +12,9 @@ use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
 use ic_policy::host_executes::KEEP;
-use ic_policy::{Permit, Verdict};
-use ic_types::{CanonicalPath, Digest, Json, Object, ToolCall};
+use ic_policy::{Annotation, Permit, ResolvedCall, Verdict};
+use ic_servers::git::reaches_out;
+use ic_types::{CanonicalPath, Digest, Json, Object, Role, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 use super::aside::Weight;
@@ -22,7 +23,7 @@ use super::service::NoService;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::planted::{Keepable, PutBack};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Live, Looked, Moment, Offer, Server};
+use crate::server::{Live, Looked, Moment, Offer, Server, Stilled, Stillness};
 use crate::tool::Tool;
 
 /// A call during which a server is looked after.
@@ -86,6 +87,11 @@ impl Drop for Watched {
     }
 }
 
+/// Returns all paths that a call is about.
+pub(super) fn paths_of(call: &ResolvedCall) -> Vec<CanonicalPath> {
+    Role::all().flat_map(|role| call.paths(role)).cloned().collect()
+}
+
 /// Asks about what no call can tell of.
 pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<Server>, done: PutBack) {
     let (cancel, left) = (broker.stop.clone(), CancellationToken::new());
@@ -95,6 +101,31 @@ pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<Server>, done: Pu
 }
 
 impl Broker {
+    /// Stops the servers that may write where git is about to take files into its index.
+    pub(super) async fn still_for(
+        &self,
+        server: &Arc<Server>,
+        permit: &Permit,
+    ) -> Result<Option<Stillness>, Refusal> {
+        let call = permit.call();
+        let annotation = self.judge.policy.annotation(call.server(), call.tool());
+        let is_changing = annotation.is_some_and(Annotation::may_change_paths);
+        if !server.is_git() || reaches_out(call.tool().as_str()) || !is_changing {
+            return Ok(None);
+        }
+        let Stilled { stillness, put_back } = server.still(&paths_of(call)).await;
+        for (name, done) in put_back {
+            if let Some(server) = self.servers.get(&name) {
+                server.tell_planted(done);
+            }
+        }
+        stillness.map(Some).ok_or_else(|| {
+            let reason = "a third-party server keeps changing files here that programs on this machine \
+                          run; try again once it is done";
+            Refusal::structural(RefusalKind::Denied, "server-unavailable", reason)
+        })
+    }
+
     /// Records and answers a call after which something was put back.
     pub(super) async fn put_back(
         &self,

@@ -324,7 +324,10 @@ impl Broker {
         if self.is_over(going.until) {
             return Err(self.too_late(ticket, going));
         }
-        self.begin_to_change(&going.found, &mut going.flight).await;
+        if let Err(refusal) = self.begin_to_change(&going.found, &mut going.flight).await {
+            let tool = going.found.names();
+            return Err(self.refuse(&asked, &refusal, Some(tool), &going.request_id));
+        }
         let brought = going.flight.brought.as_ref();
         let judged = self.judged(&mut asked, &going.found, brought).await;
         judged.map(|(verdict, _)| verdict).map_err(|refusal| {

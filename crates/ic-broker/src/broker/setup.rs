@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::aside::Aside;
 use super::catalog::Catalog;
+use super::changing::Changing;
 use super::lists::House;
 use super::shelf::Shelf;
 use super::{Broker, People, news, petitions};
@@ -69,6 +70,8 @@ pub struct Setup {
     pub private: PathBuf,
     /// The directory in which each server that we installed has one of its own.
     pub installed: PathBuf,
+    /// The directory of the locks that all sessions have in common.
+    pub registry: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are, to be lent to calls that need them.
@@ -141,7 +144,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
-            warden: warden(&judge, &log, (&self.witness, &self.private)),
+            warden: warden(&judge, &log, &self.witness, (&self.private, &self.registry)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -172,6 +175,7 @@ impl Setup {
             };
             servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
+        let changing = Changing::new(&judge, &self.registry)?;
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
         let house = House::new(&announcements, &self.witness, (&tasks, &stop));
         let broker = Arc::new(Broker {
@@ -184,7 +188,7 @@ impl Setup {
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
-            changing: Arc::default(),
+            changing,
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
             people: self.people,
@@ -206,10 +210,11 @@ impl Setup {
 fn warden(
     judge: &Arc<Judge>,
     log: &Arc<AuditLog>,
-    (witness, private): (&Arc<dyn Witness>, &Path),
+    witness: &Arc<dyn Witness>,
+    (private, registry): (&Path, &Path),
 ) -> Warden {
-    let quarantine = private.with_file_name(QUARANTINE);
-    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), quarantine)
+    let places = (private.with_file_name(QUARANTINE), registry.to_owned());
+    Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), places)
 }
 
 fn lent(

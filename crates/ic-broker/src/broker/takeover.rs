@@ -20,6 +20,7 @@ use ic_servers::git::TAKEOVER;
 use ic_types::{CanonicalPath, Digest, Json, Object, Role};
 
 use super::hops::{HOPS_MAX, came_of};
+use super::kept::paths_of;
 use super::{Asked, Broker, Flight, Found, Reply};
 use crate::locked;
 use crate::refusal::{Refusal, RefusalKind};
@@ -62,7 +63,9 @@ impl Tree {
         let arguments = permit.call().asked().arguments.clone();
         let asked = Asked { name: name.to_owned(), arguments, meta: meta.clone() };
         let agreed = flight.brought.as_ref().map(|it| it.digest.as_str());
-        meta.insert(TAKEOVER, broker.judge.terms(permit.call(), agreed));
+        let mut terms = broker.judge.terms(permit.call(), agreed);
+        terms.insert("shared", server.others_write_at(&paths_of(permit.call())));
+        meta.insert(TAKEOVER, terms);
         Some(Self { asked, n_hops })
     }
 

@@ -3,22 +3,23 @@
 //! Only what stands topmost is noted: what lies in a `.git` goes with it. Links are noted and not
 //! followed, but for what a listed name leads to. Nothing is changed here.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::io;
+mod seen;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ic_confine::Access;
-use ic_policy::host_executes::{GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_same};
 use ic_policy::{FileState, Reach};
-use ic_resolve::executes::{Names, is_part_of_repository};
-use ic_resolve::path::{Last, follow};
-use ic_resolve::{Change, Disk, Executes, Kind};
-use ic_types::{AbsolutePath, CanonicalPath, Role};
-use rustix::fs::{AtFlags, CWD, Mode, StatxFlags};
+use ic_resolve::executes::Names;
+use ic_resolve::{Disk, Executes, Kind};
+use ic_types::CanonicalPath;
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
 use crate::judge::Judge;
+use seen::{Seen, Watch};
+use walk::Walk;
 
 /// How many files and directories are looked at.
 pub(crate) const ENTRIES_MAX: usize = 200_000;
@@ -27,8 +28,6 @@ const ENTRIES_THOROUGH_MAX: usize = 10_000_000;
 /// The largest file whose bytes are remembered, and the most that is remembered of all of them.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 const TEXTS_BYTES_MAX: usize = 8 << 20;
-/// A name that stands for any.
-const ANY: &str = "any-name";
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +43,8 @@ pub(crate) struct Survey {
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
     pub(super) unseen: Vec<String>,
+    /// What was seen of each directory.
+    directories: HashMap<CanonicalPath, Arc<Seen>>,
 }
 
 /// How a ground is looked at.
@@ -178,6 +179,8 @@ impl Survey {
             manner,
             led: Vec::new(),
             patterns: Names::default(),
+            pattern_texts: Arc::default(),
+            watch: Watch::default(),
             n_left: match manner {
                 Manner::Strict => ENTRIES_MAX,
                 Manner::Thorough => ENTRIES_THOROUGH_MAX,
@@ -238,220 +241,4 @@ impl Survey {
     pub(super) fn parts(&self) -> &BTreeMap<CanonicalPath, Identity> {
         &self.parts
     }
-}
-
-struct Walk<'a> {
-    ground: &'a Ground,
-    judge: &'a Judge,
-    disk: &'a dyn Disk,
-    executes: Executes<'a>,
-    survey: Survey,
-    known: Option<&'a Survey>,
-    manner: Manner,
-    /// What configurations and links lead to.
-    led: Vec<CanonicalPath>,
-    patterns: Names,
-    n_left: usize,
-    n_text_bytes_left: usize,
-}
-
-impl Walk<'_> {
-    fn root(&mut self, root: &CanonicalPath) -> Result<(), SurveyFault> {
-        // What is a link by now is not what the server sees.
-        let entry = self.disk.look(root.as_path()).ok().flatten();
-        if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
-            return Ok(());
-        }
-        let depth = Ground::depth_of_workspace(root, self.judge);
-        // The nearest repository around it; all of them may name what lies in it.
-        let tops: Vec<_> =
-            root.ancestors().skip(1).filter(|above| self.executes.is_top(above)).collect();
-        for top in &tops {
-            self.lead(top);
-        }
-        if self.counts_whole(root) || self.reach(root, tops.first(), depth) == Some(Reach::Beneath)
-        {
-            self.note(root, Reach::Beneath);
-        }
-        let mut rest = vec![(root.clone(), tops.into_iter().next())];
-        while let Some((directory, top)) = rest.pop() {
-            let entries = self.list(&directory, root)?;
-            let has = |name: &str| entries.iter().any(|(it, _)| is_same(it, name));
-            let is_top = has(GIT_DIRECTORY);
-            let is_shape = has("commondir") || (has("HEAD") && has("objects") && has("refs"));
-            if is_shape || is_top {
-                self.lead(&directory);
-            }
-            if is_shape || (is_top && self.counts_whole(&directory)) {
-                self.note(&directory, Reach::Beneath);
-            }
-            let top = if is_top { Some(directory.clone()) } else { top };
-            let is_counted = self.survey.counts(&directory);
-            for (name, kind) in entries {
-                let Ok(path) = directory.join(&name) else { continue };
-                let kind = self.kind(&path, kind);
-                if is_part_of_repository(&name) {
-                    self.note_part(&path);
-                }
-                if is_counted || self.ground.borders.contains(&path) {
-                    continue;
-                }
-                let reach = self.reach(&path, top.as_ref(), depth);
-                if let Some(reach) = reach {
-                    let is_leaf = kind != Kind::Directory;
-                    self.note(&path, if is_leaf { Reach::Beneath } else { reach });
-                }
-                if kind == Kind::Directory && reach != Some(Reach::Beneath) {
-                    rest.push((path, top.clone()));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes what the repository at `top` names or leads to.
-    fn lead(&mut self, top: &CanonicalPath) {
-        let names = self.executes.led_to(top);
-        self.lead_to(&names, Some(top));
-    }
-
-    /// Notes what a configuration names; its patterns are tried on everything that is found.
-    fn lead_to(&mut self, names: &Names, top: Option<&CanonicalPath>) {
-        self.led.extend(names.paths().filter(|path| Some(*path) != top).cloned());
-        self.patterns.extend(names);
-    }
-
-    /// Returns whether whatever is made in a directory counts.
-    fn counts_whole(&self, directory: &CanonicalPath) -> bool {
-        let Ok(path) = directory.join(OsStr::new(ANY)) else { return true };
-        !self.executes.of(&[Change { role: Role::WritePath, path, is_kept: false }]).is_empty()
-    }
-
-    /// Returns how far a path counts by its name.
-    fn reach(
-        &self,
-        path: &CanonicalPath,
-        top: Option<&CanonicalPath>,
-        depth: usize,
-    ) -> Option<Reach> {
-        let counts = |path: &CanonicalPath| {
-            let at_home = self.judge.bounds.home_executes.iter().any(|it| match it.reach {
-                Reach::Itself => *path == it.path,
-                Reach::Beneath => path.is_within(&it.path),
-            });
-            let is_pipeline = top.is_some_and(|top| {
-                let below: Vec<_> = path.components().skip(top.components().count()).collect();
-                PIPELINE_NAMES.iter().any(|name| name.covers(&below))
-            });
-            at_home
-                || is_pipeline
-                || self.patterns.has_pattern_for(path)
-                || is_listed(path.components().skip(depth))
-        };
-        let below = || path.join(OsStr::new(ANY)).is_ok_and(|below| counts(&below));
-        match counts(path) {
-            true if below() => Some(Reach::Beneath),
-            true => Some(Reach::Itself),
-            false => None,
-        }
-    }
-
-    /// Notes something that a configuration or a link leads to, if it is on the ground.
-    fn led_to(&mut self, path: &CanonicalPath) -> Result<(), SurveyFault> {
-        let is_above = self.ground.roots.iter().any(|root| root.is_within(path));
-        let is_on_ground = self.ground.roots.iter().any(|root| path.is_within(root));
-        let is_known = path
-            .ancestors()
-            .any(|it| self.survey.counted.get(&it).is_some_and(|it| it.reach == Reach::Beneath));
-        if is_on_ground && !is_above && !is_known {
-            self.n_left = self.n_left.checked_sub(1).ok_or_else(|| too_many(path))?;
-            // What is on the way may be a link.
-            let found = AbsolutePath::new(path.as_path()).ok();
-            let found = found.and_then(|it| follow(self.disk, &it, Last::Keep).ok());
-            if let Some(found) = found {
-                self.survey.led.insert(found.path.clone());
-                self.note(&found.path, Reach::Beneath);
-            }
-        }
-        Ok(())
-    }
-
-    fn note(&mut self, path: &CanonicalPath, reach: Reach) {
-        // What is gone by now is not there.
-        let Ok(Some(entry)) = self.disk.look(path.as_path()) else { return };
-        if entry.kind == Kind::Link {
-            let found = AbsolutePath::new(path.as_path()).ok();
-            let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
-            self.led.extend(found.map(|found| found.path).filter(|found| found != path));
-        }
-        if entry.kind == Kind::File {
-            self.note_text(path, entry.state);
-        }
-        let identity = Identity::at(path, &entry.state);
-        self.survey.counted.insert(path.clone(), Counted { identity, kind: entry.kind, reach });
-    }
-
-    /// Remembers what is in a file.
-    fn note_text(&mut self, path: &CanonicalPath, state: FileState) {
-        let known = self.known.and_then(|known| known.text(path)).filter(|it| it.state == state);
-        let read = || {
-            let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten()?;
-            let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
-            let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
-            let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
-            Some(Arc::new(Text { state, bytes, is_executable }))
-        };
-        let Some(text) = known.map(Arc::clone).or_else(read) else { return };
-        if let Some(left) = self.n_text_bytes_left.checked_sub(text.bytes.len()) {
-            self.n_text_bytes_left = left;
-            self.survey.texts.insert(path.clone(), text);
-        }
-    }
-
-    /// Some file systems do not say in a list what something is.
-    fn kind(&self, path: &CanonicalPath, listed: Kind) -> Kind {
-        match listed {
-            Kind::Other => {
-                let entry = self.disk.look(path.as_path()).ok().flatten();
-                entry.map_or(listed, |entry| entry.kind)
-            }
-            Kind::File | Kind::Directory | Kind::Link => listed,
-        }
-    }
-
-    fn note_part(&mut self, path: &CanonicalPath) {
-        if let Ok(Some(entry)) = self.disk.look(path.as_path()) {
-            let identity = Identity::at(path, &entry.state);
-            self.survey.parts.insert(path.clone(), identity);
-        }
-    }
-
-    fn list(
-        &mut self,
-        directory: &CanonicalPath,
-        root: &CanonicalPath,
-    ) -> Result<Vec<(OsString, Kind)>, SurveyFault> {
-        let entries = match self.disk.list(directory.as_path(), self.n_left.saturating_add(1)) {
-            Ok(entries) => entries,
-            // The server cannot look there either; what it closed itself is opened again.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.survey.closed.insert(directory.clone());
-                Vec::new()
-            }
-            Err(error) if self.manner == Manner::Thorough => {
-                self.survey.unseen.push(format!("cannot look at `{directory}`: {error}"));
-                Vec::new()
-            }
-            Err(error) => {
-                let (path, reason) = (directory.clone(), error.to_string());
-                return Err(SurveyFault::System { path, reason });
-            }
-        };
-        self.n_left = self.n_left.checked_sub(entries.len()).ok_or_else(|| too_many(root))?;
-        Ok(entries)
-    }
-}
-
-fn too_many(root: &CanonicalPath) -> SurveyFault {
-    SurveyFault::TooManyEntries(root.clone())
 }

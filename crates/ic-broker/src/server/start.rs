@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
 use super::side::Side;
+use super::warden::Starting;
 use super::{
     Connection, Guarded, Introduction, Live, START_MAX, Server, ServerNews, ToolTable, Trouble,
     Yard, handshake, process, remote,
@@ -57,7 +58,7 @@ impl Server {
             Err(Trouble { why, in_full }) => {
                 connection.end(&why);
                 let ending = running.stop().await;
-                drop(starting);
+                let _begun = starting.map(Starting::failed);
                 if let Some(done) = self.put_back(&sight).await {
                     let told = done.told(self.name.as_str());
                     self.tell_planted(done);
@@ -117,6 +118,9 @@ impl Server {
     fn launch(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let written = self.recipe.write_out().map_err(|fault| fault.to_string())?;
         let Launch { spec, sight, allowed } = written;
+        if let Some(kept) = sight.kept() {
+            self.yard.warden.announce(kept).map_err(|error| crate::chain(&error))?;
+        }
         let server = Arc::clone(self);
         let started = process::start(&self.host(), &spec, move |news| server.news(news));
         let process::Started { running, connection, doors } = started?;

@@ -10,7 +10,9 @@
 //! and after one that was taken back. What counts and how it is put back is in `planted`; whether a
 //! person wants to keep it is asked by the broker.
 
+mod announced;
 mod glance;
+mod still;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +21,10 @@ use std::time::Duration;
 
 use ic_audit::{AuditLog, Entry, Kind};
 use ic_confine::{Asleep, Sleep, StandingStill};
+use ic_home::FileError;
 use ic_resolve::RealDisk;
 use ic_types::{CanonicalPath, Json, Object, ServerName};
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::Live;
@@ -29,7 +32,9 @@ use crate::broker::Witness;
 use crate::judge::Judge;
 use crate::locked;
 use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
+use announced::Announced;
 use glance::{Glance, Glanced};
+pub(crate) use still::{Stilled, Stillness};
 
 /// How often it is looked whether a server that is not asleep is let to itself.
 pub(super) const PATROL_EVERY: Duration = Duration::from_secs(1);
@@ -45,8 +50,11 @@ pub(crate) struct Warden {
     pub(crate) witness: Arc<dyn Witness>,
     /// Where what a server planted is kept.
     pub(crate) quarantine: PathBuf,
+    announced: Announced,
     /// Shared while a server is started; alone while something is put back.
-    quiet: RwLock<()>,
+    quiet: Arc<RwLock<()>>,
+    /// Shared while a server is started, or what it did meanwhile is put back; alone while none may be.
+    starts: Arc<RwLock<()>>,
     running: Mutex<Vec<Weak<Live>>>,
     /// Ends the starts that are under way.
     hurry: Mutex<CancellationToken>,
@@ -60,7 +68,7 @@ pub(crate) struct Guarded {
     /// Cancelled when nothing of the server is left.
     stopped: CancellationToken,
     /// Held while somebody looks.
-    looking: tokio::sync::Mutex<()>,
+    looking: Arc<tokio::sync::Mutex<()>>,
     n_calls: AtomicUsize,
     /// How many looks have to come without warning, because the server woke up while somebody looked.
     n_unannounced: Arc<AtomicUsize>,
@@ -86,6 +94,14 @@ pub(crate) enum Moment {
     After,
     /// At any other time.
     Meanwhile,
+    /// At any other time, and also if the server slept.
+    Aside,
+}
+
+impl Moment {
+    fn is_of_no_call(self) -> bool {
+        matches!(self, Self::Meanwhile | Self::Aside)
+    }
 }
 
 /// What came of a look.
@@ -99,10 +115,19 @@ pub(crate) enum Looked {
 }
 
 /// A start that is under way, during which nothing is put back.
-pub(super) struct Starting<'a> {
-    _shared: RwLockReadGuard<'a, ()>,
+pub(super) struct Starting {
+    shared: OwnedRwLockReadGuard<()>,
+    begun: OwnedRwLockReadGuard<()>,
     /// Cancelled if somebody has to put something back.
     pub(super) hurry: CancellationToken,
+}
+
+impl Starting {
+    /// Lets something be put back; as long as what is returned is held, git takes nothing in.
+    pub(super) fn failed(self) -> OwnedRwLockReadGuard<()> {
+        drop(self.shared);
+        self.begun
+    }
 }
 
 /// Somebody whose doings are put back.
@@ -117,17 +142,29 @@ impl Warden {
     pub(crate) fn new(
         (judge, log): (Arc<Judge>, Arc<AuditLog>),
         witness: Arc<dyn Witness>,
-        quarantine: PathBuf,
+        (quarantine, registry): (PathBuf, PathBuf),
     ) -> Self {
-        let (quiet, running, hurry) = Default::default();
-        Self { judge, log, witness, quarantine, quiet, running, hurry }
+        let (quiet, starts, running, hurry) = Default::default();
+        let announced = Announced::new(registry);
+        Self { judge, log, witness, quarantine, announced, quiet, starts, running, hurry }
+    }
+
+    /// Tells other sessions where a server may write that is about to be started.
+    pub(super) fn announce(&self, kept: &Kept) -> Result<(), FileError> {
+        self.announced.tell(kept.ground.roots())
+    }
+
+    /// Returns whether servers of another session may write at `paths`.
+    pub(super) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+        self.announced.others_write_at(paths)
     }
 
     /// Waits until nothing is put back, and keeps it so.
-    pub(super) async fn begin_start(&self) -> Starting<'_> {
-        let shared = self.quiet.read().await;
+    pub(super) async fn begin_start(&self) -> Starting {
+        let begun = Arc::clone(&self.starts).read_owned().await;
+        let shared = Arc::clone(&self.quiet).read_owned().await;
         let hurry = locked(&self.hurry).clone();
-        Starting { _shared: shared, hurry }
+        Starting { shared, begun, hurry }
     }
 
     /// Looks after a server that runs from now on.
@@ -159,7 +196,7 @@ impl Warden {
         if locked(&guarded.state).is_settled || guarded.stopped.is_cancelled() {
             return match moment {
                 Moment::Before => Looked::Anew(live.connection.why_over_text().to_string()),
-                Moment::After | Moment::Meanwhile => Looked::Same,
+                Moment::After | Moment::Meanwhile | Moment::Aside => Looked::Same,
             };
         }
         let (before, slept) = {
@@ -224,7 +261,7 @@ impl Warden {
         let done = self.mend_live(live, Settled::default()).await;
         match &live.guarded {
             _ if done.is_empty() => Looked::Anew(ENDED.to_owned()),
-            Some(guarded) if moment == Moment::Meanwhile && guarded.has_calls() => {
+            Some(guarded) if moment.is_of_no_call() && guarded.has_calls() => {
                 locked(&guarded.state).done = Some(done);
                 Looked::Same
             }
@@ -418,7 +455,7 @@ impl Guarded {
             kept,
             sleep,
             stopped: CancellationToken::new(),
-            looking: tokio::sync::Mutex::default(),
+            looking: Arc::default(),
             n_calls: AtomicUsize::new(0),
             n_unannounced: Arc::default(),
             state: Mutex::new(state),

@@ -130,6 +130,7 @@ fn bounds() -> Bounds {
     let domains = ic_policy::DomainSet::parse(["good.example"]).unwrap();
     let gated = ic_policy::ServerTraits {
         containment: ic_policy::Containment::Loose,
+        names_files: false,
         allowed_domains: vec![domains],
     };
     Bounds {

@@ -5,7 +5,7 @@
 use ic_types::{Category, Role};
 
 use super::{Asked, RoleRuling, STAYS_IN_SANDBOX, Walk};
-use crate::bounds::{Bounds, Containment, SandboxKind};
+use crate::bounds::{Bounds, Containment, SandboxKind, ServerTraits};
 use crate::call::{ResolvedCall, RoleValues, Value};
 use crate::effect::Effect;
 use crate::finding::{Authority, Finding, RuleRef, Structural};
@@ -14,6 +14,8 @@ use crate::rule::{Hold, Rule};
 
 /// The tool that acts on everything beneath the directories that it names.
 const RUN_COMMAND: &str = "run_command";
+/// The tool that removes what git does not track in the directory that it names.
+const CLEAN: &str = "git_clean";
 /// How many notes are made on one finding; there may be one for each of very many values.
 const NOTES_MAX: usize = 8;
 
@@ -61,7 +63,7 @@ impl Asked<'_> {
         let role = ruling.role;
         let is_tree = role == Role::DeletePath
             || role.category() == Category::Path && self.call.tool().as_str() == RUN_COMMAND;
-        if !is_tree {
+        if !is_tree || self.is_cleaned() {
             return;
         }
         let names = (self.call.server(), self.call.tool());
@@ -122,6 +124,13 @@ impl Asked<'_> {
                  `{server}` they are judged together"
             ),
         })
+    }
+
+    /// Returns whether the call removes some files of a directory, and its server says which.
+    fn is_cleaned(&self) -> bool {
+        let names_files = |traits: &ServerTraits| traits.names_files;
+        self.call.tool().as_str() == CLEAN
+            && self.bounds.servers.get(self.call.server()).is_some_and(names_files)
     }
 
     /// Adds a finding for each role that the sandbox settles while others are judged.

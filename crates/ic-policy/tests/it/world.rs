@@ -85,6 +85,7 @@ pub(crate) fn parts(server: &str, tool: &str, roles: &[(Role, &[&str])]) -> Reso
 pub(crate) fn bounds(kind: SandboxKind) -> Bounds {
     let server = |containment, domains: Option<&str>| ServerTraits {
         containment,
+        names_files: containment == Containment::Contained,
         allowed_domains: domains.map(|d| DomainSet::parse([d]).unwrap()).into_iter().collect(),
     };
     let servers = [
@@ -95,6 +96,7 @@ pub(crate) fn bounds(kind: SandboxKind) -> Bounds {
             "closed",
             ServerTraits {
                 containment: Containment::Loose,
+                names_files: false,
                 allowed_domains: vec![DomainSet::new(Vec::new())],
             },
         ),

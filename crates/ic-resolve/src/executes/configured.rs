@@ -11,11 +11,12 @@ use std::sync::Arc;
 use ic_policy::Why;
 use ic_types::{AbsolutePath, CanonicalPath};
 
+use super::links;
 use super::names::{Names, Pattern};
 use super::orders::{Listing, Orders};
 use super::programs::Name;
 use super::settings::{self, Order, Orders as Settings};
-use crate::disk::{Disk, Kind};
+use crate::disk::Disk;
 use crate::git::linked::{POINTER_BYTES_MAX, tree_of};
 use crate::git::{CONFIG_BYTES_MAX, config};
 use crate::path::{self, Last};
@@ -24,8 +25,6 @@ use crate::path::{self, Last};
 const FILES_MAX: usize = 64;
 /// How many names one repository may have; with more it may name anything.
 const NAMES_MAX: usize = 4096;
-/// How many entries of a directory are looked at for links that a pattern names.
-const ENTRIES_MAX: usize = 512;
 /// Where links among git's own files are looked for, besides the directory itself.
 const LINKED: [&str; 2] = ["hooks", "info"];
 
@@ -145,13 +144,13 @@ impl Named {
     /// Notes where links among git's own files lead, and every link on the way.
     fn note_links(&mut self, place: Place<'_>) {
         for directory in &self.git {
-            let inner = LINKED.iter().filter_map(|name| directory.join(name.as_ref()).ok());
-            for at in std::iter::once(directory.clone()).chain(inner) {
-                for link in &Listing::of(place, &at).links {
-                    for path in led_by(place.disk, link).into_iter().filter(|it| it != link) {
-                        self.names.add(path, Why::Linked(link.clone()));
-                    }
+            for link in &Listing::of(place, directory).links {
+                for path in led_by(place.disk, link).into_iter().filter(|it| it != link) {
+                    self.names.add(path, Why::Linked(link.clone()));
                 }
+            }
+            for inner in LINKED.iter().filter_map(|name| directory.join(name.as_ref()).ok()) {
+                links::note_beneath(place, &inner, &mut self.names);
             }
         }
     }
@@ -183,10 +182,8 @@ impl Named {
             self.names.add_pattern(pattern, why.clone());
         }
         // What is in a named directory may be a link, as hooks often are.
-        for link in found.iter().flat_map(|path| Listing::of(place, path).links.clone()) {
-            for path in led_by(place.disk, &link).into_iter().filter(|it| *it != link) {
-                self.names.add(path, Why::Linked(link.clone()));
-            }
+        for path in &found {
+            links::note_beneath(place, path, &mut self.names);
         }
         found
     }
@@ -283,10 +280,8 @@ fn glob(
         found.extend(led);
     }
     for pattern in &patterns {
-        let entries = place.disk.list(pattern.base.as_path(), ENTRIES_MAX).unwrap_or_default();
-        let links =
-            entries.iter().filter(|(name, kind)| *kind == Kind::Link && pattern.begins_with(name));
-        for link in links.filter_map(|(name, _)| pattern.base.join(name).ok()) {
+        for link in links::beneath(place, &pattern.base).into_iter().filter(|it| pattern.covers(it))
+        {
             found.extend(led_by(place.disk, &link));
         }
     }

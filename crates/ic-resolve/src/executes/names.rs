@@ -63,6 +63,46 @@ impl Names {
         self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
     }
 
+    /// Returns whether one of them ends with this name, or with a pattern that it fits.
+    pub fn has_last_part(&self, name: &OsStr) -> bool {
+        let is_last = |part: &&String| is_match(name.as_bytes(), part);
+        self.paths.keys().any(|path| path.as_path().file_name() == Some(name))
+            || self.patterns.iter().any(|(it, _)| it.parts.last().as_ref().is_some_and(is_last))
+    }
+
+    /// Adds the patterns that `other` holds; returns whether there were others before.
+    pub fn extend_patterns(&mut self, other: &Self) -> bool {
+        let n = self.patterns.len();
+        for (pattern, why) in &other.patterns {
+            self.add_pattern(pattern.clone(), why.clone());
+        }
+        self.patterns.len() != n
+    }
+
+    /// Returns the patterns among them.
+    pub(super) fn only_patterns(self) -> Self {
+        Self { patterns: self.patterns, ..Self::default() }
+    }
+
+    /// Returns what would be named in `to` if all that is named in `from` were named there too.
+    pub(super) fn moved(&self, from: &CanonicalPath, to: &CanonicalPath) -> Self {
+        let moved = |path: &CanonicalPath| {
+            let below =
+                path.is_within(from).then(|| path.components().skip(from.components().count()));
+            below?.try_fold(to.clone(), |at, name| at.join(name).ok())
+        };
+        let mut names = Self::default();
+        for (path, why) in &self.paths {
+            moved(path).into_iter().for_each(|path| names.add(path, why.clone()));
+        }
+        for (pattern, why) in &self.patterns {
+            if let Some(base) = moved(&pattern.base) {
+                names.add_pattern(Pattern { base, ..pattern.clone() }, why.clone());
+            }
+        }
+        names
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.paths.len() + self.patterns.len()
@@ -176,9 +216,9 @@ impl Pattern {
         })
     }
 
-    /// Returns whether a name fits the first part.
-    pub(super) fn begins_with(&self, name: &OsStr) -> bool {
-        self.parts().next().is_some_and(|part| is_match(name.as_bytes(), part))
+    /// Returns whether a path is named, or lies beneath what is.
+    pub(super) fn covers(&self, path: &CanonicalPath) -> bool {
+        self.is_hit(path, Hit::Within)
     }
 }
 

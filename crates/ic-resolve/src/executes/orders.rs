@@ -4,15 +4,17 @@
 //! Read again whenever identity or times of a file or directory change, so that what the user sets up
 //! during a session counts from the next call on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ic_policy::host_executes::{GIT_DIRECTORY, HOME_NAMES};
+use ic_policy::host_executes::{GIT_DIRECTORY, HOME_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach, Why};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::configured::{Place, led_by};
+use super::links;
 use super::names::Names;
+use super::partners::Urls;
 use super::settings;
 use crate::disk::{Disk, Entry, Kind};
 use crate::path::{self, Last};
@@ -21,14 +23,17 @@ use crate::path::{self, Last};
 const REMEMBERED_MAX: usize = 4096;
 /// How many entries of one directory are looked at.
 const ENTRIES_MAX: usize = 4096;
-/// How many entries of a workspace are looked at to find repositories.
-const WORKSPACE_ENTRIES_MAX: usize = 200_000;
-/// How many repositories of a workspace are asked about at each call.
-const TOPS_MAX: usize = 256;
+/// How many entries of a workspace, and how many directories, are looked at to find repositories; with
+/// more of them outside of packages, everything in the workspace may be named.
+const WORKSPACE_ENTRIES_MAX: usize = 1_000_000;
+const WORKSPACE_DIRECTORIES_MAX: usize = 60_000;
+/// How many entries of directories of packages are looked at for the same.
+const PACKAGES_ENTRIES_MAX: usize = 100_000;
+/// How many repositories of a workspace are asked about at each call; with more, everything in the
+/// workspace may be named.
+const TOPS_MAX: usize = 1024;
 /// In how many directories of a workspace a new repository is looked for at each call.
 const CHILDREN_MAX: usize = 64;
-/// How many directories of the home are searched for links.
-const HOME_DIRECTORIES_MAX: usize = 256;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +56,26 @@ pub struct Orders {
     given: settings::Orders,
     workspace: Option<CanonicalPath>,
     /// The repositories that were found; none yet if nobody looked.
-    tops: Mutex<Option<BTreeSet<CanonicalPath>>>,
+    tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
+    urls: Mutex<HashMap<CanonicalPath, (FileState, Arc<Urls>)>>,
+}
+
+/// The repositories in a workspace.
+#[derive(Debug, Default)]
+struct Tops {
+    found: BTreeSet<CanonicalPath>,
+    /// There may be more.
+    is_cut: bool,
+}
+
+impl Tops {
+    fn add(&mut self, top: &CanonicalPath) {
+        match self.found.len() < TOPS_MAX {
+            true => drop(self.found.insert(top.clone())),
+            false => self.is_cut |= !self.found.contains(top),
+        }
+    }
 }
 
 /// What was read of a file or a directory.
@@ -90,6 +113,7 @@ impl Orders {
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),
+            urls: Mutex::default(),
         }
     }
 
@@ -120,6 +144,25 @@ impl Orders {
         parsed
     }
 
+    /// Returns what was read of the remotes in a configuration that is still the same, or reads them.
+    pub(super) fn urls(
+        &self,
+        file: &CanonicalPath,
+        state: FileState,
+        read: impl FnOnce() -> Arc<Urls>,
+    ) -> Arc<Urls> {
+        let mut known = locked(&self.urls);
+        if let Some((_, urls)) = known.get(file).filter(|(then, _)| *then == state) {
+            return Arc::clone(urls);
+        }
+        if REMEMBERED_MAX <= known.len() {
+            known.clear();
+        }
+        let urls = read();
+        known.insert(file.clone(), (state, Arc::clone(&urls)));
+        urls
+    }
+
     fn recall(&self, file: &CanonicalPath, state: FileState) -> Option<Remembered> {
         let remembered = locked(&self.remembered);
         let (then, it) = remembered.get(file)?;
@@ -141,28 +184,32 @@ impl Orders {
         let mut tops = locked(&self.tops);
         let tops = tops.get_or_insert_with(|| match &self.workspace {
             Some(workspace) => search(place.disk, workspace),
-            None => BTreeSet::new(),
+            None => Tops::default(),
         });
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
             for child in listing.directories.iter().take(CHILDREN_MAX) {
                 let git = child.join(GIT_DIRECTORY.as_ref());
                 let is_there = |at: CanonicalPath| place.disk.look(at.as_path()).ok().flatten();
-                if tops.len() < TOPS_MAX && git.ok().and_then(is_there).is_some() {
-                    tops.insert(child.clone());
+                if git.ok().and_then(is_there).is_some() {
+                    tops.add(child);
                 }
             }
         }
         let above = self.workspace.iter().flat_map(|it| it.ancestors().skip(1));
-        tops.iter().cloned().chain(above).collect()
+        tops.found.iter().cloned().chain(above).collect()
+    }
+
+    /// Returns the workspace if it may hold repositories that nobody looked at.
+    pub(super) fn unsearched(&self) -> Option<&CanonicalPath> {
+        let is_cut = locked(&self.tops).as_ref().is_some_and(|it| it.is_cut);
+        self.workspace.as_ref().filter(|_| is_cut)
     }
 
     /// Remembers a repository that a call came by.
     pub(super) fn note_top(&self, top: &CanonicalPath) {
-        if let Some(tops) = &mut *locked(&self.tops)
-            && tops.len() < TOPS_MAX
-        {
-            tops.insert(top.clone());
+        if let Some(tops) = &mut *locked(&self.tops) {
+            tops.add(top);
         }
     }
 
@@ -186,47 +233,57 @@ impl Orders {
                 }
             }
             if is_directory && reach == Reach::Beneath {
-                note_links_beneath(place, found.path, &mut names);
+                links::note_beneath(place, &found.path, &mut names);
             }
         }
         names
     }
 }
 
-/// Notes where the links lead that lie in a listed directory of the home.
-fn note_links_beneath(place: Place<'_>, directory: CanonicalPath, names: &mut Names) {
-    let (mut directories, mut n_left) = (vec![directory], HOME_DIRECTORIES_MAX);
-    while let (Some(directory), 1..) = (directories.pop(), n_left) {
-        n_left -= 1;
-        let listing = Listing::of(place, &directory);
-        for link in &listing.links {
-            for it in led_by(place.disk, link) {
-                names.add(it, Why::Linked(link.clone()));
-            }
+/// Searches a workspace for directories that may be the top of a repository: those near its top first,
+/// and directories of packages last, so that nothing put elsewhere hides one.
+fn search(disk: &dyn Disk, workspace: &CanonicalPath) -> Tops {
+    let mut tops = Tops { found: BTreeSet::from([workspace.clone()]), is_cut: false };
+    let (mut left, mut n_directories) = (WORKSPACE_ENTRIES_MAX, WORKSPACE_DIRECTORIES_MAX);
+    let (mut directories, mut packages) = (VecDeque::from([workspace.clone()]), VecDeque::new());
+    while let Some(directory) = directories.pop_front() {
+        if left == 0 || n_directories == 0 {
+            tops.is_cut = true;
+            return tops;
         }
-        directories.extend(listing.directories.iter().cloned());
+        n_directories -= 1;
+        let inner = search_one(disk, &directory, &mut left, &mut tops);
+        let (of_packages, others): (Vec<_>, Vec<_>) =
+            inner.into_iter().partition(|it| it.as_path().file_name().is_some_and(is_packages));
+        packages.extend(of_packages);
+        directories.extend(others);
     }
-}
-
-/// Searches a workspace for directories that may be the top of a repository.
-fn search(disk: &dyn Disk, workspace: &CanonicalPath) -> BTreeSet<CanonicalPath> {
-    let mut tops = BTreeSet::from([workspace.clone()]);
-    let mut left = WORKSPACE_ENTRIES_MAX;
-    let mut directories = vec![workspace.clone()];
-    while let Some(directory) = directories.pop() {
-        for (name, kind) in disk.list(directory.as_path(), left).unwrap_or_default() {
-            left = left.saturating_sub(1);
-            if tops.len() < TOPS_MAX && matches!(name.to_str(), Some(GIT_DIRECTORY | "HEAD")) {
-                tops.insert(directory.clone());
-            }
-            if let (Kind::Directory, true, Ok(path)) =
-                (kind, name != GIT_DIRECTORY, directory.join(&name))
-            {
-                directories.push(path);
-            }
-        }
+    left = PACKAGES_ENTRIES_MAX;
+    while let (Some(directory), 1.., 1..) = (packages.pop_front(), left, n_directories) {
+        n_directories -= 1;
+        packages.extend(search_one(disk, &directory, &mut left, &mut tops));
     }
     tops
+}
+
+/// Looks whether a directory is the top of a repository; returns the directories in it.
+fn search_one(
+    disk: &dyn Disk,
+    directory: &CanonicalPath,
+    left: &mut usize,
+    tops: &mut Tops,
+) -> Vec<CanonicalPath> {
+    let entries = disk.list(directory.as_path(), *left).unwrap_or_default();
+    *left = left.saturating_sub(entries.len());
+    let has = |name: &str| entries.iter().any(|(it, _)| is_same(it, name));
+    // SECURITY: a plain file that is called HEAD must not take up the place of a repository.
+    let is_shape = || has("commondir") || (has("HEAD") && has("objects") && has("refs"));
+    if has(GIT_DIRECTORY) || is_shape() {
+        tops.add(directory);
+    }
+    let inner =
+        entries.iter().filter(|(name, kind)| *kind == Kind::Directory && name != GIT_DIRECTORY);
+    inner.filter_map(|(name, _)| directory.join(name).ok()).collect()
 }
 
 impl Listing {

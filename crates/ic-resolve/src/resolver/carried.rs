@@ -9,6 +9,7 @@
 //! A link that is put among git's own files is such a name too, whatever it is called: git writes
 //! messages and logs through one, into what it leads to.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 
@@ -51,7 +52,11 @@ impl Resolving<'_> {
         let mut seen = HashSet::new();
         leaving.retain(|path| seen.insert(path.clone()));
         let (mut left, mut all) = (ENTRIES_MAX, Vec::new());
-        for from in leaving {
+        let executes = Executes::new(self.disk, self.home, self.orders, self.exempt());
+        // Asked for only if a directory is among them.
+        let named = OnceCell::new();
+        let patterns = || executes.patterns_around(leaving.iter().chain(&places));
+        for from in leaving.iter().cloned() {
             // Git itself made the file by which a linked working tree belongs to its repository, and
             // takes it away again or along; what it says was checked.
             let own = is_of_git(tool).then(|| self.repository_of(&from)).flatten();
@@ -59,7 +64,13 @@ impl Resolving<'_> {
                 true => self.is_in_workspace(&it),
                 false => !self.is_exempt(&it),
             });
-            let carried = self.carried(&from, is_own, &mut left);
+            let is_named = |path: &CanonicalPath| {
+                let named = named.get_or_init(patterns);
+                let there = places.iter().filter_map(|place| moved(&from, place, path));
+                !named.is_empty()
+                    && there.chain([path.clone()]).any(|path| named.has_pattern_for(&path))
+            };
+            let carried = self.carried(&from, (is_own, &is_named), &mut left);
             if !carried.is_nothing() {
                 all.push((from, carried));
             }
@@ -180,7 +191,13 @@ impl Resolving<'_> {
     ///
     /// If there is too much to look at, or it cannot be looked at, that counts as such a name.
     /// `left` says how many entries may still be looked at.
-    fn carried(&self, directory: &CanonicalPath, is_linked: bool, left: &mut usize) -> Carried {
+    /// `is_named` says which of it a configuration names by a pattern, here or where it would be.
+    fn carried(
+        &self,
+        directory: &CanonicalPath,
+        (is_linked, is_named): (bool, &dyn Fn(&CanonicalPath) -> bool),
+        left: &mut usize,
+    ) -> Carried {
         let mut carried = Carried::default();
         let kind = self.disk.look(directory.as_path()).map(|entry| entry.map(|entry| entry.kind));
         let mut directories = match kind {
@@ -214,7 +231,7 @@ impl Resolving<'_> {
                 if is_same(&name, "HEAD") && executes.is_repository(&at) {
                     carried.repositories.push(at.clone());
                 }
-                if is_first_of_listed(&name) {
+                if is_first_of_listed(&name) || is_named(&path) {
                     carried.names.push(path);
                 } else if kind == Kind::Directory {
                     directories.push(path);
@@ -267,7 +284,11 @@ fn is_first_of_listed(name: &OsStr) -> bool {
 }
 
 /// Returns where `path`, which lies in `from`, would be if `from` were at `to`.
-fn moved(from: &CanonicalPath, to: &CanonicalPath, path: &CanonicalPath) -> Option<CanonicalPath> {
+pub(super) fn moved(
+    from: &CanonicalPath,
+    to: &CanonicalPath,
+    path: &CanonicalPath,
+) -> Option<CanonicalPath> {
     let depth = from.components().count();
     path.components().skip(depth).try_fold(to.clone(), |at, name| at.join(name).ok())
 }
@@ -289,7 +310,7 @@ fn git_above(path: &CanonicalPath) -> Option<CanonicalPath> {
     path.ancestors().find(|it| it.as_path().file_name().is_some_and(|name| name == ".git"))
 }
 
-fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {
+pub(super) fn paths_of(roles: &[RoleValues], role: Role) -> Vec<CanonicalPath> {
     let values = roles.iter().filter(|it| it.role == role).flat_map(|it| &it.values);
     values
         .filter_map(|value| match value {

@@ -4,6 +4,7 @@
 //! repository made by our own hand, as `git_init` does, and filled.
 
 use super::arguments::Arguments;
+use super::deed::{Deed, Way};
 use super::fault::Fault;
 use super::fetch::{Wanted, fetch_over, listed};
 use super::judged::JudgedRemote;
@@ -101,6 +102,7 @@ fn fill(
     refs::update(run, &lines, "clone")?;
     config::set(run, &format!("branch.{name}.remote"), ORIGIN)?;
     config::set(run, &format!("branch.{name}.merge"), &format!("refs/heads/{name}"))?;
-    run.git(&["reset", "--hard", "--quiet", "--no-recurse-submodules", id])?;
+    let deed = Deed::brings(id, Way::Switch);
+    run.git_for(&deed, &["reset", "--hard", "--quiet", "--no-recurse-submodules", id])?;
     Ok(format!("`{name}` is checked out"))
 }

@@ -6,6 +6,7 @@
 
 use super::arguments::Arguments;
 use super::config;
+use super::deed::{Bringing, Deed, Way};
 use super::fault::Fault;
 use super::names::{File, ObjectId, RefName};
 use super::run::{Run, Said};
@@ -110,7 +111,8 @@ pub(super) fn checkout(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String
         let from = ObjectId::commit(run, target)?;
         let mut words = vec!["checkout", "--quiet", from.as_str(), "--"];
         words.extend(files.iter().map(File::as_str));
-        return run.git(&words).map(|said| said.all("brought back"));
+        let deed = Deed::brings(from.as_str(), Way::Switch);
+        return run.git_for(&deed, &words).map(|said| said.all("brought back"));
     }
     let force = arguments.flag("force").then_some("--force");
     if arguments.flag("track") {
@@ -122,7 +124,7 @@ pub(super) fn checkout(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String
         words.extend(force);
         words.extend(["-b", name.as_str(), "--"]);
         let made = format!("made the branch `{}` and switched to it", name.as_str());
-        return run.git(&words).map(|said| said.all(&made));
+        return run.git_for(&Deed::brings("HEAD", Way::Switch), &words).map(|said| said.all(&made));
     }
     if let Ok(name) = RefName::new(target)
         && is_there(run, &format!("refs/heads/{}", name.as_str()))?
@@ -131,7 +133,8 @@ pub(super) fn checkout(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String
         words.extend(force);
         words.extend(["--end-of-options", name.as_str(), "--"]);
         let switched = format!("switched to the branch `{}`", name.as_str());
-        return run.git(&words).map(|said| said.all(&switched));
+        let deed = Deed::brings(name.as_str(), Way::Switch);
+        return run.git_for(&deed, &words).map(|said| said.all(&switched));
     }
     match ObjectId::commit(run, target) {
         Ok(commit) => {
@@ -139,7 +142,8 @@ pub(super) fn checkout(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String
             words.extend(force);
             words.extend([commit.as_str(), "--"]);
             let switched = format!("HEAD is now at {}, on no branch", commit.as_str());
-            run.git(&words).map(|said| said.all(&switched))
+            let deed = Deed::brings(commit.as_str(), Way::Switch);
+            run.git_for(&deed, &words).map(|said| said.all(&switched))
         }
         Err(fault) => match remote_branch(run, target)? {
             Some(remote) => track(run, &remote, force),
@@ -162,7 +166,7 @@ fn track(run: &Run<'_>, target: &str, force: Option<&str>) -> Result<String, Fau
     let mut words = vec!["checkout", "--quiet", "--no-track"];
     words.extend(force);
     words.extend(["-b", name, &full, "--"]);
-    run.git(&words)?;
+    run.git_for(&Deed::brings(&full, Way::Switch), &words)?;
     let merge = format!("refs/heads/{name}");
     let settings =
         [(format!("branch.{name}.remote"), remote), (format!("branch.{name}.merge"), &merge)];
@@ -227,7 +231,8 @@ pub(super) fn tag(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fau
 
 pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     if arguments.flag("abort") {
-        return run.git(&["merge", "--abort"]).map(|said| said.all("the merge is undone"));
+        let said = run.git_for(&Deed::GoesOn, &["merge", "--abort"])?;
+        return Ok(said.all("the merge is undone"));
     }
     let branch = arguments.needed("branch")?;
     let commit = ObjectId::commit(run, branch)?;
@@ -245,7 +250,8 @@ pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     }
     words.extend(strategy.as_deref());
     words.push(commit.as_str());
-    run.git(&words).map(|said| said.all("merged"))
+    let deed = Deed::brings(commit.as_str(), Way::Merge);
+    run.git_for(&deed, &words).map(|said| said.all("merged"))
 }
 
 /// Merges a commit into the current branch, under a message.
@@ -260,14 +266,14 @@ pub(super) fn join(
     words.extend(["--no-verify-signatures", "--no-autostash", &message]);
     words.extend(is_forward_only.then_some("--ff-only"));
     words.push(id);
-    run.git(&words).map(|said| said.all("merged"))
+    run.git_for(&Deed::brings(id, Way::Merge), &words).map(|said| said.all("merged"))
 }
 
 /// Puts the commits of the current branch on another base.
 pub(super) fn rebase_onto(run: &Run<'_>, id: &str) -> Result<String, Fault> {
     let mut words = vec!["rebase", "--merge", "--no-autostash", "--no-verify", "--no-gpg-sign"];
     words.extend(["--no-autosquash", "--no-update-refs", "--no-stat", id]);
-    run.git(&words).map(|said| said.all("done"))
+    run.git_for(&Deed::brings(id, Way::Merge), &words).map(|said| said.all("done"))
 }
 
 /// Returns the option for a way of merging.
@@ -285,11 +291,13 @@ fn strategy(arguments: Arguments<'_>) -> Result<Option<String>, Fault> {
 pub(super) fn cherry_pick(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     if arguments.flag("abort") {
         sequence::check(run)?;
-        return run.git(&["cherry-pick", "--abort"]).map(|said| said.all("undone"));
+        let said = run.git_for(&Deed::GoesOn, &["cherry-pick", "--abort"])?;
+        return Ok(said.all("undone"));
     }
     if arguments.flag("continueOperation") {
         sequence::check(run)?;
-        return run.git(&["cherry-pick", "--continue"]).map(|said| said.all("done"));
+        let said = run.git_for(&Deed::GoesOn, &["cherry-pick", "--continue"])?;
+        return Ok(said.all("done"));
     }
     let commits: Result<Vec<ObjectId>, Fault> =
         arguments.texts("commits").into_iter().map(|text| ObjectId::commit(run, text)).collect();
@@ -302,7 +310,9 @@ pub(super) fn cherry_pick(run: &Run<'_>, arguments: Arguments<'_>) -> Result<Str
     words.extend(mainline.as_deref());
     words.extend(strategy.as_deref());
     words.extend(commits.iter().map(ObjectId::as_str));
-    run.git(&words).map(|said| said.all("applied"))
+    let commits = commits.iter().map(|it| it.as_str().to_owned()).collect();
+    let deed = Deed::Brings(Bringing { commits, way: Way::Pick });
+    run.git_for(&deed, &words).map(|said| said.all("applied"))
 }
 
 pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
@@ -311,7 +321,7 @@ pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
         "start" => {}
         mode @ ("continue" | "skip" | "abort") => {
             sequence::check(run)?;
-            return run.git(&["rebase", &format!("--{mode}")]).map(done);
+            return run.git_for(&Deed::GoesOn, &["rebase", &format!("--{mode}")]).map(done);
         }
         other => return Err(Fault::Not(format!("there is no mode `{other}`"))),
     }
@@ -320,6 +330,8 @@ pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
     }
     let upstream = ObjectId::commit(run, arguments.needed("upstream")?)?;
     let onto = arguments.text("onto").map(|text| ObjectId::commit(run, text)).transpose()?;
+    let mut commits = vec![upstream.as_str().to_owned()];
+    commits.extend(onto.iter().map(|onto| onto.as_str().to_owned()));
     let onto = onto.map(|onto| format!("--onto={}", onto.as_str()));
     let branch = arguments.text("branch").map(RefName::new).transpose()?;
     let mut words = vec!["rebase", "--merge", "--no-autostash", "--no-verify", "--no-gpg-sign"];
@@ -328,5 +340,7 @@ pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
     words.extend(onto.as_deref());
     words.push(upstream.as_str());
     words.extend(branch.as_ref().map(RefName::as_str));
-    run.git(&words).map(done)
+    commits.extend(branch.as_ref().map(|branch| branch.as_str().to_owned()));
+    let deed = Deed::Brings(Bringing { commits, way: Way::Merge });
+    run.git_for(&deed, &words).map(done)
 }

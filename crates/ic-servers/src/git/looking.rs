@@ -7,6 +7,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
 use super::arguments::Arguments;
+use super::closed::RAW;
+use super::deed::{Deed, Told};
 use super::fault::Fault;
 use super::names::{File, ObjectId, RefName};
 use super::ruled;
@@ -37,30 +39,41 @@ pub(super) fn diff(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fa
         None => Ok(None),
     };
     let (source, target) = (revision("source")?, revision("target")?);
-    let mut words = vec!["diff"];
-    words.extend(DIFF);
-    words.push(&context);
-    if arguments.flag("nameOnly") {
-        words.push("--name-only");
-    } else if arguments.flag("stat") {
-        words.push("--stat");
-    }
-    if arguments.flag("staged") {
-        words.push("--cached");
-    }
-    words.extend(source.as_deref());
-    words.extend(target.as_deref());
-    words.push("--");
-    words.extend(files.iter().map(File::as_str));
-    let said = match arguments.flag("includeUntracked") && !arguments.flag("staged") {
-        true => with_untracked(run, &words)?,
-        false => run.git(&words)?,
+    let form = match (arguments.flag("nameOnly"), arguments.flag("stat")) {
+        (true, _) => Some("--name-only"),
+        (false, true) => Some("--stat"),
+        (false, false) => None,
+    };
+    let is_staged = arguments.flag("staged");
+    let mut what = Vec::from(DIFF);
+    what.extend(is_staged.then_some("--cached"));
+    what.extend(source.as_deref());
+    what.extend(target.as_deref());
+    what.push("--");
+    what.extend(files.iter().map(File::as_str));
+    let told = form.unwrap_or(&context);
+    let words = [&["diff", told], &what[..]].concat();
+    let names = [&["diff"], &RAW[..], &what].concat();
+    let sides = [source.as_deref(), target.as_deref()].into_iter().flatten();
+    let tips: Vec<&str> = sides.flat_map(ends).collect();
+    let deed = match form {
+        Some(_) => Deed::Leaves,
+        None => Deed::Tells(Told::Differences { names: &names, tips: &tips }),
+    };
+    let said = match arguments.flag("includeUntracked") && !is_staged {
+        true => with_untracked(run, &deed, &words)?,
+        false => run.git_for(&deed, &words)?,
     };
     Ok(said.or("no differences"))
 }
 
+/// Returns the commits of `a`, `a..b` or `a...b`, all of which are numbers.
+fn ends(range: &str) -> impl Iterator<Item = &str> {
+    range.split('.').filter(|it| !it.is_empty())
+}
+
 /// Asks with an index of ours in which the files that are not tracked are known as well.
-fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
+fn with_untracked(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<Said, Fault> {
     let private = run.scratch.private(run.repository)?;
     if let Some(index) = run.repository.read("index")? {
         private.write("index", &index)?;
@@ -74,18 +87,16 @@ fn with_untracked(run: &Run<'_>, words: &[&str]) -> Result<Said, Fault> {
         ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&theirs)),
     ];
     let ask = |words: &[&str]| run.ask_in(&private, &variables, words, b"");
-    for asked in [&["add", "--intent-to-add", "--", "."], words] {
-        if asked.first() == Some(&"diff") {
-            ruled::check_with(run, asked, &ask)?;
-        }
-        let (words, said) = (asked, ask(asked)?);
+    let done = |words: &[&str]| {
+        let said = ask(words)?;
         match said.code == Some(0) || said.is_cut {
-            true if words.first() == Some(&"diff") => return Ok(said),
-            true => {}
-            false => return Err(failure(words, &said)),
+            true => Ok(said),
+            false => Err(failure(words, &said)),
         }
-    }
-    Err(Fault::Not("there is nothing to compare".to_owned()))
+    };
+    done(&["add", "--intent-to-add", "--", "."])?;
+    ruled::check_with(run, deed, &|words| ruled::whole(words, ask(words)?))?;
+    done(words)
 }
 
 /// Returns a path as an entry of a list that colons part.
@@ -118,20 +129,23 @@ pub(super) fn log(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fau
     for name in ["since", "until", "author", "grep"] {
         options.extend(arguments.text(name).map(|text| option(name, text)));
     }
-    for (name, word) in [("oneline", "--oneline"), ("stat", "--stat"), ("patch", "--patch")] {
-        if arguments.flag(name) {
-            options.push(word.to_owned());
-        }
-    }
+    let forms = [("oneline", "--oneline"), ("stat", "--stat"), ("patch", "--patch")];
+    let forms = forms.iter().filter(|(name, _)| arguments.flag(name)).map(|(_, word)| *word);
     let revisions = ObjectId::range(run, arguments.text("branch").unwrap_or("HEAD"))?;
     let file = arguments.text("filePath").map(|text| File::new(&run.repository.top, text));
     let file = file.transpose()?;
-    let mut words = vec!["log", DATE];
-    words.extend(DIFF);
-    words.extend(options.iter().map(String::as_str));
-    words.extend([revisions.as_str(), "--"]);
-    words.extend(file.as_ref().map(File::as_str));
-    run.git(&words).map(|said| said.or("no commits"))
+    let mut what = Vec::from(DIFF);
+    what.extend(options.iter().map(String::as_str));
+    what.extend([revisions.as_str(), "--"]);
+    what.extend(file.as_ref().map(File::as_str));
+    let words = [&["log", DATE], &forms.collect::<Vec<_>>()[..], &what].concat();
+    let names = [&["log", "--format="], &RAW[..], &what].concat();
+    let tips: Vec<&str> = ends(&revisions).collect();
+    let deed = match arguments.flag("patch") {
+        true => Deed::Tells(Told::Differences { names: &names, tips: &tips }),
+        false => Deed::Leaves,
+    };
+    run.git_for(&deed, &words).map(|said| said.or("no commits"))
 }
 
 pub(super) fn show(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
@@ -140,21 +154,44 @@ pub(super) fn show(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fa
         let file = File::new(&run.repository.top, file)?;
         let commit = ObjectId::any(run, object)?;
         let found = ObjectId::any(run, &format!("{}:{}", commit.as_str(), file.as_str()))?;
-        return run.git(&["cat-file", "-p", found.as_str()]).map(|said| said.or("(empty)"));
+        let deed = match (kind(run, &commit)?.as_str(), kind(run, &found)?.as_str()) {
+            // The names in a directory.
+            (_, "tree") => Deed::Leaves,
+            ("commit", _) => Deed::Tells(Told::File { commit: &commit, file: &file, id: &found }),
+            // Which directory a tree is, nobody can tell.
+            (_, _) => Deed::Tells(Told::Object),
+        };
+        let words = ["cat-file", "-p", found.as_str()];
+        return run.git_for(&deed, &words).map(|said| said.or("(empty)"));
     }
     let object = ObjectId::any(run, object)?;
+    let is_stat = arguments.flag("stat");
     let mut words = vec!["show", DATE];
     words.extend(DIFF);
-    if arguments.flag("stat") {
-        words.push("--stat");
-    }
+    words.extend(is_stat.then_some("--stat"));
     match arguments.text("format") {
         Some("raw") => words.push("--format=raw"),
         Some("json") => return show_json(run, &object),
         Some(_) | None => {}
     }
     words.extend([object.as_str(), "--"]);
-    run.git(&words).map(|said| said.or("(empty)"))
+    // A tag says more than what it leads to.
+    let peeled = format!("{}^{{}}", object.as_str());
+    let names = [&["show", "--format="], &RAW[..], &DIFF[..], &[&peeled, "--"]].concat();
+    let tips = [object.as_str()];
+    let deed = match (kind(run, &object)?.as_str(), is_stat) {
+        ("commit", true) | ("tree", _) => Deed::Leaves,
+        ("commit", false) => Deed::Tells(Told::Differences { names: &names, tips: &tips }),
+        (_, _) => Deed::Tells(Told::Object),
+    };
+    run.git_for(&deed, &words).map(|said| said.or("(empty)"))
+}
+
+/// Returns what an object is, or what a tag leads to.
+fn kind(run: &Run<'_>, object: &ObjectId) -> Result<String, Fault> {
+    let peeled = format!("{}^{{}}", object.as_str());
+    let said = run.git_for(&Deed::Leaves, &["cat-file", "-t", &peeled])?;
+    Ok(said.output.trim().to_owned())
 }
 
 /// Tells of a commit in JSON.
@@ -172,7 +209,8 @@ fn show_json(run: &Run<'_>, object: &ObjectId) -> Result<String, Fault> {
     ];
     let format: Vec<&str> = FIELDS.iter().map(|(_, field)| *field).collect();
     let format = format!("--format={}", format.join("%x00"));
-    let said = run.git(&["log", "-1", "--no-color", &format, object.as_str(), "--"])?;
+    let words = ["log", "-1", "--no-color", &format, object.as_str(), "--"];
+    let said = run.git_for(&Deed::Leaves, &words)?;
     let mut json = ic_types::Object::new();
     for ((name, _), value) in FIELDS.iter().zip(said.output.trim_end_matches('\n').split('\0')) {
         json.insert(*name, value);
@@ -194,7 +232,8 @@ pub(super) fn blame(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
         words.push("-w");
     }
     words.extend(["--", file.as_str()]);
-    run.git(&words).map(|said| said.or("(empty)"))
+    let deed = Deed::Tells(Told::Here(&file));
+    run.git_for(&deed, &words).map(|said| said.or("(empty)"))
 }
 
 pub(super) fn reflog(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
@@ -217,7 +256,7 @@ pub(super) fn changelog(run: &Run<'_>, arguments: Arguments<'_>) -> Result<Strin
     let tags = run.git(&["tag", "--list", "--sort=-creatordate"])?.or("(none)");
     let tags: Vec<&str> = tags.lines().take(50).collect();
     let words = ["log", DATE, "--no-color", "--format=%h %ad %an: %s", &count, &revisions, "--"];
-    let commits = run.git(&words)?.or("(none)");
+    let commits = run.git_for(&Deed::Leaves, &words)?.or("(none)");
     Ok(format!(
         "Material for a review of: {}\n\nTags, newest first:\n{}\n\nCommits, newest first:\n{commits}",
         show::text(&arguments.texts("reviewTypes").join(", ")),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use ic_types::{Json, Object};
 
+use super::deed::Deed;
 use super::fault::Fault;
 use super::names::ObjectId;
 use super::refs::is_number;
@@ -69,7 +70,7 @@ fn tell(
     let remotes = if old.is_none() { &["--remotes"][..] } else { &[] };
     let range = |words: &[&str]| {
         let words = [&[PLAIN], words, &[new.as_str(), &without], remotes].concat();
-        run.git(&words).map(|said| said.output)
+        run.git_for(&Deed::Leaves, &words).map(|said| said.output)
     };
     let count = range(&["rev-list", "--count"])?;
     let since = if old.is_some() { "since it was last fetched" } else { "that no remote had" };
@@ -83,7 +84,8 @@ fn tell(
     }
     if let Some(old) = &old {
         let not = format!("^{}", new.as_str());
-        let lost = run.git(&[PLAIN, "rev-list", "--count", old.as_str(), &not])?.output;
+        let lost =
+            run.git_for(&Deed::Leaves, &[PLAIN, "rev-list", "--count", old.as_str(), &not])?.output;
         if lost.trim() != "0" {
             let _ = writeln!(told, "takes {} commits away from the remote", lost.trim());
         }
@@ -94,7 +96,8 @@ fn tell(
         None => EMPTY_SHA256,
     };
     let words = [PLAIN, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-status"];
-    let files = run.git(&[&words[..], &[base, new.as_str(), "--"]].concat())?.output;
+    let files =
+        run.git_for(&Deed::Leaves, &[&words[..], &[base, new.as_str(), "--"]].concat())?.output;
     for line in files.lines().take(SHOWN_MAX) {
         let _ = writeln!(told, "file {line}");
     }

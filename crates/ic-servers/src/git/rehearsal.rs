@@ -73,27 +73,62 @@ impl Entry {
         self.mode == NO_MODE || self.is_untracked()
     }
 
+    /// Makes the entry of a plain file.
+    pub(super) fn file(path: &str, id: &str) -> Self {
+        Self { path: path.to_owned(), mode: "100644".to_owned(), id: id.to_owned() }
+    }
+
+    /// Reads what is in an index as git writes it with `--stage -z`; of a file in conflict each side.
+    pub(super) fn parse_index(text: &str) -> impl Iterator<Item = Self> {
+        let lines = text.split('\0').filter_map(|line| {
+            let (about, path) = line.split_once('\t')?;
+            let (mode, id) = about.split_once(' ')?;
+            Some((path, mode, id))
+        });
+        // A number after the object's tells the sides of a conflict apart; 0 is no conflict.
+        lines.map(|(path, mode, id)| Self {
+            path: path.to_owned(),
+            mode: mode.to_owned(),
+            id: id.trim_end_matches(" 0").to_owned(),
+        })
+    }
+
     /// Reads differences as git writes them with `--raw -z`: each file as it was, and as it is.
-    pub(super) fn parse(text: &str) -> Result<Vec<(Self, Self)>, Fault> {
+    ///
+    /// A merge is told with what each of its parents had, with a colon for each.
+    pub(super) fn parse(text: &str) -> Result<Vec<(Vec<Self>, Self)>, Fault> {
         let odd = || Fault::Not("git described a change in an unknown way".to_owned());
-        let mut parts = text.split('\0');
+        // Between two commits there may be nothing but a mark.
+        let mut parts = text.split('\0').filter(|it| !it.is_empty());
         let mut entries = Vec::new();
-        while let Some(about) = parts.next().filter(|it| !it.is_empty()) {
+        while let Some(about) = parts.next() {
             let path = parts.next().ok_or_else(odd)?;
-            let mut about = about.strip_prefix(':').ok_or_else(odd)?.split(' ');
-            let mut next = || about.next().ok_or_else(odd).map(ToOwned::to_owned);
-            let (old_mode, new_mode, old_id, new_id) = (next()?, next()?, next()?, next()?);
-            let is_unmerged = next()?.starts_with('U');
-            let entry = |mode: String, id: String| {
-                let id = if mode == NO_MODE { String::new() } else { id };
-                Self { path: path.to_owned(), mode, id }
+            let about_all = about.trim_start_matches(':');
+            let n_old = about.len() - about_all.len();
+            let about: Vec<&str> = about_all.split(' ').collect();
+            let ([modes @ .., _], [_, _, ..]) = (about.as_slice(), about.as_slice()) else {
+                return Err(odd());
             };
-            let new = match is_unmerged {
+            if n_old == 0 || modes.len() != 2 * (n_old + 1) {
+                return Err(odd());
+            }
+            let (modes, ids) = modes.split_at(n_old + 1);
+            let is_unmerged = about.last().is_some_and(|it| it.starts_with('U'));
+            let mut sides: Vec<Self> = modes
+                .iter()
+                .zip(ids)
+                .map(|(mode, id)| Self {
+                    path: path.to_owned(),
+                    mode: (*mode).to_owned(),
+                    id: if *mode == NO_MODE { String::new() } else { (*id).to_owned() },
+                })
+                .collect();
+            let mut new = sides.pop().ok_or_else(odd)?;
+            if is_unmerged {
                 // Whatever git makes of it, it is a change.
-                true => entry("unmerged".to_owned(), new_id),
-                false => entry(new_mode, new_id),
-            };
-            entries.push((entry(old_mode, old_id), new));
+                new.mode = "unmerged".to_owned();
+            }
+            entries.push((sides, new));
         }
         Ok(entries)
     }
@@ -144,16 +179,9 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Returns what is in the index; of a file in conflict each side.
-    fn index(&self) -> Result<BTreeSet<Entry>, Fault> {
+    pub(super) fn index(&self) -> Result<BTreeSet<Entry>, Fault> {
         let said = self.done(&["ls-files", "--stage", "-z"], b"")?;
-        let entry = |line: &str| {
-            let (about, path) = line.split_once('\t')?;
-            let (mode, id) = about.split_once(' ')?;
-            Some(Entry { path: path.to_owned(), mode: mode.to_owned(), id: id.to_owned() })
-        };
-        let lines = said.split('\0').filter_map(entry);
-        // A number after the object's tells the sides of a conflict apart; 0 is no conflict.
-        Ok(lines.map(|it| Entry { id: it.id.trim_end_matches(" 0").to_owned(), ..it }).collect())
+        Ok(Entry::parse_index(&said).collect())
     }
 
     /// Returns what the index has otherwise than at first, whatever HEAD says.
@@ -175,9 +203,14 @@ impl<'a> Rehearsal<'a> {
 
     /// Runs git in the repository itself, to read, with room for a long answer.
     pub(super) fn look(run: &Run<'_>, words: &[&str]) -> Result<String, Fault> {
+        Self::look_with(run, words, b"")
+    }
+
+    /// The same, with something to read.
+    pub(super) fn look_with(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<String, Fault> {
         let reading = Run { does: Does::Read, terms: None, ..*run };
         let private = run.scratch.private(run.repository)?;
-        let said = reading.ask_in_with(&private, &[], (words, b""), LIST_BYTES_MAX)?;
+        let said = reading.ask_in_with(&private, &[], (words, input), LIST_BYTES_MAX)?;
         whole(words, said)
     }
 
@@ -205,6 +238,38 @@ impl<'a> Rehearsal<'a> {
         let said =
             self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"")?;
         Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
+    }
+
+    /// Returns the run for which it is rehearsed.
+    pub(super) fn run(&self) -> &Run<'a> {
+        self.run
+    }
+
+    /// Returns a common ancestor of two commits, if there is one.
+    pub(super) fn ancestor(&self, one: &str, other: &str) -> Result<Option<String>, Fault> {
+        let said = self.ask(&["merge-base", one, other], b"")?;
+        Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
+    }
+
+    /// Returns what was changed by each of the commits that were made here.
+    pub(super) fn made_since(
+        &self,
+        before: &str,
+        known: &[String],
+        options: &[&str],
+    ) -> Result<Vec<Entry>, Fault> {
+        let mut words = vec!["log", "--format=", "-m"];
+        words.extend(options);
+        let before = self.commit(before)?;
+        words.extend(["HEAD", "--not"]);
+        words.extend(before.iter().chain(known).map(String::as_str));
+        words.push("--");
+        match self.commit("HEAD")? {
+            Some(_) => {
+                Ok(Entry::parse(&self.done(&words, b"")?)?.into_iter().map(|it| it.1).collect())
+            }
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns the commits of the steps that were not taken yet.

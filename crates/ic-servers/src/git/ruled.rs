@@ -2,21 +2,27 @@
 //!
 //! A call is judged by the directory of its repository. What git would change beneath it, or tell the
 //! contents of, may lie in a place that a rule denies or asks about; then nothing is done and the names
-//! are said, as for trees that are taken over (`takeover.rs`). What rules say is not known here.
+//! are said, as for trees that are taken over (`takeover.rs`). Contents are known again by their number
+//! too, whatever they are called elsewhere (`closed.rs`). What rules say is not known here.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use ic_types::{CanonicalPath, Json, Object, Role};
 
+use super::closed::Closed;
+use super::deed::{Deed, Told};
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
-use super::run::{Run, Said};
-use super::takeover::{Takeover, Terms, path_of};
+use super::run::{Run, Said, failure};
+use super::takeover::{Outcome, Takeover, Terms, path_of};
+use super::trees;
 
 /// The member of the terms that names places, and of the answer that names files.
 pub(super) const RULED: &str = "ruled";
 
-/// The places that rules are about, each with the role.
+/// The places that rules are about, by role.
 #[derive(Debug, Default)]
-pub(super) struct Ruled(Vec<Named>);
+pub(super) struct Ruled(BTreeMap<Role, BTreeSet<CanonicalPath>>);
 
 /// Something that is read, changed or removed.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -25,139 +31,173 @@ pub(super) struct Named {
     pub(super) path: CanonicalPath,
 }
 
-impl Ruled {
-    /// Reads the places from what the caller says.
-    pub(super) fn of(terms: &Object) -> Self {
-        let Some(Json::Array(all)) = terms.get(RULED) else { return Self::default() };
-        let named = all.iter().filter_map(|it| {
-            let Json::Object(it) = it else { return None };
-            let text = |name: &str| it.get(name).and_then(Json::as_str);
-            Some(Named {
-                role: text("role")?.parse().ok()?,
-                path: CanonicalPath::new(text("path")?).ok()?,
-            })
-        });
-        Self(named.collect())
-    }
-
-    fn has(&self, role: Role, path: &CanonicalPath) -> bool {
-        self.0.iter().any(|it| it.role == role && path.is_within(&it.path))
-    }
-
-    /// Returns those of the entries that git would change, and that rules are about.
-    pub(super) fn changed(&self, run: &Run<'_>, words: &[&str], entries: &[Entry]) -> Vec<Named> {
-        if self.0.is_empty() || leaves_files(words) {
-            return Vec::new();
-        }
-        let mut named = Vec::new();
-        for entry in entries {
-            let role = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
-            let path = path_of(&run.repository.top, &entry.path);
-            named.extend(path.filter(|it| self.has(role, it)).map(|path| Named { role, path }));
-            // A linked working tree gets a copy of what is in the repository under this name.
-            if run.repository.link().is_some() && role == Role::WritePath {
-                named.extend(self.unread(run, &entry.path));
-            }
-        }
-        sorted(named)
-    }
-
-    /// Returns what a file of the repository is called where rules are about reading it.
-    fn unread(&self, run: &Run<'_>, name: &str) -> Vec<Named> {
-        let role = Role::ReadPath;
-        let tops = [&run.repository.top, run.repository.main()];
-        let paths = tops.into_iter().filter_map(|top| path_of(top, name));
-        paths.filter(|it| self.has(role, it)).map(|path| Named { role, path }).collect()
+impl Named {
+    pub(super) fn read(path: CanonicalPath) -> Self {
+        Self { role: Role::ReadPath, path }
     }
 }
 
-/// Lets git tell contents only if no rule is about reading them, or just these were agreed to.
-pub(super) fn check(run: &Run<'_>, words: &[&str]) -> Result<(), Fault> {
-    let is_read = |terms: &&Terms| terms.ruled.0.iter().any(|it| it.role == Role::ReadPath);
-    let Some(terms) = run.terms.filter(is_read) else { return Ok(()) };
-    match question(run, words)? {
-        Question::Nothing => Ok(()),
-        Question::Names(words) => {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let names = Rehearsal::look(run, &words)?;
-            agree(run, terms, &names)
+impl Ruled {
+    /// Reads the places from what the caller says.
+    pub(super) fn of(terms: &Object) -> Self {
+        let mut places: BTreeMap<Role, BTreeSet<CanonicalPath>> = BTreeMap::new();
+        let Some(Json::Array(all)) = terms.get(RULED) else { return Self::default() };
+        for it in all {
+            let Json::Object(it) = it else { continue };
+            let text = |name: &str| it.get(name).and_then(Json::as_str);
+            let role = text("role").and_then(|it| it.parse().ok());
+            let path = text("path").and_then(|it| CanonicalPath::new(it).ok());
+            if let Some((role, path)) = role.zip(path) {
+                places.entry(role).or_default().insert(path);
+            }
         }
-        // Which file a bare object belongs to, git does not say.
-        Question::Anything => {
-            let unread = terms.ruled.0.iter().filter(|it| it.role == Role::ReadPath);
-            terms.agree(sorted(unread.cloned().collect()))
-        }
+        Self(places)
     }
+
+    /// Returns whether rules are about reading something.
+    pub(super) fn closes(&self) -> bool {
+        self.0.contains_key(&Role::ReadPath)
+    }
+
+    /// Returns the places of a role.
+    pub(super) fn places(&self, role: Role) -> impl Iterator<Item = &CanonicalPath> {
+        self.0.get(&role).into_iter().flatten()
+    }
+
+    pub(super) fn has(&self, role: Role, path: &CanonicalPath) -> bool {
+        let places = self.0.get(&role);
+        places.is_some_and(|places| path.ancestors().any(|above| places.contains(&above)))
+    }
+
+    /// Returns the places of a role that lie beneath `path`.
+    fn beneath<'a>(
+        &'a self,
+        role: Role,
+        path: &'a CanonicalPath,
+    ) -> impl Iterator<Item = &'a CanonicalPath> {
+        let after = self.0.get(&role).into_iter().flat_map(move |places| places.range(path..));
+        after.take_while(move |it| it.is_within(path)).filter(move |it| *it != path)
+    }
+
+    /// Returns what git would change or bring, and rules are about.
+    pub(super) fn changed(
+        &self,
+        run: &Run<'_>,
+        terms: &Terms,
+        (deed, outcome): (&Deed<'_>, &Outcome),
+    ) -> Result<Vec<Named>, Fault> {
+        if self.0.is_empty() || deed.is_of_index() {
+            return Ok(Vec::new());
+        }
+        let mut named = Vec::new();
+        for entry in &outcome.entries {
+            if let Some(path) = path_of(&run.repository.top, &entry.path) {
+                named.extend(self.touched(entry, path));
+            }
+        }
+        if self.closes() {
+            let tops = tops(run)?;
+            let brought: Vec<&Entry> =
+                outcome.entries.iter().filter(|it| !it.is_removed()).collect();
+            // A linked working tree gets a copy of what is in the repository under this name.
+            if run.repository.link().is_some() {
+                named.extend(brought.iter().flat_map(|entry| self.unread(&tops, &entry.path)));
+            }
+            // Of these nobody can tell where git puts what is in them.
+            named.extend(outcome.strayed.iter().flat_map(|it| self.unread(&tops, &it.path)));
+            let closed = Closed::find(run, terms, &tops, &deed.tips())?;
+            let elsewhere = brought.into_iter().filter(|entry| {
+                let path = path_of(&run.repository.top, &entry.path);
+                path.is_none_or(|path| !self.has(Role::ReadPath, &path))
+            });
+            named.extend(closed.among(elsewhere.map(|entry| entry.id.as_str()))?);
+        }
+        Ok(sorted(named))
+    }
+
+    /// Returns what rules are about if this entry comes or goes at `path`.
+    ///
+    /// Git makes room for a file: a directory that is there goes with all that is in it.
+    fn touched(&self, entry: &Entry, path: CanonicalPath) -> Vec<Named> {
+        let own = if entry.is_removed() { Role::DeletePath } else { Role::WritePath };
+        let mut named = Vec::new();
+        for role in [Role::WritePath, Role::DeletePath] {
+            let beneath = self.beneath(role, &path);
+            named.extend(beneath.map(|place| Named { role, path: place.clone() }));
+        }
+        if self.has(own, &path) {
+            named.push(Named { role: own, path });
+        }
+        named
+    }
+
+    /// Returns what a file of the repository is called where rules are about reading it.
+    fn unread(&self, tops: &[CanonicalPath], name: &str) -> Vec<Named> {
+        let paths = tops.iter().filter_map(|top| path_of(top, name));
+        paths.filter(|it| self.has(Role::ReadPath, it)).map(Named::read).collect()
+    }
+
+    /// Returns whether rules are about reading a file of the repository, in any of its working trees.
+    pub(super) fn is_unread(&self, tops: &[CanonicalPath], name: &str) -> bool {
+        !self.unread(tops, name).is_empty()
+    }
+}
+
+/// Returns the tops of all working trees of a repository: each has the same files.
+pub(super) fn tops(run: &Run<'_>) -> Result<Vec<CanonicalPath>, Fault> {
+    let mut tops = vec![run.repository.top.clone(), run.repository.main().clone()];
+    tops.extend(trees::all(run.repository)?.into_iter().filter_map(|tree| tree.place));
+    tops.sort();
+    tops.dedup();
+    Ok(tops)
+}
+
+/// Lets git tell contents only if no rule is about reading them, or just these were agreed to.
+pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>) -> Result<(), Fault> {
+    let ask = |words: &[&str]| Rehearsal::look(run, words);
+    check_with(run, deed, &ask)
 }
 
 /// Does the same for differences to an index of ours, which `ask` is asked about.
 pub(super) fn check_with(
     run: &Run<'_>,
-    words: &[&str],
-    ask: &dyn Fn(&[&str]) -> Result<Said, Fault>,
+    deed: &Deed<'_>,
+    ask: &dyn Fn(&[&str]) -> Result<String, Fault>,
 ) -> Result<(), Fault> {
-    let (Some(terms), Question::Names(words)) = (run.terms, question(run, words)?) else {
-        return Ok(());
-    };
-    if terms.ruled.0.is_empty() {
+    let (Some(terms), Deed::Tells(told)) = (run.terms, deed) else { return Ok(()) };
+    if !terms.ruled.closes() {
         return Ok(());
     }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let said = ask(&words)?;
-    match said.code == Some(0) && !said.is_cut {
-        true => agree(run, terms, &said.output),
-        false => Err(super::run::failure(&words, &said)),
-    }
-}
-
-fn agree(run: &Run<'_>, terms: &Terms, names: &str) -> Result<(), Fault> {
-    let names = names.split(['\0', '\n']).filter(|name| !name.is_empty());
-    terms.agree(sorted(names.flat_map(|name| terms.ruled.unread(run, name)).collect()))
-}
-
-/// What has to be found out before git tells something.
-enum Question {
-    /// It tells no contents.
-    Nothing,
-    /// These words make it tell the names alone.
-    Names(Vec<String>),
-    /// It may be any file.
-    Anything,
-}
-
-fn question(run: &Run<'_>, words: &[&str]) -> Result<Question, Fault> {
-    let names = |first: &str, besides: &[&str]| {
-        const TOLD: [&str; 4] = ["--patch", "--oneline", "--stat", "--format=raw"];
-        let mut asked: Vec<String> = vec![first.to_owned()];
-        asked.extend(["--name-only", "-z", "--no-renames"].map(ToOwned::to_owned));
-        asked.extend(besides.iter().map(|it| (*it).to_owned()));
-        let rest = words.iter().skip(1).filter(|word| !TOLD.contains(word));
-        asked.extend(rest.map(|word| (*word).to_owned()));
-        Question::Names(asked)
-    };
-    let is_told = |word: &&str| matches!(*word, "--stat" | "--name-only");
-    Ok(match words {
-        ["diff", rest @ ..] if !rest.iter().any(is_told) => names("diff", &[]),
-        ["log", rest @ ..] if rest.contains(&"--patch") => names("log", &["--format="]),
-        ["show", .., object, "--"] => {
-            let peeled = format!("{object}^{{}}");
-            let kind = Rehearsal::look(run, &["cat-file", "-t", &peeled])?;
-            match (kind.trim(), words.contains(&"--stat")) {
-                ("commit", true) | ("tree", _) => Question::Nothing,
-                ("commit", false) => names("show", &["--format="]),
-                _ => Question::Anything,
-            }
+    let reading = Run { terms: None, ..*run };
+    let tops = tops(run)?;
+    let closed = |tips: &[&str]| Closed::find(&reading, terms, &tops, tips);
+    let mut named = Vec::new();
+    match told {
+        Told::Here(file) => named.extend(terms.ruled.unread(&tops, file.as_str())),
+        Told::File { commit, file, id } => {
+            named.extend(terms.ruled.unread(&tops, file.as_str()));
+            named.extend(closed(&[commit.as_str()])?.among([id.as_str()].into_iter())?);
         }
-        _ => Question::Nothing,
-    })
+        Told::Differences { names, tips } => {
+            let said = Entry::parse(&ask(names)?)?;
+            let sides = || said.iter().flat_map(|(old, new)| old.iter().chain([new]));
+            named.extend(sides().flat_map(|it| terms.ruled.unread(&tops, &it.path)));
+            named.extend(closed(tips)?.among(sides().map(|it| it.id.as_str()))?);
+        }
+        Told::Object => {
+            let is_in = |place: &&CanonicalPath| tops.iter().any(|top| place.is_within(top));
+            let here = terms.ruled.places(Role::ReadPath).filter(is_in);
+            named.extend(here.cloned().map(Named::read));
+        }
+    }
+    terms.agree(sorted(named))
 }
 
-/// Returns whether a command changes the index alone.
-fn leaves_files(words: &[&str]) -> bool {
-    match words {
-        ["add", ..] => true,
-        ["reset", rest @ ..] => !rest.contains(&"--hard"),
-        _ => false,
+/// Returns all that git said, or says that it failed.
+pub(super) fn whole(words: &[&str], said: Said) -> Result<String, Fault> {
+    match said.code == Some(0) && !said.is_cut {
+        true => Ok(said.output),
+        false => Err(failure(words, &said)),
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ic_confine::{Excess, FindError, InnerLimits, InnerOutput, InnerSpec, find_program, run_inner};
 
+use super::deed::{self, Deed};
 use super::fault::Fault;
 use super::private::{Private, Scratch, ensure_logs};
 use super::repository::Repository;
@@ -157,7 +158,15 @@ impl Run<'_> {
 
     /// Runs git with something to read, and takes anything but success for a failure.
     pub(super) fn git_with(&self, words: &[&str], input: &[u8]) -> Result<Said, Fault> {
-        let said = self.ask(words, input)?;
+        self.succeeded(words, self.ask(words, input)?)
+    }
+
+    /// Runs git for a deed, and takes anything but success for a failure.
+    pub(super) fn git_for(&self, deed: &Deed<'_>, words: &[&str]) -> Result<Said, Fault> {
+        self.succeeded(words, self.ask_for(deed, words, b"")?)
+    }
+
+    fn succeeded(&self, words: &[&str], said: Said) -> Result<Said, Fault> {
         if said.code == Some(0) || (said.is_cut && self.does == Does::Read) {
             return Ok(said);
         }
@@ -166,12 +175,19 @@ impl Run<'_> {
 
     /// Runs git, whatever comes of it.
     pub(super) fn ask(&self, words: &[&str], input: &[u8]) -> Result<Said, Fault> {
+        // SECURITY: so that no tool can forget to say what for.
+        match deed::is_plain(words) {
+            true => self.ask_for(&Deed::Leaves, words, input),
+            false => Err(Fault::Not(format!("nobody said what `git {}` is for", first(words)))),
+        }
+    }
+
+    fn ask_for(&self, deed: &Deed<'_>, words: &[&str], input: &[u8]) -> Result<Said, Fault> {
         if self.does == Does::Change {
             ensure_logs(self.repository)?;
-            // SECURITY: here, so that no tool can forget it.
-            takeover::check(self, words, input)?;
+            takeover::check(self, deed, words)?;
         }
-        ruled::check(self, words)?;
+        ruled::check(self, deed)?;
         let private = self.scratch.private(self.repository)?;
         self.ask_in(&private, &[], words, input)
     }

@@ -4,6 +4,7 @@
 //! Hooks do not run and nothing is signed, whatever is asked.
 
 use super::arguments::Arguments;
+use super::deed::{Deed, Staging, Way};
 use super::fault::Fault;
 use super::names::{File, ObjectId};
 use super::run::Run;
@@ -14,18 +15,18 @@ const PROTECTED_BRANCHES: [&str; 6] =
 
 pub(super) fn add(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     let files = File::all(&run.repository.top, &arguments.texts("files"))?;
+    let (is_update, is_forced) = (arguments.flag("update"), arguments.flag("force"));
     let mut words = vec!["add", "--verbose"];
-    if arguments.flag("update") {
+    if is_update {
         words.push("--update");
     } else if arguments.flag("all") {
         words.push("--all");
     }
-    if arguments.flag("force") {
-        words.push("--force");
-    }
+    words.extend(is_forced.then_some("--force"));
     words.push("--");
     words.extend(files.iter().map(File::as_str));
-    run.git(&words).map(|said| said.all("nothing to stage"))
+    let deed = Deed::Stages(Staging { files: &files, is_update, is_forced });
+    run.git_for(&deed, &words).map(|said| said.all("nothing to stage"))
 }
 
 pub(super) fn commit(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
@@ -35,7 +36,7 @@ pub(super) fn commit(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
     if !files.is_empty() {
         let mut words = vec!["add", "--"];
         words.extend(files.iter().map(File::as_str));
-        run.git(&words)?;
+        run.git_for(&Deed::stages(&files), &words)?;
     }
     let mut words =
         vec!["commit", "--file=-", "--cleanup=whitespace", "--no-verify", "--no-gpg-sign"];
@@ -80,7 +81,7 @@ pub(super) fn reset(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
         }
         let mut words = vec!["reset", "--quiet", target.as_str(), "--"];
         words.extend(files.iter().map(File::as_str));
-        return run.git(&words).map(|said| said.all("unstaged"));
+        return run.git_for(&Deed::Unstages, &words).map(|said| said.all("unstaged"));
     }
     if mode == "hard"
         && !arguments.flag("confirmed")
@@ -92,7 +93,11 @@ pub(super) fn reset(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
         )));
     }
     let option = format!("--{mode}");
-    run.git(&["reset", "--quiet", &option, target.as_str(), "--"])?;
+    let deed = match mode {
+        "soft" | "mixed" => Deed::Unstages,
+        _ => Deed::brings(target.as_str(), Way::Switch),
+    };
+    run.git_for(&deed, &["reset", "--quiet", &option, target.as_str(), "--"])?;
     Ok(format!("HEAD is now at {} ({mode})", target.as_str()))
 }
 
@@ -110,13 +115,15 @@ pub(super) fn clean(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
         ));
     }
     let mut words = vec!["clean", if is_dry { "--dry-run" } else { "--force" }];
-    if arguments.flag("directories") {
-        words.push("-d");
-    }
-    if arguments.flag("ignored") {
-        words.push("-x");
-    }
-    run.git(&words).map(|said| said.all("nothing to delete"))
+    let (with_directories, with_ignored) =
+        (arguments.flag("directories"), arguments.flag("ignored"));
+    words.extend(with_directories.then_some("-d"));
+    words.extend(with_ignored.then_some("-x"));
+    let deed = match is_dry {
+        true => Deed::Leaves,
+        false => Deed::Cleans { with_ignored, with_directories },
+    };
+    run.git_for(&deed, &words).map(|said| said.all("nothing to delete"))
 }
 
 pub(super) fn stash(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
@@ -126,7 +133,7 @@ pub(super) fn stash(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
     match mode {
         "list" => {
             let words = ["stash", "list", "--no-color"];
-            run.git(&words).map(|said| said.or("nothing is put aside"))
+            run.git_for(&Deed::Leaves, &words).map(|said| said.or("nothing is put aside"))
         }
         "push" => {
             refuse_submodules(run)?;
@@ -140,14 +147,20 @@ pub(super) fn stash(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, F
                 }
             }
             words.extend(message.as_deref());
-            run.git(&words).map(|said| said.all("no changes to put aside"))
+            let deed = Deed::PutsAside { with_untracked: arguments.flag("includeUntracked") };
+            run.git_for(&deed, &words).map(|said| said.all("no changes to put aside"))
         }
         "pop" | "apply" => {
             refuse_submodules(run)?;
-            run.git(&["stash", mode, "--quiet", entry]).map(|said| said.all("brought back"))
+            let words = ["stash", mode, "--quiet", entry];
+            run.git_for(&Deed::BringsBack(entry), &words).map(|said| said.all("brought back"))
         }
-        "drop" => run.git(&["stash", "drop", entry]).map(|said| said.all("dropped")),
-        "clear" => run.git(&["stash", "clear"]).map(|said| said.all("dropped all")),
+        "drop" => {
+            run.git_for(&Deed::Leaves, &["stash", "drop", entry]).map(|said| said.all("dropped"))
+        }
+        "clear" => {
+            run.git_for(&Deed::Leaves, &["stash", "clear"]).map(|said| said.all("dropped all"))
+        }
         other => Err(Fault::Not(format!("there is no mode `{other}`"))),
     }
 }

@@ -10,15 +10,21 @@
 //! the names may change is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
+use super::deed::Deed;
 use super::fault::Fault;
+use super::followed::Followed;
 use super::rehearsal::{Entry, Rehearsal};
+use super::repository::Repository;
 use super::ruled::{Named, RULED, Ruled};
 use super::run::{Does, Run};
+use super::staged::staged;
+use super::strays;
 use crate::tools::Caller;
 
 /// The member of a call's `_meta` in which its caller says what may be taken over.
@@ -37,6 +43,8 @@ pub(super) struct Terms {
     has_drivers: bool,
     /// Places that rules of the caller are about.
     pub(super) ruled: Ruled,
+    /// Whether others than we may write in the tree meanwhile.
+    pub(super) is_shared: bool,
     /// The change that was agreed to.
     agreed: Option<String>,
 }
@@ -67,9 +75,21 @@ impl Terms {
             Some(_) | None => Names::default(),
         };
         let has_drivers = matches!(terms.get("drivers"), Some(Json::Bool(true)));
+        let is_shared = matches!(terms.get("shared"), Some(Json::Bool(true)));
         let ruled = Ruled::of(terms);
         let agreed = terms.get("agreed").and_then(text);
-        Some(Self { bases, named, has_drivers, ruled, agreed })
+        Some(Self { bases, named, has_drivers, ruled, is_shared, agreed })
+    }
+
+    /// Returns whether a configuration names a file that is called so, or like it, wherever it is.
+    pub(super) fn has_file_called(&self, name: &OsStr) -> bool {
+        self.named.has_last_part(name)
+    }
+
+    /// Returns the commit that was checked out in a repository when the session began.
+    pub(super) fn base(&self, repository: &Repository) -> Option<&str> {
+        let tops = [&repository.top, repository.main()];
+        tops.iter().find_map(|top| self.bases.get(&top.to_string())).map(String::as_str)
     }
 
     /// Returns whether just this was agreed to.
@@ -121,22 +141,37 @@ impl Takeover {
 }
 
 /// Lets git go on only if nothing that counts would change, or just that was agreed to.
-pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), Fault> {
-    let Some(terms) = run.terms.filter(|_| run.does == Does::Change) else { return Ok(()) };
-    if !changes_tree(words) {
-        return Ok(());
-    }
+///
+/// The words are run in a rehearsal; what they mean is known by the deed alone.
+pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<(), Fault> {
+    let is_checked = run.does == Does::Change && deed.changes_tree();
+    let Some(terms) = run.terms.filter(|_| is_checked) else { return Ok(()) };
     let reading = Run { does: Does::Read, terms: None, ..*run };
-    let entries = match words {
-        ["add", ..] => staged(&reading, words)?,
-        ["clean", ..] => removed(&reading, words.contains(&"-x"))?,
-        ["stash", "push", ..] => put_aside(&reading, words)?,
-        words if words.iter().any(|word| GOING_ON.contains(word)) => under_way(&reading)?,
-        words => rehearsed(&reading, words, input)?,
+    let mut carried = Vec::new();
+    let outcome = match deed {
+        Deed::Leaves | Deed::Tells(_) => Outcome::default(),
+        Deed::Stages(staging) => {
+            let staged = staged(&reading, terms, staging)?;
+            carried = staged.carried;
+            Outcome::of(staged.entries)
+        }
+        Deed::Cleans { with_ignored, with_directories } => {
+            Outcome::of(removed(&reading, (*with_ignored, *with_directories))?)
+        }
+        Deed::PutsAside { with_untracked } => Outcome::of(put_aside(&reading, *with_untracked)?),
+        Deed::GoesOn => {
+            let entries = under_way(&reading)?;
+            Outcome { strayed: entries.clone(), entries }
+        }
+        Deed::Unstages | Deed::Brings(_) | Deed::BringsBack(_) => {
+            rehearsed(&reading, terms, deed, words)?
+        }
     };
-    let ruled = terms.ruled.changed(&reading, words, &entries);
-    let mut counted = counted(&reading, terms, entries)?;
+    let ruled = terms.ruled.changed(&reading, terms, (deed, &outcome))?;
+    carried.extend(strays::leading_out(&reading, &outcome.entries)?);
+    let mut counted = counted(&reading, terms, outcome.entries)?;
     keep_changed(&reading, terms, &mut counted)?;
+    counted.extend(carried);
     let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
     let top = &run.repository.top;
     let paths = names.into_iter().filter_map(|name| path_of(top, name)).collect();
@@ -147,51 +182,37 @@ pub(super) fn check(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<(), F
     }
 }
 
-/// What goes on with, or ends, something that is under way.
-const GOING_ON: [&str; 4] = ["--continue", "--skip", "--abort", "--quit"];
+/// What git is about to change.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The files that come, change or go, where they do.
+    pub(super) entries: Vec<Entry>,
+    /// Files of commits of which git may put what is in them elsewhere.
+    pub(super) strayed: Vec<Entry>,
+}
 
-/// The commands that leave the working tree as it is.
-const HARMLESS: [&str; 20] = [
-    "branch",
-    "cat-file",
-    "commit",
-    "config",
-    "diff",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "reflog",
-    "rev-list",
-    "rev-parse",
-    "show-ref",
-    "status",
-    "symbolic-ref",
-    "tag",
-    "update-ref",
-];
-
-fn changes_tree(words: &[&str]) -> bool {
-    match words {
-        [] | ["stash", "list" | "drop" | "clear", ..] => false,
-        ["clean", ..] => !words.contains(&"--dry-run"),
-        [first, ..] => !HARMLESS.contains(first),
+impl Outcome {
+    fn of(entries: Vec<Entry>) -> Self {
+        Self { entries, strayed: Vec::new() }
     }
 }
 
 /// Returns what the same words change in a repository of ours.
-fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, Fault> {
+fn rehearsed(
+    run: &Run<'_>,
+    terms: &Terms,
+    deed: &Deed<'_>,
+    words: &[&str],
+) -> Result<Outcome, Fault> {
     let rehearsal = Rehearsal::make(run)?;
     let before = rehearsal.head()?;
     // What is brought back from aside is in no index, and is forgotten once it is brought back.
-    let aside = match words {
-        ["stash", "pop" | "apply", .., entry] => rehearsal.commit(entry)?,
+    let aside = match deed {
+        Deed::BringsBack(entry) => rehearsal.commit(entry)?,
         _ => None,
     };
-    let said = rehearsal.ask(words, input)?;
+    let followed = Followed::note(&rehearsal, terms, deed, &before)?;
+    let said = rehearsal.ask(words, b"")?;
     // A conflict is an outcome; anything worse git would have said of the repository itself.
     if !matches!(said.code, Some(0 | 1)) {
         return Err(super::run::failure(words, &said));
@@ -203,14 +224,17 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
     entries.extend(rehearsal.index_changes(&before)?);
     // What is not on the disk as the index has it may be brought back.
     let here = Rehearsal::look(run, &["diff-files", "--raw", "-z", "--no-renames", "--abbrev=64"])?;
-    entries.extend(Entry::parse(&here)?.into_iter().map(|(old, _)| old));
+    entries.extend(Entry::parse(&here)?.into_iter().flat_map(|(old, _)| old));
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
     }
+    let mut strayed = followed.strayed(&rehearsal)?;
     // What a conflict holds up comes when somebody goes on, who may be the user.
     for step in rehearsal.steps_left()? {
         if let Some(commit) = rehearsal.commit(&step)? {
-            entries.extend(rehearsal.between(&before, &commit)?);
+            let held_up = rehearsal.between(&before, &commit)?;
+            strayed.extend(held_up.iter().filter(|it| !it.is_removed()).cloned());
+            entries.extend(held_up);
         }
     }
     if let Some(aside) = aside {
@@ -220,7 +244,7 @@ fn rehearsed(run: &Run<'_>, words: &[&str], input: &[u8]) -> Result<Vec<Entry>, 
             entries.extend(rehearsal.tree(&untracked)?);
         }
     }
-    Ok(entries)
+    Ok(Outcome { entries, strayed })
 }
 
 /// Returns what could change when something that is under way goes on or ends: whatever differs in one
@@ -267,53 +291,35 @@ fn is_id(word: &str) -> bool {
     (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns what of a repository by its shape lies in the index once files are staged: on the disk it may
-/// be there in parts, and nowhere else whole, until somebody brings it back.
-fn staged(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
-    let files = words.iter().copied().skip_while(|word| *word != "--");
-    let mut listed = vec!["ls-files", "--others", "--modified", "-z"];
-    listed.extend((!words.contains(&"--force")).then_some("--exclude-standard"));
-    listed.extend(files);
-    let added = Rehearsal::look(run, &listed)?;
-    let mut paths: Vec<String> =
-        added.split('\0').filter(|path| !path.is_empty()).map(ToOwned::to_owned).collect();
-    if !paths.iter().any(|path| path.split('/').any(is_part)) {
-        return Ok(Vec::new());
-    }
-    let known = Rehearsal::look(run, &["ls-files", "-z"])?;
-    let known = known.split('\0').filter(|path| path.split('/').any(is_part));
-    paths.extend(known.map(ToOwned::to_owned));
-    let entry = |path: String| Entry { path, mode: "100644".to_owned(), id: "staged".to_owned() };
-    Ok(paths.into_iter().map(entry).collect())
-}
-
-/// Returns whether a name is one of those that make a directory a repository.
-fn is_part(name: &str) -> bool {
-    matches!(name, "HEAD" | "objects" | "refs" | "commondir")
-}
-
 /// Returns what `git clean` may remove.
-fn removed(run: &Run<'_>, with_ignored: bool) -> Result<Vec<Entry>, Fault> {
+fn removed(
+    run: &Run<'_>,
+    (with_ignored, with_directories): (bool, bool),
+) -> Result<Vec<Entry>, Fault> {
     let mut words = vec!["ls-files", "--others", "-z"];
     words.extend((!with_ignored).then_some("--exclude-standard"));
+    // A directory of which nothing is tracked is told as one.
+    words.extend((!with_directories).then_some("--directory"));
     let said = Rehearsal::look(run, &words)?;
-    Ok(said.split('\0').filter(|path| !path.is_empty()).map(Entry::untracked).collect())
+    let goes = |path: &&str| !path.is_empty() && (with_directories || !path.ends_with('/'));
+    Ok(said.split('\0').filter(goes).map(Entry::untracked).collect())
 }
 
 /// Returns what `git stash push` brings back or removes.
-fn put_aside(run: &Run<'_>, words: &[&str]) -> Result<Vec<Entry>, Fault> {
+fn put_aside(run: &Run<'_>, with_untracked: bool) -> Result<Vec<Entry>, Fault> {
     let said = Rehearsal::look(
         run,
         &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD", "--"],
     )?;
     // What was staged and is in no commit goes as if it were not tracked.
-    let goes = |(old, _): (Entry, Entry)| match old.is_removed() {
+    let goes = |old: Entry| match old.is_removed() {
         true => Entry::untracked(&old.path),
         false => old,
     };
-    let mut entries: Vec<Entry> = Entry::parse(&said)?.into_iter().map(goes).collect();
-    if words.contains(&"--include-untracked") {
-        entries.extend(removed(run, false)?);
+    let mut entries: Vec<Entry> =
+        Entry::parse(&said)?.into_iter().flat_map(|(old, _)| old).map(goes).collect();
+    if with_untracked {
+        entries.extend(removed(run, (false, true))?);
     }
     Ok(entries)
 }
@@ -351,10 +357,9 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
 /// Leaves out what equals the commit that was checked out when the session began; what is not tracked
 /// is in no commit.
 fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Result<(), Fault> {
-    let tops = [&run.repository.top, run.repository.main()];
-    let base = tops.iter().find_map(|top| terms.bases.get(&top.to_string()));
+    let base = terms.base(run.repository);
     let (Some(base), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
-    let mut words = vec!["ls-tree", "-z", "--full-tree", base.as_str(), "--"];
+    let mut words = vec!["ls-tree", "-z", "--full-tree", base, "--"];
     words.extend(entries.iter().map(|entry| entry.path.as_str()));
     let said = Rehearsal::look(run, &words)?;
     let then: BTreeMap<&str, (&str, &str)> = said.split('\0').filter_map(listed).collect();

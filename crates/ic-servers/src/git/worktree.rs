@@ -18,6 +18,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::arguments::Arguments;
+use super::deed::{Deed, Way};
 use super::fault::Fault;
 use super::history::is_there;
 use super::names::{ObjectId, RefName};
@@ -158,7 +159,7 @@ fn add(git: &Git, run: &Run<'_>, arguments: Arguments<'_>) -> Told {
         write_new(&made, ".git", text.as_bytes()).map_err(Fault::system("make the tree"))?;
         let repository = &Repository::open(&git.reach, &place, Rights::WRITE)?;
         let words = ["reset", "--hard", "--quiet", "--no-recurse-submodules"];
-        within(run, repository, Does::Change).git(&words)
+        within(run, repository, Does::Change).git_for(&Deed::brings("HEAD", Way::Switch), &words)
     });
     match filled {
         Ok(_) => {

@@ -6,6 +6,7 @@ mod bounds;
 mod catalog;
 mod links;
 mod race;
+mod rules;
 mod takeovers;
 mod tools;
 mod trees;

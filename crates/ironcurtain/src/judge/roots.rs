@@ -5,7 +5,7 @@
 //! and not another directory. Remembered in `roots.json` of the home, first when a policy is first used.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ic_home::{Home, file};
 use ic_resolve::path::{self, Last};
@@ -45,6 +45,8 @@ pub(crate) enum RootFault {
 struct Root {
     path: CanonicalPath,
     has_links: bool,
+    /// The other names that the rule may mean once a link on the way is another thing.
+    names: Vec<CanonicalPath>,
 }
 
 /// The file of remembered roots: by policy, then by the name in its rules.
@@ -73,16 +75,26 @@ impl Roots {
         // Links above the home are the system's: no agent makes those.
         let is_above = |link: &CanonicalPath| home.as_path().starts_with(link.as_path());
         let has_links = found.links.iter().any(|link| !is_above(link));
-        let root = Root { path: found.path.clone(), has_links };
+        let names = names_of(&found, is_above);
+        let root = Root { path: found.path.clone(), has_links, names };
         self.found.borrow_mut().insert(text.to_owned(), root);
         Ok(found.path)
+    }
+
+    /// Returns the places that have other names, with these.
+    pub(crate) fn names(&self) -> HashMap<CanonicalPath, Vec<CanonicalPath>> {
+        let mut names: HashMap<CanonicalPath, Vec<CanonicalPath>> = HashMap::new();
+        for root in self.found.borrow().values().filter(|root| !root.names.is_empty()) {
+            names.entry(root.path.clone()).or_default().extend(root.names.iter().cloned());
+        }
+        names
     }
 
     /// Refuses a root that leads through a link to somewhere else than it did.
     pub(crate) fn check(&self, policy: &str, home: &Home) -> Result<(), Failure> {
         let remembered = Remembered::read(home)?;
         let Some(before) = remembered.policies.get(policy) else { return Ok(()) };
-        for (text, Root { path, has_links }) in &*self.found.borrow() {
+        for (text, Root { path, has_links, .. }) in &*self.found.borrow() {
             let Some(then) = before.get(text) else { continue };
             if *has_links && *then != path.to_string() {
                 return Err(Failure::config(format!(
@@ -121,6 +133,21 @@ impl Roots {
         let found = self.found.borrow();
         found.iter().map(|(text, root)| format!("{text} is {}", root.path)).collect()
     }
+}
+
+/// Returns the names of a place as it is spelled beneath each link that leads to it, and of links that
+/// are the whole of it.
+fn names_of(found: &path::Found, is_above: impl Fn(&CanonicalPath) -> bool) -> Vec<CanonicalPath> {
+    let is_whole = |link: &&CanonicalPath| !found.spelled.iter().any(|it| it.is_within(link));
+    let whole = found.links.iter().filter(is_whole);
+    let mut names: Vec<CanonicalPath> = whole.chain(&found.spelled).cloned().collect();
+    let is_below = |name: &CanonicalPath| {
+        !found.links.iter().any(|link| is_above(link) && name.is_within(link))
+    };
+    names.retain(|name| is_below(name) && *name != found.path);
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// Finds the directory that a rule names as the sandbox, or as something in it.

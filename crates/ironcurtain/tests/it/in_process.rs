@@ -171,6 +171,7 @@ impl Link {
             pins: PinsFile::of(&home),
             private: at("private"),
             installed: at("installed"),
+            registry: at("registry"),
             variables: Vec::new(),
             keyring: parts.keyring,
             certificates: None,

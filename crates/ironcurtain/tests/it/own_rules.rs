@@ -1,6 +1,8 @@
 //! The user's own rules in a workspace and in a sandbox, through the real binary: what a rule denies
 //! there is not done, whichever tool tries it.
 
+mod ways;
+
 use std::path::Path;
 
 use ic_testkit::git_host::git;

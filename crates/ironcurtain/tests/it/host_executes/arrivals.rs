@@ -18,6 +18,7 @@ fn prepare(world: &mut World) {
         (".githooks/post-index-change", &script),
         ("tools/g.sh", &script),
         ("src/b.rs", "// a feature\n"),
+        ("--abort", "a file like any other\n"),
     ];
     world.add_branch("", "evil", &listed);
 }
@@ -35,6 +36,8 @@ fn by_checkout() {
     check("git__git_checkout", &json!({"target": "evil"}));
     check("git__git_checkout", &json!({"target": "evil", "paths": ["."]}));
     check("git__git_checkout", &json!({"target": "evil", "paths": [".envrc"]}));
+    // A path is no option, whatever it is called.
+    check("git__git_checkout", &json!({"target": "evil", "paths": ["./--abort", "."]}));
 }
 
 #[test]

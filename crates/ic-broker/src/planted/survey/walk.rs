@@ -1,0 +1,313 @@
+//! The walk through what a server may write.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::sync::Arc;
+
+use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
+use ic_policy::{FileState, Reach};
+use ic_resolve::executes::{Names, is_part_of_repository};
+use ic_resolve::path::{Last, follow};
+use ic_resolve::{Change, Disk, Executes, Kind};
+use ic_types::{AbsolutePath, CanonicalPath, Role};
+use rustix::fs::{AtFlags, CWD, Mode};
+
+use super::seen::{Moment, Seen, SeenEntry, Watch};
+use super::{Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text};
+use crate::judge::Judge;
+
+/// A name that stands for any.
+const ANY: &str = "any-name";
+
+pub(super) struct Walk<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) judge: &'a Judge,
+    pub(super) disk: &'a dyn Disk,
+    pub(super) executes: Executes<'a>,
+    pub(super) survey: Survey,
+    pub(super) known: Option<&'a Survey>,
+    pub(super) manner: Manner,
+    /// What configurations and links lead to.
+    pub(super) led: Vec<CanonicalPath>,
+    pub(super) patterns: Names,
+    pub(super) pattern_texts: Arc<[String]>,
+    pub(super) watch: Watch,
+    pub(super) n_left: usize,
+    pub(super) n_text_bytes_left: usize,
+}
+
+impl Walk<'_> {
+    pub(super) fn root(&mut self, root: &CanonicalPath) -> Result<(), SurveyFault> {
+        // What is a link by now is not what the server sees.
+        let entry = self.disk.look(root.as_path()).ok().flatten();
+        if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
+            return Ok(());
+        }
+        let names = self.judge.bounds.beginning_of(root);
+        // The nearest repository around it; all of them may name what lies in it.
+        let tops: Vec<_> =
+            root.ancestors().skip(1).filter(|above| self.executes.is_top(above)).collect();
+        for top in &tops {
+            self.lead(top);
+        }
+        if self.counts_whole(root) || self.reach(root, tops.first(), names) == Some(Reach::Beneath)
+        {
+            self.note(root, Reach::Beneath);
+        }
+        let mut rest = vec![(root.clone(), tops.into_iter().next())];
+        while let Some((directory, top)) = rest.pop() {
+            let seen = self.seen(&directory, (root, names), top.as_ref())?;
+            if seen.is_shape || (seen.is_top && self.counts_whole(&directory)) {
+                self.note(&directory, Reach::Beneath);
+            }
+            let top = if seen.is_top { Some(directory.clone()) } else { top };
+            let is_counted = self.survey.counts(&directory);
+            for SeenEntry { path, kind, reach, is_part, is_border } in &seen.entries {
+                if *is_part {
+                    self.note_part(path);
+                }
+                if is_counted || *is_border {
+                    continue;
+                }
+                if let Some(reach) = reach {
+                    let is_leaf = *kind != Kind::Directory;
+                    self.note(path, if is_leaf { Reach::Beneath } else { *reach });
+                }
+                if *kind == Kind::Link && reach.is_none() {
+                    self.note_way_to_packages(path);
+                }
+                if *kind == Kind::Directory && *reach != Some(Reach::Beneath) {
+                    rest.push((path.clone(), top.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what is in a directory: as it was seen before, if it is the same, or as it is read now.
+    fn seen(
+        &mut self,
+        directory: &CanonicalPath,
+        (root, names): (&CanonicalPath, Beginning),
+        top: Option<&CanonicalPath>,
+    ) -> Result<Arc<Seen>, SurveyFault> {
+        let moment = match self.manner {
+            Manner::Strict => self.watch.look(directory),
+            Manner::Thorough => None,
+        };
+        let known = self.known.and_then(|known| known.directories.get(directory));
+        let is_same =
+            |it: &&Arc<Seen>| moment.is_some() && it.moment == moment && it.top.as_ref() == top;
+        if let Some(known) = known.filter(is_same).map(Arc::clone) {
+            if known.is_top || known.is_shape {
+                self.lead(directory);
+            }
+            if self.pattern_texts == known.patterns {
+                let n_left = self.n_left.checked_sub(known.n_entries);
+                self.n_left = n_left.ok_or_else(|| too_many(root))?;
+                self.survey.directories.insert(directory.clone(), Arc::clone(&known));
+                return Ok(known);
+            }
+        }
+        let seen = self.read(directory, (root, names), (moment, top))?;
+        let seen = Arc::new(seen);
+        self.survey.directories.insert(directory.clone(), Arc::clone(&seen));
+        Ok(seen)
+    }
+
+    /// Reads a directory.
+    fn read(
+        &mut self,
+        directory: &CanonicalPath,
+        (root, names): (&CanonicalPath, Beginning),
+        (moment, top): (Option<Moment>, Option<&CanonicalPath>),
+    ) -> Result<Seen, SurveyFault> {
+        let entries = self.list(directory, root)?;
+        let has = |name: &str| entries.iter().any(|(it, _)| is_same(it, name));
+        let is_top = has(GIT_DIRECTORY);
+        let is_shape = has("commondir") || (has("HEAD") && has("objects") && has("refs"));
+        if is_top || is_shape {
+            self.lead(directory);
+        }
+        let mut seen = Seen {
+            moment,
+            patterns: Arc::clone(&self.pattern_texts),
+            top: top.cloned(),
+            n_entries: entries.len(),
+            is_top,
+            is_shape,
+            entries: Vec::new(),
+        };
+        let top = if is_top { Some(directory) } else { top };
+        for (name, kind) in entries {
+            let Ok(path) = directory.join(&name) else { continue };
+            let kind = self.kind(&path, kind);
+            let is_part = is_part_of_repository(&name);
+            let is_border = self.ground.borders.contains(&path);
+            let reach = if is_border { None } else { self.reach(&path, top, names) };
+            let is_plain = matches!(kind, Kind::File | Kind::Other);
+            if reach.is_some() || is_part || !is_plain {
+                seen.entries.push(SeenEntry { path, kind, reach, is_part, is_border });
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Notes what the repository at `top` names or leads to.
+    fn lead(&mut self, top: &CanonicalPath) {
+        let names = self.executes.led_to(top);
+        self.lead_to(&names, Some(top));
+    }
+
+    /// Notes what a configuration names; its patterns are tried on everything that is found.
+    pub(super) fn lead_to(&mut self, names: &Names, top: Option<&CanonicalPath>) {
+        self.led.extend(names.paths().filter(|path| Some(*path) != top).cloned());
+        if self.patterns.extend_patterns(names) {
+            self.pattern_texts = self.patterns.texts().collect();
+        }
+    }
+
+    /// Returns whether whatever is made in a directory counts.
+    fn counts_whole(&self, directory: &CanonicalPath) -> bool {
+        let Ok(path) = directory.join(OsStr::new(ANY)) else { return true };
+        !self.executes.of(&[Change { role: Role::WritePath, path, is_kept: false }]).is_empty()
+    }
+
+    /// Returns how far a path counts by its name.
+    fn reach(
+        &self,
+        path: &CanonicalPath,
+        top: Option<&CanonicalPath>,
+        names: Beginning,
+    ) -> Option<Reach> {
+        let counts = |path: &CanonicalPath| {
+            let at_home = self.judge.bounds.home_executes.iter().any(|it| match it.reach {
+                Reach::Itself => *path == it.path,
+                Reach::Beneath => path.is_within(&it.path),
+            });
+            let is_pipeline = top.is_some_and(|top| {
+                let below: Vec<_> = path.components().skip(top.components().count()).collect();
+                PIPELINE_NAMES.iter().any(|name| name.covers(&below))
+            });
+            at_home || is_pipeline || self.patterns.has_pattern_for(path) || names.is_listed(path)
+        };
+        let below = || path.join(OsStr::new(ANY)).is_ok_and(|below| counts(&below));
+        match counts(path) {
+            true if below() => Some(Reach::Beneath),
+            true => Some(Reach::Itself),
+            false => None,
+        }
+    }
+
+    /// Notes something that a configuration or a link leads to, if it is on the ground.
+    pub(super) fn led_to(&mut self, path: &CanonicalPath) -> Result<(), SurveyFault> {
+        let is_above = self.ground.roots.iter().any(|root| root.is_within(path));
+        let is_on_ground = self.ground.roots.iter().any(|root| path.is_within(root));
+        let is_known = path
+            .ancestors()
+            .any(|it| self.survey.counted.get(&it).is_some_and(|it| it.reach == Reach::Beneath));
+        if is_on_ground && !is_above && !is_known {
+            self.n_left = self.n_left.checked_sub(1).ok_or_else(|| too_many(path))?;
+            // What is on the way may be a link.
+            let found = AbsolutePath::new(path.as_path()).ok();
+            let found = found.and_then(|it| follow(self.disk, &it, Last::Keep).ok());
+            if let Some(found) = found {
+                self.survey.led.insert(found.path.clone());
+                self.note(&found.path, Reach::Beneath);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, path: &CanonicalPath, reach: Reach) {
+        // What is gone by now is not there.
+        let Ok(Some(entry)) = self.disk.look(path.as_path()) else { return };
+        if entry.kind == Kind::Link {
+            let found = AbsolutePath::new(path.as_path()).ok();
+            let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
+            self.led.extend(found.map(|found| found.path).filter(|found| found != path));
+        }
+        if entry.kind == Kind::File {
+            self.note_text(path, entry.state);
+        }
+        let identity = Identity::at(path, &entry.state);
+        self.survey.counted.insert(path.clone(), Counted { identity, kind: entry.kind, reach });
+    }
+
+    /// Notes a link by which something beneath packages, where names are free, is found elsewhere.
+    fn note_way_to_packages(&mut self, link: &CanonicalPath) {
+        let is_of_packages = |path: &CanonicalPath| path.components().any(is_packages);
+        let found = AbsolutePath::new(link.as_path()).ok().filter(|_| !is_of_packages(link));
+        let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
+        let is_way = found.is_some_and(|found| is_of_packages(&found.path));
+        if let (true, Ok(Some(entry))) = (is_way, self.disk.look(link.as_path())) {
+            let identity = Identity::at(link, &entry.state);
+            let counted = Counted { identity, kind: entry.kind, reach: Reach::Itself };
+            self.survey.counted.insert(link.clone(), counted);
+        }
+    }
+
+    /// Remembers what is in a file.
+    fn note_text(&mut self, path: &CanonicalPath, state: FileState) {
+        let known = self.known.and_then(|known| known.text(path)).filter(|it| it.state == state);
+        let read = || {
+            let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten()?;
+            let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
+            let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
+            let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
+            Some(Arc::new(Text { state, bytes, is_executable }))
+        };
+        let Some(text) = known.map(Arc::clone).or_else(read) else { return };
+        if let Some(left) = self.n_text_bytes_left.checked_sub(text.bytes.len()) {
+            self.n_text_bytes_left = left;
+            self.survey.texts.insert(path.clone(), text);
+        }
+    }
+
+    /// Some file systems do not say in a list what something is.
+    fn kind(&self, path: &CanonicalPath, listed: Kind) -> Kind {
+        match listed {
+            Kind::Other => {
+                let entry = self.disk.look(path.as_path()).ok().flatten();
+                entry.map_or(listed, |entry| entry.kind)
+            }
+            Kind::File | Kind::Directory | Kind::Link => listed,
+        }
+    }
+
+    fn note_part(&mut self, path: &CanonicalPath) {
+        if let Ok(Some(entry)) = self.disk.look(path.as_path()) {
+            let identity = Identity::at(path, &entry.state);
+            self.survey.parts.insert(path.clone(), identity);
+        }
+    }
+
+    fn list(
+        &mut self,
+        directory: &CanonicalPath,
+        root: &CanonicalPath,
+    ) -> Result<Vec<(OsString, Kind)>, SurveyFault> {
+        let entries = match self.disk.list(directory.as_path(), self.n_left.saturating_add(1)) {
+            Ok(entries) => entries,
+            // The server cannot look there either; what it closed itself is opened again.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.survey.closed.insert(directory.clone());
+                Vec::new()
+            }
+            Err(error) if self.manner == Manner::Thorough => {
+                self.survey.unseen.push(format!("cannot look at `{directory}`: {error}"));
+                Vec::new()
+            }
+            Err(error) => {
+                let (path, reason) = (directory.clone(), error.to_string());
+                return Err(SurveyFault::System { path, reason });
+            }
+        };
+        self.n_left = self.n_left.checked_sub(entries.len()).ok_or_else(|| too_many(root))?;
+        Ok(entries)
+    }
+}
+
+fn too_many(root: &CanonicalPath) -> SurveyFault {
+    SurveyFault::TooManyEntries(root.clone())
+}
