@@ -6,7 +6,7 @@
 //!                                      its git configuration names it?      Why::Configured (configured.rs)
 //!         ─▶ the user's own, or that of another repository, names it?           Why::Configured (orders.rs)
 //!
-//! configured.rs (files, links) ─▶ settings.rs (which settings) ─▶ programs.rs (commands) ─▶ shell.rs (words)
+//! configured.rs (files, links) ─▶ settings.rs, variables.rs (which ones) ─▶ programs.rs ─▶ shell.rs (words)
 //! ```
 //!
 //! One question for whoever changes a tree: calls of the filesystem server, trees that git is about to
@@ -19,6 +19,7 @@ mod orders;
 mod programs;
 mod settings;
 mod shell;
+mod variables;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -35,6 +36,7 @@ use crate::path::{self, Last};
 use configured::{Named, Place};
 pub use names::Names;
 pub use orders::{Orders, UserGit};
+pub use variables::{Reading, Variable};
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =

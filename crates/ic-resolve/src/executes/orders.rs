@@ -14,6 +14,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use super::configured::{Place, led_by};
 use super::names::Names;
 use super::settings;
+use super::variables::{self, Variable};
 use crate::disk::{Disk, Entry, Kind};
 use crate::path::{self, Last};
 
@@ -39,6 +40,8 @@ pub struct UserGit {
     pub directories: Vec<AbsolutePath>,
     /// Settings, as `section.key` and value.
     pub settings: Vec<(String, String)>,
+    /// Variables that other programs of the user's obey.
+    pub variables: Vec<Variable>,
 }
 
 /// The user's own git configuration, repositories in the workspace, and what was read before.
@@ -83,10 +86,12 @@ impl Orders {
         let usual: [&[u8]; 3] = [b"/etc/gitconfig", b".gitconfig", b".config/git/config"];
         let lexical = |it: &AbsolutePath| canonical(it.as_path().as_os_str().as_encoded_bytes());
         let user = usual.into_iter().filter_map(canonical);
+        let mut given = settings::given(&git.settings);
+        given.orders.extend(variables::orders(&git.variables).orders);
         Self {
             user: user.chain(git.files.iter().filter_map(lexical)).collect(),
             directories: git.directories.iter().filter_map(lexical).collect(),
-            given: settings::given(&git.settings),
+            given,
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),

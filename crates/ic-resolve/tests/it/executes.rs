@@ -227,9 +227,16 @@ fn pipelines_count_at_the_top_of_a_repository() {
         asks(&disk, "write", &write(&format!("/w/nested/{name}")), "CI");
         is_free(&disk, "write", &write(&format!("/w/examples/x/{name}")));
     }
-    // Its directory is one of the names, so making that in passing asks.
-    asks(&disk, "write", &write("/w/.github/README.md"), "CI");
-    is_free(&disk.dir("/w/.github"), "write", &write("/w/.github/README.md"));
+    // Its directory is one of the names; made on the way to something that is not run it is free.
+    for name in [".github/README.md", ".github/ISSUE_TEMPLATE/bug.md", ".github/CODEOWNERS"] {
+        is_free(&disk, "write", &write(&format!("/w/{name}")));
+    }
+    for name in [".github/actions/x/action.yml", ".github/workflows", ".github"] {
+        asks(&disk, "write", &write(&format!("/w/{name}")), "CI");
+        asks(&disk, "delete", &write(&format!("/w/{name}")), "CI");
+    }
+    let json = r#"{"source":"/w/x","destination":"/w/.github"}"#;
+    asks(&disk.dir("/w/x"), "move", json, "CI");
 }
 
 #[test]

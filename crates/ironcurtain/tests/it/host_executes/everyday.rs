@@ -98,6 +98,9 @@ fn files() -> Vec<(String, Value)> {
         write("hooks/useState.ts"),
         write(".env.example"),
         write(".gitignore"),
+        file("create_directory", json!({"path": ".github/ISSUE_TEMPLATE"})),
+        write(".github/ISSUE_TEMPLATE/bug.md"),
+        write(".github/CODEOWNERS"),
         file("create_directory", json!({"path": "a/b/c"})),
         shift("a", "z"),
         shift("docs", "manual"),
@@ -155,6 +158,7 @@ fn around() -> Vec<(String, Value)> {
         git("worktree", json!({})),
         git_in("trees/one", "checkout", json!({"target": "one"})),
         git("clean", json!({"dryRun": true})),
+        git("clean", json!({"force": true})),
         write("junk.tmp"),
         file("delete_file", json!({"path": "junk.tmp"})),
         git("blame", json!({"file": "README.md"})),
@@ -191,10 +195,19 @@ fn settings_that_people_have_make_no_ordinary_name_ask() {
     let settings = "[diff \"json\"]\n\ttextconv = python3 -m json.tool\n\
                     [filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n\
                     [credential]\n\thelper = !gh auth git-credential\n\
-                    [alias]\n\tserve = !python3 -m http.server\n\tlg = !git log src\n";
+                    [core]\n\tpager = delta --line-numbers\n\
+                    [difftool \"meld\"]\n\tcmd = meld \"$LOCAL\" \"$REMOTE\"\n\
+                    [alias]\n\tserve = !python3 -m http.server\n\tlg = !git log src\n\
+                    \tlint = !npm run lint\n\tbuild = !make all\n\
+                    \tedit = \"!vim $(git diff --name-only)\"\n\
+                    \tgone = \"!git branch -vv | awk '{print $1}' | xargs git branch -D\"\n\
+                    \tpick = \"!git branch | fzf | xargs -I {} git checkout {}\"\n\
+                    \teach = \"!f(){ for x in $(git ls-files); do echo $x; done; }; f\"\n";
     append(&world, "home/.gitconfig", settings);
-    let mut calls: Vec<_> = ["README.md", "package.json", "src/refs/r.c", "src/objects/o.c"]
+    let names = ["README.md", "package.json", "Makefile", "conftest.py", "scripts/x.sh"];
+    let mut calls: Vec<_> = names
         .into_iter()
+        .chain(["src/refs/r.c", "src/objects/o.c"])
         .flat_map(|name| {
             let directory = name.rsplit_once('/').map(|(directory, _)| directory);
             let made = directory.map(|it| file("create_directory", json!({"path": it})));
