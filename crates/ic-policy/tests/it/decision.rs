@@ -760,10 +760,11 @@ fn a_rule_does_not_cover_the_entry_of_its_own_root() {
 fn what_git_clean_deletes_lies_in_the_workspace_that_it_names() {
     let rules =
         rules(&[rule("ask", "escalate", r#""paths":{"roles":["delete-path"],"within":"/"}"#)]);
-    let bounds = bounds(SandboxKind::Workspace);
-    let top = bounds.sandbox.as_ref().unwrap().path.to_string();
+    let mut bounds = bounds(SandboxKind::Workspace);
+    let top = "/q/work";
+    bounds.sandbox.as_mut().unwrap().path = path(top);
     let of = |tool: &str| {
-        let call = call("fs", tool, &[(DeletePath, &[&top])]);
+        let call = call("fs", tool, &[(DeletePath, &[top])]);
         summary(&evaluate(&rules, &bounds, call))
     };
     assert_eq!(of("git_clean"), "allow by structural-sandbox-allow");

@@ -6,13 +6,14 @@ use super::super::shell::{GLOB, OPEN};
 use super::{Name, Reader, base_name, values};
 
 /// Interpreters of one language, and how their modules are called.
-const MODULES: [(&[&str], &str); 5] = [
+const MODULES: [(&[&str], &str); 4] = [
     (&["perl"], "*.pm"),
     (&["ruby", "irb"], "*.rb"),
     (&["lua", "luajit", "tclsh", "wish"], "*.lua"),
     (&["php"], "*.php"),
-    (&["node", "nodejs", "bun", "deno", "tsx", "ts-node"], "*.js"),
 ];
+/// Interpreters that look for packages as Node does.
+const NODES: [&str; 6] = ["node", "nodejs", "bun", "deno", "tsx", "ts-node"];
 /// Shells, whose code is read as commands are.
 const SHELLS: [&str; 14] = [
     ".", "ash", "bash", "busybox", "dash", "eval", "fish", "ksh", "mksh", "nu", "rc", "sh",
@@ -25,7 +26,7 @@ const GRAMMARS: [Grammar; 8] = [
     (&SHELLS, "c", &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"]),
     (&["python", "pypy"], "cm", &["-X", "-W", "--check-hash-based-pycs"]),
     (
-        &["node", "nodejs", "bun", "tsx", "ts-node", "deno"],
+        &NODES,
         "ep",
         &["-r", "--require", "--import", "-C", "--conditions", "--loader", "--env-file"],
     ),
@@ -50,16 +51,16 @@ impl Reader {
         if program.starts_with("python") || program.starts_with("pypy") {
             self.python(rest);
         }
-        for (programs, modules) in MODULES.iter().filter(|(of, _)| of.contains(&program)) {
-            let is_here = |it: &String| values(it).iter().any(|it| matches!(*it, "." | "./"));
-            if rest.iter().any(is_here) {
-                self.push(Name::Anywhere((*modules).to_owned()));
-            }
-            match programs.first() {
-                Some(&"perl") => self.perl(rest),
-                Some(&"node") => self.node(rest),
-                _ => {}
-            }
+        if program.starts_with("perl") {
+            self.perl(rest);
+        }
+        if NODES.contains(&program) {
+            self.node(rest);
+        }
+        let is_here = |it: &String| values(it).iter().any(|it| matches!(*it, "." | "./"));
+        if rest.iter().any(is_here) {
+            let of = MODULES.iter().filter(|(of, _)| of.iter().any(|it| program.starts_with(it)));
+            of.for_each(|(_, modules)| self.push(Name::Anywhere((*modules).to_owned())));
         }
     }
 
@@ -237,7 +238,10 @@ fn grammar(program: &str) -> (&'static str, &'static [&'static str]) {
 fn is_code(program: &str, word: &str) -> bool {
     let (letters, _) = grammar(program);
     let given = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
-    let mut given = given.chars().take_while(char::is_ascii_alphabetic);
+    // After these, the rest of the word is a value.
+    let with_value = if letters == "cm" { "XW" } else { "CDFIKLMOVWXdilmorx" };
+    let is_flag = |c: &char| letters.contains(*c) || !with_value.contains(*c);
+    let mut given = given.chars().take_while(|c| c.is_ascii_alphabetic() && is_flag(c));
     given.any(|c| letters.contains(c)) || matches!(word, "--eval" | "--print" | "--command")
 }
 

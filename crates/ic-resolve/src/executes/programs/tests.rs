@@ -83,6 +83,10 @@ fn a_program_that_only_the_shell_knows_is_any_that_may_be_one() {
     check("env A=b $TOOL", &[ANY]);
     check("timeout 5s $TOOL", &[ANY]);
     check("sh -o errexit $X", &[ANY]);
+    check("sh -e $X", &[ANY]);
+    check("python3 -X dev -Wignore $X", &[ANY]);
+    check("perl -Mstrict -w $X", &[ANY]);
+    check("ruby -rset $X", &[ANY]);
     check("A=to B=ol; sh $A$B", &[ANY]);
     check("PATH=.:$PATH run", &["***program"]);
     check("PATH=:$PATH run", &["***program"]);
@@ -124,6 +128,9 @@ fn what_is_known_or_typed_is_not_any_program() {
         "xdg-open $(git remote get-url origin)",
         "f(){ git commit -m \"$*\"; }; f",
         "sh -c \"$1\"",
+        "bash -euc 'echo x' $X",
+        "perl -ne 'print' $X",
+        "python3 -Ic 'pass' $X",
         "sh -c 'git show $1 | less' -",
         "for x in $(git ls-files); do echo $x; done",
         "meld \"$LOCAL\" \"$REMOTE\"",
@@ -216,7 +223,7 @@ fn node_leaves_endings_out() {
 fn python_takes_modules_from_beside_its_script_or_from_where_it_runs() {
     check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py"]);
     check("python3 -mtools", &["tools.*", "tools"]);
-    check("python3 -Bmpk.mod", &["pk/mod.*", "pk"]);
+    check("python3 -Bmpk.mod", &["pk/mod.*", "pk.*", "pk/__init__.*"]);
     check("python3 -X dev -m pk.mod", &["pk/mod.*"]);
     check("python3 -sm pk", &["pk.*"]);
     check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py"]);

@@ -216,6 +216,10 @@ fn settings_that_people_have_make_no_ordinary_name_ask() {
         .collect();
     calls.push(file("create_directory", json!({"path": "docs"})));
     calls.push(git("add", json!({"files": ["src", "README.md"]})));
+    // A working tree, in which the settings would name things too.
+    let tree = |mode: &str| json!({"mode": mode, "worktreePath": "tree", "branch": "tree"});
+    calls.push(git("worktree", tree("add")));
+    calls.push(git("worktree", json!({"mode": "remove", "worktreePath": "tree", "force": true})));
     let asked = ask(&world, &calls);
     assert!(asked.is_empty(), "{} of {}:\n{}", asked.len(), calls.len(), asked.join("\n"));
 }
