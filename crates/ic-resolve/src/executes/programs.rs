@@ -8,15 +8,14 @@
 //! beneath, or what is after it, in any directory. If a program itself is only known to the shell, it is
 //! any file of the tree that may be a program, or those that a pattern in the same text lists.
 
+mod git;
 mod interpreters;
+mod listed;
 mod tables;
 
-use self::interpreters::{Script, script};
-use self::tables::{
-    CARRIERS, LISTING, NODE, PASSIVE, PLAIN, QUIET, RUNNERS, RUNNING, RUNNING_OF, is_interpreter,
-};
+use self::tables::{CARRIERS, NODE, PASSIVE, RUNNERS, is_interpreter};
 use super::names::classes;
-use super::shell::{self, ASSIGNED, Command, EXPANDED, GLOB, OPEN, TOP, TYPED, VARIABLE};
+use super::shell::{self, ASSIGNED, Command, EXPANDED, GLOB, OPEN, TOP, TYPED};
 
 /// How many names one setting may have; with more it names everything.
 const NAMES_MAX: usize = 1024;
@@ -201,36 +200,6 @@ impl Reader {
         }
     }
 
-    /// `find … -exec sh {}` runs whatever it finds.
-    fn find(&mut self, rest: &[String]) {
-        let runs = rest.iter().position(|it| {
-            ["-exec", "-ok", "-x", "-X", "--exec"].iter().any(|option| it.starts_with(option))
-        });
-        let run = runs.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
-        let is_open = run.first().is_some_and(|it| it.contains(OPEN));
-        self.runs_any |= is_open || self.runs_what_it_reads(run);
-    }
-
-    /// Returns whether words that are handed to a command are run by it.
-    fn runs_what_it_reads(&self, words: &[String]) -> bool {
-        let at = words.iter().position(|it| is_interpreter(base_name(it)));
-        let Some((program, rest)) = at.and_then(|at| words.get(at..)?.split_first()) else {
-            return false;
-        };
-        let marks = words.windows(2).filter_map(|it| match it {
-            [option, mark] if option == "-I" => Some(mark.as_str()),
-            [option, _] => option.strip_prefix("-I").filter(|it| !it.is_empty()),
-            _ => None,
-        });
-        let mut marks = marks.chain(["{}", "%"]);
-        match script(base_name(program), rest) {
-            Script::Word(word) => self.is_unknown(word) || marks.any(|mark| word.contains(mark)),
-            Script::Input => true,
-            // What code does with the words is read as a command of its own.
-            Script::Code => false,
-        }
-    }
-
     /// Returns whether the first word that a carrier may run is only known to the shell.
     fn carries_unknown(&self, rest: &[String]) -> bool {
         let is_count = |it: &str| {
@@ -263,77 +232,6 @@ impl Reader {
             let is_listing = words.first().is_some_and(|it| it == "xargs" || it == "find");
             self.runs_any |= is_listing || !words.iter().all(is_given);
         }
-    }
-
-    /// Notes any file that may be a program, or those that the commands of the text list.
-    fn any(&mut self, commands: &[Command]) {
-        let mut patterns = Vec::new();
-        for words in commands {
-            match listed(words) {
-                Listed::Patterns(listed) => patterns.extend(listed),
-                Listed::Nothing => {}
-                Listed::Unknown => return self.push(Name::Anywhere(classes::PROGRAM.to_owned())),
-            }
-        }
-        if patterns.is_empty() {
-            patterns.push(classes::PROGRAM.to_owned());
-        }
-        patterns.into_iter().for_each(|it| self.push(Name::Anywhere(it)));
-    }
-
-    /// Of a command of git's, what options or settings of it name.
-    fn git(&mut self, rest: &[String]) {
-        let mut words = rest.iter();
-        let command = loop {
-            match words.next().map(String::as_str) {
-                None => return,
-                Some("-c" | "--config-env") => {
-                    let setting = words.next().and_then(|it| it.split_once('='));
-                    self.all(setting.map_or("", |(_, value)| value).trim_start_matches('!'));
-                }
-                Some("-C" | "--namespace") => {
-                    words.next();
-                }
-                Some(it @ ("--git-dir" | "--work-tree" | "--exec-path")) => {
-                    words.next().into_iter().for_each(|it| self.word(it));
-                    self.word(it);
-                }
-                Some(it) if it.starts_with('-') => self.word(it),
-                Some(it) => break it,
-            }
-        };
-        let rest = words.as_slice();
-        let runs = match (command, rest.first().map(String::as_str)) {
-            ("bisect", Some("run")) | ("submodule", Some("foreach")) => rest.get(1..),
-            ("submodule", _) => Some(&[][..]),
-            (command, _) if PLAIN.contains(&command) => None,
-            // One that runs programs, or an alias or program of the user's.
-            _ => Some(rest),
-        };
-        if let Some(words) = runs {
-            self.words(words);
-            let options = words.iter().take_while(|it| it.starts_with('-')).count();
-            return self.command(words.get(options..).unwrap_or_default());
-        }
-        for (nth, word) in rest.iter().enumerate() {
-            let own = RUNNING_OF.iter().filter(|(of, _)| *of == command).map(|(_, option)| option);
-            let Some(option) = RUNNING.iter().chain(own).find(|it| word.starts_with(**it)) else {
-                continue;
-            };
-            match word.strip_prefix(*option).map(|it| it.trim_start_matches('=')) {
-                Some("") | None => rest.get(nth + 1).into_iter().for_each(|it| self.all(it)),
-                Some(value) => self.all(value),
-            }
-        }
-        rest.iter().filter_map(|it| it.split_once("ext::")).for_each(|(_, it)| self.all(it));
-    }
-
-    /// Reads a command within a command.
-    fn all(&mut self, text: &str) {
-        for words in shell::commands(text) {
-            self.command(&words);
-        }
-        self.candidate(text);
     }
 
     /// `PATH=.:$PATH`, and others like it: what is looked for is looked for where the command runs.
@@ -446,58 +344,6 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
 fn is_feeder(words: &Command) -> bool {
     let is_one = |it: &String| matches!(base_name(it), "xargs" | "parallel" | "find" | "fd");
     words.iter().any(is_one)
-}
-
-/// Which files a command lists for others.
-enum Listed {
-    Patterns(Vec<String>),
-    Nothing,
-    Unknown,
-}
-
-/// Returns which files a command lists for others, if it is of a kind that is understood.
-fn listed(words: &Command) -> Listed {
-    let begins = |with: &&[&str]| {
-        with.len() <= words.len() && words.iter().zip(*with).all(|(word, it)| word == it)
-    };
-    let first = words.first().map_or("", String::as_str);
-    let rest = words.get(1..).unwrap_or_default();
-    if let Some(begin) = LISTING.iter().find(|it| begins(it)) {
-        let rest = words.get(begin.len()..).unwrap_or_default();
-        let mut sought: Vec<&String> = match first {
-            "find" => {
-                let after = rest.windows(2).filter_map(|it| match it {
-                    [option, value] if option.ends_with("name") => Some(value),
-                    _ => None,
-                });
-                after.collect()
-            }
-            _ => rest.iter().filter(|it| !it.starts_with('-')).collect(),
-        };
-        sought.dedup();
-        let patterns: Option<Vec<String>> = sought.into_iter().map(|it| pattern(it)).collect();
-        return match patterns {
-            Some(patterns) if !patterns.is_empty() => Listed::Patterns(patterns),
-            Some(_) | None => Listed::Unknown,
-        };
-    }
-    let is_variable = |it: &String| it.contains([VARIABLE, TYPED]) || *it == GLOB.to_string();
-    let is_quiet = match first {
-        "for" => !rest.iter().any(is_variable),
-        it if QUIET.contains(&it) => true,
-        it if is_interpreter(it) => !matches!(it, "sed" | "awk" | "gawk" | "mawk" | "perl"),
-        it => words.len() == 1 && !it.contains(['/', '=']) && !it.contains(OPEN),
-    };
-    if is_quiet { Listed::Nothing } else { Listed::Unknown }
-}
-
-/// Returns the pattern of names that a word stands for, if it ends in letters that are known.
-fn pattern(word: &str) -> Option<String> {
-    let shown = word.replace(GLOB, "*");
-    let name = base_name(&shown);
-    let (_, end) = name.rsplit_once('*')?;
-    let is_known = !end.is_empty() && !name.contains(OPEN) && !name.starts_with(['!', ':']);
-    is_known.then(|| name.to_owned())
 }
 
 fn base_name(word: &str) -> &str {
