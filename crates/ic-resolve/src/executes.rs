@@ -211,7 +211,9 @@ impl<'a> Executes<'a> {
         let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
         let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
         if let Some(top) = top {
-            names.extend(&Named::read(place, &top, Vec::new()).names);
+            let mut named = Named::read(place, &top, Vec::new());
+            named.note_variables(place, &top);
+            names.extend(&named.names);
         }
         names
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ic_policy::Why;
+use ic_policy::host_executes::GIT_DIRECTORY;
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
 
 use super::names::{ANYWHERE, Names, Pattern};
@@ -139,6 +140,15 @@ impl Named {
         }
     }
 
+    /// Notes what variables name that are obeyed in `top` and everywhere else.
+    pub(super) fn note_variables(&mut self, place: Place<'_>, top: &CanonicalPath) {
+        let Some(orders) = place.orders else { return };
+        // As if they stood in a file at the top: the directory of a configuration is none of theirs.
+        if let Ok(file) = top.join(GIT_DIRECTORY.as_ref()) {
+            self.note_all(place, &(file, top.clone()), orders.variables(), &mut Vec::new());
+        }
+    }
+
     /// Says why anything may be named here, if it may.
     pub(super) fn why_unread(&self) -> Option<Why> {
         self.unreadable.clone().map(Why::Unreadable)
@@ -176,6 +186,12 @@ impl Named {
                 Name::Glob(word) => patterns.extend(glob(place, base, word, &mut found)),
                 Name::Anywhere(word) => patterns.extend(anywhere(top, word)),
                 Name::Package(word) => found.extend(package(place, (top, base), word)),
+                Name::Inside(word, kind) => {
+                    let path = path::lexical(word.as_bytes(), place.home, Some(base));
+                    let path = path.filter(|path| top.is_within(path));
+                    let parts = vec![(*kind).to_owned()];
+                    patterns.extend(path.map(|base| Pattern { base, is_anywhere: false, parts }));
+                }
                 Name::Everything => found.push(top.clone()),
             }
         }

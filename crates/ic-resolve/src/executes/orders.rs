@@ -52,6 +52,7 @@ pub struct Orders {
     /// Of which everything counts.
     directories: Vec<CanonicalPath>,
     given: settings::Orders,
+    variables: settings::Orders,
     workspace: Option<CanonicalPath>,
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<BTreeSet<CanonicalPath>>>,
@@ -86,12 +87,11 @@ impl Orders {
         let usual: [&[u8]; 3] = [b"/etc/gitconfig", b".gitconfig", b".config/git/config"];
         let lexical = |it: &AbsolutePath| canonical(it.as_path().as_os_str().as_encoded_bytes());
         let user = usual.into_iter().filter_map(canonical);
-        let mut given = settings::given(&git.settings);
-        given.orders.extend(variables::orders(&git.variables).orders);
         Self {
             user: user.chain(git.files.iter().filter_map(lexical)).collect(),
             directories: git.directories.iter().filter_map(lexical).collect(),
-            given,
+            given: settings::given(&git.settings),
+            variables: variables::orders(&git.variables),
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),
@@ -104,6 +104,10 @@ impl Orders {
 
     pub(super) fn given(&self) -> &settings::Orders {
         &self.given
+    }
+
+    pub(super) fn variables(&self) -> &settings::Orders {
+        &self.variables
     }
 
     pub(super) fn workspace(&self) -> Option<&CanonicalPath> {

@@ -33,6 +33,8 @@ pub(super) enum Name {
     Anywhere(String),
     /// The program that the package in a directory names as its own.
     Package(String),
+    /// What is of a kind in a directory that holds the tree, or is it.
+    Inside(String, &'static str),
     /// Any file of the tree.
     Everything,
 }

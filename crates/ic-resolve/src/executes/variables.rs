@@ -63,8 +63,8 @@ pub(super) fn orders(variables: &[Variable]) -> Orders {
 
 fn names(value: &str, reading: Reading) -> Vec<Name> {
     match reading {
-        Reading::Programs => directories(value, &[PROGRAM]),
-        Reading::Modules(name) => directories(value, &[name]),
+        Reading::Programs => directories(value, PROGRAM),
+        Reading::Modules(name) => directories(value, name),
         Reading::Python => python(value),
         Reading::Paths => value.split([':', ' ']).flat_map(one).collect(),
         Reading::Path => one(value),
@@ -92,19 +92,16 @@ fn names(value: &str, reading: Reading) -> Vec<Name> {
     }
 }
 
-/// Returns the names of directories; in one that is wholly open or the current one, those of `kinds`.
-fn directories(value: &str, kinds: &[&str]) -> Vec<Name> {
+/// Returns the names of directories; of one that is the current one, or the whole tree, what is of a kind.
+fn directories(value: &str, kind: &'static str) -> Vec<Name> {
     let mut names = Vec::new();
     for directory in value.split(':') {
-        let relative = relative(directory);
-        match (relative, directory.starts_with(['/', '~'])) {
+        match (relative(directory), directory.starts_with(['/', '~'])) {
             (_, true) => {
                 names.push(Name::Path(directory.to_owned()));
-                // If it is the whole tree, not all of that is what is looked for.
-                let inside = |kind| format!("{}/{kind}", directory.trim_end_matches('/'));
-                names.extend(kinds.iter().map(|kind| Name::Glob(inside(kind))));
+                names.push(Name::Inside(directory.to_owned(), kind));
             }
-            ("", false) => names.extend(kinds.iter().map(|it| Name::Anywhere((*it).to_owned()))),
+            ("", false) => names.push(Name::Anywhere(kind.to_owned())),
             (relative, false) => names.push(Name::Anywhere(relative.to_owned())),
         }
     }
@@ -147,7 +144,9 @@ fn relative(path: &str) -> &str {
 }
 
 fn is_of_system(name: &Name) -> bool {
-    let (Name::Path(path) | Name::Glob(path)) = name else { return false };
+    let (Name::Path(path) | Name::Glob(path) | Name::Inside(path, _)) = name else {
+        return false;
+    };
     SYSTEM.iter().any(|it| path.starts_with(it) || *path == it.trim_end_matches('/'))
 }
 
@@ -164,6 +163,7 @@ mod tests {
             Name::Path(it) | Name::Glob(it) => it.clone(),
             Name::Anywhere(it) => format!("**/{it}"),
             Name::Package(it) => format!("package {it}"),
+            Name::Inside(it, kind) => format!("{it}/{kind}"),
             Name::Everything => "everything".to_owned(),
         };
         let found: Vec<String> =

@@ -11,6 +11,7 @@ fn shown_when(text: &str, when: When) -> Vec<String> {
         Name::Path(it) | Name::Glob(it) => it,
         Name::Anywhere(it) => format!("**/{it}"),
         Name::Package(it) => format!("package {it}"),
+        Name::Inside(it, kind) => format!("{it}/{kind}"),
         Name::Everything => "everything".to_owned(),
     });
     shown.collect()

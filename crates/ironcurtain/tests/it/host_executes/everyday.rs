@@ -216,12 +216,28 @@ fn settings_that_people_have_make_no_ordinary_name_ask() {
         .collect();
     calls.push(file("create_directory", json!({"path": "docs"})));
     calls.push(git("add", json!({"files": ["src", "README.md"]})));
-    // A working tree, in which the settings would name things too.
-    let tree = |mode: &str| json!({"mode": mode, "worktreePath": "tree", "branch": "tree"});
-    calls.push(git("worktree", tree("add")));
-    calls.push(git("worktree", json!({"mode": "remove", "worktreePath": "tree", "force": true})));
     let asked = ask(&world, &calls);
     assert!(asked.is_empty(), "{} of {}:\n{}", asked.len(), calls.len(), asked.join("\n"));
+}
+
+/// A working tree is taken away again, although settings would name things in it.
+#[test]
+fn a_working_tree_is_removed_whatever_settings_would_name_in_it() {
+    let world = super::world();
+    world.write("README.md", "# A project\n");
+    let git_of_user = |words: &[&str]| world.user.git_well(&world.workspace(), words);
+    git_of_user(&["init", "-q", "-b", "main"]);
+    git_of_user(&["add", "-A"]);
+    git_of_user(&["commit", "-q", "-m", "first"]);
+    let settings = "[core]\n\teditor = sh tools/e.sh\n[diff \"x\"]\n\ttextconv = python3 -m x\n";
+    append(&world, "home/.gitconfig", settings);
+    let calls = [
+        git("worktree", json!({"mode": "add", "worktreePath": "tree", "branch": "tree"})),
+        write("tree/new.txt"),
+        git("worktree", json!({"mode": "remove", "worktreePath": "tree", "force": true})),
+    ];
+    let asked = ask(&world, &calls);
+    assert!(asked.is_empty(), "{asked:?}");
 }
 
 /// Where no tool reads them, listed names are names: beneath dependencies, and CI below the top.

@@ -37,7 +37,7 @@ const fn case(
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What ran without a question before these were read, each by another kind of reading.
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     case("PATH", "WORK/bin:USUAL", "bin/git", "git status"),
     case("PATH", "./bin:USUAL", "bin/git", "git status"),
     case("PATH", "bin:USUAL", "bin/git", "git status"),
@@ -46,7 +46,8 @@ const CASES: [Case; 14] = [
     case("PATH", ".:USUAL", "git", "git status"),
     case("BASH_ENV", "WORK/rc.sh", "rc.sh", "exec bash -c true"),
     case("BASH_ENV", "./rc.sh", "rc.sh", "exec bash -c true"),
-    case("PAGER", "WORK/bin/git", "bin/git", "exec git -p log"),
+    case("PROMPT_COMMAND", ". WORK/rc.sh", "rc.sh", "echo true | bash -i"),
+    case("ENV", "WORK/rc.sh", "rc.sh", "echo true | sh -i"),
     case("GIT_EDITOR", "timeout 9s sh rc.sh", "rc.sh", "exec git commit --allow-empty"),
     Case { text: Text::Perl, ..case("PERL5LIB", "WORK/lib", "lib/Ed.pm", "exec perl -MEd -e1") },
     Case { text: Text::Perl, ..case("PERL5OPT", "-IWORK/lib -MEd", "lib/Ed.pm", "exec perl -e1") },
@@ -172,6 +173,8 @@ fn variables_that_people_have_make_no_ordinary_name_ask() {
     ] {
         world.place.set_variable(name, &value);
     }
+    world.write("src/test/keep.txt", "");
+    world.write("docs/keep.txt", "");
     let mut proxy = start(&world);
     let names = [
         "README",
