@@ -52,6 +52,7 @@ mod ssh;
 mod staged;
 mod staging;
 mod strays;
+mod system;
 mod takeover;
 mod transfer;
 mod trees;
@@ -82,6 +83,7 @@ pub use preview::PREVIEW_TOOL;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
+pub use system::system_configs;
 pub use takeover::TAKEOVER;
 use takeover::Terms;
 

@@ -47,8 +47,19 @@ impl Asked<'_> {
     pub(super) fn is_free(&self, role: Role, value: &Value, walk: &Walk) -> bool {
         self.containment != Containment::Loose
             && role.category() == Category::Path
-            && value.path().is_some_and(|value| self.bounds.in_sandbox(role, &value.path))
+            && value
+                .path()
+                .is_some_and(|value| self.bounds.in_sandbox(self.touching(role), &value.path))
             && !self.is_stronger_than_sandbox(walk)
+    }
+
+    /// Returns the role that says whether a call is about the entry that it names, or only about what is
+    /// in it.
+    fn touching(&self, role: Role) -> Role {
+        match role {
+            Role::DeletePath if self.is_cleaned() => Role::WritePath,
+            role => role,
+        }
     }
 
     /// Returns whether the rule that would settle a value in the sandbox is the user's word about it.
