@@ -49,7 +49,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     let binary = match binary {
         // A place starts the program from a directory of its own.
         Some(binary) => binary.canonicalize()?,
-        None => build_binary()?,
+        None => build_binary(None)?,
     };
     if control {
         return run_control(&binary, seed..seed.saturating_add(sequences), out);

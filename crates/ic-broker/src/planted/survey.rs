@@ -200,6 +200,10 @@ impl Survey {
         self.counted.contains_key(path)
     }
 
+    fn counts_beneath(&self, path: &CanonicalPath) -> bool {
+        self.counted.get(path).is_some_and(|it| it.reach == Reach::Beneath)
+    }
+
     /// Returns what a cage can keep where it is, and how.
     pub(crate) fn covers(&self) -> impl Iterator<Item = (CanonicalPath, Cover)> {
         let is_mountable = |it: &Counted| matches!(it.kind, Kind::File | Kind::Directory);
@@ -286,7 +290,8 @@ impl Walk<'_> {
                 self.note(&directory, Reach::Beneath);
             }
             let top = if is_top { Some(directory.clone()) } else { top };
-            let is_counted = self.survey.counts(&directory);
+            // SECURITY: of a directory that counts by itself alone, what is in it may count too.
+            let is_counted = self.survey.counts_beneath(&directory);
             for (name, kind) in entries {
                 let Ok(path) = directory.join(&name) else { continue };
                 let kind = self.kind(&path, kind);

@@ -94,9 +94,9 @@ impl Agent {
     /// The agent of `dice`, who uses the server that is not ours if there is one.
     pub fn new(mut dice: Dice, world: &World, has_helper: bool) -> Self {
         let sight = Sight::of(&world.workspace());
-        let n_left = dice.between(6, CALLS_MAX);
-        let boldness = *dice.pick(&[5, 10, 20, 40]);
-        let n_rows = dice.between(1, 3);
+        let n_left = dice.between(8, CALLS_MAX);
+        let boldness = *dice.pick(&[10, 20, 35, 60]);
+        let n_rows = dice.between(2, 3);
         let trees = world.trees.iter().filter(|tree| !tree.is_plain);
         let guessed = trees.map(|tree| match tree.at.as_str() {
             "" => ".".to_owned(),

@@ -22,18 +22,18 @@ pub(super) fn draw(
 ) -> Vec<Call> {
     let has_git = sight.repositories.iter().any(|it| !refused.contains(&it.at));
     let there = repository(dice, sight, refused);
-    match dice.below(if has_git { 17 } else { 6 }) {
-        0..2 => shape_by_files(dice, world),
-        2 => bare_then_files(dice, world),
-        3 => common_directory(dice, world),
-        4 => directory_that_moves(dice, world),
-        5 => named_by_the_user(dice, world),
-        6 => history_then_tree(dice, &there),
-        7 => stash_there_and_back(dice, &there),
-        8..11 => branch_of_its_own(dice, world, &there),
-        11..13 => conflict(dice, world, &there),
-        13 => stash_of_its_own(dice, world, &there),
-        14 => tree_of_its_own(dice, world, &there),
+    match dice.below(if has_git { 20 } else { 9 }) {
+        0..3 => shape_by_files(dice, world),
+        3 => bare_then_files(dice, world),
+        4 => common_directory(dice, world),
+        5 => directory_that_moves(dice, world),
+        6..9 => named_by_the_user(dice, world),
+        9..11 => history_then_tree(dice, &there),
+        11 => stash_there_and_back(dice, &there),
+        12..14 => branch_of_its_own(dice, world, &there),
+        14..16 => conflict(dice, world, &there),
+        16 => stash_of_its_own(dice, world, &there),
+        17 => tree_of_its_own(dice, world, &there),
         _ => directory_of_its_own(dice, world, &there),
     }
 }
