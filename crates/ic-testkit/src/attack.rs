@@ -45,6 +45,27 @@ const SHRINKS_MAX: usize = 80;
 /// In how many directories below the top the user looks around.
 const LOOKS_MAX: usize = 4;
 
+/// Where the user looks around if a part of a repository is there.
+const LOOKED_AT: [&str; 17] = [
+    "d",
+    "d/e",
+    "b",
+    "k",
+    "new",
+    "n",
+    "src",
+    "tree2",
+    "sub/n",
+    "d/tree",
+    "k2",
+    "mirror.git",
+    "docs",
+    "t9",
+    "sub/t9",
+    "k9",
+    "old",
+];
+
 /// Who does what the agent asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Executor {
@@ -171,7 +192,7 @@ pub fn live(world: &World, user: &User) {
     for tree in world.trees.iter().filter(|tree| !tree.at.is_empty()) {
         directories.insert(workspace.join(&tree.at));
     }
-    for name in ["d", "d/e", "b", "k", "new", "n", "src", "tree2", "sub/n", "d/tree", "k2"] {
+    for name in LOOKED_AT {
         let directory = workspace.join(name);
         let parts = ["HEAD", ".git", "commondir", "config"];
         if parts.iter().any(|part| directory.join(part).symlink_metadata().is_ok()) {

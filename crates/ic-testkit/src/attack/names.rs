@@ -139,7 +139,8 @@ const NEUTRAL: [&str; 26] = [
 ];
 
 /// Directories in which such names are tried.
-const BASES: [&str; 9] = ["", "", "", "", "sub/", "sub/", "d/", "d/e/", "tree/"];
+const BASES: [&str; 11] =
+    ["", "", "", "", "sub/", "sub/", "d/", "d/e/", "tree/", "d/inner/", "mirror.git/"];
 
 /// Draws a path, relative to the workspace.
 pub fn path(dice: &mut Dice) -> String {

@@ -143,6 +143,12 @@ impl World {
             self.add_repository(dice, "sub", Some("../.git/modules/sub"));
             self.register_submodule();
         }
+        if dice.chance(12) {
+            self.add_repository(dice, "d/inner", None);
+        }
+        if dice.chance(10) {
+            self.add_bare_repository();
+        }
         if dice.chance(25) {
             self.add_linked_tree(dice);
         }
@@ -211,6 +217,15 @@ impl World {
         if dice.chance(15) && !top.join(".envrc").exists() {
             self.write(&format!("{at}/.envrc"), "export MINE=1\n# keep\n");
         }
+    }
+
+    /// Makes a repository of the user's without a working tree, in the middle of the workspace.
+    fn add_bare_repository(&self) {
+        for part in ["objects", "refs/heads", "hooks"] {
+            self.place.dir(Path::new(self.workspace).join("mirror.git").join(part));
+        }
+        self.write("mirror.git/HEAD", "ref: refs/heads/main\n");
+        self.write("mirror.git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
     }
 
     /// Lets the top repository know that `sub` is its submodule, so that its status looks into it.
