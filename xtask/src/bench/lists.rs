@@ -85,7 +85,7 @@ pub(super) fn run(
     )?;
     for variant in &mut variants {
         let Variant { name, n_tools, ready, first, second, whole, .. } = variant;
-        let mut at = |samples: &mut Samples, percent| shown(samples.percentile(percent));
+        let at = |samples: &mut Samples, percent| shown(samples.percentile(percent));
         writeln!(
             out,
             "| {name} | {n_tools} | {} | {} | {} | {} | {} | {} | {} |",
