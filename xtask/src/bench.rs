@@ -8,6 +8,7 @@ mod broker;
 mod cage;
 mod desk;
 mod git;
+mod lists;
 mod many;
 mod model;
 mod policy;
@@ -22,6 +23,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
+/// What to measure, and how.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    what: Bench,
+    /// Use this program instead of building one
+    #[arg(long, global = true)]
+    binary: Option<PathBuf>,
+}
+
 /// What to measure.
 #[derive(clap::Subcommand, Debug)]
 pub enum Bench {
@@ -29,6 +40,12 @@ pub enum Bench {
     Policy,
     /// Time calls with thousands of paths or URLs through the proxy, and pings meanwhile
     Many,
+    /// Time a proxy from its start to its list of tools, with the servers of a home and without them
+    Lists {
+        /// A home to which `ironcurtain servers add` has added some
+        #[arg(long)]
+        home: Option<PathBuf>,
+    },
     /// Time the same calls made directly and through the proxy, and the proxy's start
     Broker,
     /// Time cages: the start of a child on every rung, a one-shot call, a connection
@@ -50,22 +67,26 @@ pub enum Bench {
 }
 
 /// Runs one benchmark and writes its table to `out`.
-pub fn run(bench: &Bench, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return run_optimised();
     }
-    match bench {
-        Bench::Policy => policy::run(out),
-        Bench::Many => many::run(out),
-        Bench::Audit => audit::run(out),
-        Bench::Broker => broker::run(out),
-        Bench::Cage => cage::run(out),
-        Bench::Desk => desk::run(out),
+    // A place starts the program from a directory of its own.
+    let given = options.binary.as_ref().map(|it| it.canonicalize()).transpose()?;
+    let given = given.as_deref();
+    match &options.what {
+        Bench::Policy => policy::run(out, given),
+        Bench::Lists { home } => lists::run(out, given, home.as_deref()),
+        Bench::Many => many::run(out, given),
+        Bench::Audit => audit::run(out, given),
+        Bench::Broker => broker::run(out, given),
+        Bench::Cage => cage::run(out, given),
+        Bench::Desk => desk::run(out, given),
         Bench::Model => model::run(out),
-        Bench::Git => git::run(out),
+        Bench::Git => git::run(out, given),
         Bench::Sandbox => sandbox::run(out),
-        Bench::Session => session::run(out),
-        Bench::Store => store::run(out),
+        Bench::Session => session::run(out, given),
+        Bench::Store => store::run(out, given),
     }
 }
 
@@ -79,8 +100,11 @@ pub(crate) fn run_optimised() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the program, optimised, and returns where it is.
-pub(crate) fn build_binary() -> anyhow::Result<PathBuf> {
+/// Builds the program, optimised, and returns where it is; one that is given is taken instead.
+pub(crate) fn build_binary(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(given) = given {
+        return Ok(given.to_owned());
+    }
     let status =
         Command::new("cargo").args(["build", "--release", "-q", "-p", "ironcurtain"]).status()?;
     ensure!(status.success(), "the binary does not build");

@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::bench::{self, Bench};
-use xtask::{attack, echo, pictures, provider, reference, site, soak, tidy};
+use xtask::{attack, bench, echo, pictures, provider, reference, site, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -17,8 +16,7 @@ enum Task {
     /// A line that begins with `note:` is worth reading, but fails nothing.
     Tidy,
     /// Measure how fast a part is
-    #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Options),
     /// Live through days of a proxy in minutes, with all that may happen to it; nothing may be lost
     ///
     /// Half of the calls are made in one process. Prints a row for each day, and fails at the first
@@ -50,7 +48,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut out = io::stdout();
     match Task::parse() {
         Task::Tidy => run_tidy(&mut out),
-        Task::Bench(bench) => bench::run(&bench, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Bench(options) => bench::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),

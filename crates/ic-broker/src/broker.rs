@@ -67,7 +67,7 @@ use takeover::Brought;
 pub struct Broker {
     judge: Arc<Judge>,
     log: Arc<AuditLog>,
-    /// Where the long steps of calls with very many values are done.
+    /// Where the long steps of calls are done, if they can be very long.
     aside: Aside,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
@@ -155,7 +155,7 @@ impl Broker {
         if let Err(refusal) = self.begin_to_change(&found, &mut flight).await {
             return self.refuse(&asked, &refusal, Some(found.names()), id);
         }
-        let weight = Weight::of(&asked.arguments);
+        let weight = Weight::of_call(&asked.arguments, found.server.is_git());
         let judged = self.judged(&mut asked, &found, flight.brought.as_ref()).await;
         let (verdict, repetition) = match judged {
             Ok(judged) => judged,
@@ -204,7 +204,7 @@ impl Broker {
         if let Some(why) = &offer.withheld {
             return Err(found::withheld(&server.name, &tool.name, why));
         }
-        let weight = Weight::of(&asked.arguments);
+        let weight = Weight::of_call(&asked.arguments, server.is_git());
         let arguments = std::mem::take(&mut asked.arguments);
         let (judge, tool, server) =
             (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());

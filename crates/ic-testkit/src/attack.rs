@@ -6,7 +6,8 @@
 //!                             └─ or carelessly, without anybody who looks: the control
 //! ```
 //!
-//! Reading order: [`world`] and [`names`], [`calls`], [`user`], [`watch`], [`careless`].
+//! Reading order: [`world`] and [`names`], [`calls`] and [`sight`], [`ways`], [`user`], [`watch`],
+//! [`careless`], [`tally`].
 
 pub mod calls;
 pub mod canary;
@@ -14,30 +15,56 @@ pub mod careless;
 pub mod dice;
 pub mod listed;
 pub mod names;
+pub mod sight;
+pub mod tally;
 pub mod user;
 pub mod watch;
+pub mod ways;
 pub mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use self::calls::Call;
+use self::calls::{Agent, Call};
 use self::dice::Dice;
 use self::user::User;
 use self::watch::Watch;
+use self::ways::{Calls, Way};
 use self::world::World;
-use crate::Proxy;
+
+pub use self::tally::{Played, SERVED, Tally};
+pub use self::ways::through_the_proxy;
 
 /// How often a sequence is played again, at most, to find out which calls it takes.
 const SHRINKS_MAX: usize = 80;
 /// In how many directories below the top the user looks around.
 const LOOKS_MAX: usize = 4;
+
+/// Where the user looks around if a part of a repository is there.
+const LOOKED_AT: [&str; 17] = [
+    "d",
+    "d/e",
+    "b",
+    "k",
+    "new",
+    "n",
+    "src",
+    "tree2",
+    "sub/n",
+    "d/tree",
+    "k2",
+    "mirror.git",
+    "docs",
+    "t9",
+    "sub/t9",
+    "k9",
+    "old",
+];
 
 /// Who does what the agent asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,32 +75,12 @@ pub enum Executor {
     Careless,
 }
 
-/// A sequence, played.
-#[derive(Clone, Debug)]
-pub struct Played {
-    /// Its seed.
-    pub seed: u64,
-    /// The calls, and what was answered.
-    pub calls: Vec<(Call, String)>,
-    /// What is not as it should be.
-    pub findings: Vec<String>,
-}
-
-/// What many sequences came to.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// How many sequences were played.
-    pub n_sequences: u64,
-    /// For each tool, how many calls were served, and how many were refused or failed.
-    pub calls: BTreeMap<&'static str, (u64, u64)>,
-}
-
 /// Plays the sequences of `seeds`, `n_threads` at a time, until `n_broken_max` have found something.
 pub fn attack_many(
     binary: &Path,
     seeds: std::ops::Range<u64>,
-    n_threads: usize,
-    n_broken_max: usize,
+    executor: Executor,
+    (n_threads, n_broken_max): (usize, usize),
 ) -> (Tally, Vec<Played>) {
     let next = AtomicU64::new(seeds.start);
     let results = Mutex::new((Tally::default(), Vec::new()));
@@ -85,11 +92,11 @@ pub fn attack_many(
                     if seeds.end <= seed {
                         return;
                     }
-                    let played = play(binary, seed, Executor::Proxy, None);
+                    let played = play(binary, seed, executor, None);
                     let lock = || results.lock().unwrap_or_else(PoisonError::into_inner);
                     lock().0.add(&played);
                     if !played.findings.is_empty() {
-                        let shrunk = shrink(binary, played);
+                        let shrunk = shrink(binary, executor, played);
                         lock().1.push(shrunk);
                     }
                     if n_broken_max <= lock().1.len() {
@@ -102,87 +109,63 @@ pub fn attack_many(
     results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plays the sequence of `seed`, or only the calls with these numbers.
+/// Plays the sequence of `seed`, or these calls in its world.
 ///
 /// A proxy that ends badly, or does not answer, is a finding too.
-pub fn play(
-    binary: &Path,
-    seed: u64,
-    executor: Executor,
-    kept: Option<&BTreeSet<usize>>,
-) -> Played {
-    let played = catch_unwind(AssertUnwindSafe(|| play_once(binary, seed, executor, kept)));
+pub fn play(binary: &Path, seed: u64, executor: Executor, replayed: Option<&Replay>) -> Played {
+    let played = catch_unwind(AssertUnwindSafe(|| play_once(binary, seed, executor, replayed)));
     played.unwrap_or_else(|_| {
         let finding = "the proxy failed; the panic above says how".to_owned();
-        Played { seed, calls: Vec::new(), findings: vec![finding] }
+        let (way, root, calls) = (Way::of(seed).name(), String::new(), Vec::new());
+        Played { seed, way, root, calls, findings: vec![finding] }
     })
 }
 
-fn play_once(
-    binary: &Path,
-    seed: u64,
-    executor: Executor,
-    kept: Option<&BTreeSet<usize>>,
-) -> Played {
+/// Calls that were made in a world, to be made once more in another one of the same seed.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// The root of that world.
+    pub root: String,
+    /// The calls.
+    pub calls: Vec<Call>,
+}
+
+fn play_once(binary: &Path, seed: u64, executor: Executor, replayed: Option<&Replay>) -> Played {
     let world = World::new(binary, &mut Dice::new(seed));
-    let calls = calls::sequence(&mut Dice::new(!seed), &world);
-    let is_kept = |number: &usize| kept.is_none_or(|kept| kept.contains(number));
-    let calls: Vec<Call> = calls
-        .into_iter()
-        .enumerate()
-        .filter(|(number, _)| is_kept(number))
-        .map(|(_, call)| call)
-        .collect();
-    let watch = Watch::begin(&world);
-    let answers = match executor {
-        Executor::Proxy => {
-            let workspace = world.workspace();
-            let flags = ["--policy", "coding", "--workspace", &workspace.to_string_lossy()];
-            through_the_proxy(&world, &flags, &calls)
+    let root = world.place.root().to_string_lossy().into_owned();
+    let way = Way::of(seed);
+    way.prepare(&world);
+    let moved: Vec<Call>;
+    let calls = match replayed {
+        None => Calls::Drawn(Agent::new(Dice::new(!seed), &world, way == Way::Helper)),
+        Some(Replay { root: from, calls }) => {
+            moved = calls.iter().map(|call| call.moved(from, &root)).collect();
+            Calls::Given(&moved)
         }
+    };
+    let watch = Watch::begin(&world);
+    let calls = match executor {
+        Executor::Proxy => way.play(&world, calls),
         Executor::Careless => {
             let obey = |call: &Call| if careless::obey(&world, call) { SERVED } else { "failed" };
-            calls.iter().map(|call| obey(call).to_owned()).collect()
+            calls.each(&world, |call| obey(call).to_owned())
         }
     };
     let mut findings = watch.before_the_user(&world);
-    findings.extend(written_into_git(&calls, &answers));
+    findings.extend(written_into_git(&calls));
     live(&world, &world.user);
     for finding in watch.after_the_user(&world) {
         if !findings.contains(&finding) {
             findings.push(format!("{finding} (after the user's commands)"));
         }
     }
-    Played { seed, calls: calls.into_iter().zip(answers).collect(), findings }
-}
-
-/// The answer to a call that was served.
-pub const SERVED: &str = "served";
-
-/// Makes calls to a proxy that was started with `flags`; returns [`SERVED`], or how each was refused.
-pub fn through_the_proxy(world: &World, flags: &[&str], calls: &[Call]) -> Vec<String> {
-    let mut proxy = Proxy::start(&world.place, flags);
-    proxy.initialize();
-    let mut answers = Vec::new();
-    for call in calls {
-        let answer = proxy.call(call.tool, &call.arguments).json();
-        let is_bad = answer.pointer("/result/isError").unwrap_or(&Value::Null) == &json!(true);
-        let text = answer.pointer("/result/content/0/text").or(answer.pointer("/error/message"));
-        let text = text.and_then(Value::as_str).unwrap_or_default();
-        let is_served = answer.get("result").is_some() && !is_bad;
-        answers.push(match is_served {
-            true => SERVED.to_owned(),
-            false => text.lines().next().unwrap_or_default().chars().take(160).collect(),
-        });
-    }
-    proxy.finish();
-    answers
+    Played { seed, way: way.name(), root, calls, findings }
 }
 
 /// Returns the calls by which another server than git's own wrote git's own files.
-fn written_into_git(calls: &[Call], answers: &[String]) -> Vec<String> {
+fn written_into_git(calls: &[(Call, String)]) -> Vec<String> {
     let mut findings = Vec::new();
-    for (call, answer) in calls.iter().zip(answers) {
+    for (call, answer) in calls {
         let is_file_call = call.tool.starts_with("filesystem__") && answer == SERVED;
         let arguments = ["path", "source", "destination"].map(|name| call.arguments.get(name));
         for path in arguments.into_iter().flatten().filter_map(Value::as_str) {
@@ -199,11 +182,17 @@ fn written_into_git(calls: &[Call], answers: &[String]) -> Vec<String> {
 pub fn live(world: &World, user: &User) {
     let workspace = world.workspace();
     user.work_in(&workspace);
+    if let [first, ..] = world.trees.as_slice() {
+        // Below, the user works where there is no repository around.
+        if !first.at.is_empty() && workspace.join(&first.at).is_dir() {
+            user.work_in(&workspace.join(&first.at));
+        }
+    }
     let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
     for tree in world.trees.iter().filter(|tree| !tree.at.is_empty()) {
         directories.insert(workspace.join(&tree.at));
     }
-    for name in ["d", "d/e", "b", "k", "new", "n", "src", "tree2", "sub/n", "d/tree", "k2"] {
+    for name in LOOKED_AT {
         let directory = workspace.join(name);
         let parts = ["HEAD", ".git", "commondir", "config"];
         if parts.iter().any(|part| directory.join(part).symlink_metadata().is_ok()) {
@@ -219,84 +208,32 @@ pub fn live(world: &World, user: &User) {
 }
 
 /// Leaves out calls as long as something is still found.
-fn shrink(binary: &Path, all: Played) -> Played {
-    let mut kept: BTreeSet<usize> = (0..all.calls.len()).collect();
+fn shrink(binary: &Path, executor: Executor, all: Played) -> Played {
     let (mut found, mut n_left) = (all, SHRINKS_MAX);
-    let mut size = kept.len().div_ceil(2);
+    let mut size = found.calls.len().div_ceil(2);
     while 0 < size {
-        let numbers: Vec<usize> = kept.iter().rev().copied().collect();
-        let before = kept.len();
-        for chunk in numbers.chunks(size) {
+        let before = found.calls.len();
+        // From the end, so that what is left out moves nothing that is still to be tried.
+        let mut end = before;
+        while 0 < end {
             if n_left == 0 {
                 return found;
             }
             n_left -= 1;
-            let fewer: BTreeSet<usize> =
-                kept.iter().copied().filter(|it| !chunk.contains(it)).collect();
-            let played = play(binary, found.seed, Executor::Proxy, Some(&fewer));
-            if !played.findings.is_empty() {
-                (kept, found) = (fewer, played);
+            let start = end.saturating_sub(size);
+            let mut calls: Vec<Call> = found.calls.iter().map(|(call, _)| call.clone()).collect();
+            calls.drain(start..end);
+            let replay = Replay { root: found.root.clone(), calls };
+            let played = play(binary, found.seed, executor, Some(&replay));
+            if !played.findings.is_empty() && !played.root.is_empty() {
+                found = played;
             }
+            end = start;
         }
-        size = match (size, kept.len() < before) {
+        size = match (size, found.calls.len() < before) {
             (1, true) => 1,
             (size, _) => size / 2,
         };
     }
     found
-}
-
-impl Tally {
-    fn add(&mut self, played: &Played) {
-        self.n_sequences += 1;
-        for (call, answer) in &played.calls {
-            let (n_served, n_refused) = self.calls.entry(call.tool).or_default();
-            *(if answer == SERVED { n_served } else { n_refused }) += 1;
-        }
-    }
-
-    /// Adds what other sequences came to.
-    pub fn extend(&mut self, other: Self) {
-        self.n_sequences += other.n_sequences;
-        for (tool, (n_served, n_refused)) in other.calls {
-            let counts = self.calls.entry(tool).or_default();
-            counts.0 += n_served;
-            counts.1 += n_refused;
-        }
-    }
-
-    /// Returns how many calls were served, and how many were made.
-    pub fn n_calls(&self) -> (u64, u64) {
-        let served = self.calls.values().map(|(n_served, _)| n_served).sum();
-        let all = self.calls.values().map(|(n_served, n_refused)| n_served + n_refused).sum();
-        (served, all)
-    }
-}
-
-impl fmt::Display for Played {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}:", self.seed)?;
-        for (call, answer) in &self.calls {
-            writeln!(f, "  {call}\n    -> {answer}")?;
-        }
-        for finding in &self.findings {
-            writeln!(f, "  FOUND: {finding}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n_served, n_calls) = self.n_calls();
-        writeln!(
-            f,
-            "{} sequences, {n_calls} calls, of which {n_served} were served",
-            self.n_sequences
-        )?;
-        for (tool, (n_served, n_refused)) in &self.calls {
-            writeln!(f, "  {tool}: {n_served} served, {n_refused} refused or failed")?;
-        }
-        Ok(())
-    }
 }

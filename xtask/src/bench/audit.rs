@@ -20,7 +20,7 @@ const STARTS: usize = 100;
 const SESSION: &str = "2026-11-15-00-00-00-000-test";
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let home = place.path().join("home/.ironcurtain");
     let session = home.join("sessions").join(SESSION);
@@ -28,7 +28,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
     std::fs::create_dir_all(home.join("keys"))?;
     append(out, &home, &session)?;
     verify(out, &home, &session)?;
-    let binary = build_binary()?;
+    let binary = build_binary(given)?;
     show(out, &binary, place.path())?;
     start_up(out, &binary, place.path())
 }

@@ -31,8 +31,8 @@ struct Backend {
 }
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
+    let binary = build_binary(given)?;
     let this = std::env::current_exe()?;
     let script = tempfile::NamedTempFile::new()?;
     std::fs::write(script.path(), include_str!("trivial.py"))?;

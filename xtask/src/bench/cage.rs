@@ -42,8 +42,8 @@ for _ in range(n):
 ";
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
+    let binary = build_binary(given)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(starts(out, &binary))?;
     one_shots(out, &binary)?;

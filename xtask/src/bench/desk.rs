@@ -47,8 +47,8 @@ struct Times {
 }
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
+    let binary = build_binary(given)?;
     let tables = [
         (Served::Standing, "served by a server that runs", &WAITING[..]),
         (Served::OneShot, "served by a process of its own", &WAITING_ONE_SHOT[..]),

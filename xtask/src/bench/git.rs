@@ -24,7 +24,7 @@ const PUSH_US_MAX: u128 = 300;
 const STATUS_MS_MAX: u128 = 5;
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
     let annotations = include_str!("../../../crates/ic-policy/policies/tool-annotations.json");
     let servers = json!({"git": {"builtin": "git"}});
     let ground = Ground::new(&servers, &serde_json::from_str(annotations)?)?;
@@ -38,7 +38,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
     git(&repository, &["add", "."])?;
     git(&repository, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"])?;
     push(out, &ground, &repository, annotations)?;
-    status(out, &ground, &repository)
+    status(out, &ground, (&build_binary(given)?, &repository))
 }
 
 fn git(directory: &Path, words: &[&str]) -> anyhow::Result<()> {
@@ -99,9 +99,12 @@ fn push(
 }
 
 /// Times `git status` by itself and through the proxy, in turns.
-fn status(out: &mut dyn Write, ground: &Ground, repository: &Path) -> anyhow::Result<()> {
-    let binary = build_binary()?;
-    let mut proxy = Peer::start(&mut ground.proxy(&binary))?;
+fn status(
+    out: &mut dyn Write,
+    ground: &Ground,
+    (binary, repository): (&Path, &Path),
+) -> anyhow::Result<()> {
+    let mut proxy = Peer::start(&mut ground.proxy(binary))?;
     proxy.ask("tools/list", &json!({}))?;
     let (mut direct, mut through) = (Samples::default(), Samples::default());
     for at in 0..STATUSES {

@@ -39,9 +39,9 @@ struct Subject {
 }
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
     let ground = ground()?;
-    let binary = build_binary()?;
+    let binary = build_binary(given)?;
     let _proxy = Proxy::start(&ground, &binary)?;
     let socket = ground.path("proxy.sock");
     let (mut busy, mut other) = (Connection::connect(&socket)?, Connection::connect(&socket)?);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -41,7 +42,7 @@ struct Ground {
 }
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
     let ground = Ground::new()?;
     let mut subjects =
         SIZES.iter().map(|n_rules| Subject::new(*n_rules)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -67,7 +68,7 @@ pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
     workspace(&ground, out)?;
     many_paths(&ground, out)?;
     let subject = subjects.last().context("there are sizes")?;
-    batch(&ground, &subject.text, out)
+    batch(&ground, &subject.text, &build_binary(given)?, out)
 }
 
 impl Subject {
@@ -253,8 +254,7 @@ fn many_paths(ground: &Ground, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 /// Runs the real binary over many one-path requests.
-fn batch(ground: &Ground, rules: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+fn batch(ground: &Ground, rules: &str, binary: &Path, out: &mut dyn Write) -> anyhow::Result<()> {
     let root = ground.directory.path();
     let policy = root.join("policy");
     std::fs::create_dir(&policy)?;

@@ -32,8 +32,8 @@ const MANY: usize = 200;
 const TASK: &str = "list the files";
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
+    let binary = build_binary(given)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(many(out, &binary))
 }

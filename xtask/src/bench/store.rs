@@ -18,8 +18,8 @@ const N_SESSIONS: u32 = 10_000;
 const N_LISTS: usize = 31;
 
 /// Runs the benchmark.
-pub(super) fn run(out: &mut dyn Write) -> anyhow::Result<()> {
-    let binary = build_binary()?;
+pub(super) fn run(out: &mut dyn Write, given: Option<&Path>) -> anyhow::Result<()> {
+    let binary = build_binary(given)?;
     long(out)?;
     many(out, &binary)
 }

@@ -1,4 +1,5 @@
-//! Calls with very many values: worked on beside the thread that serves everybody.
+//! Calls with very many values, and calls about repositories: worked on beside the thread that serves
+//! everybody.
 //!
 //! One thread serves all clients, and judging an ordinary call on it costs less than handing it over. A
 //! call with thousands of values would keep everybody waiting, so its long steps are done elsewhere, for
@@ -21,16 +22,30 @@ pub(super) enum Weight {
     Light,
     /// More than others can be kept waiting for.
     Heavy,
+    /// As much as the configuration of a repository makes of it, which may hold thousands of URLs.
+    ///
+    /// Such a call starts programs, so handing it over costs nothing that is noticed.
+    Unknown,
 }
 
 /// Where the long steps of calls are done.
 #[derive(Debug)]
 pub(super) struct Aside {
     /// SECURITY: one at a time, so that no number of calls takes all processors.
-    turns: Arc<Semaphore>,
+    heavy: Arc<Semaphore>,
+    /// Likewise; apart, because most of these are light and need not wait behind heavy ones.
+    unknown: Arc<Semaphore>,
 }
 
 impl Weight {
+    /// Weighs a call, which our git server would serve or another one.
+    pub(super) fn of_call(arguments: &Object, is_git: bool) -> Self {
+        match Self::of(arguments) {
+            Self::Light if is_git => Self::Unknown,
+            weight => weight,
+        }
+    }
+
     /// Weighs the arguments of a call; looks no further than it takes to know.
     pub(super) fn of(arguments: &Object) -> Self {
         let (mut n_values, mut n_bytes) = (0, 0);
@@ -67,7 +82,8 @@ impl Weight {
 
 impl Aside {
     pub(super) fn new() -> Self {
-        Self { turns: Arc::new(Semaphore::new(1)) }
+        let turns = || Arc::new(Semaphore::new(1));
+        Self { heavy: turns(), unknown: turns() }
     }
 
     /// Does `work`: here if it is light, else elsewhere once it is its turn.
@@ -76,10 +92,12 @@ impl Aside {
         weight: Weight,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {
-        if weight == Weight::Light {
-            return work();
-        }
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turns = match weight {
+            Weight::Light => return work(),
+            Weight::Heavy => &self.heavy,
+            Weight::Unknown => &self.unknown,
+        };
+        let turn = Arc::clone(turns).acquire_owned().await;
         let done = tokio::task::spawn_blocking(move || {
             // Held until the work is done, also if nobody waits for it any more.
             let _turn = turn;
@@ -131,5 +149,21 @@ mod tests {
         let aside = Aside::new();
         assert_eq!(aside.run(Weight::Light, there).await, here);
         assert_ne!(aside.run(Weight::Heavy, there).await, here);
+        assert_ne!(aside.run(Weight::Unknown, there).await, here);
+    }
+
+    #[test]
+    fn a_call_of_the_git_server_is_never_light() {
+        let few = Object::new();
+        let mut many = Object::new();
+        many.insert("a", vec![Json::Null; 1000]);
+        for (arguments, is_git, expected) in [
+            (&few, false, Weight::Light),
+            (&few, true, Weight::Unknown),
+            (&many, false, Weight::Heavy),
+            (&many, true, Weight::Heavy),
+        ] {
+            assert_eq!(Weight::of_call(arguments, is_git), expected, "{arguments:?} {is_git}");
+        }
     }
 }

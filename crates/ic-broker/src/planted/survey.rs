@@ -203,6 +203,10 @@ impl Survey {
         self.counted.contains_key(path)
     }
 
+    pub(super) fn counts_beneath(&self, path: &CanonicalPath) -> bool {
+        self.counted.get(path).is_some_and(|it| it.reach == Reach::Beneath)
+    }
+
     /// Returns what a cage can keep where it is, and how.
     pub(crate) fn covers(&self) -> impl Iterator<Item = (CanonicalPath, Cover)> {
         let is_mountable = |it: &Counted| matches!(it.kind, Kind::File | Kind::Directory);

@@ -65,7 +65,7 @@ impl Entry {
         Self { path: path.to_owned(), mode: NO_MODE.to_owned(), id: String::new() }
     }
 
-    pub(super) fn is_untracked(&self) -> bool {
+    fn is_untracked(&self) -> bool {
         self.mode == UNTRACKED
     }
 

@@ -354,8 +354,10 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
     Ok(counted)
 }
 
-/// Leaves out what equals the commit that was checked out when the session began; what is not tracked
-/// is in no commit.
+/// Leaves out what equals the commit that was checked out when the session began.
+///
+/// SECURITY: a file that goes is kept if that commit does not have it: it may have lain there untracked,
+/// and have been committed since by the agent, so that a checkout takes it away.
 fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Result<(), Fault> {
     let base = terms.base(run.repository);
     let (Some(base), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
@@ -364,7 +366,7 @@ fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Resul
     let said = Rehearsal::look(run, &words)?;
     let then: BTreeMap<&str, (&str, &str)> = said.split('\0').filter_map(listed).collect();
     entries.retain(|entry| match then.get(entry.path.as_str()) {
-        None => !entry.is_removed() || entry.is_untracked(),
+        None => true,
         Some((mode, id)) => entry.mode != *mode || entry.id != *id,
     });
     Ok(())

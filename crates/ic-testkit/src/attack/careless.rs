@@ -16,12 +16,14 @@ use super::world::World;
 pub fn obey(world: &World, call: &Call) -> bool {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let at = |name: &str| world.workspace().join(text(name));
-    match call.tool {
+    // The server that is not ours names files absolutely, and a join leaves those as they are.
+    match call.tool.replace("helper__", "filesystem__").as_str() {
         "filesystem__write_file" => fs::write(at("path"), text("content")).is_ok(),
         "filesystem__edit_file" => edit(&at("path"), call),
         "filesystem__create_directory" => fs::create_dir_all(at("path")).is_ok(),
         "filesystem__move_file" => fs::rename(at("source"), at("destination")).is_ok(),
         "filesystem__delete_file" => fs::remove_file(at("path")).is_ok(),
+        "filesystem__make_link" => std::os::unix::fs::symlink(text("target"), at("path")).is_ok(),
         _ => git(world, call, &at("path")),
     }
 }

@@ -108,8 +108,39 @@ const PLAIN: [&str; 10] = [
     "k",
 ];
 
+/// Names that mean nothing where they are made, and something in another place.
+const NEUTRAL: [&str; 26] = [
+    "pre-commit",
+    "post-index-change",
+    "post-checkout",
+    "x.sh",
+    "f.sh",
+    "run.sh",
+    "tasks.json",
+    "settings.json",
+    "ci.yml",
+    "notes.txt",
+    "a.txt",
+    "lib.rs",
+    "gitextra",
+    "attributes",
+    "todo",
+    "git-rebase-todo",
+    "index",
+    "config",
+    "refs",
+    "objects",
+    "hooks",
+    "info",
+    "modules",
+    "workflows",
+    "y",
+    "z",
+];
+
 /// Directories in which such names are tried.
-const BASES: [&str; 9] = ["", "", "", "", "sub/", "sub/", "d/", "d/e/", "tree/"];
+const BASES: [&str; 11] =
+    ["", "", "", "", "sub/", "sub/", "d/", "d/e/", "tree/", "d/inner/", "mirror.git/"];
 
 /// Draws a path, relative to the workspace.
 pub fn path(dice: &mut Dice) -> String {
@@ -122,6 +153,20 @@ pub fn path(dice: &mut Dice) -> String {
         _ => &PLAIN,
     };
     format!("{base}{}", dice.pick(pool))
+}
+
+/// Draws a name that means nothing by itself.
+pub fn neutral(dice: &mut Dice) -> &'static str {
+    *dice.pick(&NEUTRAL)
+}
+
+/// Draws a path of a commit that changes nothing that matters.
+pub fn harmless(dice: &mut Dice) -> String {
+    let base = dice.pick(&["k/", "docs/", "lib/", "src/"]);
+    match dice.below(4) {
+        0 => (*dice.pick(&["README.md", "a.txt", "src/a.rs"])).to_owned(),
+        _ => format!("{base}{}", dice.pick(&NEUTRAL)),
+    }
 }
 
 /// Draws a path that a commit can hold.

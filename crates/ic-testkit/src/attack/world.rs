@@ -54,7 +54,7 @@ pub const HABITS: [Habit; 14] = [
 ];
 
 /// What some users have instead, for a repository or for all of them: names that are not plain words.
-pub const ODD_HABITS: [Habit; 12] = [
+pub const ODD_HABITS: [Habit; 15] = [
     habit("[core]\n\thooksPath = \"my hooks\"\n", "my hooks"),
     habit("[core]\n\thooksPath = hooklink\n", ".githooks"),
     habit("[core]\n\thooksPath = hooklink\n", "hooklink"),
@@ -67,6 +67,9 @@ pub const ODD_HABITS: [Habit; 12] = [
     habit("[alias]\n\tx = !python3 -m tools.run\n", "tools/run.py"),
     habit("[include]\n\tpath = ../d/gitextra\n", "d/gitextra"),
     habit("[filter \"f\"]\n\tclean = sh d/run.sh\n", "d/run.sh"),
+    habit("[includeIf \"gitdir:**/\"]\n\tpath = ../d/gitextra\n", "d/gitextra"),
+    habit("[gpg]\n\tprogram = ./tools/h.sh\n[commit]\n\tgpgSign = true\n", "tools/h.sh"),
+    habit("[core]\n\tpager = ./tools/x.sh\n[pager]\n\tlog = true\n", "tools/x.sh"),
 ];
 
 /// The attributes of the user's own that send every text through the programs above.
@@ -138,6 +141,13 @@ impl World {
             self.add_repository(dice, "sub", None);
         } else if dice.chance(30) {
             self.add_repository(dice, "sub", Some("../.git/modules/sub"));
+            self.register_submodule();
+        }
+        if dice.chance(12) {
+            self.add_repository(dice, "d/inner", None);
+        }
+        if dice.chance(10) {
+            self.add_bare_repository();
         }
         if dice.chance(25) {
             self.add_linked_tree(dice);
@@ -207,6 +217,36 @@ impl World {
         if dice.chance(15) && !top.join(".envrc").exists() {
             self.write(&format!("{at}/.envrc"), "export MINE=1\n# keep\n");
         }
+    }
+
+    /// Makes a repository of the user's without a working tree, in the middle of the workspace.
+    fn add_bare_repository(&self) {
+        for part in ["objects", "refs/heads", "hooks"] {
+            self.place.dir(Path::new(self.workspace).join("mirror.git").join(part));
+        }
+        self.write("mirror.git/HEAD", "ref: refs/heads/main\n");
+        self.write("mirror.git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+    }
+
+    /// Lets the top repository know that `sub` is its submodule, so that its status looks into it.
+    fn register_submodule(&self) {
+        let (top, sub) = (self.workspace(), self.workspace().join("sub"));
+        let git = |words: &[&str]| self.user.git_well(&top, words);
+        let head = self.user.git_well(&sub, &["rev-parse", "HEAD"]);
+        let entry = format!("160000,{},sub", head.trim());
+        self.write(".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./sub\n");
+        git(&["config", "submodule.sub.url", "./sub"]);
+        git(&["update-index", "--add", "--cacheinfo", &entry]);
+        git(&["-c", "core.hooksPath=/dev/null", "add", ".gitmodules"]);
+        git(&[
+            "-c",
+            "core.hooksPath=/dev/null",
+            "commit",
+            "--quiet",
+            "--no-gpg-sign",
+            "-m",
+            "a submodule",
+        ]);
     }
 
     /// Adds a habit to the configuration that counts in every repository.

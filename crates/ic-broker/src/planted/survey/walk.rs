@@ -61,7 +61,8 @@ impl Walk<'_> {
                 self.note(&directory, Reach::Beneath);
             }
             let top = if seen.is_top { Some(directory.clone()) } else { top };
-            let is_counted = self.survey.counts(&directory);
+            // SECURITY: of a directory that counts by itself alone, what is in it may count too.
+            let is_counted = self.survey.counts_beneath(&directory);
             for SeenEntry { path, kind, reach, is_part, is_border } in &seen.entries {
                 if *is_part {
                     self.note_part(path);

@@ -58,8 +58,10 @@ pub(super) fn stream(dice: &mut Dice, n_branches: usize, canary: &Canary) -> Vec
     let mut onto = "main".to_owned();
     for number in 0..n_branches {
         let branch = format!("b{number}");
+        let is_harmless = dice.chance(40);
         for nth in 0..dice.between(1, 3) {
-            let changes: Vec<_> = (0..dice.between(1, 3)).map(|_| change(dice, canary)).collect();
+            let changes: Vec<_> =
+                (0..dice.between(1, 3)).map(|_| change(dice, canary, is_harmless)).collect();
             // A branch that is there goes on by itself.
             let from = (nth == 0).then_some(onto.as_str());
             commit(&mut stream, &branch, from, &changes);
@@ -73,7 +75,13 @@ pub(super) fn stream(dice: &mut Dice, n_branches: usize, canary: &Canary) -> Vec
     stream.into_bytes()
 }
 
-fn change(dice: &mut Dice, canary: &Canary) -> (String, Change) {
+fn change(dice: &mut Dice, canary: &Canary, is_harmless: bool) -> (String, Change) {
+    if is_harmless {
+        let name = names::harmless(dice);
+        let text = names::content(dice, &name, canary);
+        let mode = *dice.pick(&["100755", "100644"]);
+        return (name, Change::Write(mode, text));
+    }
     if dice.chance(12) {
         let targets =
             [".git", ".git/hooks", "../outside", ".githooks", "tools", "sub", "d", "../.git"];

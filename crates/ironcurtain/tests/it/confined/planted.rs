@@ -101,6 +101,16 @@ const ATTACKS: &[Attack] = &[
         aim: Aim::Makes(".github/workflows/x.yml"),
     },
     Attack {
+        name: "a workflow beside the user's",
+        program: "open('.github/workflows/x.yml', 'w').write('')",
+        aim: Aim::Makes(".github/workflows/x.yml"),
+    },
+    Attack {
+        name: "settings in a directory that counts by itself alone",
+        program: "open('.cargo/config.toml', 'w').write('[build]')",
+        aim: Aim::Makes(".cargo/config.toml"),
+    },
+    Attack {
         name: "a link to orders",
         program: "os.symlink('src/a.txt', '.npmrc')",
         aim: Aim::Makes(".npmrc"),
@@ -156,7 +166,9 @@ const ATTACKS: &[Attack] = &[
 fn workspace(rig: &Rig) -> std::path::PathBuf {
     let ws = rig.place.dir("ws");
     git(&ws, &["init", "-q", "-b", "main", "."]);
-    for file in ["src/a.txt", "lib/b.txt", ".github/workflows/ci.yml", ".idea/mine.xml"] {
+    for file in
+        ["src/a.txt", "lib/b.txt", ".github/workflows/ci.yml", ".idea/mine.xml", ".cargo/notes"]
+    {
         rig.place.write(format!("ws/{file}"), file);
     }
     git(&ws, &["add", "."]);
@@ -289,6 +301,34 @@ fn every_rung_keeps_what_the_host_executes_or_does_not_start_the_server() {
             }
         }
     }
+}
+
+/// A directory that counts by itself alone, such as `.github`, does not hide what counts in it.
+#[test]
+fn what_counts_in_a_directory_that_counts_by_itself_is_read_only() {
+    let rig = Rig::new();
+    workspace(&rig);
+    rig.place.write("ws/.cargo/config.toml", "the user's");
+    let rig = rig.peeker(&json!({"contained": true}));
+    let mut proxy = session(&rig);
+    let run = |proxy: &mut Proxy, text: &str| {
+        let call = json!({"where": hidden(&program(&rig, text))});
+        proxy.call("peeker__run", &call).result()["isError"] == json!(false)
+    };
+    for name in [".github/workflows/ci.yml", ".cargo/config.toml"] {
+        for how in [
+            format!("open('{name}', 'w').write('planted')"),
+            format!("os.unlink('{name}')"),
+            format!("os.rename('{name}', 'src/aside')"),
+        ] {
+            assert!(!run(&mut proxy, &how), "{how}");
+        }
+    }
+    // What else is in them is free.
+    assert!(run(&mut proxy, "open('.github/notes', 'w').close(); os.unlink('.cargo/notes')"));
+    proxy.finish();
+    assert_eq!(rig.read("ws/.github/workflows/ci.yml"), ".github/workflows/ci.yml");
+    assert_eq!(rig.read("ws/.cargo/config.toml"), "the user's");
 }
 
 /// What was planted is in the quarantine, the answer and the record name it, and nothing else is lost.

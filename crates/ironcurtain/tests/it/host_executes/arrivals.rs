@@ -209,3 +209,27 @@ fn check_only_through_the_proxy(calls: &dyn Fn(&World) -> Vec<Call>) {
         Attack { prepare: &prepare, calls, steps: &[], runs: false }.only_through_the_proxy();
     assert!(found.is_empty(), "{found:#?}");
 }
+
+/// The user's file is in no commit; once the agent has committed it, another commit takes it away.
+#[test]
+fn an_untracked_file_is_not_taken_away_by_way_of_a_commit() {
+    let prepare = |world: &mut World| {
+        world.add_project("", &[]);
+        world.write(".npmrc", "registry=https://npm.example/\n");
+    };
+    for (tool, arguments) in [
+        ("git__git_checkout", json!({"target": "main~1"})),
+        ("git__git_checkout", json!({"target": "main~1", "force": true})),
+        ("git__git_reset", json!({"mode": "hard", "target": "main~1", "confirmed": true})),
+    ] {
+        let calls = |_: &World| {
+            vec![
+                git("git__git_add", json!({"files": ["."], "all": true})),
+                git("git__git_commit", json!({"message": "all of it"})),
+                git(tool, arguments.clone()),
+            ]
+        };
+        let attack = Attack { prepare: &prepare, calls: &calls, steps: &[], runs: false };
+        attack.check(&format!("{tool} {arguments}"));
+    }
+}
