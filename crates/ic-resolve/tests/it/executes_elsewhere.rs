@@ -23,6 +23,7 @@ fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
     for url in ["../up", "/w/up", "file:///w/up", "/w/up/.git", "short:up"] {
         let config = format!("{}[url \"/w/\"]\n\tinsteadOf = short:\n", remote(url));
         let disk = repository(repository(disk(), "/w/main", &config), "/w/up", "");
+        let disk = disk.dir("/w/up/tools").dir("/w/tools");
         asks(&disk, "write", &write("/w/up/tools/ed.sh"), "core.editor");
         is_free(&disk, "write", &write("/w/up/tools/other.sh"));
         is_free(&disk, "write", &write("/w/tools/ed.sh"));
@@ -34,7 +35,7 @@ fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
     asks(&chain, "write", &write("/w/c/tools/ed.sh"), "core.editor");
     asks(&chain, "write", &write("/w/b/p.sh"), "core.pager");
     let far = repository(repository(disk(), "/w/main", &remote("host:up")), "/w/up", "");
-    is_free(&far, "write", &write("/w/up/tools/ed.sh"));
+    is_free(&far.dir("/w/up/tools"), "write", &write("/w/up/tools/ed.sh"));
     // Linked working trees: only the main one names it.
     let tree = repository(disk(), "/w/m", "")
         .file("/w/m/.git/config.worktree", EDITOR)
@@ -60,19 +61,6 @@ fn a_moved_directory_brings_what_a_pattern_names() {
     for (from, to) in [("/w/plain", "/w/r/lib"), ("/w/stage", "/w/other")] {
         is_free(&disk, "move", &format!(r#"{{"source":"{from}","destination":"{to}"}}"#));
     }
-}
-
-/// A HEAD of the user's own may come to stand beside the two stores.
-#[test]
-fn the_second_store_of_a_repository_asks() {
-    let one = disk().dir("/w/x/objects");
-    asks(&one, "write", &write("/w/x/refs"), "takes `/w/x` for a repository");
-    asks(&one, "write", &write("/w/x/refs/a"), "takes `/w/x` for a repository");
-    is_free(&one, "write", &write("/w/x/objects/a"));
-    is_free(&one, "write", &write("/w/x/config"));
-    is_free(&disk(), "write", &write("/w/x/refs/a"));
-    let both = disk().dir("/w/x/objects").dir("/w/x/refs");
-    is_free(&both, "write", &write("/w/x/refs/a"));
 }
 
 #[test]

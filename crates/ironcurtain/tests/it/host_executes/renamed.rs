@@ -50,10 +50,11 @@ fn by_a_directory_that_git_takes_for_renamed() {
         &[step(&["checkout", "-f", "m"]), step(&["merge", "-m", "x", "f"])],
         &[step(&["checkout", "-f", "m"]), step(&["cherry-pick", "f"])],
         &[step(&["checkout", "-f", "f"]), step(&["rebase", "m"])],
-        &[step(&["checkout", "-f", "m"]), step(&["pull", ".", "f"])],
+        &[step(&["checkout", "-f", "m"]), step(&["pull", "--no-rebase", "--no-edit", ".", "f"])],
     ];
     for (n, steps) in ways.iter().enumerate() {
         for is_moved_first in [false, true] {
+            eprintln!("way {n}, moved first: {is_moved_first}");
             let calls = |world: &World| both_sides(world, is_moved_first);
             let attack = Attack { prepare: &with_packages, calls: &calls, steps, runs: false };
             attack.check(&format!("{n}, moved first: {is_moved_first}"));
@@ -86,6 +87,9 @@ fn packages_are_committed_and_directories_renamed_without_a_question() {
     let mut proxy = start(&world);
     let mut calls = vec![
         write("vendor/p/.gitattributes", "*.c text\n"),
+        make("vendor/q/.vscode"),
+        make("vendor/r"),
+        make("lib"),
         write("vendor/q/.vscode/settings.json", "{}\n"),
         write("vendor/q/q.c", "int q;\n"),
         write("lib/x.c", "int x;\n"),
@@ -142,12 +146,9 @@ fn by_a_link_into_packages() {
     let mut world = super::world();
     prepare(&mut world);
     let mut proxy = start(&world);
-    for (path, is_free) in [
-        ("site/.envrc", false),
-        ("site/.vscode/tasks.json", false),
-        ("site/index.js", true),
-        ("node_modules/theme/.npmrc", true),
-    ] {
+    for (path, is_free) in
+        [("site/.envrc", false), ("site/index.js", true), ("node_modules/theme/.npmrc", true)]
+    {
         let call = write(path, "a=b\n");
         let answer = proxy.call(call.tool, &call.arguments);
         assert_eq!(is_good(&answer.json()), is_free, "{path}: {}", answer.text());

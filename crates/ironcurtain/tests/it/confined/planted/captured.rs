@@ -82,7 +82,7 @@ fn files_of_the_user_are_added_while_a_server_runs() {
     let mut proxy = session(&rig);
     let call = json!({"where": hidden(&program(&rig, "open('src/n.txt', 'w').write('n')"))});
     proxy.call("peeker__run", &call).good();
-    let add = json!({"path": rig.text("ws"), "files": ["."]});
+    let add = json!({"path": rig.text("ws"), "files": ["src", ".envrc"]});
     proxy.call("git__git_add", &add).good();
     assert!(is_captured(&rig), "the user's own file is staged");
     proxy.call("peeker__run", &call).good();
@@ -92,20 +92,21 @@ fn files_of_the_user_are_added_while_a_server_runs() {
 /// A server of another session cannot be stopped, so what counts is asked about.
 #[test]
 fn what_counts_is_asked_about_where_another_sessions_server_writes() {
-    let rig = rig();
+    let mut rig = rig();
     let mut other = session(&rig);
+    let call = json!({"where": hidden(&program(&rig, "open('src/n.txt', 'w').write('n')"))});
+    other.call("peeker__run", &call).good();
+    // This one has no such server itself.
+    rig.servers.remove("peeker");
     let mut proxy = session(&rig);
     rig.place.write("ws/.envrc", "somebody's");
     let add = |file: &str| json!({"path": rig.text("ws"), "files": [file]});
-    // The control: nobody else's server runs yet.
-    proxy.call("git__git_add", &add(".envrc")).good();
-    let call = json!({"where": hidden(&program(&rig, "open('src/n.txt', 'w').write('n')"))});
-    other.call("peeker__run", &call).good();
-    rig.place.write("ws/.envrc", "somebody else's");
     let said = proxy.call("git__git_add", &add(".envrc")).text();
-    assert!(said.contains("structural-host-executes"), "{said}");
+    assert!(said.contains("ws/.envrc`: git would change it here"), "{said}");
     proxy.call("git__git_add", &add("src")).good();
     other.finish();
+    // The control: nobody else's server runs any more.
+    rig.place.write("ws/.envrc", "somebody's");
     proxy.call("git__git_add", &add(".envrc")).good();
     proxy.finish();
 }
