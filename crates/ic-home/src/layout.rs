@@ -2,7 +2,7 @@
 //!
 //! Names only: nothing here looks at a disk. Making the directory fit for use is in `prepare.rs`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ic_types::{AbsolutePath, SessionId};
 
@@ -175,9 +175,9 @@ impl Home {
         self.registry().join(format!("desk-{pid}.lock"))
     }
 
-    /// Returns the lock that is held while a call changes files in a directory; `place` is a name for it.
-    pub fn changing_lock(registry: &Path, place: &str) -> PathBuf {
-        registry.join(format!("changing-{place}.lock"))
+    /// Returns the directory of the locks by which sessions wait for each other's calls.
+    pub fn locks(&self) -> PathBuf {
+        self.at("locks")
     }
 
     /// Returns the directory of our own logs.
@@ -245,6 +245,7 @@ mod tests {
             (home.escalations(&session), "sessions/2026-11-15-00-00-00-123-aaaa/escalations"),
             (home.grants(&session), "sessions/2026-11-15-00-00-00-123-aaaa/grants.json"),
             (home.registry(), "registry"),
+            (home.locks(), "locks"),
             (home.registry_lock(), "registry/registry.lock"),
             (home.session_entry(&session), "registry/session-2026-11-15-00-00-00-123-aaaa.json"),
             (home.desk_lock(17), "registry/desk-17.lock"),

@@ -370,3 +370,30 @@ fn n_shared(path: &CanonicalPath, other: &CanonicalPath) -> usize {
     let (Some(path), Some(other)) = (path.parent(), other.parent()) else { return 0 };
     path.components().zip(other.components()).take_while(|(a, b)| a == b).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::bounds::HomeExecutes;
+
+    /// How the directories above the home are called makes nothing free.
+    #[test]
+    fn a_home_beneath_a_directory_that_is_called_like_packages_is_guarded() {
+        let path = |text: &str| CanonicalPath::new(text).unwrap();
+        let names = ["/srv/vendor/u/.bashrc", "/srv/vendor/u/.cargo/bin"].map(path);
+        let home_executes = names.map(|path| HomeExecutes { path, reach: Reach::Itself }).to_vec();
+        let (sandbox, protected, servers) = (None, Vec::new(), HashMap::new());
+        let bounds = Bounds { sandbox, protected, home_executes, servers };
+        for (at, counts) in [
+            ("/srv/vendor/u/Downloads/.envrc", true),
+            ("/srv/vendor/u/.cargo/config.toml", true),
+            ("/srv/vendor/u/Downloads/a.txt", false),
+            ("/srv/vendor/u/Downloads/vendor/.envrc", false),
+            ("/opt/vendor/u/.envrc", false),
+        ] {
+            assert_eq!(bounds.host_executes(&path(at)), counts, "{at}");
+        }
+    }
+}

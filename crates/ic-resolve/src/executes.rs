@@ -335,23 +335,19 @@ impl<'a> Executes<'a> {
     /// Returns whether git takes a directory for a repository, or is led elsewhere by it, once it has
     /// the parts that are `made` as well.
     fn is_shape(&self, directory: &Directory, made: u8) -> bool {
-        const STORES: u8 = OBJECTS | REFS;
         let heads = directory.heads | made;
         if heads & COMMON != 0 {
             return true;
         }
-        if heads & HEAD == 0 && made & STORES == 0 {
+        if heads & HEAD == 0 {
             return false;
         }
         let stores = directory.stores.get().unwrap_or_else(|| {
-            let stores = self.parts(&directory.path, STORES);
+            let stores = self.parts(&directory.path, OBJECTS | REFS);
             directory.stores.set(Some(stores));
             stores
         });
-        // SECURITY: a HEAD of the user's own on another branch may come to stand beside the two stores, so
-        // whatever makes the second of them makes a repository.
-        let is_new = made & STORES & !stores != 0;
-        (stores | made) & STORES == STORES && (is_new || heads & HEAD != 0)
+        (stores | made) & (OBJECTS | REFS) == OBJECTS | REFS
     }
 
     /// Returns which of the `wanted` parts of a repository are in a directory.

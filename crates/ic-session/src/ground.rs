@@ -162,7 +162,7 @@ impl Opening<'_> {
             pins: PinsFile::of(home),
             private: directory.servers(),
             installed: home.installed_servers(),
-            registry: home.registry(),
+            locks: home.locks(),
             variables: self.variables,
             keyring: self.keyring,
             certificates: self.certificates,

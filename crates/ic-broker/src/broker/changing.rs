@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_home::{FileError, Home, Lock, file};
+use ic_home::{FileError, Lock, file};
 use ic_types::{CanonicalPath, Digest, Role};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
@@ -50,15 +50,15 @@ pub(super) struct Turnstile {
 
 impl Changing {
     /// Finds the locks of the directories in which calls that `judge` allows change files.
-    pub(super) fn new(judge: &Judge, registry: &Path) -> Result<Self, FileError> {
+    pub(super) fn new(judge: &Judge, directory: &Path) -> Result<Self, FileError> {
         let roots = roots(judge);
         if !roots.is_empty() {
-            file::create_dir(registry)?;
+            file::create_dir(directory)?;
         }
-        Ok(Self::of(roots, registry))
+        Ok(Self::of(roots, directory))
     }
 
-    fn of(roots: Vec<CanonicalPath>, registry: &Path) -> Self {
+    fn of(roots: Vec<CanonicalPath>, directory: &Path) -> Self {
         let mut holds = BTreeMap::new();
         for root in roots {
             for above in root.ancestors().skip(1) {
@@ -70,7 +70,7 @@ impl Changing {
             let name = Digest::of(path.as_path().as_os_str().as_encoded_bytes()).to_string();
             let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
             let name = name.get(name.len().saturating_sub(NAME_CHARS)..).unwrap_or_default();
-            (Home::changing_lock(registry, name), hold)
+            (directory.join(format!("changing-{name}.lock")), hold)
         };
         Self { here: Arc::default(), locks: holds.into_iter().map(lock).collect() }
     }
@@ -134,8 +134,8 @@ fn roots(judge: &Judge) -> Vec<CanonicalPath> {
 mod tests {
     use super::*;
 
-    fn changing(registry: &Path, roots: &[&str]) -> Changing {
-        Changing::of(roots.iter().map(|it| CanonicalPath::new(*it).unwrap()).collect(), registry)
+    fn changing(directory: &Path, roots: &[&str]) -> Changing {
+        Changing::of(roots.iter().map(|it| CanonicalPath::new(*it).unwrap()).collect(), directory)
     }
 
     /// Two sessions wait for each other exactly if one may change files of the other.

@@ -71,7 +71,7 @@ pub struct Setup {
     /// The directory in which each server that we installed has one of its own.
     pub installed: PathBuf,
     /// The directory of the locks that all sessions have in common.
-    pub registry: PathBuf,
+    pub locks: PathBuf,
     /// What the `${ENV:NAME}` of the servers file stand for.
     pub variables: Vec<(String, String)>,
     /// Where the user's own credentials are, to be lent to calls that need them.
@@ -144,7 +144,7 @@ impl Setup {
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
         let yard = Arc::new(Yard {
-            warden: warden(&judge, &log, &self.witness, (&self.private, &self.registry)),
+            warden: warden(&judge, &log, &self.witness, (&self.private, &self.locks)),
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
             lender: Arc::new(Lender::new(self.keyring, self.launcher.clone())),
             log: Arc::clone(&log),
@@ -175,7 +175,7 @@ impl Setup {
             };
             servers.insert(name.clone(), Server::new(recipe, Arc::clone(&yard)));
         }
-        let changing = Changing::new(&judge, &self.registry)?;
+        let changing = Changing::new(&judge, &self.locks)?;
         let (announcements, _) = broadcast::channel(ANNOUNCEMENTS_MAX);
         let house = House::new(&announcements, &self.witness, (&tasks, &stop));
         let broker = Arc::new(Broker {
@@ -211,9 +211,9 @@ fn warden(
     judge: &Arc<Judge>,
     log: &Arc<AuditLog>,
     witness: &Arc<dyn Witness>,
-    (private, registry): (&Path, &Path),
+    (private, locks): (&Path, &Path),
 ) -> Warden {
-    let places = (private.with_file_name(QUARANTINE), registry.to_owned());
+    let places = (private.with_file_name(QUARANTINE), locks.to_owned());
     Warden::new((Arc::clone(judge), Arc::clone(log)), Arc::clone(witness), places)
 }
 

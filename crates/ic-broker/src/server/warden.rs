@@ -142,10 +142,10 @@ impl Warden {
     pub(crate) fn new(
         (judge, log): (Arc<Judge>, Arc<AuditLog>),
         witness: Arc<dyn Witness>,
-        (quarantine, registry): (PathBuf, PathBuf),
+        (quarantine, locks): (PathBuf, PathBuf),
     ) -> Self {
         let (quiet, starts, running, hurry) = Default::default();
-        let announced = Announced::new(registry);
+        let announced = Announced::new(locks);
         Self { judge, log, witness, quarantine, announced, quiet, starts, running, hurry }
     }
 

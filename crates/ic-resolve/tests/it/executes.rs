@@ -26,11 +26,11 @@ fn policy() -> Policy {
 }
 
 /// A workspace `/w` that is a repository, and beside it a directory of the user's.
-fn disk() -> MemoryDisk {
+pub(crate) fn disk() -> MemoryDisk {
     repository(MemoryDisk::new().dir("/h/Downloads").dir("/w/src"), "/w", "")
 }
 
-fn repository(disk: MemoryDisk, top: &str, config: &str) -> MemoryDisk {
+pub(crate) fn repository(disk: MemoryDisk, top: &str, config: &str) -> MemoryDisk {
     disk.dir(&format!("{top}/.git/objects"))
         .dir(&format!("{top}/.git/refs"))
         .file(&format!("{top}/.git/HEAD"), "ref: refs/heads/main\n")
@@ -62,7 +62,7 @@ fn judged(disk: &MemoryDisk, sandbox: &str, kind: SandboxKind, tool: &str, json:
 }
 
 #[track_caller]
-fn asks(disk: &MemoryDisk, tool: &str, json: &str, because: &str) {
+pub(crate) fn asks(disk: &MemoryDisk, tool: &str, json: &str, because: &str) {
     let said = judged(disk, "/w", SandboxKind::Workspace, tool, json);
     let is_asked = said.starts_with("structural-host-executes: ") && said.contains(because);
     assert!(is_asked, "{tool} {json}: {said}");
@@ -74,12 +74,12 @@ fn asks(disk: &MemoryDisk, tool: &str, json: &str, because: &str) {
 }
 
 #[track_caller]
-fn is_free(disk: &MemoryDisk, tool: &str, json: &str) {
+pub(crate) fn is_free(disk: &MemoryDisk, tool: &str, json: &str) {
     let said = judged(disk, "/w", SandboxKind::Workspace, tool, json);
     assert_eq!(said, "allow", "{tool} {json}");
 }
 
-fn write(path: &str) -> String {
+pub(crate) fn write(path: &str) -> String {
     format!(r#"{{"path":"{path}"}}"#)
 }
 

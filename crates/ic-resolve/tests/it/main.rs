@@ -10,6 +10,7 @@
 mod bounds;
 mod calls;
 mod executes;
+mod executes_elsewhere;
 mod git_remotes;
 mod paths;
 mod real_disk;

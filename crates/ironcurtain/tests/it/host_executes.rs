@@ -11,6 +11,7 @@ mod everyday;
 mod generated;
 mod later;
 mod named;
+mod renamed;
 mod replayed;
 mod settings;
 mod tools;

@@ -171,7 +171,7 @@ impl Link {
             pins: PinsFile::of(&home),
             private: at("private"),
             installed: at("installed"),
-            registry: at("registry"),
+            locks: at("locks"),
             variables: Vec::new(),
             keyring: parts.keyring,
             certificates: None,

@@ -7,6 +7,7 @@
 //! known is read each time.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use ic_home::{Clock as _, SystemClock};
@@ -66,20 +67,26 @@ pub(super) struct Watch {
     devices: HashMap<(u32, u32), bool>,
 }
 
+impl Moment {
+    fn of(path: &Path) -> Option<Self> {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let stat = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        Some(Self {
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            born: (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec),
+            changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+        })
+    }
+}
+
 impl Watch {
     /// Returns what a directory is like now, if another change would show.
     pub(super) fn look(&mut self, directory: &CanonicalPath) -> Option<Moment> {
         // Before it is looked at, so that what changes meanwhile is younger.
         let now = i64::try_from(SystemClock.now().unix_ms() / 1000).unwrap_or(0);
-        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let path = directory.as_path();
-        let stat = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
-        let moment = Moment {
-            device: (stat.stx_dev_major, stat.stx_dev_minor),
-            inode: stat.stx_ino,
-            born: (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec),
-            changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
-        };
+        let moment = Moment::of(path)?;
         let keeps_times = self.devices.entry(moment.device).or_insert_with(|| {
             let kind = rustix::fs::statfs(path).ok().and_then(|fs| u64::try_from(fs.f_type).ok());
             kind.is_some_and(|kind| FILE_SYSTEMS.contains(&kind))
@@ -107,5 +114,35 @@ mod tests {
         let moment = Watch::default().look(&settled);
         assert_eq!(moment, Watch::default().look(&settled));
         assert!(moment.is_some(), "this machine's `/usr` cannot be relied on");
+    }
+
+    /// Whatever is done to its entries, and however its times are set back, a directory shows it.
+    #[test]
+    fn another_change_shows() {
+        let [place, beside] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+        let at = |name: &str| place.path().join(name);
+        std::fs::write(at("a"), "a").unwrap();
+        let was = std::fs::metadata(place.path()).unwrap().modified().unwrap();
+        let set_back = || std::fs::File::open(place.path()).unwrap().set_modified(was).unwrap();
+        let ways: [&dyn Fn(); 5] = [
+            &|| std::fs::write(at("b"), "b").unwrap(),
+            &|| std::fs::rename(at("b"), at("c")).unwrap(),
+            &|| std::os::unix::fs::symlink("a", at("d")).unwrap(),
+            &|| std::fs::remove_file(at("c")).unwrap(),
+            &|| (std::fs::write(at("e"), "e").unwrap(), set_back()).1,
+        ];
+        for (n, way) in ways.iter().enumerate() {
+            let before = Moment::of(place.path()).unwrap();
+            // Until the clock of the file system has gone on: within one tick nothing need show.
+            let tick = beside.path().join("tick");
+            while {
+                std::fs::write(&tick, "").unwrap();
+                Moment::of(&tick).unwrap().changed <= before.changed
+            } {
+                std::fs::remove_file(&tick).unwrap();
+            }
+            way();
+            assert_ne!(Moment::of(place.path()).unwrap(), before, "way {n}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Tells other sessions where third-party servers of this one may write, and asks where theirs may.
 //!
 //! ```text
-//! registry/   writers-1234-0.lock     held as long as the session runs
+//! locks/      writers-1234-0.lock     held as long as the session runs
 //!             writers-1234-0.roots    the directories, with a zero byte after each
 //! ```
 //!
@@ -33,7 +33,7 @@ static N_SESSIONS: AtomicU64 = AtomicU64::new(0);
 /// What this session tells the others.
 #[derive(Debug)]
 pub(super) struct Announced {
-    registry: PathBuf,
+    directory: PathBuf,
     name: String,
     told: Mutex<Told>,
 }
@@ -45,10 +45,10 @@ struct Told {
 }
 
 impl Announced {
-    pub(super) fn new(registry: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         let n = N_SESSIONS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{n}", std::process::id());
-        Self { registry, name, told: Mutex::default() }
+        Self { directory, name, told: Mutex::default() }
     }
 
     /// Tells that a server of this session may write in `roots` from now on.
@@ -57,7 +57,7 @@ impl Announced {
         if told.lock.is_some() && roots.iter().all(|root| told.roots.contains(root)) {
             return Ok(());
         }
-        file::create_dir(&self.registry)?;
+        file::create_dir(&self.directory)?;
         told.roots.extend(roots.iter().cloned());
         let mut text = Vec::new();
         for root in &told.roots {
@@ -73,7 +73,7 @@ impl Announced {
 
     /// Returns whether servers of another session may write at `paths`; also if that cannot be found out.
     pub(super) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
-        let Ok(names) = file::names(&self.registry) else { return true };
+        let Ok(names) = file::names(&self.directory) else { return true };
         let names = names.unwrap_or_default();
         let names = names.iter().filter_map(|name| name.to_str()?.strip_suffix(LOCK));
         let mut others = names.filter(|name| name.starts_with(PREFIX) && *name != self.name);
@@ -95,7 +95,7 @@ impl Announced {
     }
 
     fn at(&self, name: &str, suffix: &str) -> PathBuf {
-        self.registry.join(format!("{name}{suffix}"))
+        self.directory.join(format!("{name}{suffix}"))
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn other_sessions_are_asked_and_one_that_is_over_counts_no_more() {
         let place = tempfile::tempdir().unwrap();
         let path = |text: &str| [CanonicalPath::new(text).unwrap()];
-        let [ours, theirs] = [0, 1].map(|_| Announced::new(place.path().join("registry")));
+        let [ours, theirs] = [0, 1].map(|_| Announced::new(place.path().join("locks")));
         assert!(!ours.others_write_at(&path("/w")));
         theirs.tell(&path("/w/a")).unwrap();
         theirs.tell(&path("/x\n")).unwrap();

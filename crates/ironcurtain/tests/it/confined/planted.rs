@@ -4,6 +4,7 @@
 //! user's own git runs nothing of it, and no name that counts is there.
 
 mod attribution;
+mod captured;
 mod kept;
 mod later;
 

@@ -1,0 +1,89 @@
+//! Names that count elsewhere than where they are written: through links, in trees that share commits, with
+//! moved directories, and beyond what is searched.
+
+use super::executes::{asks, disk, is_free, repository, write};
+
+const EDITOR: &str = "[core]\n\teditor = sh tools/ed.sh\n";
+
+#[test]
+fn a_listed_name_counts_by_the_path_as_it_is_spelled() {
+    let disk =
+        disk().dir("/w/node_modules/t").link("/w/site", "node_modules/t").link("/w/s2", "site");
+    for path in ["/w/site/.envrc", "/w/s2/.envrc", "/w/site/a/.vscode/x"] {
+        asks(&disk, "write", &write(path), "");
+    }
+    for path in ["/w/site/a.js", "/w/node_modules/t/.envrc", "/w/site/../t/.envrc"] {
+        is_free(&disk, "write", &write(path));
+    }
+}
+
+#[test]
+fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
+    let remote = |url: &str| format!("{EDITOR}[remote \"o\"]\n\turl = {url}\n");
+    for url in ["../up", "/w/up", "file:///w/up", "/w/up/.git", "short:up"] {
+        let config = format!("{}[url \"/w/\"]\n\tinsteadOf = short:\n", remote(url));
+        let disk = repository(repository(disk(), "/w/main", &config), "/w/up", "");
+        let disk = disk.dir("/w/up/tools").dir("/w/tools");
+        asks(&disk, "write", &write("/w/up/tools/ed.sh"), "core.editor");
+        is_free(&disk, "write", &write("/w/up/tools/other.sh"));
+        is_free(&disk, "write", &write("/w/tools/ed.sh"));
+    }
+    // Of a remote's remote too, and the other way round; not of one that is far.
+    let chain = repository(disk(), "/w/a", &remote("../b"));
+    let chain = repository(chain, "/w/b", "[remote \"o\"]\n\turl = ../c\n");
+    let chain = repository(chain, "/w/c", "[core]\n\tpager = sh p.sh\n");
+    asks(&chain, "write", &write("/w/c/tools/ed.sh"), "core.editor");
+    asks(&chain, "write", &write("/w/b/p.sh"), "core.pager");
+    let far = repository(repository(disk(), "/w/main", &remote("host:up")), "/w/up", "");
+    is_free(&far.dir("/w/up/tools"), "write", &write("/w/up/tools/ed.sh"));
+    // Linked working trees: only the main one names it.
+    let tree = repository(disk(), "/w/m", "")
+        .file("/w/m/.git/config.worktree", EDITOR)
+        .file("/w/m/.git/worktrees/t/gitdir", "/w/t/.git\n")
+        .file("/w/m/.git/worktrees/t/commondir", "../..\n")
+        .file("/w/m/.git/worktrees/t/HEAD", "ref: refs/heads/t\n")
+        .file("/w/t/.git", "gitdir: /w/m/.git/worktrees/t\n");
+    asks(&tree, "write", &write("/w/t/tools/ed.sh"), "core.editor");
+}
+
+#[test]
+fn a_moved_directory_brings_what_a_pattern_names() {
+    let config = "[core]\n\teditor = sh $TOOLS/ed.sh\n";
+    let disk = repository(disk(), "/w/r", config)
+        .file("/w/stage/in/ed.sh", "x")
+        .file("/w/plain/x.sh", "x")
+        .file("/w/r/old/ed.sh", "x");
+    for (from, to) in [("/w/stage", "/w/r/lib"), ("/w/stage/in", "/w/r/x/y"), ("/w/r/old", "/w/o")]
+    {
+        let json = format!(r#"{{"source":"{from}","destination":"{to}"}}"#);
+        asks(&disk, "move", &json, "core.editor");
+    }
+    for (from, to) in [("/w/plain", "/w/r/lib"), ("/w/stage", "/w/other")] {
+        is_free(&disk, "move", &format!(r#"{{"source":"{from}","destination":"{to}"}}"#));
+    }
+}
+
+#[test]
+fn links_in_named_directories_are_followed_at_any_depth() {
+    let hooks = repository(disk(), "/w/r", "[core]\n\thooksPath = hk\n")
+        .file("/w/r/s/one.sh", "x")
+        .file("/w/r/s/two.sh", "x")
+        .dir("/w/r/hk/deep")
+        .link("/w/r/hk/pre-commit", "../s/one.sh")
+        .link("/w/r/hk/deep/x", "../../s/two.sh");
+    for name in ["one.sh", "two.sh"] {
+        asks(&hooks, "write", &write(&format!("/w/r/s/{name}")), "leads to it");
+    }
+    is_free(&hooks, "write", &write("/w/r/s/three.sh"));
+}
+
+/// With more repositories than are looked at, any of them may name what is written.
+#[test]
+fn beyond_the_limit_everything_asks() {
+    let many = |n: usize| (0..n).fold(disk(), |disk, n| disk.dir(&format!("/w/many/{n}/.git")));
+    is_free(&many(1000), "write", &write("/w/notes.txt"));
+    asks(&many(1030), "write", &write("/w/notes.txt"), "cannot be read, and may name it");
+    // Plain files take up no place.
+    let files = (0..1100).fold(disk(), |disk, n| disk.file(&format!("/w/many/{n}/HEAD"), "x"));
+    is_free(&files, "write", &write("/w/notes.txt"));
+}
