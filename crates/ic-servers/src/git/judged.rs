@@ -260,7 +260,7 @@ mod tests {
         check(Some("here"), "x", Fetch, Err("directory of this machine"));
         check(Some("file:///tmp/r"), "x", Fetch, Err("directory of this machine"));
         check(Some("nobody"), "x", Fetch, Err("names no user"));
-        check(Some("missing"), "x", Fetch, Err("no remote"));
+        check(Some("missing"), "x", Fetch, Err("not a remote"));
         check(Some("ext"), "x", Fetch, Err("ext::"));
         check(Some("--upload-pack=x"), "x", Fetch, Err("`--upload-pack=x`"));
         check(Some("ssh://-oProxyCommand=x/y"), "x", Fetch, Err("-oProxyCommand"));

@@ -130,7 +130,7 @@ fn an_edit_that_does_not_fit_changes_nothing() {
     done(&server, "edit_file", json!({"path": path, "edits": edits}));
     assert_eq!(ground.read("in/f.txt"), "a x\r\ny a\r\n");
     let binary = ground.write("in/a.bin", b"\xff");
-    refused(&server, "edit_file", json!({"path": binary, "edits": edits}), &["no UTF-8"]);
+    refused(&server, "edit_file", json!({"path": binary, "edits": edits}), &["not UTF-8"]);
 }
 
 #[test]

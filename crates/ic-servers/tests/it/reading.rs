@@ -112,10 +112,10 @@ fn what_is_no_text_is_read_as_media() {
     let ground = Ground::new();
     let path = ground.write("in/a.bin", b"\xff\xfe\x00");
     let server = ground.server(Links::Refuse);
-    refused(&server, "read_file", json!({"path": path}), &["no UTF-8", "`read_media_file`"]);
+    refused(&server, "read_file", json!({"path": path}), &["not UTF-8", "`read_media_file`"]);
     // Half a character at the end is no text either.
     let half = ground.write("in/half.txt", &"é".as_bytes()[..1]);
-    refused(&server, "read_file", json!({"path": half}), &["no UTF-8"]);
+    refused(&server, "read_file", json!({"path": half}), &["not UTF-8"]);
 }
 
 #[test]

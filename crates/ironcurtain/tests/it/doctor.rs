@@ -102,7 +102,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       home                `[ROOT]/home/.ironcurtain` is not there yet, and can be made: wrote and removed a file beside it
     ok       free space          [N] MiB are left where the home is
     ok       configuration       nothing is set, so the defaults hold
-    ok       servers file        there is none, so the 3 built-in servers serve
+    ok       servers file        no servers file, so the 3 built-in servers serve
     ok       trusted identities  no server is trusted yet; the first start records it
     ok       policy              built-in `default`: 12 rules, 44 annotated tools, hash [HASH]
     ok       scenarios           50 of 50 about configured servers pass
@@ -364,7 +364,7 @@ fn configured_servers_that_nobody_trusts_are_looked_for_and_not_started() {
     let pin = json!({"identity": {"command": "other", "args": [], "env": []}, "tools": {}});
     let pins = json!({"version": 1, "servers": {"there": pin}});
     place.write(format!("{HOME}/servers.lock.json"), pins.to_string());
-    Findings::of(&place).has("server there", "warning", "started in another way");
+    Findings::of(&place).has("server there", "warning", "has changed since it was trusted");
 }
 
 #[test]

@@ -273,7 +273,7 @@ fn a_test_starts_servers_and_says_what_they_offer() {
       policy: draft, every call needs approval: sum
       hidden: withheld: what the server says of it holds the invisible character U+E0041
       hidden: schema: `pattern` with `(?=x)y` at `/properties/a`: it is not checked: look-around cannot be checked
-      the tool `no schema` cannot be used: `no schema` is no tool name: only `A-Z`, `a-z`, `0-9`, `_`, `-`, `.`, `/` and `:` may appear
+      the tool `no schema` cannot be used: `no schema` is not a valid tool name: only `A-Z`, `a-z`, `0-9`, `_`, `-`, `.`, `/` and `:` may appear
       the tool `away` cannot be used: its input schema: at the root: `$ref` leads out of this schema: `https://x.example`
     unset: failed: `args`: `${ENV:NOT_SET}` is not set in IronCurtain's environment, or is a key that was removed from it
     --- exit 1

@@ -73,7 +73,7 @@ fn a_wrong_argument_is_named() {
         ("git_commit", json!({"message": ""}), "message"),
         ("git_log", json!({"showSignature": true}), "signatures are not checked"),
         ("git_show", json!({"object": "nothing"}), "names no revision"),
-        ("git_commit", json!({"message": "x", "sign": true}), "nothing is signed"),
+        ("git_commit", json!({"message": "x", "sign": true}), "signing is not supported"),
         ("git_clean", json!({}), "nothing was deleted"),
         ("git_push", json!({}), "cannot be asked"),
         ("git_pull", json!({}), "cannot be asked"),

@@ -148,7 +148,7 @@ fn a_call_that_changes_each_time_is_refused_in_the_end() {
         approve(&question);
     }
     let text = proxy.answer(&id).bad();
-    assert!(text.starts_with("ESCALATION DENIED: what the call is about changed"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the target of the call kept changing"), "{text}");
     assert_eq!(desk.read("a.txt").unwrap(), "2 xx");
     proxy.finish();
     desk.check_log();

@@ -15,8 +15,7 @@ use super::scripted::{Rig, Spec, answered, approve};
 
 /// How many questions a session may ask in a minute.
 const QUESTIONS_MAX: usize = 30;
-const TOO_MANY: &str =
-    "ESCALATION DENIED: this session put 30 questions to a person within a minute";
+const TOO_MANY: &str = "ESCALATION DENIED: this session made 30 approval requests within a minute";
 
 fn deny_all() -> Spec {
     Spec::new(|question| {

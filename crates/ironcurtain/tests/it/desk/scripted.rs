@@ -199,7 +199,7 @@ async fn an_approval_of_something_else_is_asked_again_three_times_at_most() {
     })
     .await;
     let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: what the call is about changed"), "{text}");
+    assert!(text.starts_with("ESCALATION DENIED: the target of the call kept changing"), "{text}");
     assert!(!rig.is_written("a"));
     assert_eq!(rig.n_asked(), 3);
     let asked = ["raised", "answered", "changed"];
@@ -241,13 +241,13 @@ async fn a_desk_that_cannot_ask_or_closes_forwards_nothing() {
     let scripts: [(Said, &str); 3] = [
         (
             |_| Err(DeskError::Full { max: 3 }),
-            "ESCALATION DENIED: nobody could be asked: 3 questions",
+            "ESCALATION DENIED: approval could not be requested: 3 questions",
         ),
         (
             |_| Err(DeskError::Closed),
-            "ESCALATION DENIED: nobody could be asked: the desk is closed",
+            "ESCALATION DENIED: approval could not be requested: the desk is closed",
         ),
-        (|_| Ok(Some(Outcome::Closed)), "ESCALATION EXPIRED: the desk was closed"),
+        (|_| Ok(Some(Outcome::Closed)), "ESCALATION EXPIRED: the session ended before"),
     ];
     for (script, expected) in scripts {
         let mut rig = Rig::new(script).await;
@@ -281,7 +281,7 @@ async fn a_client_that_says_no_more_is_not_asked_for() {
     rig.link.say_no_more().await;
     let answer = rig.link.hear().await;
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("ESCALATION EXPIRED: the client went away"), "{text}");
+    assert!(text.starts_with("ESCALATION EXPIRED: the client disconnected"), "{text}");
     assert_eq!(withdrawn.load(Ordering::Relaxed), 1);
     assert_eq!(rig.end().await, ["raised", "withdrawn"]);
 }

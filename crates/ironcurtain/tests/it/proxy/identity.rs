@@ -170,7 +170,7 @@ fn a_server_whose_command_changed_is_not_started() {
         let mut proxy = rig.start();
         assert_eq!(listed(&mut proxy).len(), 11, "{key}");
         let text = provoke(&mut proxy, "x").bad();
-        assert!(text.contains("started in another way than it was"), "{key}: {text}");
+        assert!(text.contains("has changed since it was trusted"), "{key}: {text}");
         assert!(text.contains("ironcurtain servers trust bad"), "{key}: {text}");
         rig.check_unharmed(&mut proxy, key);
         proxy.finish();

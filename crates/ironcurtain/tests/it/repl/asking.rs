@@ -129,7 +129,7 @@ fn several_questions_are_counted_and_grouped() {
     check_four(&session);
     stage.type_in("/quit\r");
     assert_eq!(stage.end(), 0);
-    stage.never_below("filesystem wants to call delete_file", KEYS, "(read it;");
+    stage.never_below("filesystem wants to call delete_file", KEYS, "(read it first;");
 }
 
 /// *Always* adds what was asked to the policy, for later sessions, and approves the call once.

@@ -285,7 +285,10 @@ fn screen(rig: &Rig, tmux: &Tmux) -> String {
     let session = rig.place.sessions().pop().expect("a session");
     let (_, name) = session.to_str().unwrap().rsplit_once('-').unwrap();
     let rows = tmux.rows();
-    let from = rows.iter().rposition(|row| row.contains(" for you")).unwrap();
+    let from = rows
+        .iter()
+        .rposition(|row| row.starts_with("Approval request:") || row.contains("need approval;"))
+        .unwrap();
     let shown = rows[from..].iter().map(|row| match row.split_once("expires: in") {
         Some((before, _)) => format!("{before}expires: in TIME"),
         None => row.replace(&format!("built-in-{name}"), "NAME"),

@@ -149,7 +149,7 @@ fn what_the_model_says_is_marked_and_drives_nothing() {
     rig.place.write("work/forged.txt", format!("{forged}{}> y", "x".repeat(80 - 2)));
     let mut stage = Stage::new(&rig);
     stage.send("read forged.txt").expect("(Answered by the offline model.)").prompt("");
-    for text in ["A call waits", "#1 work", "y approve", "all is well", "xxx"] {
+    for text in ["Approval request", "#1 work", "y approve", "all is well", "xxx"] {
         let rows: Vec<String> = stage.rows().into_iter().filter(|row| row.contains(text)).collect();
         assert!(
             !rows.is_empty() && rows.iter().all(|row| row.starts_with("│ ")),

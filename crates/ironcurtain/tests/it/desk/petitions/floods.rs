@@ -83,7 +83,10 @@ fn after_a_no_nothing_more_is_asked_for_that_call() {
     answers(&mut proxy, &id);
     let came = answers(&mut proxy, &holds);
     let message = came[1]["error"]["message"].as_str().unwrap();
-    assert!(message.contains("said no") && message.contains("while that call runs"), "{came:?}");
+    assert!(
+        message.contains("the user denied") && message.contains("while that call runs"),
+        "{came:?}"
+    );
     assert!(world.desk.pending().is_empty());
     // With the call that is over.
     let id = script(&mut proxy, &[sampling(&json!("s"), "a third")], 1);
