@@ -52,7 +52,7 @@ pub(super) enum When {
 pub(super) fn names(text: &str, when: When) -> Vec<Name> {
     let commands = shell::commands(text);
     let mut reader = Reader::new(when);
-    reader.is_fed = commands.iter().any(|words| is_feeder(words));
+    reader.is_fed = commands.iter().any(is_feeder);
     // Where a command goes, those before it may go too: a function, a loop.
     for words in &commands {
         reader.note_directories(words);
@@ -60,10 +60,10 @@ pub(super) fn names(text: &str, when: When) -> Vec<Name> {
     for words in &commands {
         reader.command(words);
     }
-    if reader.reads_input && 1 < commands.len() {
+    if reader.runs.input && 1 < commands.len() {
         reader.input(&commands);
     }
-    if reader.runs_any {
+    if reader.runs.any {
         reader.any(&commands);
     }
     if NAMES_MAX < reader.names.len() {
@@ -94,17 +94,23 @@ struct Reader {
     is_anywhere: bool,
     /// Whether a command hands words that it reads or finds to others, so that arguments are not typed.
     is_fed: bool,
-    /// Whether something is run that only the shell knows.
-    runs_any: bool,
-    /// Whether a program runs what it reads.
-    reads_input: bool,
+    runs: Runs,
+}
+
+/// What is run besides what words name.
+#[derive(Default)]
+struct Runs {
+    /// Something that only the shell knows.
+    any: bool,
+    /// What a program reads.
+    input: bool,
 }
 
 impl Reader {
     fn new(when: When) -> Self {
         let (names, directories) = (Vec::new(), Vec::new());
-        let (is_anywhere, is_fed, runs_any, reads_input) = (false, false, false, false);
-        Self { when, names, directories, is_anywhere, is_fed, runs_any, reads_input }
+        let (is_anywhere, is_fed, runs) = (false, false, Runs::default());
+        Self { when, names, directories, is_anywhere, is_fed, runs }
     }
 
     fn note_directories(&mut self, words: &Command) {
@@ -137,7 +143,7 @@ impl Reader {
             return self.command(rest);
         }
         if self.is_unknown(program) {
-            self.runs_any = true;
+            self.runs.any = true;
             self.python(rest);
         }
         if program.contains('/') {
@@ -152,7 +158,7 @@ impl Reader {
             return;
         }
         if CARRIERS.contains(&name) && self.carries_unknown(rest) {
-            self.runs_any = true;
+            self.runs.any = true;
         }
         self.program(name, rest);
         self.carried(rest);
@@ -177,12 +183,12 @@ impl Reader {
     fn program(&mut self, program: &str, rest: &[String]) {
         match program {
             "find" | "fd" | "fdfind" => self.find(rest),
-            "xargs" | "parallel" => self.runs_any |= self.runs_what_it_reads(rest),
+            "xargs" | "parallel" => self.runs.any |= self.runs_what_it_reads(rest),
             "vim" | "nvim" | "vi" | "gvim" | "view" | "ex" => {
                 if rest.iter().any(|it| it == "-S") {
                     self.candidate("Session.vim");
                 }
-                rest.iter().for_each(|it| self.code(it));
+                self.codes(rest);
             }
             _ => {}
         }
@@ -232,7 +238,7 @@ impl Reader {
             self.words(words);
             let is_given = |word: &String| !self.is_unknown(word);
             let is_listing = words.first().is_some_and(|it| it == "xargs" || it == "find");
-            self.runs_any |= is_listing || !words.iter().all(is_given);
+            self.runs.any |= is_listing || !words.iter().all(is_given);
         }
     }
 

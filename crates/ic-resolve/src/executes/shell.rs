@@ -48,6 +48,12 @@ const CHOSEN: [&str; 14] = [
     "VISUAL",
 ];
 
+/// Words of the shell's own, after which a command follows, or which end one.
+const RESERVED: [&str; 15] = [
+    "", "!", "{", "}", "coproc", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until",
+    "while",
+];
+
 /// The words of one command.
 pub(super) type Command = Vec<String>;
 
@@ -195,9 +201,8 @@ impl Lexer<'_> {
 
     fn end_word(&mut self) {
         match self.word.take().as_deref() {
-            // Reserved words and the parts of a function: what follows is a command.
-            None | Some("" | "!" | "{" | "}" | "then" | "do" | "else" | "if" | "while") => {}
-            Some("elif" | "until" | "done" | "fi" | "esac" | "coproc") => {}
+            None => {}
+            Some(word) if RESERVED.contains(&word) => {}
             Some(word) => self.words.push(word.to_owned()),
         }
     }

@@ -29,26 +29,40 @@ const SAID_BYTES_MAX: usize = 16 << 10;
 ///
 /// No git is run that lies in one of the directories `untrusted`.
 pub fn system_configs(path: &str, untrusted: &[&Path]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    let mut gits: Vec<PathBuf> = Vec::new();
-    for directory in path.split(':').chain(PATH.split(':')).take(DIRECTORIES_MAX) {
-        let environment = [(OsString::from("PATH"), OsString::from(directory))];
-        let Ok(file) = find_program(Path::new("git"), Path::new("/"), &environment) else {
-            continue;
-        };
-        let led = led_to(&file);
-        for file in [&file, &led] {
-            found.extend(derived(file));
+    let Gits { mut configs, asked } = Gits::find(path, untrusted);
+    configs.extend(asked.into_iter().filter_map(ask));
+    configs.sort_unstable();
+    configs.dedup();
+    configs
+}
+
+/// The gits of a `PATH`.
+struct Gits {
+    /// Where they look, going by where they lie.
+    configs: Vec<PathBuf>,
+    /// Those that are asked.
+    asked: Vec<PathBuf>,
+}
+
+impl Gits {
+    fn find(path: &str, untrusted: &[&Path]) -> Self {
+        let mut gits = Self { configs: Vec::new(), asked: Vec::new() };
+        for directory in path.split(':').chain(PATH.split(':')).take(DIRECTORIES_MAX) {
+            let environment = [(OsString::from("PATH"), OsString::from(directory))];
+            let Ok(file) = find_program(Path::new("git"), Path::new("/"), &environment) else {
+                continue;
+            };
+            let led = led_to(&file);
+            gits.configs.extend([&file, &led].into_iter().filter_map(|file| derived(file)));
+            let is_in = |file: &Path| untrusted.iter().any(|directory| file.starts_with(directory));
+            let is_new = !gits.asked.contains(&led) && gits.asked.len() < GITS_MAX;
+            // SECURITY: neither as it is found nor as links lead.
+            if is_new && !is_in(&file) && !is_in(&led) {
+                gits.asked.push(led);
+            }
         }
-        let is_in = |file: &Path| untrusted.iter().any(|directory| file.starts_with(directory));
-        if !is_in(&file) && !is_in(&led) && !gits.contains(&led) && gits.len() < GITS_MAX {
-            gits.push(led);
-        }
+        gits
     }
-    found.extend(gits.into_iter().filter_map(asked));
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
 fn led_to(file: &Path) -> PathBuf {
@@ -65,7 +79,7 @@ fn derived(file: &Path) -> Option<PathBuf> {
 }
 
 /// Asks a git; `None` if it does not say.
-fn asked(file: PathBuf) -> Option<PathBuf> {
+fn ask(file: PathBuf) -> Option<PathBuf> {
     let program = Program::at(file);
     let said = say(&program, &["var", "GIT_CONFIG_SYSTEM"]).map(|(output, _)| output);
     let said = said.and_then(|output| output.lines().last().and_then(absolute));
@@ -120,18 +134,18 @@ fn say(program: &Program, words: &[&str]) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes files")]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
 
-    /// Makes a program that stands for a git.
-    #[expect(clippy::disallowed_methods, reason = "a test makes files")]
-    fn git(at: &Path, script: &str) -> PathBuf {
+    /// Makes a program that stands for a git, and returns its directory.
+    fn git(at: &Path) -> PathBuf {
         let bin = at.join("bin");
         std::fs::create_dir_all(&bin).unwrap();
         let file = bin.join("git");
-        std::fs::write(&file, script).unwrap();
+        std::fs::write(&file, "#!/bin/sh\nexit 3\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         bin
     }
@@ -139,7 +153,7 @@ mod tests {
     #[test]
     fn the_git_of_this_machine_says_where_it_looks() {
         let file = Program::find().unwrap().into_file();
-        let said = asked(file).expect("git says it");
+        let said = ask(file).expect("git says it");
         assert!(said.ends_with("gitconfig"), "{}", said.display());
         assert!(system_configs(PATH, &[]).contains(&said));
     }
@@ -148,7 +162,7 @@ mod tests {
     fn where_a_git_lies_is_enough() {
         let place = tempfile::tempdir().unwrap();
         let at = place.path().canonicalize().unwrap();
-        let bin = git(&at.join("brew"), "#!/bin/sh\nexit 3\n");
+        let bin = git(&at.join("brew"));
         let found = system_configs(bin.to_str().unwrap(), &[]);
         assert!(found.contains(&at.join("brew/etc/gitconfig")), "{found:?}");
     }
@@ -157,12 +171,18 @@ mod tests {
     fn a_git_that_an_agent_may_have_put_there_is_not_run() {
         let place = tempfile::tempdir().unwrap();
         let at = place.path().canonicalize().unwrap();
-        let mark = at.join("ran");
-        let bin = git(&at.join("w"), &format!("#!/bin/sh\n: > {}\n", mark.display()));
-        let path = format!("{}:bin:", bin.display());
-        let found = system_configs(&path, &[&at.join("w")]);
-        assert!(found.contains(&at.join("w/etc/gitconfig")), "{found:?}");
-        assert!(std::fs::symlink_metadata(mark).is_err());
+        let work = at.join("w");
+        let bin = git(&work);
+        std::fs::create_dir_all(at.join("links")).unwrap();
+        std::os::unix::fs::symlink(bin.join("git"), at.join("links/git")).unwrap();
+        let path = format!("{}:{}:bin:", bin.display(), at.join("links").display());
+        let is_asked = |untrusted: &[&Path]| {
+            let gits = Gits::find(&path, untrusted);
+            assert!(gits.configs.contains(&work.join("etc/gitconfig")), "{:?}", gits.configs);
+            gits.asked.contains(&bin.join("git"))
+        };
+        assert!(is_asked(&[]), "the control");
+        assert!(!is_asked(&[&work]));
     }
 
     #[test]

@@ -41,12 +41,12 @@ impl Reader {
     /// Notes what an interpreter that is run with these words loads.
     pub(super) fn interpreter(&mut self, program: &str, rest: &[String]) {
         match script(program, rest) {
-            Script::Word(script) => self.runs_any |= self.is_unknown(script),
-            Script::Input => self.reads_input = true,
+            Script::Word(script) => self.runs.any |= self.is_unknown(script),
+            Script::Input => self.runs.input = true,
             Script::Code => {}
         }
         if !SHELLS.contains(&program) {
-            rest.iter().for_each(|it| self.code(it));
+            self.codes(rest);
         }
         if program.starts_with("python") || program.starts_with("pypy") {
             self.python(rest);
@@ -61,6 +61,12 @@ impl Reader {
         if rest.iter().any(is_here) {
             let of = MODULES.iter().filter(|(of, _)| of.iter().any(|it| program.starts_with(it)));
             of.for_each(|(_, modules)| self.push(Name::Anywhere((*modules).to_owned())));
+        }
+    }
+
+    pub(super) fn codes(&mut self, words: &[String]) {
+        for word in words {
+            self.code(word);
         }
     }
 
@@ -90,7 +96,7 @@ impl Reader {
                 is_only_its_own &= self.imports(word) & self.imports(code);
             }
         }
-        let is_named = |it: &&String| it.contains('/') || it.ends_with(".py");
+        let is_named = |it: &&String| it.contains('/') || it.contains(".py");
         let named = rest.iter().filter(|it| !it.starts_with('-')).filter(is_named);
         let first = match script("python", rest) {
             Script::Word(word) => Some(word),
@@ -108,7 +114,9 @@ impl Reader {
             true => [PYTHON_FILE.to_owned(), format!("{PYTHON_PACKAGE}/__init__.*")],
             false => ["*.py".to_owned(), "*/__init__.py".to_owned()],
         };
-        beside.into_iter().for_each(|it| self.beside(&it));
+        for pattern in beside {
+            self.beside(&pattern);
+        }
     }
 
     /// Notes the modules beneath the directory of a script, which need no `__init__.py`.

@@ -20,7 +20,9 @@ impl Reader {
         if patterns.is_empty() {
             patterns.push(classes::PROGRAM.to_owned());
         }
-        patterns.into_iter().for_each(|it| self.push(Name::Anywhere(it)));
+        for pattern in patterns {
+            self.push(Name::Anywhere(pattern));
+        }
     }
 
     /// `find … -exec sh {}` runs whatever it finds.
@@ -30,7 +32,7 @@ impl Reader {
         });
         let run = runs.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
         let is_open = run.first().is_some_and(|it| it.contains(OPEN));
-        self.runs_any |= is_open || self.runs_what_it_reads(run);
+        self.runs.any |= is_open || self.runs_what_it_reads(run);
     }
 
     /// Returns whether words that are handed to a command are run by it.

@@ -229,7 +229,8 @@ fn a_working_tree_is_removed_whatever_settings_would_name_in_it() {
     git_of_user(&["init", "-q", "-b", "main"]);
     git_of_user(&["add", "-A"]);
     git_of_user(&["commit", "-q", "-m", "first"]);
-    let settings = "[core]\n\teditor = sh tools/e.sh\n[diff \"x\"]\n\ttextconv = python3 -m x\n";
+    let settings =
+        "[core]\n\teditor = sh tools/e.sh\n[diff \"x\"]\n\ttextconv = python3 -m json.tool\n";
     append(&world, "home/.gitconfig", settings);
     let calls = [
         git("worktree", json!({"mode": "add", "worktreePath": "tree", "branch": "tree"})),
