@@ -190,9 +190,10 @@ mod tests {
     fn links_fit_the_site() -> anyhow::Result<()> {
         let top = tempfile::tempdir()?;
         for (path, text) in [
-            ("README.md", "[a](docs/a.md#x) [b](src/b.rs) [c](docs)\n"),
+            ("README.md", "[a](docs/a.md#x) [b](src/b.rs) [c](more)\n"),
             ("docs/a.md", "# A\n[r](../README.md)\n"),
             ("src/b.rs", "fn b() {}\n"),
+            ("more/c.json", "{}\n"),
             (BOOK, ""),
             (SUMMARY, "# Summary\n\n[R](README.md)\n"),
         ] {
@@ -201,10 +202,11 @@ mod tests {
         let site = top.path().join("target/site");
         gather(top.path(), &site)?;
         let read = |path: &str| fs::read_to_string(site.join("src").join(path));
-        assert_eq!(read("index.md")?, "[a](docs/a.md#x) [b](src/b.rs.txt) [c](docs/index.md)\n");
+        assert_eq!(read("index.md")?, "[a](docs/a.md#x) [b](src/b.rs.txt) [c](more/index.md)\n");
         assert_eq!(read("docs/a.md")?, "# A\n[r](../index.md)\n");
         assert!(read("SUMMARY.md")?.contains("- [A](docs/a.md)\n"));
         assert_eq!(read("src/b.rs.txt")?, "fn b() {}\n");
+        assert_eq!(read("more/index.md")?, "# more\n\n- [c.json](../more/c.json.txt)\n");
         Ok(())
     }
 }

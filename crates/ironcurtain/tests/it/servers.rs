@@ -209,7 +209,7 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     far         new                                               not contained  on another machine                    https://x.example/mcp
     filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
-                may ask the client's model, if a person says yes each time
+                may send requests to the client's model, if you approve each one
     git         ours                                              contained      confined: [RUNG]  race: none      built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
     tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame

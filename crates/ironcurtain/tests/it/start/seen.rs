@@ -47,7 +47,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
       ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
                  ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
     ironcurtain: 1 call made, 2 refused, 0 approved by you, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
-    ironcurtain: to go on with this session: ironcurtain start --continue
+    ironcurtain: to continue this session: ironcurtain start --continue
     ");
     let stdout = output.stdout.replace(desk.place.root().to_str().unwrap(), "[ROOT]");
     assert_snapshot!(stdout, @r"
