@@ -174,7 +174,7 @@ impl<'a> Executes<'a> {
             if self.is_top(&directory) {
                 let named = self.named(&directory, &self.directory(&directory));
                 names.extend(&named.names);
-                names.extend(&self.exchanged(&top, &named));
+                names.extend(&self.exchanged(top, &named));
                 let elsewhere = named.git.iter().filter(|git| !git.is_within(&directory));
                 elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
                 has_drivers |= named.has_drivers;

@@ -126,7 +126,7 @@ impl Entry {
             let mut new = sides.pop().ok_or_else(odd)?;
             if is_unmerged {
                 // Whatever git makes of it, it is a change.
-                new.mode = "unmerged".to_owned();
+                "unmerged".clone_into(&mut new.mode);
             }
             entries.push((sides, new));
         }

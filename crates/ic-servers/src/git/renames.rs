@@ -167,8 +167,9 @@ type Trees = BTreeMap<(String, String), String>;
 /// Returns the trees of the directories, in those of the commits that have them.
 fn trees(run: &Run<'_>, tips: &[String], directories: &[String]) -> Result<Trees, Fault> {
     let pairs = || tips.iter().flat_map(|tip| directories.iter().map(move |it| (tip, it)));
-    let asked: String =
-        pairs().map(|(tip, directory)| format!("{tip}:{directory}\n")).collect::<String>();
+    let asked: Vec<String> =
+        pairs().map(|(tip, directory)| format!("{tip}:{directory}\n")).collect();
+    let asked = asked.concat();
     let words = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
     let found = pairs().zip(said.lines()).filter_map(|((tip, directory), line)| {
