@@ -68,7 +68,11 @@ fn push(
     };
     let locate = |text: &str| CanonicalPath::new(text).map_err(|error| error.to_string());
     let policy = Policy::load(&sources, &locate)?;
-    let traits = ServerTraits { containment: Containment::Contained, allowed_domains: Vec::new() };
+    let traits = ServerTraits {
+        containment: Containment::Contained,
+        names_files: true,
+        allowed_domains: Vec::new(),
+    };
     let bounds = bounds::gather(&RealDisk, &places, HashMap::from([("git".parse()?, traits)]))?;
     let home = &places.home;
     let resolver =

@@ -168,6 +168,7 @@ impl Ground {
             protected: vec![at("home/.ironcurtain")?],
         };
         let traits = ServerTraits {
+            names_files: false,
             containment: Containment::ContainedFilesystem,
             allowed_domains: Vec::new(),
         };

@@ -52,9 +52,10 @@ impl Resolving<'_> {
                 let comes = targets.contains(&above)
                     && copied.iter().filter(|from| **from != above).any(|from| {
                         let then = moved(&above, from, place);
-                        then.is_none_or(|then| self.is_there(from, &then, &mut n_left))
+                        then.is_none_or(|then| self.may_be_there(from, &then, &mut n_left))
                     });
-                let goes = leaving.contains(&above) && self.is_there(&above, place, &mut n_left);
+                let goes =
+                    leaving.contains(&above) && self.may_be_there(&above, place, &mut n_left);
                 if comes || goes {
                     found.push(place.clone());
                     break;
@@ -68,7 +69,7 @@ impl Resolving<'_> {
     }
 
     /// Returns whether something is at `path` in the directory `top`, or may be there by a link.
-    fn is_there(&self, top: &CanonicalPath, path: &CanonicalPath, n_left: &mut usize) -> bool {
+    fn may_be_there(&self, top: &CanonicalPath, path: &CanonicalPath, n_left: &mut usize) -> bool {
         let mut at = top.clone();
         for name in path.components().skip(top.components().count()) {
             let Ok(next) = at.join(name) else { return true };
