@@ -9,9 +9,11 @@ use ic_audit::{Entry, Kind, Recorded};
 use ic_confine::Confinement;
 use ic_mcp::Outcome;
 use ic_policy::Permit;
-use ic_types::{Json, Object};
+use ic_types::{Json, Object, Timestamp};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use super::found::Found;
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
@@ -22,7 +24,7 @@ use crate::locked;
 use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Following, Server, Unanswered};
+use crate::server::{Asking, Connection, Following, Server, Stillness, Unanswered};
 use crate::sight::Judged;
 
 /// The longest that a call may take.
@@ -50,26 +52,13 @@ impl Broker {
         }
         let (permit, judged) = self.aside.run(weight, move || Judged::of_permit(permit)).await;
         let wanted = Wanted { permit: &permit, judged, weight };
-        let service = self.service(wanted, &found, &flight.cancel);
-        let service = match self.in_time(until, service).await {
-            Some(Ok(service)) if !self.is_over(until) => service,
-            // SECURITY: what was approved is not done at a time for which nobody approved it.
-            Some(Ok(service)) => {
-                service.end();
-                return self.not_forwarded(permit, &stale(), request_id);
-            }
-            None => return self.not_forwarded(permit, &stale(), request_id),
-            Some(Err(none)) => {
+        let engaged = match self.engaged(wanted, &found, (&flight.cancel, until)).await {
+            Ok(engaged) => engaged,
+            Err(none) => {
                 return Box::pin(self.unserved(permit, none, (&server, flight), request_id)).await;
             }
         };
-        let still = match self.still_for(&server, &permit).await {
-            Ok(still) => still,
-            Err(refusal) => {
-                service.end();
-                return self.not_forwarded(permit, &refusal, request_id);
-            }
-        };
+        let (service, still) = engaged;
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
         let tree = Tree::of(self, (&server, &permit), (&name, &mut meta), (&flight, n_hops));
         let confinement = service.confinement();
@@ -109,6 +98,30 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
+    }
+
+    /// Returns what serves a call, and what keeps third-party servers still meanwhile if it needs that.
+    async fn engaged(
+        &self,
+        wanted: Wanted<'_>,
+        found: &Found,
+        (cancel, until): (&CancellationToken, Option<Timestamp>),
+    ) -> Result<(Service, Option<Stillness>), NoService> {
+        let permit = wanted.permit;
+        let service = self.in_time(until, self.service(wanted, found, cancel)).await;
+        let service = service.ok_or_else(|| NoService::Refused(stale()))??;
+        let still = match self.is_over(until) {
+            // SECURITY: what was approved is not done at a time for which nobody approved it.
+            true => Err(stale()),
+            false => self.still_for(&found.server, permit).await,
+        };
+        match still {
+            Ok(still) => Ok((service, still)),
+            Err(refusal) => {
+                service.end();
+                Err(NoService::Refused(refusal))
+            }
+        }
     }
 
     /// Records and answers a call that nobody serves.
