@@ -18,6 +18,8 @@ pub(super) enum Deed<'a> {
     Unstages,
     /// It brings files of commits into the working tree.
     Brings(Bringing),
+    /// It brings just these files of a commit, and removes none.
+    BringsFiles { commit: &'a ObjectId, files: &'a [File] },
     /// It brings back what was put aside under this name.
     BringsBack(&'a str),
     /// It goes on with something that is under way, or ends it.
@@ -101,6 +103,7 @@ impl<'a> Deed<'a> {
     pub(super) fn tips(&self) -> Vec<&str> {
         let tips: Vec<&str> = match self {
             Self::Brings(bringing) => bringing.commits.iter().map(String::as_str).collect(),
+            Self::BringsFiles { commit, .. } => vec![commit.as_str()],
             Self::BringsBack(entry) => vec![entry],
             Self::Tells(Told::Differences { tips, .. }) => tips.to_vec(),
             _ => Vec::new(),

@@ -111,7 +111,7 @@ pub(super) fn checkout(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String
         let from = ObjectId::commit(run, target)?;
         let mut words = vec!["checkout", "--quiet", from.as_str(), "--"];
         words.extend(files.iter().map(File::as_str));
-        let deed = Deed::brings(from.as_str(), Way::Switch);
+        let deed = Deed::BringsFiles { commit: &from, files: &files };
         return run.git_for(&deed, &words).map(|said| said.all("brought back"));
     }
     let force = arguments.flag("force").then_some("--force");

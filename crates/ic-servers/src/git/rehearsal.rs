@@ -53,6 +53,7 @@ pub(super) struct Entry {
 
 const NO_MODE: &str = "000000";
 const UNTRACKED: &str = "untracked";
+const UNMERGED: &str = "unmerged";
 
 impl Entry {
     /// Makes the entry of a file that no tree has, and that goes.
@@ -67,6 +68,11 @@ impl Entry {
 
     fn is_untracked(&self) -> bool {
         self.mode == UNTRACKED
+    }
+
+    /// Returns whether it is in conflict.
+    pub(super) fn is_unmerged(&self) -> bool {
+        self.mode == UNMERGED
     }
 
     pub(super) fn is_removed(&self) -> bool {
@@ -126,7 +132,7 @@ impl Entry {
             let mut new = sides.pop().ok_or_else(odd)?;
             if is_unmerged {
                 // Whatever git makes of it, it is a change.
-                "unmerged".clone_into(&mut new.mode);
+                UNMERGED.clone_into(&mut new.mode);
             }
             entries.push((sides, new));
         }
@@ -238,6 +244,11 @@ impl<'a> Rehearsal<'a> {
         let said =
             self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name], b"")?;
         Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
+    }
+
+    /// Returns whether git left a conflict behind.
+    pub(super) fn has_conflict(&self) -> Result<bool, Fault> {
+        Ok(!self.done(&["ls-files", "--unmerged", "-z"], b"")?.is_empty())
     }
 
     /// Returns the run for which it is rehearsed.

@@ -16,9 +16,11 @@ use std::path::Path;
 use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
+use super::closed::RAW;
 use super::deed::Deed;
 use super::fault::Fault;
 use super::followed::Followed;
+use super::names::File;
 use super::rehearsal::{Entry, Rehearsal};
 use super::repository::Repository;
 use super::ruled::{Named, RULED, Ruled};
@@ -163,6 +165,9 @@ pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<()
             let entries = under_way(&reading)?;
             Outcome { strayed: entries.clone(), entries }
         }
+        Deed::BringsFiles { commit, files } => {
+            Outcome::of(brought(&reading, commit.as_str(), files)?)
+        }
         Deed::Unstages | Deed::Brings(_) | Deed::BringsBack(_) => {
             rehearsed(&reading, terms, deed, words)?
         }
@@ -213,8 +218,10 @@ fn rehearsed(
     };
     let followed = Followed::note(&rehearsal, terms, deed, &before)?;
     let said = rehearsal.ask(words, b"")?;
-    // A conflict is an outcome; anything worse git would have said of the repository itself.
-    if !matches!(said.code, Some(0 | 1)) {
+    // A conflict is an outcome. Anything else that goes wrong here may go well in the repository itself,
+    // where there are files, so nothing is known of what would change.
+    let is_conflict = said.code == Some(1) && rehearsal.has_conflict()?;
+    if said.code != Some(0) && !is_conflict {
         return Err(super::run::failure(words, &said));
     }
     // In a new working tree there are no files yet, whatever HEAD says.
@@ -245,6 +252,38 @@ fn rehearsed(
         }
     }
     Ok(Outcome { entries, strayed })
+}
+
+/// Returns what changes when just these files of a commit are brought: it is not rehearsed, because in a
+/// tree without files git takes a file that stays as it is for one that it does not know.
+fn brought(run: &Run<'_>, commit: &str, files: &[File]) -> Result<Vec<Entry>, Fault> {
+    let limited = |words: &[&'static str], tree: Option<&str>| {
+        let mut words: Vec<&str> = words.to_vec();
+        words.extend(RAW);
+        words.extend(tree);
+        words.push("--");
+        words.extend(files.iter().map(File::as_str));
+        Entry::parse(&Rehearsal::look(run, &words)?)
+    };
+    let staged = limited(&["diff-index", "--cached", "-R"], Some(commit))?;
+    let mut entries: Vec<Entry> = staged.into_iter().map(|(_, new)| new).collect();
+    if entries.iter().any(Entry::is_unmerged) {
+        // Of a file in conflict git does not say here what the commit has.
+        let mut words = vec!["ls-tree", "-r", "-z", "--full-tree", commit, "--"];
+        words.extend(files.iter().map(File::as_str).filter(|file| *file != "."));
+        let said = Rehearsal::look(run, &words)?;
+        let listed = said.split('\0').filter_map(listed);
+        entries.extend(listed.map(|(path, (mode, id))| Entry {
+            path: path.to_owned(),
+            mode: mode.to_owned(),
+            id: id.to_owned(),
+        }));
+    }
+    // What the commit does not have stays.
+    entries.retain(|entry| !entry.is_removed());
+    let here = limited(&["diff-files"], None)?;
+    entries.extend(here.into_iter().flat_map(|(old, _)| old).filter(|it| !it.is_removed()));
+    Ok(entries)
 }
 
 /// Returns what could change when something that is under way goes on or ends: whatever differs in one

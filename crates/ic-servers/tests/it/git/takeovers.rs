@@ -90,6 +90,8 @@ fn what_the_host_executes_is_said_before_git_changes_it() {
         ("git_checkout", json!({"target": "evil", "force": true})),
         ("git_checkout", json!({"target": "evil~0"})),
         ("git_checkout", json!({"target": "evil", "paths": ["."]})),
+        // One that stays as it is, and others that do not.
+        ("git_checkout", json!({"target": "evil", "paths": ["a.txt", "."]})),
         ("git_reset", json!({"target": "evil", "mode": "hard", "confirmed": true})),
         ("git_reset", json!({"target": "evil", "mode": "soft"})),
         ("git_reset", json!({"target": "evil", "mode": "mixed"})),

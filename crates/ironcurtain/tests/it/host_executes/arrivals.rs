@@ -36,6 +36,8 @@ fn by_checkout() {
     check("git__git_checkout", &json!({"target": "evil"}));
     check("git__git_checkout", &json!({"target": "evil", "paths": ["."]}));
     check("git__git_checkout", &json!({"target": "evil", "paths": [".envrc"]}));
+    // A file that stays as it is does not hide the others.
+    check("git__git_checkout", &json!({"target": "evil", "paths": ["README.md", "."]}));
     // A path is no option, whatever it is called.
     check("git__git_checkout", &json!({"target": "evil", "paths": ["./--abort", "."]}));
 }

@@ -325,6 +325,18 @@ fn git_makes_no_room_where_a_rule_keeps_something() {
     }
 }
 
+/// A file that stays as it is was unknown to the rehearsal, which then told nothing of the others.
+#[test]
+fn a_file_that_stays_as_it_is_does_not_hide_others() {
+    let prepare: Prepare = || {
+        let place = begun(&[("d/keep.txt", "was\n"), ("pub.txt", "pub\n")]);
+        committed(&place, &[("d/keep.txt", "mine\n")]);
+        place
+    };
+    let act: Act = |it| _ = it.git("checkout", json!({"target": "old", "paths": ["pub.txt", "."]}));
+    check("beside another", (prepare, act, CHANGED), &both(&CHANGES, "d/keep.txt"));
+}
+
 /// Two ways to reset change files, and were taken for ones that leave them alone.
 #[test]
 fn every_way_to_reset_files_is_judged() {
