@@ -18,6 +18,9 @@ use super::world::World;
 /// How many calls a sequence has at most.
 pub const CALLS_MAX: usize = 30;
 
+/// In how many of a hundred cases the next call is one of a plan.
+const PLANNED: usize = 65;
+
 /// One call of an agent.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -94,9 +97,9 @@ impl Agent {
     /// The agent of `dice`, who uses the server that is not ours if there is one.
     pub fn new(mut dice: Dice, world: &World, has_helper: bool) -> Self {
         let sight = Sight::of(&world.workspace());
-        let n_left = dice.between(8, CALLS_MAX);
+        let n_left = dice.between(10, CALLS_MAX);
         let boldness = *dice.pick(&[10, 20, 35, 60]);
-        let n_rows = dice.between(2, 3);
+        let n_rows = dice.between(1, 3);
         let trees = world.trees.iter().filter(|tree| !tree.is_plain);
         let guessed = trees.map(|tree| match tree.at.as_str() {
             "" => ".".to_owned(),
@@ -122,8 +125,14 @@ impl Agent {
         self.n_left = self.n_left.checked_sub(1)?;
         let Self { dice, boldness, refused, rows, .. } = self;
         let has_helper = 0 < self.helper;
-        let row = dice.below(rows.len() + 1);
-        let planned = rows.get_mut(row).filter(|row| !row.is_empty()).map(|row| row.remove(0));
+        rows.retain(|row| !row.is_empty());
+        let planned = match rows.len() {
+            1.. if dice.chance(PLANNED) => {
+                let row = dice.below(rows.len());
+                rows.get_mut(row).map(|row| row.remove(0))
+            }
+            _ => None,
+        };
         let next = planned.unwrap_or_else(|| {
             let sight = Sight::of(&world.workspace());
             let has_git = sight.repositories.iter().any(|it| !refused.contains(&it.at));

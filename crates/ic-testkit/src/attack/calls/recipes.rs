@@ -22,16 +22,18 @@ pub(super) fn draw(
 ) -> Vec<Call> {
     let has_git = sight.repositories.iter().any(|it| !refused.contains(&it.at));
     let there = repository(dice, sight, refused);
-    match dice.below(if has_git { 20 } else { 9 }) {
+    let has_named = world.trees.iter().any(|tree| !tree.named.is_empty());
+    match dice.below(if has_git { 20 } else { 10 }) {
         0..3 => shape_by_files(dice, world),
         3 => bare_then_files(dice, world),
         4 => common_directory(dice, world),
         5 => directory_that_moves(dice, world),
-        6..9 => named_by_the_user(dice, world),
-        9..11 => history_then_tree(dice, &there),
-        11 => stash_there_and_back(dice, &there),
-        12..14 => branch_of_its_own(dice, world, &there),
-        14..16 => conflict(dice, world, &there),
+        6..9 if has_named => named_by_the_user(dice, world),
+        6..10 => straight_into_git(dice, world, sight),
+        10..12 => history_then_tree(dice, &there),
+        12 => stash_there_and_back(dice, &there),
+        13..15 => branch_of_its_own(dice, world, &there),
+        15 => conflict(dice, world, &there),
         16 => stash_of_its_own(dice, world, &there),
         17 => tree_of_its_own(dice, world, &there),
         _ => directory_of_its_own(dice, world, &there),
@@ -67,6 +69,17 @@ fn shape_by_files(dice: &mut Dice, world: &World) -> Vec<Call> {
         calls.push(shift(if whole.is_empty() { "d" } else { whole }, to));
     }
     calls
+}
+
+/// Git's own files, written as they are; the simplest of all.
+fn straight_into_git(dice: &mut Dice, world: &World, sight: &Sight) -> Vec<Call> {
+    let at = match sight.repositories.as_slice() {
+        [] => ".".to_owned(),
+        there => dice.pick(there).at.clone(),
+    };
+    let names = ["config", "config", "commondir", "hooks/pre-commit", "rebase-merge/done", "HEAD"];
+    let names = (0..dice.between(1, 2)).map(|_| *dice.pick(&names)).collect::<Vec<_>>();
+    names.iter().map(|name| write(dice, world, &format!("{at}/.git/{name}"))).collect()
 }
 
 fn bare_then_files(dice: &mut Dice, world: &World) -> Vec<Call> {
