@@ -42,6 +42,7 @@ fn call(tool: &'static str, arguments: Value) -> Call {
 
 impl Call {
     /// Returns the same call in a world with another root.
+    #[must_use]
     pub fn moved(&self, from: &str, to: &str) -> Self {
         Self { tool: self.tool, arguments: replaced(&self.arguments, from, to) }
     }
