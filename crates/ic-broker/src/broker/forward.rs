@@ -11,18 +11,19 @@ use ic_mcp::Outcome;
 use ic_policy::Permit;
 use ic_types::{Json, Object};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::hops::Trail;
 use super::outcome::masked;
 use super::people::stale;
 use super::service::{NoService, Service, Wanted};
 use super::takeover::Tree;
-use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
+use super::{Broker, Flight, Found, Going, Reply, refused_entry, repeated};
 use crate::locked;
 use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Following, Server, Unanswered};
+use crate::server::{Asking, Connection, Following, Server, Stillness, Unanswered};
 use crate::sight::Judged;
 
 /// The longest that a call may take.
@@ -50,24 +51,17 @@ impl Broker {
         }
         let (permit, judged) = self.aside.run(weight, move || Judged::of_permit(permit)).await;
         let wanted = Wanted { permit: &permit, judged, weight };
-        let service = self.service(wanted, &found, &flight.cancel);
-        let service = match self.in_time(until, service).await {
+        let service = self.service_in_peace(wanted, &found, &flight.cancel);
+        let (service, still) = match self.in_time(until, service).await {
             Some(Ok(service)) if !self.is_over(until) => service,
             // SECURITY: what was approved is not done at a time for which nobody approved it.
-            Some(Ok(service)) => {
+            Some(Ok((service, _))) => {
                 service.end();
                 return self.not_forwarded(permit, &stale(), request_id);
             }
             None => return self.not_forwarded(permit, &stale(), request_id),
             Some(Err(none)) => {
                 return Box::pin(self.unserved(permit, none, (&server, flight), request_id)).await;
-            }
-        };
-        let still = match self.still_for(&server, &permit).await {
-            Ok(still) => still,
-            Err(refusal) => {
-                service.end();
-                return self.not_forwarded(permit, &refusal, request_id);
             }
         };
         let trail = Trail::of(&server, &permit, (&name, &meta), n_hops);
@@ -109,6 +103,24 @@ impl Broker {
         }
         let is_caged = matches!(confinement, Confinement::Cage(_)) && !server.is_ours();
         self.finish(outcome, entry, repetition, is_caged.then_some(&server.name))
+    }
+
+    /// Finds out who serves a call, and keeps others from writing where git takes files in.
+    async fn service_in_peace(
+        &self,
+        wanted: Wanted<'_>,
+        found: &Found,
+        cancel: &CancellationToken,
+    ) -> Result<(Service, Option<Stillness>), NoService> {
+        let permit = wanted.permit;
+        let service = self.service(wanted, found, cancel).await?;
+        match self.still_for(&found.server, permit).await {
+            Ok(still) => Ok((service, still)),
+            Err(refusal) => {
+                service.end();
+                Err(NoService::Refused(refusal))
+            }
+        }
     }
 
     /// Records and answers a call that nobody serves.

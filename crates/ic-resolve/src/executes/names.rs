@@ -93,7 +93,9 @@ impl Names {
         };
         let mut names = Self::default();
         for (path, why) in &self.paths {
-            moved(path).into_iter().for_each(|path| names.add(path, why.clone()));
+            if let Some(path) = moved(path) {
+                names.add(path, why.clone());
+            }
         }
         for (pattern, why) in &self.patterns {
             if let Some(base) = moved(&pattern.base) {
