@@ -167,9 +167,16 @@ type Trees = BTreeMap<(String, String), String>;
 /// Returns the trees of the directories, in those of the commits that have them.
 fn trees(run: &Run<'_>, tips: &[String], directories: &[String]) -> Result<Trees, Fault> {
     let pairs = || tips.iter().flat_map(|tip| directories.iter().map(move |it| (tip, it)));
-    let asked: Vec<String> =
-        pairs().map(|(tip, directory)| format!("{tip}:{directory}\n")).collect();
-    let asked = asked.concat();
+    let mut asked = String::new();
+    for (tip, directory) in pairs() {
+        // SECURITY: git reads line by line, and the answers are matched by their order.
+        if directory.contains('\n') {
+            let text =
+                "a directory here has a line break in its name, so other branches cannot be asked";
+            return Err(Fault::Not(text.to_owned()));
+        }
+        asked.push_str(&[tip.as_str(), ":", directory, "\n"].concat());
+    }
     let words = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
     let found = pairs().zip(said.lines()).filter_map(|((tip, directory), line)| {

@@ -48,7 +48,7 @@ impl Call {
     }
 
     /// Returns the same call of files, made to the server that is not ours; others stay as they are.
-    fn to_the_helper(self, world: &World) -> Self {
+    fn by_the_helper(self, world: &World) -> Self {
         let tool = match self.tool {
             "filesystem__write_file" => "helper__write_file",
             "filesystem__edit_file" => "helper__edit_file",
@@ -143,7 +143,7 @@ impl Agent {
                 false => git::draw(dice, &sight, refused, *boldness),
             }
         });
-        Some(if dice.chance(self.helper) { next.to_the_helper(world) } else { next })
+        Some(if dice.chance(self.helper) { next.by_the_helper(world) } else { next })
     }
 }
 

@@ -29,14 +29,21 @@ pub struct Repository {
     pub at: String,
     /// Its branches.
     pub branches: Vec<String>,
-    /// Whether a rebase stopped in it.
-    pub is_rebasing: bool,
-    /// Whether a merge stopped in it.
-    pub is_merging: bool,
-    /// Whether a cherry-pick stopped in it.
-    pub is_picking: bool,
+    /// What stopped in it, if something did.
+    pub stopped: Option<Stopped>,
     /// Whether something is stashed.
     pub has_stash: bool,
+}
+
+/// What can stop in the middle in a working tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// A rebase.
+    Rebase,
+    /// A merge.
+    Merge,
+    /// A cherry-pick.
+    Pick,
 }
 
 impl Sight {
@@ -82,12 +89,17 @@ impl Repository {
             Err(_) => git.clone(),
         };
         let is = |name: &str| git.join(name).exists();
+        let stopped = if is("rebase-merge") || is("rebase-apply") {
+            Some(Stopped::Rebase)
+        } else if is("MERGE_HEAD") {
+            Some(Stopped::Merge)
+        } else {
+            (is("CHERRY_PICK_HEAD") || is("sequencer")).then_some(Stopped::Pick)
+        };
         Some(Self {
             at: if at.is_empty() { ".".to_owned() } else { at.to_owned() },
             branches: branches(&common),
-            is_rebasing: is("rebase-merge") || is("rebase-apply"),
-            is_merging: is("MERGE_HEAD"),
-            is_picking: is("CHERRY_PICK_HEAD") || is("sequencer"),
+            stopped,
             has_stash: common.join("refs/stash").exists(),
         })
     }

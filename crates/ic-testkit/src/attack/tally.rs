@@ -121,8 +121,7 @@ impl Tally {
         let mut reasons: Vec<(&String, &u64)> = self.reasons.iter().collect();
         reasons.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
         let shown = reasons.iter().take(REASONS_MAX);
-        let lines: Vec<String> =
-            shown.map(|(reason, n)| format!("  {n:6}  {reason}\n")).collect();
+        let lines: Vec<String> = shown.map(|(reason, n)| format!("  {n:6}  {reason}\n")).collect();
         lines.concat()
     }
 }

@@ -99,7 +99,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+    #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests make files")]
 
     use super::*;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Call, call};
 use crate::attack::dice::Dice;
 use crate::attack::names;
-use crate::attack::sight::{Repository, Sight};
+use crate::attack::sight::{Repository, Sight, Stopped};
 
 /// Draws a call.
 pub(super) fn draw(
@@ -17,9 +17,8 @@ pub(super) fn draw(
     boldness: usize,
 ) -> Call {
     let there = repository(dice, sight, refused);
-    let going_on = there.is_rebasing || there.is_merging || there.is_picking;
     let (tool, arguments) = match dice.below(40) {
-        _ if going_on && dice.chance(60) => going_on_with(dice, &there),
+        _ if there.stopped.is_some() && dice.chance(60) => going_on_with(dice, &there),
         0..6 => ("git__git_add", add(dice, sight, &there, boldness)),
         6..12 => ("git__git_commit", commit(dice)),
         12..17 => ("git__git_checkout", checkout(dice, &there, boldness)),
@@ -75,12 +74,12 @@ pub(super) fn revision(dice: &mut Dice, there: &Repository) -> String {
 fn going_on_with(dice: &mut Dice, there: &Repository) -> (&'static str, Value) {
     match dice.below(10) {
         0..3 => ("git__git_add", json!({"files": ["."], "all": true})),
-        3..5 if there.is_merging => ("git__git_commit", commit(dice)),
-        _ if there.is_rebasing => {
+        3..5 if there.stopped == Some(Stopped::Merge) => ("git__git_commit", commit(dice)),
+        _ if there.stopped == Some(Stopped::Rebase) => {
             let mode = *dice.pick(&["continue", "continue", "skip", "abort"]);
             ("git__git_rebase", json!({"mode": mode}))
         }
-        _ if there.is_picking => {
+        _ if there.stopped == Some(Stopped::Pick) => {
             let is_continuing = dice.chance(60);
             let arguments = json!({"commits": [revision(dice, there)],
                 "continueOperation": is_continuing, "abort": !is_continuing});
