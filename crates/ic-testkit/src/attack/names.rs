@@ -157,7 +157,7 @@ pub fn path(dice: &mut Dice) -> String {
 
 /// Draws a name that means nothing by itself.
 pub fn neutral(dice: &mut Dice) -> &'static str {
-    dice.pick(&NEUTRAL)
+    dice.pick::<&str>(&NEUTRAL)
 }
 
 /// Draws a path of a commit that changes nothing that matters.

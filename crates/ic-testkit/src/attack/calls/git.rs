@@ -48,7 +48,7 @@ pub(super) fn at(tool: &'static str, mut arguments: Value, path: &str) -> Call {
 pub(super) fn repository(dice: &mut Dice, sight: &Sight, refused: &BTreeSet<String>) -> Repository {
     let named = |at: &str| Repository { at: at.to_owned(), ..Repository::default() };
     if dice.chance(3) {
-        return named(dice.pick(&["d", "sub", "k", "new", "tree", "b", "."]));
+        return named(dice.pick::<&str>(&["d", "sub", "k", "new", "tree", "b", "."]));
     }
     let all: Vec<&Repository> = sight.repositories.iter().collect();
     let works = |it: &&&Repository| !refused.contains(&it.at);

@@ -284,7 +284,7 @@ fn tree_of_its_own(dice: &mut Dice, world: &World, there: &Repository) -> Vec<Ca
         calls.push(write(dice, world, &format!("{tree}/{name}")));
     }
     if dice.chance(30) {
-        calls.push(shift(&tree, dice.pick(&["d/t9", "sub/t9", "k9"])));
+        calls.push(shift(&tree, dice.pick::<&str>(&["d/t9", "sub/t9", "k9"])));
     }
     calls
 }
