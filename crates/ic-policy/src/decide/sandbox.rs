@@ -13,14 +13,27 @@ use crate::rule::{Hold, Rule};
 
 /// The tool that acts on everything beneath the directories that it names.
 const RUN_COMMAND: &str = "run_command";
+/// The tool that deletes in the directory that it names, and never the directory.
+const GIT_CLEAN: &str = "git_clean";
 
 impl Asked<'_> {
     /// Returns whether the sandbox settles `value`, of which the rules would say `walk`.
     pub(super) fn is_free(&self, role: Role, value: &Value, walk: &Walk) -> bool {
         self.containment != Containment::Loose
             && role.category() == Category::Path
-            && value.path().is_some_and(|value| self.bounds.in_sandbox(role, &value.path))
+            && value
+                .path()
+                .is_some_and(|value| self.bounds.in_sandbox(self.touching(role), &value.path))
             && !self.is_stronger_than_sandbox(walk)
+    }
+
+    /// Returns the role that says whether a call is about the entry that it names, or only about what is
+    /// in it.
+    fn touching(&self, role: Role) -> Role {
+        match self.call.tool().as_str() {
+            GIT_CLEAN if role == Role::DeletePath => Role::WritePath,
+            _ => role,
+        }
     }
 
     /// Returns whether the rule that would settle a value in the sandbox is the user's word about it.

@@ -755,3 +755,19 @@ fn a_rule_does_not_cover_the_entry_of_its_own_root() {
         assert_eq!(summary(&verdict), expected, "{role} {text}");
     }
 }
+
+#[test]
+fn what_git_clean_deletes_lies_in_the_workspace_that_it_names() {
+    let rules =
+        rules(&[rule("ask", "escalate", r#""paths":{"roles":["delete-path"],"within":"/"}"#)]);
+    let mut bounds = bounds(SandboxKind::Workspace);
+    let top = "/q/work";
+    bounds.sandbox.as_mut().unwrap().path = path(top);
+    let of = |tool: &str| {
+        let call = call("fs", tool, &[(DeletePath, &[top])]);
+        summary(&evaluate(&rules, &bounds, call))
+    };
+    assert_eq!(of("git_clean"), "allow by structural-sandbox-allow");
+    // Any other tool that deletes what it names would delete the workspace.
+    assert_eq!(of("delete"), "escalate by ask (delete-path)");
+}
