@@ -47,7 +47,7 @@ pub const REPOSITORY_NAMES: [&str; 2] = ["HEAD", "commondir"];
 pub const ATTRIBUTES: &str = ".gitattributes";
 
 /// What counts at any depth.
-pub const LISTED_NAMES: [ListedName; 63] = [
+pub const LISTED_NAMES: [ListedName; 111] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
@@ -116,6 +116,57 @@ pub const LISTED_NAMES: [ListedName; 63] = [
     // They can name a directory of compilers, which run at the next look at the version.
     itself(&["rust-toolchain"]),
     itself(&["rust-toolchain.toml"]),
+    // Others of the same kinds: what hooks, editors and shells look for in a directory.
+    itself(&["lefthook.toml"]),
+    itself(&["lefthook.json"]),
+    itself(&["lefthook.jsonc"]),
+    itself(&[".lefthook.toml"]),
+    itself(&[".lefthook.json"]),
+    itself(&["lefthook-local.yaml"]),
+    itself(&["lefthook-local.toml"]),
+    itself(&["lefthook-local.json"]),
+    itself(&[".lefthook-local.yml"]),
+    itself(&[".lefthook-local.yaml"]),
+    itself(&[".lefthook-local.toml"]),
+    itself(&[".lefthook-local.json"]),
+    beneath(&[".lefthook"]),
+    beneath(&[".lefthook-local"]),
+    itself(&[".huskyrc"]),
+    itself(&[".huskyrc.json"]),
+    itself(&[".huskyrc.js"]),
+    itself(&[".huskyrc.cjs"]),
+    itself(&[".huskyrc.yaml"]),
+    itself(&[".huskyrc.yml"]),
+    itself(&["husky.config.js"]),
+    itself(&[".dir-locals-2.el"]),
+    itself(&[".lazy.lua"]),
+    itself(&[".lvimrc"]),
+    itself(&[".config", "mise.toml"]),
+    itself(&[".config", "mise.local.toml"]),
+    beneath(&[".config", "mise"]),
+    itself(&[".rtx.toml"]),
+    beneath(&[".yarn", "releases"]),
+    beneath(&[".yarn", "plugins"]),
+    itself(&[".pnp.cjs"]),
+    itself(&[".pnp.loader.mjs"]),
+    itself(&["pylintrc"]),
+    itself(&["pylintrc.toml"]),
+    itself(&[".pylintrc.toml"]),
+    // Interpreters read these where they are started.
+    itself(&[".Rprofile"]),
+    itself(&[".Renviron"]),
+    itself(&[".irbrc"]),
+    itself(&[".pryrc"]),
+    itself(&[".pdbrc"]),
+    itself(&[".ghci"]),
+    itself(&[".iex.exs"]),
+    // Agents keep servers and hooks of theirs there.
+    beneath(&[".qwen"]),
+    beneath(&[".factory"]),
+    beneath(&[".openhands"]),
+    beneath(&[".augment"]),
+    itself(&[".crush.json"]),
+    itself(&["crush.json"]),
 ];
 
 /// What counts at the top of a repository alone: it is run by servers that build what is pushed.

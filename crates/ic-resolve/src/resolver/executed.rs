@@ -3,6 +3,7 @@
 //! Puts the one question of [`Executes`] for a call's values. What a moved directory takes along is
 //! found in `carried`. Decides nothing.
 
+use ic_policy::host_executes::is_same;
 use ic_policy::{Executed, PathValue, ResolvedParts, RoleValues, Value, Why};
 use ic_types::{CanonicalPath, Json, Role, ToolCall, ToolName};
 
@@ -13,6 +14,9 @@ use crate::executes::{Change, Executes};
 /// The tools that make a repository, and the flags that make it one without a `.git`.
 const MAKING: [&str; 2] = ["git_init", "git_clone"];
 const BARE: [&str; 2] = ["bare", "mirror"];
+/// Directories that are listed only because some of what may be in them is: made on the way to anything
+/// else they are not executed.
+const PASSED: [&str; 3] = [".github", ".gitea", ".forgejo"];
 /// The tools that make one file or an empty directory, and so bring nothing along in it.
 const PLAIN: [&str; 3] = ["write_file", "edit_file", "create_directory"];
 
@@ -33,7 +37,14 @@ impl Resolving<'_> {
             roles.iter().filter(|it| is_changing(&call.tool, it.role))
         {
             for value in values.iter().filter_map(path_of) {
-                let names = std::iter::once(&value.path).chain(&value.also);
+                // A directory that is made on the way holds nothing but what the call names, and where
+                // only some of what is in it counts, that has a name of its own.
+                let is_passed = |it: &&CanonicalPath| {
+                    let name = it.components().last().unwrap_or_default();
+                    value.path.is_within(it) && PASSED.iter().any(|passed| is_same(name, passed))
+                };
+                let also = value.also.iter().filter(|it| !is_passed(it));
+                let names = std::iter::once(&value.path).chain(also);
                 changes.extend(names.map(|path| Change {
                     role: *role,
                     path: path.clone(),
