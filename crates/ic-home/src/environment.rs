@@ -4,6 +4,7 @@
 //! providers do not stay in the environment: see `hand_over.rs`.
 
 mod git;
+mod obeyed;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,12 +12,13 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
 pub use git::GitVariables;
+pub use obeyed::{Obeyed, Reading};
 
 /// A provider's key, shared and never copied.
 pub type ApiKey = Arc<Secret<String>>;
@@ -123,6 +125,9 @@ pub struct Environment {
     keys: BTreeMap<&'static str, ApiKey>,
     current_dir: Option<PathBuf>,
     git: GitVariables,
+    obeyed: Vec<Obeyed>,
+    /// Where the user's git looks for the configuration of the system, once that was asked.
+    system_git: Arc<OnceLock<Vec<PathBuf>>>,
 }
 
 /// How the network is reached.
@@ -216,7 +221,8 @@ impl Environment {
         for (name, key) in find_keys(variables)? {
             keys.insert(name, Arc::new(Secret::new(key.to_owned())));
         }
-        Ok(Self { texts, keys, current_dir, git: GitVariables::of(variables) })
+        let (git, obeyed) = (GitVariables::of(variables), obeyed::of(variables));
+        Ok(Self { texts, keys, current_dir, git, obeyed, system_git: Arc::default() })
     }
 
     /// Returns the user's home directory.
@@ -236,6 +242,8 @@ impl Environment {
             keys: BTreeMap::new(),
             current_dir: self.current_dir.clone(),
             git: self.git.clone(),
+            obeyed: self.obeyed.clone(),
+            system_git: Arc::clone(&self.system_git),
         }
     }
 
@@ -295,6 +303,16 @@ impl Environment {
     /// Returns how the user's own git is configured by variables.
     pub fn git(&self) -> &GitVariables {
         &self.git
+    }
+
+    /// Returns the variables by which other programs of the user's are led.
+    pub fn obeyed(&self) -> &[Obeyed] {
+        &self.obeyed
+    }
+
+    /// Returns where the user's git looks for the configuration of the system; `ask` is called once.
+    pub fn system_git(&self, ask: impl FnOnce() -> Vec<PathBuf>) -> &[PathBuf] {
+        self.system_git.get_or_init(ask)
     }
 
     /// Returns how the network is reached.

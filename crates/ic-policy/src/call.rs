@@ -180,6 +180,8 @@ pub enum Why {
     Repository(CanonicalPath),
     /// A git configuration names it, in this setting.
     Configured(String),
+    /// A variable of the environment names it, for programs that obey it.
+    Variable(String),
     /// A link among git's own files leads to it.
     Linked(CanonicalPath),
     /// A git configuration that might name it cannot be read.
@@ -325,6 +327,7 @@ impl std::fmt::Display for Why {
         match self {
             Self::Repository(at) => write!(f, "git takes `{at}` for a repository"),
             Self::Configured(key) => write!(f, "the git setting `{}` names it", key.escape_debug()),
+            Self::Variable(name) => write!(f, "the variable `{}` names it", name.escape_debug()),
             Self::Linked(link) => write!(f, "git's own `{link}` leads to it"),
             Self::Unreadable(at) => {
                 write!(f, "the git configuration `{at}` cannot be read, and may name it")

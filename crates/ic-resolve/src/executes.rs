@@ -6,7 +6,7 @@
 //!                                      its git configuration names it?      Why::Configured (configured.rs)
 //!         ─▶ the user's own, or that of another repository, names it?           Why::Configured (orders.rs)
 //!
-//! configured.rs (files, links) ─▶ settings.rs (which settings) ─▶ programs.rs (commands) ─▶ shell.rs (words)
+//! configured.rs (files, links) ─▶ settings.rs, variables.rs (which ones) ─▶ programs.rs ─▶ shell.rs (words)
 //! ```
 //!
 //! One question for whoever changes a tree: calls of the filesystem server, trees that git is about to
@@ -19,6 +19,7 @@ mod orders;
 mod programs;
 mod settings;
 mod shell;
+mod variables;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -35,6 +36,7 @@ use crate::path::{self, Last};
 use configured::{Named, Place};
 pub use names::Names;
 pub use orders::{Orders, UserGit};
+pub use variables::{Reading, Variable};
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =
@@ -115,7 +117,11 @@ impl<'a> Executes<'a> {
         let mut executed = Vec::new();
         for change in changes.iter().filter(|it| !self.is_exempt(&it.path)) {
             let why = self.why(change, &made);
-            let why = why.or_else(|| change.why(self.around()));
+            let why = why.or_else(|| match change.why(self.around()) {
+                // What is named in a working tree for its own sake goes with it.
+                Some(_) if self.is_gone(change) => change.why(&self.gathered(Some(&change.path))),
+                why => why,
+            });
             if let Some(why) = why {
                 let Change { role, path, .. } = change.clone();
                 executed.push(Executed { role, path, why });
@@ -184,26 +190,37 @@ impl<'a> Executes<'a> {
 
     /// Returns what the user's own configuration and other repositories name.
     pub fn around(&self) -> &Names {
-        self.around.get_or_init(|| {
-            let Some(orders) = self.orders else { return Names::default() };
-            let place = self.place();
-            let mut names = orders.of_home(place);
-            for top in orders.tops(place) {
-                if self.is_top(&top) {
-                    let named = self.named(&top, &self.directory(&top));
-                    names.extend(&named.names);
-                    let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
-                    elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
-                }
+        self.around.get_or_init(|| self.gathered(None))
+    }
+
+    /// Gathers what is named, but for what repositories at or beneath a directory name.
+    fn gathered(&self, without: Option<&CanonicalPath>) -> Names {
+        let Some(orders) = self.orders else { return Names::default() };
+        let place = self.place();
+        let mut names = orders.of_home(place);
+        let is_left = |top: &CanonicalPath| without.is_none_or(|without| !top.is_within(without));
+        for top in orders.tops(place).into_iter().filter(is_left) {
+            if self.is_top(&top) {
+                let named = self.named(&top, &self.directory(&top));
+                names.extend(&named.names);
+                let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
+                elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
             }
-            // Without a workspace an agent may still write where the user's configuration names something.
-            let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
-            let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
-            if let Some(top) = top {
-                names.extend(&Named::read(place, &top, Vec::new()).names);
-            }
-            names
-        })
+        }
+        // Without a workspace an agent may still write where the user's configuration names something.
+        let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
+        let top = orders.workspace().cloned().or_else(|| at_home().map(|found| found.path));
+        if let Some(top) = top {
+            let mut named = Named::read(place, &top, Vec::new());
+            named.note_variables(place, &top);
+            names.extend(&named.names);
+        }
+        names
+    }
+
+    /// Returns whether a change takes a whole working tree away.
+    fn is_gone(&self, change: &Change) -> bool {
+        change.role == Role::DeletePath && !change.is_kept && self.is_top(&change.path)
     }
 
     fn place(&self) -> Place<'_> {

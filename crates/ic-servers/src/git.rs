@@ -46,6 +46,7 @@ mod sequence;
 mod settings;
 mod ssh;
 mod staging;
+mod system;
 mod takeover;
 mod transfer;
 mod trees;
@@ -76,6 +77,7 @@ pub use preview::PREVIEW_TOOL;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
+pub use system::system_configs;
 pub use takeover::TAKEOVER;
 use takeover::Terms;
 

@@ -15,12 +15,14 @@ use ic_broker::heads::Heads;
 use ic_broker::method::CallMethod;
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
+use ic_home::environment::{self, Obeyed};
 use ic_home::{Environment, Home, PolicyChoice};
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Orders, Places, RealDisk, UserGit};
+use ic_resolve::{Orders, Places, Reading, RealDisk, UserGit, Variable};
+use ic_servers::git::system_configs;
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::error::Failure;
@@ -207,7 +209,8 @@ impl Loaded {
             screen.warning(warning);
         }
         let host_used = bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
-        let orders = Orders::of(&home, &user_git(environment), host_used.map(|it| &it.path));
+        let user_git = user_git(environment, &home, &sandbox);
+        let orders = Orders::of(&home, &user_git, host_used.map(|it| &it.path));
         Ok(Self {
             judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
@@ -227,15 +230,38 @@ impl Loaded {
     }
 }
 
-/// Returns how the environment configures the user's own git.
-fn user_git(environment: &Environment) -> UserGit {
+/// Returns how the environment configures the user's own git, and leads other programs of the user's.
+fn user_git(environment: &Environment, home: &AbsolutePath, sandbox: &CanonicalPath) -> UserGit {
     let variables = environment.git();
     let absolute = |path: PathBuf| environment.absolute(&path).ok();
+    let obeyed = environment.obeyed();
+    let system = environment.system_git(|| {
+        let path = obeyed.iter().find(|it| it.name == "PATH").map_or("", |it| it.value.as_str());
+        // SECURITY: no program is run that an agent may have put there.
+        system_configs(path, &[home.as_path(), sandbox.as_path()])
+    });
     UserGit {
-        files: variables.files.iter().cloned().filter_map(absolute).collect(),
+        files: variables.files.iter().chain(system).cloned().filter_map(absolute).collect(),
         directories: variables.directory().into_iter().filter_map(absolute).collect(),
         settings: variables.settings.clone(),
+        variables: obeyed.iter().map(variable).collect(),
     }
+}
+
+fn variable(obeyed: &Obeyed) -> Variable {
+    let reading = match obeyed.reading {
+        environment::Reading::Programs => Reading::Programs,
+        environment::Reading::Modules(name) => Reading::Modules(name),
+        environment::Reading::Python => Reading::Python,
+        environment::Reading::Paths => Reading::Paths,
+        environment::Reading::Path => Reading::Path,
+        environment::Reading::Command => Reading::Command,
+        environment::Reading::Options(program) => Reading::Options(program),
+        environment::Reading::Code => Reading::Code,
+        environment::Reading::Prompt => Reading::Prompt,
+        environment::Reading::Parts(parts) => Reading::Parts(parts),
+    };
+    Variable { name: obeyed.name.to_owned(), value: obeyed.value.clone(), reading }
 }
 
 // === impl JudgeArgs ===

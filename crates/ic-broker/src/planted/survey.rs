@@ -28,7 +28,7 @@ const ENTRIES_THOROUGH_MAX: usize = 10_000_000;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 const TEXTS_BYTES_MAX: usize = 8 << 20;
 /// A name that stands for any.
-const ANY: &str = "any-name";
+const ANY: &str = "any-name.txt";
 
 /// What was found.
 #[derive(Clone, Debug, Default)]

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ic_policy::Why;
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_policy::host_executes::GIT_DIRECTORY;
+use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
 
-use super::names::{Names, Pattern};
+use super::names::{ANYWHERE, Names, Pattern};
 use super::orders::{Listing, Orders};
 use super::programs::Name;
 use super::settings::{self, Order, Orders as Settings};
@@ -26,6 +27,8 @@ const FILES_MAX: usize = 64;
 const NAMES_MAX: usize = 4096;
 /// How many entries of a directory are looked at for links that a pattern names.
 const ENTRIES_MAX: usize = 512;
+/// Where a package of Node's says which program is its own.
+const PACKAGE: &str = "package.json";
 /// Where links among git's own files are looked for, besides the directory itself.
 const LINKED: [&str; 2] = ["hooks", "info"];
 
@@ -137,6 +140,15 @@ impl Named {
         }
     }
 
+    /// Notes what variables name that are obeyed in `top` and everywhere else.
+    pub(super) fn note_variables(&mut self, place: Place<'_>, top: &CanonicalPath) {
+        let Some(orders) = place.orders else { return };
+        // As if they stood in a file at the top: the directory of a configuration is none of theirs.
+        if let Ok(file) = top.join(GIT_DIRECTORY.as_ref()) {
+            self.note_all(place, &(file, top.clone()), orders.variables(), &mut Vec::new());
+        }
+    }
+
     /// Says why anything may be named here, if it may.
     pub(super) fn why_unread(&self) -> Option<Why> {
         self.unreadable.clone().map(Why::Unreadable)
@@ -164,7 +176,7 @@ impl Named {
         order: &Order,
     ) -> Vec<CanonicalPath> {
         let directory = file.parent().unwrap_or_else(CanonicalPath::root);
-        let why = Why::Configured(order.key.clone());
+        let why = order.why();
         let bases = std::iter::once(top).chain((directory != *top).then_some(&directory));
         let (mut found, mut patterns) = (Vec::new(), Vec::new());
         for (name, base) in order.names.iter().flat_map(|it| bases.clone().map(move |at| (it, at)))
@@ -173,6 +185,13 @@ impl Named {
                 Name::Path(word) => found.extend(paths(place, (top, base), word, order.is_hooks)),
                 Name::Glob(word) => patterns.extend(glob(place, base, word, &mut found)),
                 Name::Anywhere(word) => patterns.extend(anywhere(top, word)),
+                Name::Package(word) => found.extend(package(place, (top, base), word)),
+                Name::Inside(word, kind) => {
+                    let path = path::lexical(word.as_bytes(), place.home, Some(base));
+                    let path = path.filter(|path| top.is_within(path));
+                    let parts = vec![(*kind).to_owned()];
+                    patterns.extend(path.map(|base| Pattern { base, is_anywhere: false, parts }));
+                }
                 Name::Everything => found.push(top.clone()),
             }
         }
@@ -251,6 +270,29 @@ fn paths(
     }
 }
 
+/// Returns the program that the package in a directory names as its own.
+fn package(
+    place: Place<'_>,
+    (top, base): (&CanonicalPath, &CanonicalPath),
+    word: &str,
+) -> Vec<CanonicalPath> {
+    let Some(directory) = path::lexical(word.as_bytes(), place.home, Some(base)) else {
+        return Vec::new();
+    };
+    let main = || {
+        let file = directory.join(PACKAGE.as_ref()).ok()?;
+        let bytes = place.disk.read_file(file.as_path(), CONFIG_BYTES_MAX).ok()??;
+        match Json::parse(&bytes, JsonLimits::CALL).ok()? {
+            Json::Object(package) => package.get("main")?.as_str().map(ToOwned::to_owned),
+            _ => None,
+        }
+    };
+    let Some(main) = main() else { return Vec::new() };
+    let endings = ["", ".js", ".cjs", ".mjs", ".json", ".node"];
+    let words = endings.iter().map(|ending| format!("{main}{ending}"));
+    words.flat_map(|word| paths(place, (top, &directory), &word, false)).collect()
+}
+
 /// Returns the patterns of a word with `*`; what exists and leads through links is added to `found`.
 fn glob(
     place: Place<'_>,
@@ -275,8 +317,10 @@ fn glob(
     }
     let led = led_by(place.disk, &base);
     let mut patterns: Vec<Pattern> = Vec::new();
+    let is_anywhere = parts.first().is_some_and(|it| it == ANYWHERE);
+    let parts: Vec<String> = parts.into_iter().skip(usize::from(is_anywhere)).collect();
     for base in [led.first(), led.last()].into_iter().flatten() {
-        patterns.push(Pattern { base: base.clone(), is_anywhere: false, parts: parts.clone() });
+        patterns.push(Pattern { base: base.clone(), is_anywhere, parts: parts.clone() });
     }
     patterns.dedup();
     if 1 < led.len() {

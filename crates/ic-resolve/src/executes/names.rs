@@ -1,7 +1,10 @@
 //! Paths that something names, and patterns of paths: is a path among them, beneath or above one?
 //!
 //! A pattern is written as `/base/**/name/*.sh`: `*` stands for any characters of one name, and `**`, once,
-//! for any number of directories. As texts they go to our git server, which cannot see who names them.
+//! for any number of directories; `***` begins the name of a kind of names. As texts they go to our git
+//! server, which cannot see who names them.
+
+pub(super) mod classes;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,7 +14,7 @@ use ic_policy::Why;
 use ic_types::CanonicalPath;
 
 /// Any number of directories.
-const ANYWHERE: &str = "**";
+pub(super) const ANYWHERE: &str = "**";
 
 /// Names, and why each counts.
 #[derive(Clone, Debug, Default)]
@@ -167,6 +170,11 @@ impl Pattern {
         let n_starts = if self.is_anywhere { names.len() } else { 1 };
         (0..n_starts).any(|start| {
             let names = names.get(start..).unwrap_or_default();
+            if self.parts().last().is_some_and(classes::is_last_alone)
+                && self.parts.len() < names.len()
+            {
+                return false;
+            }
             // What is left of the one lies beneath the other.
             (with_above || self.parts.len() <= names.len())
                 && names
@@ -184,6 +192,9 @@ impl Pattern {
 
 /// Returns whether a name fits a part of a pattern.
 fn is_match(name: &[u8], part: &str) -> bool {
+    if let Some(is_of) = classes::is_of(name, part) {
+        return is_of;
+    }
     let mut pieces = part.split('*').map(str::as_bytes);
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -241,5 +252,21 @@ mod tests {
             &["/w/a", "/w/x", "/w/a/x", "/w/t2/x", "/w/t/y", "/v/t/x"],
         );
         check("/w/**/x", &["/w/x", "/w/a/b/x"], &["/w", "/w/a", "/w/xy"]);
+    }
+
+    #[test]
+    fn a_kind_of_names_counts_for_the_last_name_alone() {
+        check(
+            "/w/**/***program",
+            &["/w/x.sh", "/w/a/b/run", "/w/src"],
+            &["/w/src/x.c", "/w/README.md", "/w", "/v/x.sh"],
+        );
+        check("/w/***program", &["/w/x.sh", "/w"], &["/w/a/x.sh", "/w/a.txt"]);
+        check("/w/lib/***python", &["/w/lib/json.py", "/w/lib", "/w"], &["/w/lib/x.py"]);
+        check(
+            "/w/***package/__init__.*",
+            &["/w/json/__init__.py", "/w/json"],
+            &["/w/json/x.py", "/w/src/__init__.py", "/w/src"],
+        );
     }
 }

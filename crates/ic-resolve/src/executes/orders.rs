@@ -14,6 +14,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use super::configured::{Place, led_by};
 use super::names::Names;
 use super::settings;
+use super::variables::{self, Variable};
 use crate::disk::{Disk, Entry, Kind};
 use crate::path::{self, Last};
 
@@ -39,6 +40,8 @@ pub struct UserGit {
     pub directories: Vec<AbsolutePath>,
     /// Settings, as `section.key` and value.
     pub settings: Vec<(String, String)>,
+    /// Variables that other programs of the user's obey.
+    pub variables: Vec<Variable>,
 }
 
 /// The user's own git configuration, repositories in the workspace, and what was read before.
@@ -49,6 +52,7 @@ pub struct Orders {
     /// Of which everything counts.
     directories: Vec<CanonicalPath>,
     given: settings::Orders,
+    variables: settings::Orders,
     workspace: Option<CanonicalPath>,
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<BTreeSet<CanonicalPath>>>,
@@ -87,6 +91,7 @@ impl Orders {
             user: user.chain(git.files.iter().filter_map(lexical)).collect(),
             directories: git.directories.iter().filter_map(lexical).collect(),
             given: settings::given(&git.settings),
+            variables: variables::orders(&git.variables),
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),
@@ -99,6 +104,10 @@ impl Orders {
 
     pub(super) fn given(&self) -> &settings::Orders {
         &self.given
+    }
+
+    pub(super) fn variables(&self) -> &settings::Orders {
+        &self.variables
     }
 
     pub(super) fn workspace(&self) -> Option<&CanonicalPath> {

@@ -1,17 +1,26 @@
 //! Which files a command of a setting would run or obey, as far as its words tell.
 //!
-//! The principle: one step. What the words name counts, and the file from which a program takes its orders
-//! when it is told nothing else (`make`, `npm run`). What a named program names in turn does not. A part
-//! that only the shell knows leaves its neighbours: what is before it, with all beneath, or what is after
-//! it, in any directory. If a program itself is only known to the shell, it is any file of the tree.
+//! The principle: one step, and rather too much than too little. Every word of a command may be a path, and
+//! so may what follows an option's letter or a `=` in it; unless the command is known to run nothing, every
+//! word may be a program too, which is so run with the words after it. A program that takes its orders from
+//! a file when it is told nothing else (`make`, `npm run`) names that file. What a named program names in
+//! turn does not count. A part that only the shell knows leaves its neighbours: what is before it, with all
+//! beneath, or what is after it, in any directory. If a program itself is only known to the shell, it is
+//! any file of the tree that may be a program, or those that a pattern in the same text lists.
 
+mod git;
+mod interpreters;
+mod listed;
 mod tables;
 
-use self::tables::{CARRIERS, INTERPRETERS, NODE, PLAIN, RUNNERS, RUNNING, RUNNING_OF};
-use super::shell::{self, Command, GLOB, OPEN, PRINTED, TOP, VARIABLE};
+use self::tables::{CARRIERS, NODE, PASSIVE, RUNNERS, is_interpreter};
+use super::names::classes;
+use super::shell::{self, ASSIGNED, Command, EXPANDED, GLOB, OPEN, TOP, TYPED};
 
 /// How many names one setting may have; with more it names everything.
-const NAMES_MAX: usize = 512;
+const NAMES_MAX: usize = 1024;
+/// How many letters of options may stand in one word before a value.
+const LETTERS_MAX: usize = 12;
 
 /// A name, relative to the directory in which the command runs unless it is absolute.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -22,14 +31,28 @@ pub(super) enum Name {
     Glob(String),
     /// The same, in any directory of the tree.
     Anywhere(String),
+    /// The program that the package in a directory names as its own.
+    Package(String),
+    /// What is of a kind in a directory that holds the tree, or is it.
+    Inside(String, &'static str),
     /// Any file of the tree.
     Everything,
 }
 
+/// When a command is run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum When {
+    /// By itself: when git, or another program, does something else.
+    ByItself,
+    /// When the user types its own name, and so means it.
+    OnPurpose,
+}
+
 /// Returns what the commands of a text name.
-pub(super) fn names(text: &str) -> Vec<Name> {
-    let mut reader = Reader { names: Vec::new(), directories: Vec::new(), is_anywhere: false };
+pub(super) fn names(text: &str, when: When) -> Vec<Name> {
     let commands = shell::commands(text);
+    let mut reader = Reader::new(when);
+    reader.is_fed = commands.iter().any(is_feeder);
     // Where a command goes, those before it may go too: a function, a loop.
     for words in &commands {
         reader.note_directories(words);
@@ -37,28 +60,67 @@ pub(super) fn names(text: &str) -> Vec<Name> {
     for words in &commands {
         reader.command(words);
     }
+    if reader.runs.input && 1 < commands.len() {
+        reader.input(&commands);
+    }
+    if reader.runs.any {
+        reader.any(&commands);
+    }
     if NAMES_MAX < reader.names.len() {
         return vec![Name::Everything];
     }
     reader.names
 }
 
+/// Returns what options of a program name that are given to it elsewhere than in a command.
+pub(super) fn options(program: &str, text: &str) -> Vec<Name> {
+    names(&format!("{program} {text}"), When::ByItself)
+}
+
+/// Returns what a text in another language than the shell's may name.
+pub(super) fn code(text: &str) -> Vec<Name> {
+    let mut reader = Reader::new(When::ByItself);
+    reader.code(text);
+    reader.words(&text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>());
+    reader.names
+}
+
 struct Reader {
+    when: When,
     names: Vec<Name>,
     /// Where the commands go.
     directories: Vec<String>,
     /// Whether they go somewhere that only the shell knows.
     is_anywhere: bool,
+    /// Whether a command hands words that it reads or finds to others, so that arguments are not typed.
+    is_fed: bool,
+    runs: Runs,
+}
+
+/// What is run besides what words name.
+#[derive(Default)]
+struct Runs {
+    /// Something that only the shell knows.
+    any: bool,
+    /// What a program reads.
+    input: bool,
 }
 
 impl Reader {
+    fn new(when: When) -> Self {
+        let (names, directories) = (Vec::new(), Vec::new());
+        let (is_anywhere, is_fed, runs) = (false, false, Runs::default());
+        Self { when, names, directories, is_anywhere, is_fed, runs }
+    }
+
     fn note_directories(&mut self, words: &Command) {
-        let goes = ["cd", "pushd", "-C", "--directory", "--prefix", "--cwd", "--dir"];
+        let goes =
+            ["cd", "pushd", "-C", "--directory", "--prefix", "--cwd", "--dir", "--chdir", "-D"];
         for (nth, word) in words.iter().enumerate() {
             let target = match word.split_once('=') {
                 Some((option, target)) if goes.contains(&option) => Some(target),
                 _ if goes.contains(&word.as_str()) => words.get(nth + 1).map(String::as_str),
-                _ => None,
+                _ => word.strip_prefix("-C"),
             };
             match target.map(|it| it.strip_prefix(TOP).unwrap_or(it).trim_matches('/')) {
                 Some(at) if at.contains(OPEN) => self.is_anywhere = true,
@@ -70,47 +132,72 @@ impl Reader {
 
     fn command(&mut self, words: &[String]) {
         let Some((program, rest)) = words.split_first() else { return };
+        if NAMES_MAX < self.names.len() {
+            return;
+        }
         // `NAME=value program`
-        if program.split_once('=').is_some_and(|(name, _)| name.chars().all(is_of_name)) {
-            self.word(program);
+        if let Some((name, value)) = assignment(program) {
+            self.assignment(name, value);
+            self.words(std::slice::from_ref(program));
+            self.carried(words);
             return self.command(rest);
         }
-        match program.as_str() {
-            it if it.chars().all(|c| c == PRINTED) => return self.names.push(Name::Everything),
-            it if it.contains('/') => self.candidate(it),
-            _ => {}
+        if self.is_unknown(program) {
+            self.runs.any = true;
+            self.python(rest);
         }
-        let name = program.rsplit('/').next().unwrap_or(program);
+        if program.contains('/') {
+            self.candidate(program);
+        }
+        let name = base_name(program);
         if name == "git" {
             return self.git(rest);
         }
-        if CARRIERS.contains(&name) {
-            let is_option =
-                |it: &&String| it.starts_with('-') || it.chars().all(|c| c.is_ascii_digit());
-            let n_options = rest.iter().take_while(is_option).count();
-            // What it reads tells the program what to run: `xargs sh`.
-            let carried = rest.get(n_options..).unwrap_or_default();
-            if let ("xargs", [only]) = (name, carried)
-                && is_interpreter(only)
-            {
-                self.names.push(Name::Everything);
-            }
-            rest.iter().take(n_options).for_each(|it| self.word(it));
-            return self.command(carried);
+        self.words(rest);
+        if PASSIVE.contains(&name) {
+            return;
         }
-        self.arguments(name, rest);
+        if CARRIERS.contains(&name) && self.carries_unknown(rest) {
+            self.runs.any = true;
+        }
+        self.program(name, rest);
+        self.carried(rest);
     }
 
-    fn arguments(&mut self, program: &str, rest: &[String]) {
-        let first = rest.iter().find(|it| !it.starts_with('-'));
-        if is_interpreter(program) && first.is_some_and(|it| it.chars().all(|c| c == PRINTED)) {
-            self.names.push(Name::Everything);
+    /// Notes what each of the words would name if it were a program.
+    fn carried(&mut self, words: &[String]) {
+        for (nth, word) in words.iter().enumerate() {
+            let rest = words.get(nth + 1..).unwrap_or_default();
+            for part in word.split(['=', ':', ',', '@']) {
+                match base_name(part.trim_start_matches('-')) {
+                    // A directory here; where it is a command, it was read before.
+                    "." => {}
+                    "git" => self.git(rest),
+                    name => self.program(name, rest),
+                }
+            }
         }
-        if program == "find" {
-            self.find(rest);
+    }
+
+    /// Notes what a program that is run with these words takes its orders from.
+    fn program(&mut self, program: &str, rest: &[String]) {
+        match program {
+            "find" | "fd" | "fdfind" => self.find(rest),
+            "xargs" | "parallel" => self.runs.any |= self.runs_what_it_reads(rest),
+            "vim" | "nvim" | "vi" | "gvim" | "view" | "ex" => {
+                if rest.iter().any(|it| it == "-S") {
+                    self.candidate("Session.vim");
+                }
+                self.codes(rest);
+            }
+            _ => {}
         }
-        if program.starts_with("python") || program.starts_with("pypy") {
-            self.python(rest);
+        if is_interpreter(program) {
+            self.interpreter(program, rest);
+        }
+        // Such a file is what people run on purpose, and the name of the alias says no more than that.
+        if self.when == When::OnPurpose {
+            return;
         }
         for (_, files) in RUNNERS.iter().filter(|(programs, _)| programs.contains(&program)) {
             files.iter().for_each(|file| self.candidate(&file.replace('*', &GLOB.to_string())));
@@ -119,114 +206,53 @@ impl Reader {
                 bins.for_each(|it| self.candidate(&format!("node_modules/.bin/{it}")));
             }
         }
-        self.words(rest);
     }
 
-    /// `find … -exec sh {}` runs whatever it finds.
-    fn find(&mut self, rest: &[String]) {
-        let run = rest.windows(2).filter_map(|it| match it {
-            [option, program] if option.starts_with("-exec") || option.starts_with("-ok") => {
-                Some(program)
-            }
-            _ => None,
+    /// Returns whether the first word that a carrier may run is only known to the shell.
+    fn carries_unknown(&self, rest: &[String]) -> bool {
+        let is_count = |it: &str| {
+            it.trim_end_matches(['s', 'm', 'h', 'd'])
+                .chars()
+                .all(|c| c.is_ascii_digit() || c == '.')
+        };
+        let mut words = rest.iter().enumerate().filter(|(nth, word)| {
+            let before = nth.checked_sub(1).and_then(|it| rest.get(it));
+            // What `xargs -I {}` puts its words in place of.
+            let is_mark = before.is_some_and(|it| it.starts_with('-')) && word.chars().count() <= 2;
+            !word.starts_with('-') && !is_count(word) && !is_mark && assignment(word).is_none()
         });
-        for program in run {
-            if is_interpreter(program) || program.contains(OPEN) {
-                self.names.push(Name::Everything);
-            }
-        }
+        words.next().is_some_and(|(_, word)| self.is_unknown(word))
     }
 
-    /// Python takes modules from the directory of its script, or from where it runs.
-    fn python(&mut self, rest: &[String]) {
-        let (mut beside, mut words) = ("", rest.iter());
-        while let Some(word) = words.next() {
-            let module = match word.as_str() {
-                "-m" => words.next().map(String::as_str),
-                it => it.strip_prefix("-m").filter(|it| !it.is_empty()),
-            };
-            if let Some(module) = module {
-                self.module(module);
-                break;
-            }
-            if !word.starts_with('-') {
-                beside = word.rsplit_once('/').map_or("", |(directory, _)| directory);
-                break;
-            }
-        }
-        for name in ["*.py", "*/__init__.py"] {
-            let name = name.replace('*', &GLOB.to_string());
-            match beside {
-                "" => self.candidate(&name),
-                directory => self.candidate(&format!("{directory}/{name}")),
-            }
-        }
+    /// Returns whether a word is wholly something that only the shell knows.
+    fn is_unknown(&self, word: &str) -> bool {
+        let open = || word.chars().filter(|c| OPEN.contains(c));
+        let is_given = |c: char| c == ASSIGNED || (c == TYPED && !self.is_fed);
+        let is_whole = !word.contains(|c| !OPEN.contains(&c) && !"./{}%+\"'".contains(c));
+        is_whole && 0 < open().count() && (1 < open().count() || !open().all(is_given))
     }
 
-    fn module(&mut self, module: &str) {
-        let mut path = String::new();
-        for part in module.split('.') {
-            path.push_str(part);
-            self.candidate(&format!("{path}.{GLOB}"));
-            path.push('/');
-            self.candidate(&format!("{path}__init__.{GLOB}"));
-        }
-        self.candidate(path.trim_end_matches('/'));
-    }
-
-    /// Of a command of git's, what options or settings of it name.
-    fn git(&mut self, rest: &[String]) {
-        let mut words = rest.iter();
-        let command = loop {
-            match words.next().map(String::as_str) {
-                None => return,
-                Some("-c" | "--config-env") => {
-                    let setting = words.next().and_then(|it| it.split_once('='));
-                    self.all(setting.map_or("", |(_, value)| value).trim_start_matches('!'));
-                }
-                Some("-C" | "--namespace") => {
-                    words.next();
-                }
-                Some(it @ ("--git-dir" | "--work-tree" | "--exec-path")) => {
-                    words.next().into_iter().for_each(|it| self.word(it));
-                    self.word(it);
-                }
-                Some(it) if it.starts_with('-') => self.word(it),
-                Some(it) => break it,
-            }
-        };
-        let rest = words.as_slice();
-        let runs = match (command, rest.first().map(String::as_str)) {
-            ("bisect", Some("run")) | ("submodule", Some("foreach")) => rest.get(1..),
-            ("submodule", _) => Some(&[][..]),
-            (command, _) if PLAIN.contains(&command) => None,
-            // One that runs programs, or an alias or program of the user's.
-            _ => Some(rest),
-        };
-        if let Some(words) = runs {
+    /// Notes what git was told to look at where its output, or that of another, is run.
+    fn input(&mut self, commands: &[Command]) {
+        for words in commands {
             self.words(words);
-            let options = words.iter().take_while(|it| it.starts_with('-')).count();
-            return self.command(words.get(options..).unwrap_or_default());
+            let is_given = |word: &String| !self.is_unknown(word);
+            let is_listing = words.first().is_some_and(|it| it == "xargs" || it == "find");
+            self.runs.any |= is_listing || !words.iter().all(is_given);
         }
-        for (nth, word) in rest.iter().enumerate() {
-            let own = RUNNING_OF.iter().filter(|(of, _)| *of == command).map(|(_, option)| option);
-            let Some(option) = RUNNING.iter().chain(own).find(|it| word.starts_with(**it)) else {
-                continue;
-            };
-            match word.strip_prefix(*option).map(|it| it.trim_start_matches('=')) {
-                Some("") | None => rest.get(nth + 1).into_iter().for_each(|it| self.all(it)),
-                Some(value) => self.all(value),
-            }
-        }
-        rest.iter().filter_map(|it| it.split_once("ext::")).for_each(|(_, it)| self.all(it));
     }
 
-    /// Reads a command within a command.
-    fn all(&mut self, text: &str) {
-        for words in shell::commands(text) {
-            self.command(&words);
+    /// `PATH=.:$PATH`, and others like it: what is looked for is looked for where the command runs.
+    fn assignment(&mut self, name: &str, value: &str) {
+        let is_list = ["PATH", "LIB", "DIR", "DIRS"].iter().any(|end| name.ends_with(end));
+        let is_here =
+            |it: &str| matches!(it.trim_end_matches('/'), "" | ".") || it == TOP.to_string();
+        if is_list && value.split(':').any(is_here) {
+            self.push(match self.is_anywhere {
+                true => Name::Anywhere(classes::PROGRAM.to_owned()),
+                false => Name::Glob(classes::PROGRAM.to_owned()),
+            });
         }
-        self.candidate(text);
     }
 
     fn words(&mut self, words: &[String]) {
@@ -237,29 +263,20 @@ impl Reader {
 
     /// Notes an argument, and the parts of it that may be paths.
     fn word(&mut self, word: &str) {
-        if NAMES_MAX < self.names.len() {
-            return;
-        }
-        let word = match word.strip_prefix('-') {
-            None => word,
-            // `--file=path`, `-Ipath`
-            Some(option) => match option.split_once('=') {
-                Some((_, value)) => value,
-                None if option.contains('/') && !option.starts_with('-') => {
-                    option.get(1..).unwrap_or_default()
-                }
-                None => return,
-            },
-        };
-        self.candidate(word);
-        if word.contains(['=', ':', ',']) {
-            word.split(['=', ':', ',']).for_each(|part| self.candidate(part));
+        for value in values(word) {
+            self.candidate(value);
+            if value.contains(['=', ':', ',', '@']) {
+                value.split(['=', ':', ',', '@']).for_each(|part| self.candidate(part));
+            }
         }
     }
 
     /// Notes a word from where the command runs, and from where it goes.
     fn candidate(&mut self, word: &str) {
-        if !word.contains(|c| !OPEN.contains(&c) && !"/.{}%".contains(c)) {
+        if NAMES_MAX < self.names.len() {
+            return;
+        }
+        if !word.contains(|c| !OPEN.contains(&c) && !"/.{}%-+".contains(c)) {
             return;
         }
         if let Some(rest) = word.strip_prefix(TOP) {
@@ -267,7 +284,7 @@ impl Reader {
         }
         // What is before the first slash is not known: the rest lies in some directory.
         let (first, tail) = word.split_once('/').unwrap_or((word, ""));
-        if first.contains([VARIABLE, PRINTED]) && !tail.is_empty() {
+        if first.contains(EXPANDED) && !tail.is_empty() {
             return self.note(tail, true);
         }
         let is_fixed = word.starts_with(['/', '~']);
@@ -282,14 +299,14 @@ impl Reader {
     }
 
     fn note(&mut self, word: &str, is_anywhere: bool) {
-        let word = match word.find([VARIABLE, PRINTED]) {
+        let word = match word.find(EXPANDED) {
             None => word,
             Some(at) => {
                 let known = word.get(..at).unwrap_or_default();
                 match known.rsplit_once('/') {
                     // Everything beneath what is known.
                     Some((known, _)) if !matches!(known, "" | "." | "..") && !is_anywhere => known,
-                    _ => &word.replace([VARIABLE, PRINTED], &GLOB.to_string()),
+                    _ => &word.replace(EXPANDED, &GLOB.to_string()),
                 }
             }
         };
@@ -300,17 +317,45 @@ impl Reader {
             (false, false) => Name::Path(word.to_owned()),
         };
         if is_anywhere && !word.contains(GLOB) {
-            self.names.push(Name::Path(word.to_owned()));
+            self.push(Name::Path(word.to_owned()));
         }
+        self.push(name);
+    }
+
+    fn push(&mut self, name: Name) {
         if !self.names.contains(&name) {
             self.names.push(name);
         }
     }
 }
 
-fn is_interpreter(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    INTERPRETERS.contains(&name) || name.starts_with("python") || name.starts_with("pypy")
+/// Returns a word and what of it may be the value of an option: `--file=path`, `-Ipath`, `-Bmmodule`.
+fn values(word: &str) -> Vec<&str> {
+    let Some(option) = word.strip_prefix('-') else { return vec![word] };
+    let value = option.split_once('=').map(|(_, value)| value);
+    if option.starts_with('-') {
+        return value.into_iter().collect();
+    }
+    let letters = option.chars().take_while(char::is_ascii_alphanumeric).count();
+    let ends = 1..=letters.min(LETTERS_MAX);
+    let attached = ends.filter_map(|at| option.get(at..)).filter(|it| !it.is_empty());
+    attached.chain(value).collect()
+}
+
+/// Returns the name and the value of a word that gives a variable its value.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_of_name);
+    word.split_once('=').filter(|(name, _)| is_name(name))
+}
+
+/// Returns whether a command hands what it reads or finds to others.
+fn is_feeder(words: &Command) -> bool {
+    let is_one = |it: &String| matches!(base_name(it), "xargs" | "parallel" | "find" | "fd");
+    words.iter().any(is_one)
+}
+
+fn base_name(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
 }
 
 fn is_of_name(c: char) -> bool {

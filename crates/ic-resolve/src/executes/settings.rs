@@ -2,7 +2,9 @@
 //!
 //! Pure: a setting in, names out. Where the names lead is found out elsewhere.
 
-use super::programs::{self, Name};
+use ic_policy::Why;
+
+use super::programs::{self, Name, When};
 use crate::git::config::Setting;
 
 /// Sections of which every setting can name a program, or a file that can.
@@ -72,10 +74,30 @@ pub(super) struct Order {
     /// The setting, as `section.key`.
     pub(super) key: String,
     pub(super) names: Vec<Name>,
+    pub(super) origin: Origin,
     /// Whether what it names is configuration too.
     pub(super) is_include: bool,
     /// Whether it names a directory of hooks.
     pub(super) is_hooks: bool,
+}
+
+/// Where an order stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Origin {
+    /// A configuration of git's.
+    Setting,
+    /// The environment.
+    Variable,
+}
+
+impl Order {
+    /// Says why what it names counts.
+    pub(super) fn why(&self) -> Why {
+        match self.origin {
+            Origin::Setting => Why::Configured(self.key.clone()),
+            Origin::Variable => Why::Variable(self.key.clone()),
+        }
+    }
 }
 
 /// Returns what settings name.
@@ -91,7 +113,8 @@ pub(super) fn orders(settings: &[Setting]) -> Orders {
         let key = format!("{}.{}", setting.section, setting.key);
         let is_include = matches!(setting.section.as_str(), "include" | "includeif");
         let is_hooks = key == "core.hookspath";
-        orders.orders.push(Order { key, names, is_include, is_hooks });
+        let origin = Origin::Setting;
+        orders.orders.push(Order { key, names, origin, is_include, is_hooks });
     }
     orders
 }
@@ -129,8 +152,8 @@ fn names(setting: &Setting) -> Vec<Name> {
         | ("core", "hookspath" | "attributesfile" | "worktree")
         | ("init", "templatedir") => vec![Name::Path(value.to_owned())],
         ("alias", _) => match value.trim_start().strip_prefix('!') {
-            Some(command) => programs::names(command),
-            None => programs::names(&format!("git {value}")),
+            Some(command) => programs::names(command, When::OnPurpose),
+            None => programs::names(&format!("git {value}"), When::OnPurpose),
         },
         (section, _) if SECTIONS.contains(&section) => command(value),
         it if SETTINGS.contains(&it) => command(value),
@@ -148,7 +171,7 @@ fn names(setting: &Setting) -> Vec<Name> {
 /// Returns what a command names; some are run without a shell, whatever is in them.
 fn command(value: &str) -> Vec<Name> {
     let value = value.trim_start().trim_start_matches('!');
-    let mut names = programs::names(value);
+    let mut names = programs::names(value, When::ByItself);
     if value.contains('/') {
         names.push(Name::Path(value.to_owned()));
     }

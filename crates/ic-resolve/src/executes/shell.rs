@@ -5,6 +5,8 @@
 //! of it can be taken for a path. More words come out of it than a shell would make, and never fewer:
 //! what is quoted is read as a command once more, since many programs take commands as arguments.
 
+use std::collections::HashSet;
+
 /// How deep commands within commands are read.
 const DEPTH_MAX: usize = 4;
 /// How many commands are read in all.
@@ -14,12 +16,43 @@ const COMMANDS_MAX: usize = 256;
 pub(super) const GLOB: char = '\u{f0000}';
 /// Stands for the top of the tree.
 pub(super) const TOP: char = '\u{f0001}';
-/// Stands for a variable, or for something that the user types.
+/// Stands for a variable of which the text does not say what it holds.
 pub(super) const VARIABLE: char = '\u{f0002}';
 /// Stands for what a command prints.
 pub(super) const PRINTED: char = '\u{f0003}';
+/// Stands for something that the user types: the arguments of a command, of which each is meant.
+pub(super) const TYPED: char = '\u{f0004}';
+/// Stands for a variable to which the text itself gives words, or which is read elsewhere.
+pub(super) const ASSIGNED: char = '\u{f0005}';
 /// What stands for something unknown.
-pub(super) const OPEN: [char; 3] = [GLOB, VARIABLE, PRINTED];
+pub(super) const OPEN: [char; 5] = [GLOB, VARIABLE, PRINTED, TYPED, ASSIGNED];
+/// The same without what stands for characters of one name.
+pub(super) const EXPANDED: [char; 4] = [VARIABLE, PRINTED, TYPED, ASSIGNED];
+
+/// Variables that hold what the user has chosen, or what git says: settings and the environment are read
+/// for the former, and the latter are no programs.
+const CHOSEN: [&str; 14] = [
+    "BASE",
+    "BROWSER",
+    "EDITOR",
+    "GIT_EDITOR",
+    "GIT_PAGER",
+    "GIT_PREFIX",
+    "GIT_SEQUENCE_EDITOR",
+    "LOCAL",
+    "MERGED",
+    "OLDPWD",
+    "PAGER",
+    "REMOTE",
+    "USER",
+    "VISUAL",
+];
+
+/// Words of the shell's own, after which a command follows, or which end one.
+const RESERVED: [&str; 15] = [
+    "", "!", "{", "}", "coproc", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until",
+    "while",
+];
 
 /// The words of one command.
 pub(super) type Command = Vec<String>;
@@ -29,16 +62,59 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
     let mut found = Vec::new();
     // What could be taken for a part that is left open is left open.
     let is_ours = |c: char| ('\u{f0000}'..='\u{f000f}').contains(&c);
-    read(&text.replace(is_ours, &VARIABLE.to_string()), DEPTH_MAX, &mut found);
+    let text = text.replace(is_ours, &VARIABLE.to_string());
+    read(&text, &assigned(&text), DEPTH_MAX, &mut found);
     found.truncate(COMMANDS_MAX);
     found
 }
 
-fn read(text: &str, depth: usize, found: &mut Vec<Command>) {
+/// Returns the variables to which a text gives words, and never what only the shell knows.
+fn assigned(text: &str) -> HashSet<&str> {
+    let (mut known, mut unknown) = (HashSet::new(), HashSet::new());
+    let is_break = |c: char| c.is_whitespace() || ";&|(){}\"'".contains(c);
+    let is_open = |it: &str| it.contains(['$', '`']);
+    let is_any = |it: &str| !it.is_empty() && it.chars().all(|c| "*?[]./".contains(c));
+    for (name, value) in text.split(is_break).filter_map(|it| it.split_once('=')) {
+        // What is quoted, or printed by more than one word, is not in the value that is seen here.
+        let is_open_somewhere = text.match_indices(name).any(|(at, _)| {
+            let rest = text.get(at + name.len()..).and_then(|it| it.strip_prefix('='));
+            let quoted = rest.and_then(|it| it.strip_prefix('"')).and_then(|it| it.split_once('"'));
+            quoted.is_some_and(|(quoted, _)| is_open(quoted))
+        });
+        match is_open(value) || is_any(value) || is_open_somewhere {
+            true => unknown.insert(name.trim_end_matches('+')),
+            false => known.insert(name.trim_end_matches('+')),
+        };
+    }
+    let words: Vec<&str> = text.split(is_break).filter(|it| !it.is_empty()).collect();
+    for (nth, word) in words.iter().enumerate() {
+        let after = words.get(nth + 1..).unwrap_or_default();
+        match (*word, after) {
+            ("for" | "select", [name, "in", list @ ..]) => {
+                let mut list = list.iter().take_while(|it| **it != "do");
+                let is_unknown = list.any(|it| is_open(it) || is_any(it));
+                if is_unknown {
+                    unknown.insert(name)
+                } else {
+                    known.insert(name)
+                };
+            }
+            ("read" | "mapfile" | "readarray" | "getopts", after) => {
+                let names = after.iter().take_while(|it| !matches!(**it, "do" | "then"));
+                unknown.extend(names.copied());
+            }
+            _ => {}
+        }
+    }
+    known.difference(&unknown).copied().collect()
+}
+
+fn read(text: &str, assigned: &HashSet<&str>, depth: usize, found: &mut Vec<Command>) {
     if depth == 0 || COMMANDS_MAX <= found.len() {
         return;
     }
-    let mut lexer = Lexer { rest: text, word: None, words: Vec::new(), inner: Vec::new() };
+    let (words, inner) = (Vec::new(), Vec::new());
+    let mut lexer = Lexer { rest: text, word: None, words, inner, assigned };
     let mut nested = Vec::new();
     while let Some(words) = lexer.command() {
         for word in &words {
@@ -54,7 +130,7 @@ fn read(text: &str, depth: usize, found: &mut Vec<Command>) {
     }
     nested.append(&mut lexer.inner);
     for text in nested {
-        read(&text, depth - 1, found);
+        read(&text, assigned, depth - 1, found);
     }
 }
 
@@ -64,6 +140,8 @@ struct Lexer<'a> {
     words: Command,
     /// Commands within the words.
     inner: Vec<String>,
+    /// Variables to which the whole text gives words.
+    assigned: &'a HashSet<&'a str>,
 }
 
 impl Lexer<'_> {
@@ -123,8 +201,8 @@ impl Lexer<'_> {
 
     fn end_word(&mut self) {
         match self.word.take().as_deref() {
-            // Reserved words and the parts of a function: what follows is a command.
-            None | Some("" | "!" | "{" | "}" | "then" | "do" | "else" | "if" | "while") => {}
+            None => {}
+            Some(word) if RESERVED.contains(&word) => {}
             Some(word) => self.words.push(word.to_owned()),
         }
     }
@@ -192,7 +270,17 @@ impl Lexer<'_> {
         match self.rest.chars().next() {
             Some('@' | '*' | '#' | '?' | '-' | '$' | '!') => {
                 self.next();
-                self.push(VARIABLE);
+                self.push(TYPED);
+            }
+            // Text with escapes.
+            Some('\'') => {
+                self.next();
+                let quoted = self.until('\'');
+                let known = quoted.split('\\').next().unwrap_or_default();
+                self.push_str(known);
+                if known.len() < quoted.len() {
+                    self.push(VARIABLE);
+                }
             }
             Some(_) | None => self.push('$'),
         }
@@ -203,6 +291,10 @@ impl Lexer<'_> {
             "PWD" | "GIT_WORK_TREE" => self.push(TOP),
             "HOME" if self.word.as_ref().is_none_or(String::is_empty) => self.push('~'),
             "GIT_DIR" => self.push_str(".git"),
+            "SHELL" => self.push_str("sh"),
+            name if name.chars().all(|c| c.is_ascii_digit()) => self.push(TYPED),
+            name if CHOSEN.contains(&name) => self.push(ASSIGNED),
+            name if self.assigned.contains(name) => self.push(ASSIGNED),
             _ => self.push(VARIABLE),
         }
     }
@@ -246,12 +338,14 @@ fn is_of_name(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// The words of all commands, with the parts that are left open as `*`, `@` (the top), `$` and `` ` ``.
+    /// The words of all commands, with the parts that are left open as `*`, `@` (the top), `$`, `` ` ``,
+    /// `#` (typed) and `=` (assigned).
     #[track_caller]
     fn check(text: &str, expected: &[&[&str]]) {
         let shown = |word: &String| {
             let shown = word.replace(GLOB, "*").replace(TOP, "@");
-            shown.replace(VARIABLE, "$").replace(PRINTED, "`")
+            let shown = shown.replace(VARIABLE, "$").replace(PRINTED, "`");
+            shown.replace(TYPED, "#").replace(ASSIGNED, "=")
         };
         let found: Vec<Vec<String>> =
             commands(text).iter().map(|words| words.iter().map(shown).collect()).collect();
@@ -275,10 +369,25 @@ mod tests {
         check("sh tools/[ab].{sh,py}", &[&["sh", "tools/*.*"], &["sh,py"]]);
         check("$PWD/x ${PWD}/y $(pwd)/z", &[&["@/x", "@/y", "@/z"]]);
         check("\"$(git rev-parse --show-toplevel)\"/tools/x", &[&["@/tools/x"]]);
-        check("cd ${GIT_PREFIX:-.} && ./x", &[&["cd", "$"], &["./x"], &["."]]);
-        check("$HOME/x $X/y $1", &[&["~/x", "$/y", "$"]]);
+        check("cd ${GIT_PREFIX:-.} && ./x", &[&["cd", "="], &["./x"], &["."]]);
+        check("$HOME/x $X/y $1 $@ ${2:-z}", &[&["~/x", "$/y", "#", "#", "#"], &["z"]]);
         check("sh $(cat tools/name)", &[&["sh", "`"], &["cat", "tools/name"]]);
         check("sh `cat tools/name`/x", &[&["sh", "`/x"], &["cat", "tools/name"]]);
         check("[ -f x ] && y", &[&["[", "-f", "x", "]"], &["y"]]);
+    }
+
+    #[test]
+    fn a_variable_that_the_text_gives_words_is_told_apart() {
+        check("N=a.sh; sh $N", &[&["N=a.sh"], &["sh", "="]]);
+        check("N='a b'; sh \"$N\"", &[&["N=a b"], &["sh", "="], &["N=a", "b"]]);
+        check("sh $N", &[&["sh", "$"]]);
+        check("N=$(ls); sh $N", &[&["N=`"], &["sh", "$"], &["ls"]]);
+        check("N=\"$(ls)\"; sh $N", &[&["N=`"], &["sh", "$"], &["ls"]]);
+        check("N=`ls`; sh $N", &[&["N=`"], &["sh", "$"], &["ls"]]);
+        check("for f in a b; do sh $f; done", &[&["for", "f", "in", "a", "b"], &["sh", "="]]);
+        check("for f in $(ls); do sh $f; done", &[&["for", "f", "in", "`"], &["sh", "$"], &["ls"]]);
+        check("ls | while read f; do sh $f; done", &[&["ls"], &["read", "f"], &["sh", "$"]]);
+        check("f=a; read f; sh $f", &[&["f=a"], &["read", "f"], &["sh", "$"]]);
+        check("$SHELL x $EDITOR y", &[&["sh", "x", "=", "y"]]);
     }
 }

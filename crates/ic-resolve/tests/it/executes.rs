@@ -208,6 +208,39 @@ fn the_user_s_own_configuration_counts_in_every_repository() {
 }
 
 #[test]
+fn the_program_that_a_package_names_asks() {
+    let disk = repository(disk().dir("/w/lib"), "/w", "[core]\neditor = node .\n")
+        .file("/w/package.json", r#"{"name":"x","main":"lib/m"}"#);
+    for name in ["package.json", "index.js", "index.cjs", "lib/m.js", "lib/m/index.js"] {
+        asks(&disk, "write", &write(&format!("/w/{name}")), "core.editor");
+    }
+    is_free(&disk, "write", &write("/w/lib/other.js"));
+    // Whatever is in it, it is no reason to fail.
+    let odd = disk.file("/w/package.json", "{");
+    asks(&odd, "write", &write("/w/package.json"), "core.editor");
+    is_free(&odd, "write", &write("/w/lib/m.js"));
+}
+
+#[test]
+fn a_program_that_only_the_shell_knows_asks_wherever_it_may_be() {
+    let any = repository(disk(), "/w", "[core]\neditor = sh $(cat tools/name)\n");
+    for name in ["tools/name", "src/x.sh", "run", "src/deep/x.py", "x.unheard-of"] {
+        asks(&any, "write", &write(&format!("/w/{name}")), "core.editor");
+    }
+    let sh = "[core]\neditor = \"git ls-files '*.sh' | xargs -I% sh %; true\"\n";
+    let sh = repository(disk(), "/w", sh);
+    asks(&sh, "write", &write("/w/src/x.sh"), "core.editor");
+    for disk in [&any, &sh] {
+        for name in ["src/x.c", "README.md", "Cargo.toml"] {
+            is_free(disk, "write", &write(&format!("/w/{name}")));
+        }
+    }
+    for name in ["run", "x.py"] {
+        is_free(&sh, "write", &write(&format!("/w/{name}")));
+    }
+}
+
+#[test]
 fn ordinary_settings_name_nothing() {
     let config = "[core]\nbare = false\neditor = vim\n[user]\nname = src\n[alias]\nco = checkout\n\
                   [remote \"origin\"]\nurl = https://x.example/src\nfetch = +refs/heads/*:refs/remotes/origin/*\n\
@@ -227,9 +260,16 @@ fn pipelines_count_at_the_top_of_a_repository() {
         asks(&disk, "write", &write(&format!("/w/nested/{name}")), "CI");
         is_free(&disk, "write", &write(&format!("/w/examples/x/{name}")));
     }
-    // Its directory is one of the names, so making that in passing asks.
-    asks(&disk, "write", &write("/w/.github/README.md"), "CI");
-    is_free(&disk.dir("/w/.github"), "write", &write("/w/.github/README.md"));
+    // Its directory is one of the names; made on the way to something that is not run it is free.
+    for name in [".github/README.md", ".github/ISSUE_TEMPLATE/bug.md", ".github/CODEOWNERS"] {
+        is_free(&disk, "write", &write(&format!("/w/{name}")));
+    }
+    for name in [".github/actions/x/action.yml", ".github/workflows", ".github"] {
+        asks(&disk, "write", &write(&format!("/w/{name}")), "CI");
+        asks(&disk, "delete", &write(&format!("/w/{name}")), "CI");
+    }
+    let json = r#"{"source":"/w/x","destination":"/w/.github"}"#;
+    asks(&disk.dir("/w/x"), "move", json, "CI");
 }
 
 #[test]

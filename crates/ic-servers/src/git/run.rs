@@ -123,12 +123,16 @@ impl Program {
     /// Finds git.
     pub(super) fn find() -> Result<Self, FindError> {
         let environment = [(OsString::from("PATH"), OsString::from(PATH))];
-        let file = find_program(Path::new("git"), Path::new("/"), &environment)?;
+        Ok(Self::at(find_program(Path::new("git"), Path::new("/"), &environment)?))
+    }
+
+    /// Takes the git that is there.
+    pub(super) fn at(file: PathBuf) -> Self {
         let above = file.parent().and_then(Path::parent).unwrap_or(Path::new("/usr"));
         let parts = PARTS.iter().map(|part| above.join(part));
         let loaders = LOADERS.iter().map(PathBuf::from);
         let runs = std::iter::once(file.clone()).chain(parts).chain(loaders).collect();
-        Ok(Self { file, runs })
+        Self { file, runs }
     }
 }
 

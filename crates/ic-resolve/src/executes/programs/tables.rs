@@ -1,25 +1,41 @@
 //! Programs that run others, by name: what each takes its orders from.
 
 /// Programs whose first argument is a program.
-pub(super) const INTERPRETERS: [&str; 24] = [
+const INTERPRETERS: [&str; 40] = [
     ".",
+    "Rscript",
     "ash",
     "awk",
     "bash",
     "bun",
+    "busybox",
     "dash",
     "deno",
+    "elvish",
+    "emacs",
     "eval",
+    "expect",
     "fish",
+    "gawk",
+    "groovy",
+    "guile",
+    "irb",
     "ksh",
     "lua",
+    "luajit",
+    "mawk",
+    "mksh",
+    "nawk",
     "node",
     "nodejs",
+    "nu",
     "osascript",
     "perl",
     "php",
     "pwsh",
+    "rc",
     "ruby",
+    "sed",
     "sh",
     "source",
     "tclsh",
@@ -28,11 +44,69 @@ pub(super) const INTERPRETERS: [&str; 24] = [
     "zsh",
 ];
 
-/// Programs that run the one that follows.
-pub(super) const CARRIERS: [&str; 16] = [
-    "builtin", "chronic", "command", "doas", "env", "exec", "flock", "ionice", "nice", "nohup",
-    "setsid", "stdbuf", "sudo", "time", "timeout", "xargs",
+/// Programs that run the one that follows their options.
+///
+/// Any other program may do so too. Of these it is certain, so a word that only the shell knows is run.
+pub(super) const CARRIERS: [&str; 30] = [
+    "builtin",
+    "chroot",
+    "chronic",
+    "chrt",
+    "command",
+    "doas",
+    "env",
+    "eval",
+    "exec",
+    "firejail",
+    "flock",
+    "ionice",
+    "nice",
+    "nohup",
+    "parallel",
+    "prlimit",
+    "setpriv",
+    "setsid",
+    "stdbuf",
+    "strace",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "winpty",
+    "xargs",
 ];
+
+/// Programs and words of the shell that run nothing which their arguments name.
+pub(super) const PASSIVE: [&str; 62] = [
+    ":", "[", "[[", "basename", "bat", "cat", "cd", "chmod", "cmp", "code", "column", "comm", "cp",
+    "cut", "date", "delta", "diff", "dirname", "du", "echo", "egrep", "exit", "false", "fgrep",
+    "fmt", "fold", "fzf", "grep", "head", "jq", "less", "ln", "ls", "meld", "mkdir", "more", "mv",
+    "nano", "nl", "open", "popd", "printf", "pushd", "pwd", "read", "return", "rg", "rm", "rmdir",
+    "seq", "shift", "sleep", "sort", "subl", "tail", "tee", "test", "touch", "tr", "true", "wc",
+    "xdg-open",
+];
+
+/// Commands that list files, by the words they begin with.
+pub(super) const LISTING: [&[&str]; 4] =
+    [&["find"], &["ls"], &["git", "ls-files"], &["git", "ls-tree"]];
+
+/// Programs that add nothing to a list of files.
+pub(super) const QUIET: [&str; 16] = [
+    ":", "[", "cd", "done", "echo", "egrep", "exit", "false", "grep", "head", "read", "sort",
+    "tail", "true", "uniq", "xargs",
+];
+
+/// Returns whether a program runs what its first argument names.
+pub(super) fn is_interpreter(program: &str) -> bool {
+    INTERPRETERS.contains(&program)
+        || ["python", "pypy", "perl5", "ruby2", "ruby3", "lua5", "php7", "php8"]
+            .iter()
+            .any(|it| program.starts_with(it))
+}
 
 /// Programs that do as a file in their directory says, and these files.
 pub(super) const RUNNERS: [(&[&str], &[&str]); 18] = [

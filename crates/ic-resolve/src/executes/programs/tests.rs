@@ -3,9 +3,15 @@
 use super::*;
 
 fn shown(text: &str) -> Vec<String> {
-    let shown = names(text).into_iter().map(|name| match name {
+    shown_when(text, When::ByItself)
+}
+
+fn shown_when(text: &str, when: When) -> Vec<String> {
+    let shown = names(text, when).into_iter().map(|name| match name {
         Name::Path(it) | Name::Glob(it) => it,
         Name::Anywhere(it) => format!("**/{it}"),
+        Name::Package(it) => format!("package {it}"),
+        Name::Inside(it, kind) => format!("{it}/{kind}"),
         Name::Everything => "everything".to_owned(),
     });
     shown.collect()
@@ -49,28 +55,203 @@ fn what_is_left_open_leaves_its_neighbours() {
     check("f() { git log $1; }; f", &[]);
 }
 
+/// What stands for any file that may be a program.
+const ANY: &str = "**/***program";
+
+/// Checks that a text names no program which only the shell knows.
+#[track_caller]
+fn check_known(text: &str) {
+    let found = shown(text);
+    assert!(!found.iter().any(|it| it == ANY || it == "everything"), "{text}: {found:?}");
+}
+
 #[test]
-fn a_program_that_only_the_shell_knows_is_any_file() {
-    check("$(cat tools/name)", &["everything", "tools/name"]);
-    check("sh $(ls tools | head -1)", &["everything"]);
-    check("find . -name '*.sh' -exec sh {} \\;", &["everything"]);
-    check("ls tools | xargs sh", &["everything", "tools"]);
-    assert!(!shown("find . -name '*.orig' -exec rm {} \\;").contains(&"everything".to_owned()));
-    assert!(!shown("git branch | xargs git branch -D").contains(&"everything".to_owned()));
+fn a_program_that_only_the_shell_knows_is_any_that_may_be_one() {
+    check("$(cat tools/name)", &[ANY, "tools/name"]);
+    check("sh $(ls tools | head -1)", &[ANY, "tools"]);
+    check("ls tools | xargs sh", &[ANY, "tools"]);
+    check("xargs -a list sh; true", &[ANY, "list"]);
+    check("cat list | while read f; do sh $f; done", &[ANY, "list"]);
+    check("for f in *; do . ./$f; done", &[ANY]);
+    check("git diff --name-only | xargs -n1 python3", &[ANY]);
+    check("git ls-files | xargs -I % sh %", &[ANY]);
+    check("git ls-files | xargs -I{} sh -e {}", &[ANY]);
+    check("git ls-files src | parallel bash", &[ANY]);
+    check("find . -name x -exec {} \\;", &[ANY]);
+    check("find . -type f -exec sh -c '. $0' {} \\;", &[ANY]);
+    check("ls | sed s/txt/sh/ | xargs sh", &[ANY]);
+    check("$TOOL --check", &[ANY]);
+    check("env A=b $TOOL", &[ANY]);
+    check("timeout 5s $TOOL", &[ANY]);
+    check("sh -o errexit $X", &[ANY]);
+    check("sh -e $X", &[ANY]);
+    check("python3 -X dev -Wignore $X", &[ANY]);
+    check("perl -Mstrict -w $X", &[ANY]);
+    check("ruby -rset $X", &[ANY]);
+    check("A=to B=ol; sh $A$B", &[ANY]);
+    check("PATH=.:$PATH run", &["***program"]);
+    check("PATH=:$PATH run", &["***program"]);
+    check("git show HEAD:tools/x | sh", &["tools/x"]);
+    check("cat $(ls) | sh", &[ANY]);
+}
+
+#[test]
+fn a_pattern_in_the_same_text_says_which_they_may_be() {
+    for text in [
+        "find . -name '*.sh' -exec sh {} \\;",
+        "find . -name '*.sh' -print0 | xargs -0 -n1 sh; true",
+        "f(){ for x in $(git ls-files '*.sh'); do sh $x; done; }; f",
+        "git ls-files '*.sh' | xargs -I{} sh {}; true",
+        "git ls-files '*.sh' | xargs -I % sh %; true",
+        "git ls-files 'tools/*.sh' | while read f; do sh $f; done; true",
+        "ls *.sh | sort | xargs sh",
+    ] {
+        check(text, &["**/*.sh"]);
+        check_known(text);
+    }
+    // Of what is listed besides nothing is known.
+    check("(git ls-files '*.sh'; cat list) | xargs sh", &[ANY]);
+    check("git ls-files '*.sh' src | xargs sh", &[ANY]);
+}
+
+#[test]
+fn what_is_known_or_typed_is_not_any_program() {
+    for text in [
+        "find . -name '*.orig' -exec rm {} \\;",
+        "git branch | xargs git branch -D",
+        "git branch -vv | grep gone | awk '{print $1}' | xargs git branch -D",
+        "git branch | fzf | xargs git checkout",
+        "git diff --name-only | xargs code",
+        "git diff --name-only | xargs -I {} git add {}",
+        "ls | xargs python3 tools/fmt.py",
+        "git ls-files | xargs -n1 sh -c 'echo $0'",
+        "vim $(git diff --name-only)",
+        "xdg-open $(git remote get-url origin)",
+        "f(){ git commit -m \"$*\"; }; f",
+        "sh -c \"$1\"",
+        "bash -euc 'echo x' $X",
+        "perl -ne 'print' $X",
+        "python3 -Ic 'pass' $X",
+        "sh -c 'git show $1 | less' -",
+        "for x in $(git ls-files); do echo $x; done",
+        "meld \"$LOCAL\" \"$REMOTE\"",
+        "${EDITOR:-vim} $(git ls-files)",
+        "N=tools/x.sh; sh $N",
+        "for f in tools/a tools/b; do sh $f; done",
+    ] {
+        check_known(text);
+    }
 }
 
 #[test]
 fn a_program_that_takes_orders_from_a_file_names_it() {
     check("make", &["Makefile", "GNUmakefile", "makefile", "*.mk"]);
     check("make -C tools lint", &["tools/Makefile", "tools/*.mk", "Makefile"]);
+    check("make -Ctools", &["tools/Makefile"]);
     check("make -f tools/rules", &["tools/rules"]);
     check("npm run check", &["package.json", "node_modules/.bin/check"]);
     check("npx prettier --check", &["node_modules/.bin/prettier", "package.json"]);
     check("cargo run --bin x", &["Cargo.toml", "build.rs"]);
     check("just check", &["justfile"]);
+    check("vim -S", &["Session.vim"]);
+}
+
+/// Whatever runs it, and however that is told to.
+#[test]
+fn a_program_counts_wherever_it_stands() {
+    for text in [
+        "timeout 30s make",
+        "flock /tmp/l make",
+        "env -u FOO make",
+        "nice -n 5 make",
+        "sudo -u me make",
+        "chrt -f 3 make",
+        "stdbuf -oL make",
+        "watch -n 2 make",
+        "unheard-of --with=this make x",
+        "if false; then :; elif make x; then :; fi",
+        "until make x; do :; done",
+        "M=make; $M x",
+        "export M=/usr/bin/make; $M x",
+        "${M:-make} x",
+        "$(which make) x",
+        "sh -c 'time -p make x'",
+        "xargs -I {} make {}",
+        "CC=cc make",
+    ] {
+        check(text, &["Makefile", "GNUmakefile", "*.mk"]);
+    }
+    check("timeout 9s python3 -m pk", &["pk.*", "pk"]);
+    check("$PY -m pk", &["pk.*", "pk"]);
+    // Where it is only a word.
+    for text in ["echo make", "grep -rn make src", "git commit -m make", "git log --grep make"] {
+        let found = shown(text);
+        assert!(!found.contains(&"Makefile".to_owned()), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_value_may_be_attached_to_its_option() {
+    check("perl -Itools -MEd -e1", &["tools", "Ed.pm"]);
+    check("perl -I. -MEd::It -e1", &["**/*.pm", "Ed/It.pm"]);
+    check("perl -wItools x.pl", &["tools", "x.pl"]);
+    check("make -frules", &["rules"]);
+    check("awk -fprog.awk", &["prog.awk"]);
+    check("sed -fprog.sed", &["prog.sed"]);
+    check("vim -Sproj.vim", &["proj.vim"]);
+    check("vim --cmd 'set rtp+=tools'", &["tools"]);
+    check("perl -e 'do qq{./ed.pl}'", &["./ed.pl"]);
+    check("ruby -rset -Ilib x.rb", &["lib", "x.rb"]);
+    check("bash --rcfile=tools/rc -i", &["tools/rc"]);
+    check("java -javaagent:tools/x.jar", &["tools/x.jar"]);
+    check("prog @tools/args", &["tools/args"]);
+    check("sh $'tools/\\x65d.sh'", &["tools"]);
+}
+
+#[test]
+fn node_leaves_endings_out() {
+    check("node tools/edit", &["tools/edit", "tools/edit.*", "package tools/edit"]);
+    check("node ./edit", &["./edit.*"]);
+    check("node .", &["index.*", "package.json", "package ."]);
+    check("node -r ./pre -e 0", &["./pre.*"]);
+    check("node -rfoo -e 0", &["node_modules/foo", "foo.*"]);
+    check("node -r foo -e 0", &["node_modules/foo", "node_modules/foo.*"]);
+    check("node --require=./pre -e 0", &["./pre.*"]);
+    check("node --import ./pre.mjs x", &["./pre.mjs", "x.*"]);
+}
+
+#[test]
+fn python_takes_modules_from_beside_its_script_or_from_where_it_runs() {
     check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py"]);
     check("python3 -mtools", &["tools.*", "tools"]);
-    check("python3 tools/proc.py", &["tools/proc.py", "tools/*.py", "tools/*/__init__.py"]);
+    check("python3 -Bmpk.mod", &["pk/mod.*", "pk.*", "pk/__init__.*"]);
+    check("python3 -X dev -m pk.mod", &["pk/mod.*"]);
+    check("python3 -sm pk", &["pk.*"]);
+    check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py"]);
+    check("python3 -W ignore tools/e.py", &["tools/**/*.py"]);
+    check("python3 e.py", &["*.py", "*/__init__.py"]);
+    check("python3 -c 'import ed.x, it'", &["ed/x.*", "it.*", "*.py"]);
+    // What runs modules of Python's own is led astray only by what is called like one.
+    let found = shown("python3 -m json.tool");
+    for name in ["json.py", "json/__init__.py", "***python", "***package/__init__.*"] {
+        assert!(found.iter().any(|it| it == name), "{name}: {found:?}");
+    }
+    assert!(!found.iter().any(|it| it == "*.py" || it == "json"), "{found:?}");
+}
+
+/// The name of an alias says that `make` is run; what that does is what people run on purpose.
+#[test]
+fn files_that_people_run_on_purpose_are_free_where_the_name_is_typed() {
+    for text in ["npm run lint", "make test", "cargo xtask", "sh -c 'cd sub && make'"] {
+        let found = shown_when(text, When::OnPurpose);
+        let is_order = |it: &String| {
+            ["package.json", "Makefile", "Cargo.toml"].iter().any(|name| it.ends_with(name))
+        };
+        assert!(!found.iter().any(is_order), "{text}: {found:?}");
+        assert!(shown(text).iter().any(is_order), "{text}");
+    }
+    let found = shown_when("make -f tools/rules", When::OnPurpose);
+    assert!(found.contains(&"tools/rules".to_owned()), "{found:?}");
 }
 
 #[test]

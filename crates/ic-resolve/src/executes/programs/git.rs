@@ -1,0 +1,62 @@
+//! Commands of git's own within a command: their arguments are no programs, but some options are.
+
+use super::super::shell;
+use super::Reader;
+use super::tables::{PLAIN, RUNNING, RUNNING_OF};
+
+impl Reader {
+    /// Of a command of git's, what options or settings of it name.
+    pub(super) fn git(&mut self, rest: &[String]) {
+        let mut words = rest.iter();
+        let command = loop {
+            match words.next().map(String::as_str) {
+                None => return,
+                Some("-c" | "--config-env") => {
+                    let setting = words.next().and_then(|it| it.split_once('='));
+                    self.all(setting.map_or("", |(_, value)| value).trim_start_matches('!'));
+                }
+                Some("-C" | "--namespace") => {
+                    words.next();
+                }
+                Some(it @ ("--git-dir" | "--work-tree" | "--exec-path")) => {
+                    words.next().into_iter().for_each(|it| self.word(it));
+                    self.word(it);
+                }
+                Some(it) if it.starts_with('-') => self.word(it),
+                Some(it) => break it,
+            }
+        };
+        let rest = words.as_slice();
+        let runs = match (command, rest.first().map(String::as_str)) {
+            ("bisect", Some("run")) | ("submodule", Some("foreach")) => rest.get(1..),
+            ("submodule", _) => Some(&[][..]),
+            (command, _) if PLAIN.contains(&command) => None,
+            // One that runs programs, or an alias or program of the user's.
+            _ => Some(rest),
+        };
+        if let Some(words) = runs {
+            self.words(words);
+            let options = words.iter().take_while(|it| it.starts_with('-')).count();
+            return self.command(words.get(options..).unwrap_or_default());
+        }
+        for (nth, word) in rest.iter().enumerate() {
+            let own = RUNNING_OF.iter().filter(|(of, _)| *of == command).map(|(_, option)| option);
+            let Some(option) = RUNNING.iter().chain(own).find(|it| word.starts_with(**it)) else {
+                continue;
+            };
+            match word.strip_prefix(*option).map(|it| it.trim_start_matches('=')) {
+                Some("") | None => rest.get(nth + 1).into_iter().for_each(|it| self.all(it)),
+                Some(value) => self.all(value),
+            }
+        }
+        rest.iter().filter_map(|it| it.split_once("ext::")).for_each(|(_, it)| self.all(it));
+    }
+
+    /// Reads a command within a command.
+    fn all(&mut self, text: &str) {
+        for words in shell::commands(text) {
+            self.command(&words);
+        }
+        self.candidate(text);
+    }
+}
