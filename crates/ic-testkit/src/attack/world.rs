@@ -63,7 +63,7 @@ pub const ODD_HABITS: [Habit; 12] = [
     habit("[alias]\n\tx = \"!cd ${GIT_PREFIX:-.} && sh run.sh\"\n", "run.sh"),
     habit("[alias]\n\tx = \"!sh $(git rev-parse --show-toplevel)/d/run.sh\"\n", "d/run.sh"),
     habit("[alias]\n\tx = \"!D=d; sh $D/e/run.sh\"\n", "d/e/run.sh"),
-    habit("[alias]\n\tx = !make -s\n", "Makefile"),
+    habit("[core]\n\teditor = make -s all X=\n", "Makefile"),
     habit("[alias]\n\tx = !python3 -m tools.run\n", "tools/run.py"),
     habit("[include]\n\tpath = ../d/gitextra\n", "d/gitextra"),
     habit("[filter \"f\"]\n\tclean = sh d/run.sh\n", "d/run.sh"),

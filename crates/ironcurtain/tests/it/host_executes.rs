@@ -14,6 +14,7 @@ mod named;
 mod replayed;
 mod settings;
 mod tools;
+mod variables;
 
 use std::path::Path;
 

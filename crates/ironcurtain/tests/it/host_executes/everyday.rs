@@ -98,6 +98,9 @@ fn files() -> Vec<(String, Value)> {
         write("hooks/useState.ts"),
         write(".env.example"),
         write(".gitignore"),
+        file("create_directory", json!({"path": ".github/ISSUE_TEMPLATE"})),
+        write(".github/ISSUE_TEMPLATE/bug.md"),
+        write(".github/CODEOWNERS"),
         file("create_directory", json!({"path": "a/b/c"})),
         shift("a", "z"),
         shift("docs", "manual"),
@@ -155,6 +158,7 @@ fn around() -> Vec<(String, Value)> {
         git("worktree", json!({})),
         git_in("trees/one", "checkout", json!({"target": "one"})),
         git("clean", json!({"dryRun": true})),
+        git("clean", json!({"force": true})),
         write("junk.tmp"),
         file("delete_file", json!({"path": "junk.tmp"})),
         git("blame", json!({"file": "README.md"})),
@@ -191,10 +195,19 @@ fn settings_that_people_have_make_no_ordinary_name_ask() {
     let settings = "[diff \"json\"]\n\ttextconv = python3 -m json.tool\n\
                     [filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n\
                     [credential]\n\thelper = !gh auth git-credential\n\
-                    [alias]\n\tserve = !python3 -m http.server\n\tlg = !git log src\n";
+                    [core]\n\tpager = delta --line-numbers\n\
+                    [difftool \"meld\"]\n\tcmd = meld \"$LOCAL\" \"$REMOTE\"\n\
+                    [alias]\n\tserve = !python3 -m http.server\n\tlg = !git log src\n\
+                    \tlint = !npm run lint\n\tbuild = !make all\n\
+                    \tedit = \"!vim $(git diff --name-only)\"\n\
+                    \tgone = \"!git branch -vv | awk '{print $1}' | xargs git branch -D\"\n\
+                    \tpick = \"!git branch | fzf | xargs -I {} git checkout {}\"\n\
+                    \teach = \"!f(){ for x in $(git ls-files); do echo $x; done; }; f\"\n";
     append(&world, "home/.gitconfig", settings);
-    let mut calls: Vec<_> = ["README.md", "package.json", "src/refs/r.c", "src/objects/o.c"]
+    let names = ["README.md", "package.json", "Makefile", "conftest.py", "scripts/x.sh"];
+    let mut calls: Vec<_> = names
         .into_iter()
+        .chain(["src/refs/r.c", "src/objects/o.c"])
         .flat_map(|name| {
             let directory = name.rsplit_once('/').map(|(directory, _)| directory);
             let made = directory.map(|it| file("create_directory", json!({"path": it})));
@@ -205,6 +218,27 @@ fn settings_that_people_have_make_no_ordinary_name_ask() {
     calls.push(git("add", json!({"files": ["src", "README.md"]})));
     let asked = ask(&world, &calls);
     assert!(asked.is_empty(), "{} of {}:\n{}", asked.len(), calls.len(), asked.join("\n"));
+}
+
+/// A working tree is taken away again, although settings would name things in it.
+#[test]
+fn a_working_tree_is_removed_whatever_settings_would_name_in_it() {
+    let world = super::world();
+    world.write("README.md", "# A project\n");
+    let git_of_user = |words: &[&str]| world.user.git_well(&world.workspace(), words);
+    git_of_user(&["init", "-q", "-b", "main"]);
+    git_of_user(&["add", "-A"]);
+    git_of_user(&["commit", "-q", "-m", "first"]);
+    let settings =
+        "[core]\n\teditor = sh tools/e.sh\n[diff \"x\"]\n\ttextconv = python3 -m json.tool\n";
+    append(&world, "home/.gitconfig", settings);
+    let calls = [
+        git("worktree", json!({"mode": "add", "worktreePath": "tree", "branch": "tree"})),
+        write("tree/new.txt"),
+        git("worktree", json!({"mode": "remove", "worktreePath": "tree", "force": true})),
+    ];
+    let asked = ask(&world, &calls);
+    assert!(asked.is_empty(), "{asked:?}");
 }
 
 /// Where no tool reads them, listed names are names: beneath dependencies, and CI below the top.

@@ -17,6 +17,8 @@ struct Case {
     /// In which language.
     kind: Kind,
     at: &'static str,
+    /// What the user types.
+    words: &'static [&'static str],
 }
 
 #[derive(Clone, Copy)]
@@ -30,10 +32,15 @@ const REPOSITORY: &str = "work/.git/config";
 const GLOBAL: &str = "home/.gitconfig";
 
 const fn case(setting: &'static str, path: &'static str) -> Case {
-    Case { config: REPOSITORY, setting, path, kind: Kind::Shell, at: "" }
+    Case { config: REPOSITORY, setting, path, kind: Kind::Shell, at: "", words: &["x"] }
 }
 
-const CASES: [Case; 24] = [
+/// A setting of the editor, which git runs when the user commits.
+const fn editor(setting: &'static str, path: &'static str, kind: Kind) -> Case {
+    Case { kind, words: &["commit", "--allow-empty"], ..case(setting, path) }
+}
+
+const CASES: [Case; 37] = [
     // Quoted.
     case("[core]\n\thooksPath = \"my hooks\"\n", "my hooks/pre-commit"),
     case("[alias]\n\tx = !sh 'my dir/run.sh'\n", "my dir/run.sh"),
@@ -59,10 +66,38 @@ const CASES: [Case; 24] = [
     },
     case("[alias]\n\tx = \"!cd tools && sh new.sh\"\n", "tools/new.sh"),
     // By a program that finds its orders itself.
-    Case { kind: Kind::Make, ..case("[alias]\n\tx = !make -s\n", "Makefile") },
-    Case { kind: Kind::Make, ..case("[alias]\n\tx = !make -s -C src\n", "src/GNUmakefile") },
+    editor("[core]\n\teditor = make -s all X=\n", "Makefile", Kind::Make),
+    editor("[core]\n\teditor = make -s -C src all X=\n", "src/GNUmakefile", Kind::Make),
     Case { kind: Kind::Python, ..case("[alias]\n\tx = !python3 -m tools.new\n", "tools/new.py") },
     Case { kind: Kind::Python, ..case("[alias]\n\tx = !python3 tools/p.py\n", "tools/json.py") },
+    // By another program, which stands before it with options of its own.
+    editor("[core]\n\teditor = timeout 30s make -s all X=\n", "Makefile", Kind::Make),
+    editor("[core]\n\teditor = env -u FOO make -s all X=\n", "Makefile", Kind::Make),
+    editor("[core]\n\teditor = \"M=make; $M -s all X=\"\n", "Makefile", Kind::Make),
+    editor("[core]\n\teditor = timeout 9s python3 -m pk\n", "pk.py", Kind::Python),
+    // With the value of an option attached.
+    editor("[core]\n\teditor = make -Csrc -s all X=\n", "src/Makefile", Kind::Make),
+    editor("[core]\n\teditor = make -frules -s all X=\n", "rules", Kind::Make),
+    editor("[core]\n\teditor = python3 -Bmpk\n", "pk.py", Kind::Python),
+    editor("[core]\n\teditor = python3 -X dev -m tools.new\n", "tools/new.py", Kind::Python),
+    editor("[core]\n\teditor = \"python3 -c 'import new.mod'\"\n", "new/mod.py", Kind::Python),
+    // Known to the shell alone.
+    editor(
+        "[core]\n\teditor = \"for f in $(ls scripts/*); do sh $f; done; true\"\n",
+        "scripts/any",
+        Kind::Shell,
+    ),
+    editor(
+        "[core]\n\teditor = \"find . -name '*.sh' | xargs -I % sh %; true\"\n",
+        "src/new.sh",
+        Kind::Shell,
+    ),
+    editor(
+        "[core]\n\teditor = \"find . -name '*.sh' | while read f; do sh $f; done; true\"\n",
+        "src/new.sh",
+        Kind::Shell,
+    ),
+    editor("[core]\n\teditor = \"xargs -a tools/list sh; true\"\n", "b.run", Kind::Shell),
     // Of an alias that is a command of git's.
     case("[alias]\n\tx = -c alias.y='!sh tools/new.sh' y\n", "tools/new.sh"),
 ];
@@ -80,6 +115,8 @@ fn prepare(world: &mut World, case: &Case) {
     world.add_project("", &[]);
     world.write("tools/p.py", "import json\nprint(json.dumps(1))\n");
     world.write("scripts/.keep", "");
+    world.write("new/.keep", "");
+    world.write("tools/list", "b.run\n");
     world.write("my dir/.keep", "");
     let hook = world.place.write("work/my hooks/pre-commit", "#!/bin/sh\nexit 0\n");
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -100,7 +137,7 @@ fn however_a_setting_names_a_program_it_is_not_written() {
         eprintln!("{:?}", case.setting);
         let prepare = |world: &mut World| prepare(world, &case);
         let calls = |world: &World| vec![write(case.path, &text(world, case.kind))];
-        let steps = [Step { at: case.at, words: &["x"], input: "" }];
+        let steps = [Step { at: case.at, words: case.words, input: "" }];
         let found = Attack { prepare: &prepare, calls: &calls, steps: &steps, runs: true }.found();
         all.extend(found.into_iter().map(|it| format!("{:?}: {it}", case.setting)));
     }
