@@ -1,5 +1,7 @@
 //! A shell at a pseudo-terminal with an empty home, and what an emulator shows of it.
 
+#![expect(clippy::disallowed_types, reason = "a pseudo-terminal is read and written as a file")]
+
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -16,9 +18,9 @@ use super::scenes::{Scene, Step};
 use super::steady::Steady;
 
 /// How long a scene waits for one thing, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a screen has to stay as it is before it is kept.
-const CALM: Duration = Duration::from_millis(1000);
+const CALM: Duration = Duration::from_secs(1);
 /// The shell's prompt.
 const PROMPT: &str = "$ ";
 
@@ -38,6 +40,7 @@ pub(super) struct Run {
 }
 
 /// How a piece of text looks.
+#[expect(clippy::struct_excessive_bools, reason = "a terminal has these four, in any combination")]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Style {
     /// One of the sixteen colours of a terminal.
@@ -65,7 +68,7 @@ pub(super) fn play(scene: &Scene, binary: &Path) -> anyhow::Result<Vec<Frame>> {
         match step {
             Step::Type(text) => stage.terminal.write_all(text.as_bytes())?,
             Step::Expect(text) => {
-                stage.until(text, |rows| rows.iter().any(|it| it.contains(text)))?
+                stage.until(text, |rows| rows.iter().any(|it| it.contains(text)))?;
             }
             Step::Prompt => {
                 stage.until("the prompt", |rows| {
@@ -117,7 +120,8 @@ impl Stage {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n_bytes @ 1..) = reading.read(&mut buffer) {
-                shown.lock().unwrap_or_else(PoisonError::into_inner).process(&buffer[..n_bytes]);
+                let read = buffer.get(..n_bytes).unwrap_or_default();
+                shown.lock().unwrap_or_else(PoisonError::into_inner).process(read);
             }
         });
         Ok(Self { child, terminal, emulator })

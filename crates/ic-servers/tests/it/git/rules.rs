@@ -187,7 +187,7 @@ fn cleaning_names_just_the_files_that_go() {
         assert_eq!(said, Err(expected), "{flags}");
         call(&bench, ("git_clean", arguments), &[]).unwrap();
         for name in ["junk", "ignored", "new/inner"] {
-            let is_gone = !bench.ground.path(&format!("in/r/{name}")).exists();
+            let is_gone = !bench.ground.path(format!("in/r/{name}")).exists();
             assert_eq!(is_gone, named.contains(&name), "{flags} {name}");
         }
     }

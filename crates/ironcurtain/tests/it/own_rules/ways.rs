@@ -198,9 +198,9 @@ fn what_is_closed_is_not_told_under_another_name() {
         place
     };
     for act in [
-        (|it| _ = it.git("show", json!({"object": "old", "filePath": "was.txt"}))) as Act,
-        |it| _ = it.git("show", json!({"object": "old"})),
-        |it| _ = it.git("log", json!({"branch": "old", "patch": true})),
+        (|it| drop(it.git("show", json!({"object": "old", "filePath": "was.txt"})))) as Act,
+        |it| drop(it.git("show", json!({"object": "old"}))),
+        |it| drop(it.git("log", json!({"branch": "old", "patch": true}))),
         |it| {
             it.git("checkout", json!({"target": "old", "paths": ["was.txt"]}));
             it.read("was.txt");
@@ -333,7 +333,8 @@ fn a_file_that_stays_as_it_is_does_not_hide_others() {
         committed(&place, &[("d/keep.txt", "mine\n")]);
         place
     };
-    let act: Act = |it| _ = it.git("checkout", json!({"target": "old", "paths": ["pub.txt", "."]}));
+    let act: Act =
+        |it| drop(it.git("checkout", json!({"target": "old", "paths": ["pub.txt", "."]})));
     check("beside another", (prepare, act, CHANGED), &both(&CHANGES, "d/keep.txt"));
 }
 
@@ -346,9 +347,9 @@ fn every_way_to_reset_files_is_judged() {
         place
     };
     for act in [
-        (|it| _ = it.git("reset", json!({"mode": "keep", "target": "old"}))) as Act,
-        |it| _ = it.git("reset", json!({"mode": "merge", "target": "old"})),
-        |it| _ = it.git("reset", json!({"mode": "hard", "target": "old", "confirmed": true})),
+        (|it| drop(it.git("reset", json!({"mode": "keep", "target": "old"})))) as Act,
+        |it| drop(it.git("reset", json!({"mode": "merge", "target": "old"}))),
+        |it| drop(it.git("reset", json!({"mode": "hard", "target": "old", "confirmed": true}))),
     ] {
         check("reset", (prepare, act, CHANGED), &both(&CHANGES, "d/keep.txt"));
     }
@@ -409,8 +410,8 @@ fn a_rule_that_denies_deleting_everywhere_holds_for_git() {
         committed(&place, &[("d/keep.txt", "mine\n")]);
         place
     };
-    for act in [(|it| _ = it.git("checkout", json!({"target": "old"}))) as Act, |it| {
-        _ = it.git("reset", json!({"mode": "hard", "target": "old", "confirmed": true}))
+    for act in [(|it| drop(it.git("checkout", json!({"target": "old"})))) as Act, |it| {
+        drop(it.git("reset", json!({"mode": "hard", "target": "old", "confirmed": true})));
     }] {
         check("deleted", (added, act, CHANGED), &rules);
     }
@@ -419,7 +420,7 @@ fn a_rule_that_denies_deleting_everywhere_holds_for_git() {
         place.write("work/d/keep.txt", "mine\n");
         place
     };
-    let act: Act = |it| _ = it.git("stash", json!({"mode": "push", "includeUntracked": true}));
+    let act: Act = |it| drop(it.git("stash", json!({"mode": "push", "includeUntracked": true})));
     check("put aside", (untracked, act, CHANGED), &rules);
 }
 
