@@ -134,12 +134,13 @@ fn kept_from(
     ground.cover(&recipe.judge, disk).map(Some).map_err(LaunchFault::Planted)
 }
 
-/// Returns the places that no call of the server may read, beneath what it sees and with nothing of it
-/// in them.
+/// Returns the places for which rules deny reading or ask before it, beneath what the server sees and
+/// with nothing of it in them.
 ///
-/// Where a rule asks, the place stays: a call that is approved has to find it.
+/// SECURITY: a server reads whatever it sees in any call, also in one that names another place. So what
+/// is to be read after a question has to be named by the server's own entry.
 fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
-    let denied = recipe.judge.policy.restricted(&recipe.name, Role::ReadPath);
+    let restricted = recipe.judge.policy.restricted(&recipe.name, Role::ReadPath);
     let is_beneath = |place: &CanonicalPath, seen: &Seen| {
         place.as_path().starts_with(&seen.path) && place.as_path() != seen.path
     };
@@ -147,7 +148,7 @@ fn closed(recipe: &Recipe, seen: &[Seen]) -> Vec<CanonicalPath> {
         seen.iter().any(|seen| is_beneath(place, seen))
             && !seen.iter().any(|seen| seen.path.starts_with(place.as_path()))
     };
-    denied.denied().iter().filter(is_closed).cloned().collect()
+    restricted.places().iter().filter(is_closed).cloned().collect()
 }
 
 /// Returns where the server is installed, if it was installed by us; our home may be behind a link.

@@ -112,11 +112,19 @@ pub struct CommandLine {
     pub directory: Option<String>,
 }
 
+/// The name that no server can have: what is offered under it is ours.
+pub const RESERVED: &str = "ironcurtain";
+
 // === impl ServersFile ===
 
 impl ServersFile {
-    /// Refuses names under which tools of two servers could be offered alike: `x` and `x_`.
-    fn without_twins(self, file: &str) -> Result<Self, ArtifactError> {
+    /// Refuses the name that is ours, and names under which tools of two servers could be offered alike:
+    /// `x` and `x_`.
+    fn with_own_names(self, file: &str) -> Result<Self, ArtifactError> {
+        if self.0.contains_key(RESERVED) {
+            let reason = "this name is reserved for IronCurtain itself; choose another one";
+            return Err(ArtifactError::new(file, RESERVED, reason));
+        }
         let twin = self.0.keys().find(|name| {
             name.as_str().strip_suffix('_').is_some_and(|other| self.0.contains_key(other))
         });

@@ -169,8 +169,15 @@ impl Loaded {
         let (servers, servers_file) = servers_file(wanted.servers.as_deref(), environment)?;
 
         let mut protected = vec![ironcurtain_home.clone()];
-        if let Origin::Directory(directory) = &origin {
-            protected.push(directory.clone());
+        let in_force = configured.directory(environment)?;
+        let used = match &origin {
+            Origin::Directory(directory) => Some(directory.clone()),
+            Origin::Builtin(_) => None,
+        };
+        // SECURITY: also what this session does not use, since a later one trusts it.
+        let of_home = origin::of_home(environment)?;
+        for directory in used.iter().chain(&in_force).chain(&of_home) {
+            protected.extend(origin::parts(directory)?);
         }
         protected.extend(servers_file.clone());
         protected.extend(wanted.protected.iter().cloned());
@@ -181,6 +188,10 @@ impl Loaded {
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {
             refuse_in_sandbox(&bounds, "servers file", file)?;
+        }
+        if let Some(directory) = &in_force {
+            let what = ["policy in force", "policy file"];
+            policy_files::refuse_policy(&bounds, what, directory)?;
         }
         let mut files = PolicyFiles::read(&origin, &bounds)?;
         let added = match wanted.servers {
@@ -332,6 +343,14 @@ struct Configured {
 }
 
 impl Configured {
+    /// Returns the directory of the policy that is in force where a session names none.
+    fn directory(&self, environment: &Environment) -> Result<Option<AbsolutePath>, Failure> {
+        match &self.policy {
+            Some(choice) => Origin::configured_directory(choice, environment),
+            None => Ok(None),
+        }
+    }
+
     fn read(
         environment: &Environment,
         ironcurtain_home: &AbsolutePath,

@@ -12,9 +12,9 @@ pub(crate) mod words;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use ic_home::config::KeyName;
 use ic_home::config::update;
-use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
+use ic_home::config::{Config, ConfigFile, KeyName, Layers};
+use ic_home::{Clock as _, Environment, Home, Lock, PolicyChoice, SystemClock, file};
 use ic_policy::additions::{self, ADDITIONS_MAX, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
@@ -26,6 +26,9 @@ use crate::error::Failure;
 use crate::files;
 use crate::judge::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
 use crate::screen::Screen;
+
+/// How many copies of one built-in policy are made without being asked for by name.
+const COPIES_MAX: u32 = 100;
 
 /// The policy that a change goes to.
 #[derive(Clone, Debug)]
@@ -73,15 +76,16 @@ impl Target {
             Origin::Builtin(builtin) => *builtin,
         };
         let name = format!("my-{}", builtin.name());
-        let directory = home.policies().join(&name);
-        let is_there = file::names(&directory)?.is_some();
-        Ok(Self {
-            directory,
-            copy_of: (!is_there).then_some(builtin),
+        if named.is_some() {
             // What was named for one session stays what it is.
-            becomes: named.is_none().then_some(name),
-            wanted: named,
-        })
+            let directory = home.policies().join(name);
+            let copy_of = file::names(&directory)?.is_none().then_some(builtin);
+            return Ok(Self { directory, copy_of, becomes: None, wanted: named });
+        }
+        // SECURITY: one that is there is not in force and may allow more, so it is left as it is.
+        let name = unused_name(name, home)?;
+        let directory = home.policies().join(&name);
+        Ok(Self { directory, copy_of: Some(builtin), becomes: Some(name), wanted: None })
     }
 
     /// Returns what the policy is called.
@@ -150,6 +154,13 @@ impl Target {
         let _lock = Lock::acquire(home.policies_lock())?;
         // Another process may have made it meanwhile.
         let is_there = file::names(&self.directory)?.is_some();
+        if let (true, Some(_), Some(name)) = (is_there, self.copy_of, &self.becomes)
+            && !is_in_force(name, &home, environment)?
+        {
+            // SECURITY: nobody was shown what it allows.
+            return Err(Failure::config(format!("the policy `{name}` was made meanwhile"))
+                .with_hint("do it again: the change then goes to another copy"));
+        }
         let target = match self.copy_of {
             Some(_) if is_there => Self { copy_of: None, ..self.clone() },
             _ => self.clone(),
@@ -252,6 +263,29 @@ impl Change {
             Self::Add(entries) | Self::Remove(entries) => entries,
         }
     }
+}
+
+/// Returns `name`, or the first of `name-2`, `name-3` and so on that no policy has.
+fn unused_name(name: String, home: &Home) -> Result<String, Failure> {
+    let numbered = (2..=COPIES_MAX).map(|number| format!("{name}-{number}"));
+    for name in std::iter::once(name.clone()).chain(numbered) {
+        if file::names(home.policies().join(&name))?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(Failure::config(format!("there are {COPIES_MAX} policies `{name}` already")).with_hint(
+        "remove those that you do not need, or choose one with `ironcurtain policy use`",
+    ))
+}
+
+/// Returns whether the policy called `name` is in force where a session names none.
+fn is_in_force(name: &str, home: &Home, environment: &Environment) -> Result<bool, Failure> {
+    let file = ConfigFile::read(home)?;
+    let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
+    Ok(match config.policy {
+        Some(PolicyChoice::Named(it)) => it.as_str() == name,
+        Some(PolicyChoice::Directory(_)) | None => false,
+    })
 }
 
 /// Returns how a directory is written in an addition: from the home, if it lies there.

@@ -70,7 +70,7 @@ impl ServersFile {
                 }
             }
         }
-        servers.without_twins(source.file)
+        servers.with_own_names(source.file)
     }
 }
 

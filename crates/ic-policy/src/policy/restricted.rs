@@ -19,19 +19,12 @@ use crate::rule::Rule;
 pub struct Restricted {
     places: Vec<CanonicalPath>,
     known: HashSet<PathBuf>,
-    /// Those that a rule denies whatever the tool and the other values.
-    denied: Vec<CanonicalPath>,
 }
 
 impl Restricted {
     /// Returns the places.
     pub fn places(&self) -> &[CanonicalPath] {
         &self.places
-    }
-
-    /// Returns the places that a rule denies whatever the tool and the other values.
-    pub fn denied(&self) -> &[CanonicalPath] {
-        &self.denied
     }
 
     /// Returns whether `path` is such a place, or lies in one.
@@ -52,9 +45,6 @@ impl Restricted {
                     let is_narrow = place.parent().is_some() && !is_in(&open, path);
                     if is_narrow && restricted.known.insert(path.to_owned()) {
                         restricted.places.push(place.clone());
-                    }
-                    if is_narrow && rule.effect == Effect::Deny && rule.asks_only_for_place() {
-                        restricted.denied.push(place.clone());
                     }
                 }
             }

@@ -17,7 +17,7 @@ mod trust;
 
 use std::path::Path;
 
-use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
+use ic_broker::servers_file::{RESERVED, ServerConfig, ServersFile, Start};
 use ic_home::Environment;
 use ic_types::ServerName;
 
@@ -73,6 +73,18 @@ fn find<'a>(
         };
         Failure::config(format!("there is no server `{name}`")).with_hint(known)
     })
+}
+
+/// Refuses the name that no server can have.
+fn refuse_reserved(name: &ServerName) -> Result<(), Failure> {
+    match name.as_str() == RESERVED {
+        true => Err(Failure::usage(reserved()).with_hint("choose another name")),
+        false => Ok(()),
+    }
+}
+
+fn reserved() -> String {
+    format!("the name `{RESERVED}` is reserved for IronCurtain itself")
 }
 
 /// Returns whether the server runs on this machine.

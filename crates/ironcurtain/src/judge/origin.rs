@@ -5,13 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
-use ic_home::{Environment, Home, PolicyChoice, PolicyName};
+use ic_home::{Environment, Home, PolicyChoice, PolicyName, file};
 use ic_policy::Builtin;
 use ic_types::AbsolutePath;
 
-use super::{COMPILED, is_directory};
+use super::policy_files::{ADDITIONS, ANNOTATIONS, LISTS};
+use super::{COMPILED, follow, is_directory};
 use crate::error::Failure;
 use crate::files;
+
+/// The files that say what a policy allows.
+const DECISIVE: [&str; 4] = [COMPILED, ADDITIONS, ANNOTATIONS, LISTS];
 
 /// The name of the compiled policy of the home.
 const GENERATED: &str = "generated";
@@ -87,6 +91,20 @@ impl Origin {
         })
     }
 
+    /// Returns where the configured policy is, whether it is there or not; `None` if it is built in.
+    pub(super) fn configured_directory(
+        choice: &PolicyChoice,
+        environment: &Environment,
+    ) -> Result<Option<AbsolutePath>, Failure> {
+        match choice {
+            PolicyChoice::Directory(directory) => Ok(Some(directory.clone())),
+            PolicyChoice::Named(name) => match Self::by_name(name, environment)? {
+                Some(Self::Directory(directory)) => Ok(Some(directory)),
+                Some(Self::Builtin(_)) | None => Ok(None),
+            },
+        }
+    }
+
     fn by_name(name: &PolicyName, environment: &Environment) -> Result<Option<Self>, Failure> {
         if let Some(builtin) = Builtin::by_name(name.as_str()) {
             return Ok(Some(Self::Builtin(builtin)));
@@ -99,4 +117,32 @@ impl Origin {
         let directory = environment.absolute(&directory)?;
         Ok(is_directory(&directory)?.then_some(Self::Directory(directory)))
     }
+}
+
+/// Returns the directories of the home's own policies, which any later session may use.
+///
+/// They lie in the home, but each of them can be a link to somewhere else.
+pub(super) fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Failure> {
+    let home = Home::new(environment.ironcurtain_home()?);
+    let policies = home.policies();
+    let names = file::names(&policies)?.unwrap_or_default();
+    let named = names.iter().map(|name| policies.join(name));
+    let all = [home.generated(), policies.clone()].into_iter().chain(named);
+    all.map(|path| Ok(environment.absolute(&path)?)).collect()
+}
+
+/// Returns what must not change while a policy is not in use: its directory, and each of its files that
+/// is a link, even to something that does not exist yet.
+pub(super) fn parts(directory: &AbsolutePath) -> Result<Vec<AbsolutePath>, Failure> {
+    let mut parts = vec![directory.clone()];
+    for name in DECISIVE {
+        let path = directory.as_path().join(name);
+        let path = AbsolutePath::new(&path)
+            .map_err(|reason| Failure::config(format!("{}: {reason}", path.display())))?;
+        // What cannot be followed cannot be read either, but may be mended later.
+        if follow(&path).map_or(true, |found| !found.links.is_empty()) {
+            parts.push(path);
+        }
+    }
+    Ok(parts)
 }

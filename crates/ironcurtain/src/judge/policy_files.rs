@@ -12,7 +12,7 @@ use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, PolicySources};
 use ic_types::{AbsolutePath, Json, JsonLimits, Object, ServerName};
 
-use super::{Origin, refuse_in_sandbox};
+use super::{Origin, origin, refuse_in_sandbox};
 use crate::error::Failure;
 use crate::files;
 
@@ -27,6 +27,10 @@ const ADDED_LIMITS: JsonLimits =
     JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
 /// The file with what the user has added to a policy.
 pub(crate) const ADDITIONS: &str = "additions.json";
+/// The file with the meaning of arguments.
+pub(super) const ANNOTATIONS: &str = "tool-annotations.json";
+/// The file with the lists that rules name.
+pub(super) const LISTS: &str = "dynamic-lists.json";
 /// The file without which a directory is not a policy.
 pub(crate) const COMPILED: &str = "compiled-policy.json";
 
@@ -75,7 +79,7 @@ impl PolicyFiles {
     }
 
     fn of_directory(directory: &AbsolutePath, bounds: &Bounds) -> Result<Self, Failure> {
-        refuse_in_sandbox(bounds, "policy", directory)?;
+        refuse_policy(bounds, ["policy", "policy file"], directory)?;
         let read_if_present = |name: &str| -> Result<Option<PolicyFile>, Failure> {
             let path = directory.as_path().join(name);
             let Some(bytes) = files::read_if_present(&path)? else { return Ok(None) };
@@ -98,11 +102,11 @@ impl PolicyFiles {
             origin: directory.as_path().display().to_string(),
             is_builtin: false,
             compiled: read(COMPILED)?,
-            annotations: match read_if_present("tool-annotations.json")? {
+            annotations: match read_if_present(ANNOTATIONS)? {
                 Some(file) => file,
-                None => Source { file: "tool-annotations.json", bytes: NO_ANNOTATIONS }.into(),
+                None => Source { file: ANNOTATIONS, bytes: NO_ANNOTATIONS }.into(),
             },
-            lists: read_if_present("dynamic-lists.json")?,
+            lists: read_if_present(LISTS)?,
             additions: read_if_present(ADDITIONS)?,
             scenarios: read_if_present("test-scenarios.json")?,
             constitution: match read_if_present("constitution.md")? {
@@ -190,6 +194,21 @@ impl From<Source<'_>> for PolicyFile {
     fn from(source: Source<'_>) -> Self {
         Self { name: source.file.to_owned(), bytes: source.bytes.to_vec() }
     }
+}
+
+/// Refuses a policy that the agent could change, by its directory or by a link to a file of it.
+pub(super) fn refuse_policy(
+    bounds: &Bounds,
+    [what, file]: [&str; 2],
+    directory: &AbsolutePath,
+) -> Result<(), Failure> {
+    if bounds.sandbox.is_none() {
+        return Ok(());
+    }
+    for (index, part) in origin::parts(directory)?.iter().enumerate() {
+        refuse_in_sandbox(bounds, if index == 0 { what } else { file }, part)?;
+    }
+    Ok(())
 }
 
 /// Returns where the annotations of a server are that `servers add` added.

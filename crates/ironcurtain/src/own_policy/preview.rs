@@ -5,7 +5,7 @@
 use ic_audit::read::{Filter, Records};
 use ic_home::Home;
 use ic_policy::additions::{Addition, Place};
-use ic_policy::{ArgumentAnnotation, Effect, Sandbox, SandboxKind};
+use ic_policy::{ArgumentAnnotation, Effect, Finding, Sandbox, SandboxKind};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::{AbsolutePath, Json, Object, Role, ServerName, SessionId, ToolCall, ToolName};
@@ -43,6 +43,8 @@ struct Judged {
     after: Effect,
     /// Who decides after the change.
     rule: String,
+    /// The roles that the additions are about and that are judged otherwise, each before and after.
+    of_roles: Vec<(Role, Effect, Effect)>,
     count: usize,
 }
 
@@ -74,7 +76,7 @@ impl Preview {
         let mut preview = Self::default();
         for addition in additions {
             for call in examples(addition, after) {
-                let judged = Judged::of(&call, before, after);
+                let judged = Judged::of(&call, before, after, additions);
                 if !preview.examples.iter().any(|it| it.call == judged.call) {
                     preview.examples.push(judged);
                 }
@@ -102,7 +104,7 @@ impl Preview {
                 continue;
             };
             self.n_recorded = self.n_recorded.map(|n_recorded| n_recorded + 1);
-            let judged = Judged::of(&call, before, after);
+            let judged = Judged::of(&call, before, after, additions);
             match self.recorded.iter_mut().find(|it| it.is_like(&judged)) {
                 Some(known) => known.count += 1,
                 None => self.recorded.push(judged),
@@ -110,14 +112,19 @@ impl Preview {
         }
     }
 
-    /// Returns whether any call would be judged otherwise.
+    /// Returns whether any call would be judged otherwise, as a whole or in one of its roles: a call can
+    /// need more than one addition.
     pub(crate) fn has_effect(&self) -> bool {
-        self.all().any(|it| it.before != it.after)
+        self.all().any(|it| it.before != it.after || !it.of_roles.is_empty())
     }
 
     /// Returns whether a call would be allowed that is denied now.
     pub(crate) fn lifts_denial(&self) -> bool {
-        self.all().any(|it| it.before == Effect::Deny && it.after == Effect::Allow)
+        let lifts =
+            |before: Effect, after: Effect| before == Effect::Deny && after == Effect::Allow;
+        self.all().any(|it| {
+            lifts(it.before, it.after) || it.of_roles.iter().any(|(_, was, is)| lifts(*was, *is))
+        })
     }
 
     /// Returns the rule that keeps the first example from being what the change asks for.
@@ -152,7 +159,7 @@ impl Preview {
 }
 
 impl Judged {
-    fn of(call: &ToolCall, before: &Loaded, after: &Loaded) -> Self {
+    fn of(call: &ToolCall, before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
         let shown =
             format!("{}.{} {}", call.server, call.tool, Json::Object(call.arguments.clone()));
         let judged = after.judge.judge(call.clone());
@@ -161,6 +168,7 @@ impl Judged {
             before: before.judge.judge(call.clone()).effect(),
             after: judged.effect(),
             rule: judged.rule().to_owned(),
+            of_roles: of_roles(call, before, after, additions),
             count: 1,
         }
     }
@@ -170,11 +178,6 @@ impl Judged {
     }
 
     fn line(&self) -> String {
-        let word = |effect: Effect| match effect {
-            Effect::Allow => "allowed",
-            Effect::Escalate => "asks",
-            Effect::Deny => "denied",
-        };
         let verdict = match self.before == self.after {
             true => format!("{} as before", word(self.after)),
             false => format!("{} -> {}", word(self.before), word(self.after)),
@@ -185,8 +188,48 @@ impl Judged {
         }
         let times =
             if self.count == 1 { String::new() } else { format!(" ({} times)", self.count) };
-        format!("  {verdict:<18} {}{times}", visible(&call))
+        // What the whole call does says nothing of a change that is only part of what it needs.
+        let parts: Vec<String> = match self.before == self.after {
+            true => self
+                .of_roles
+                .iter()
+                .map(|(role, was, is)| format!("{role}: {} -> {}", word(*was), word(*is)))
+                .collect(),
+            false => Vec::new(),
+        };
+        let parts = match parts.is_empty() {
+            true => String::new(),
+            false => format!(" ({}; `{}` still decides)", parts.join(", "), self.rule),
+        };
+        format!("  {verdict:<18} {}{times}{}", visible(&call), visible(&parts))
     }
+}
+
+fn word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Allow => "allowed",
+        Effect::Escalate => "asks",
+        Effect::Deny => "denied",
+    }
+}
+
+/// Returns the roles of `call` that `additions` are about and that are judged otherwise.
+fn of_roles(
+    call: &ToolCall,
+    before: &Loaded,
+    after: &Loaded,
+    additions: &[Addition],
+) -> Vec<(Role, Effect, Effect)> {
+    let [was, is] = [before, after].map(|loaded| loaded.judge.explain(call.clone()).1);
+    let of = |findings: &[Finding], role: Role| {
+        findings.iter().filter(|it| it.role == Some(role)).map(|it| it.effect).max()
+    };
+    let is_meant = |role: &Role| additions.iter().any(|it| it.is_about(*role));
+    Role::all()
+        .filter(is_meant)
+        .filter_map(|role| Some((role, of(&was, role)?, of(&is, role)?)))
+        .filter(|(_, was, is)| was != is)
+        .collect()
 }
 
 /// Reads the call of an intent; `None` if it cannot be judged again.

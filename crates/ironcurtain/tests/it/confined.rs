@@ -82,11 +82,20 @@ impl Rig {
     }
 
     /// Denies all that is about a directory of the place.
-    fn closed(mut self, within: &str) -> Self {
+    fn closed(self, within: &str) -> Self {
+        self.ruled(within, "deny")
+    }
+
+    /// Asks about all that is about a directory of the place.
+    fn asking(self, within: &str) -> Self {
+        self.ruled(within, "escalate")
+    }
+
+    fn ruled(mut self, within: &str, then: &str) -> Self {
         let roles = ["read-path", "write-path", "delete-path"];
         for role in roles {
             let condition = json!({"paths": {"roles": [role], "within": self.place.path(within)}});
-            let rule = json!({"name": format!("close {within}"), "if": condition, "then": "deny",
+            let rule = json!({"name": format!("{then} {within}"), "if": condition, "then": then,
                 "reason": "a test"});
             self.rules.insert(0, rule);
         }

@@ -256,3 +256,21 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     change(&place, &[&words[..], &["--yes"]].concat());
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");
 }
+
+/// A call can need more than one addition, so each of them counts for what it is about.
+#[test]
+fn an_addition_that_opens_one_of_the_roles_of_a_call_changes_something() {
+    let place = scripted();
+    let remote = ["allow", "git", "--to", "remote", "--host", "github.com", "--yes"];
+    let output = changed(&place, &remote);
+    assert!(output.stdout.contains("git-remote-url: asks -> allowed"), "{output:?}");
+    let push = r#"{"path":"~/notes","remote":"https://github.com/a/b"}"#;
+    assert_eq!(judged(&place, "git", "git_push", push).0, "escalate");
+    change(&place, &["allow", "git", "--to", "commit", "--in", "~/notes", "--yes"]);
+    assert_eq!(judged(&place, "git", "git_push", push).0, "escalate");
+    change(&place, &["allow", "git", "--to", "read", "--in", "~/notes", "--yes"]);
+    assert_eq!(judged(&place, "git", "git_push", push).0, "allow");
+    // Where nothing is opened, that is said.
+    let output = policy(&place, &["allow", "filesystem", "--to", "read", "--yes"]);
+    assert_ne!(output.code, 0, "{output:?}");
+}

@@ -94,3 +94,95 @@ fn a_listed_name_that_is_a_link_protects_what_it_leads_to() {
         assert_eq!(rules(&place, &calls), vec![denied; 4], "{name}");
     }
 }
+
+/// Judges writing each of these files under `policy` in a workspace; returns the rules.
+fn writes(
+    place: &Place,
+    policy: &str,
+    workspace: &str,
+    paths: &[std::path::PathBuf],
+) -> Vec<String> {
+    let requests = paths.iter().map(|path| {
+        let arguments = json!({"path": path, "content": "x"});
+        json!({"server": "filesystem", "tool": "write_file", "arguments": arguments}).to_string()
+    });
+    let requests = requests.collect::<Vec<_>>().join("\n");
+    let workspace = place.path(workspace);
+    let words = ["policy", "check", "--policy", policy, "--workspace", "--sandbox"];
+    let words = [&words[..], &[workspace.to_str().unwrap(), "--requests", "-"]].concat();
+    let output = place.run_with_input(words, requests.as_bytes());
+    let rule = |line: &str| {
+        let answer: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{output:?}"));
+        answer["rule"].as_str().unwrap().to_owned()
+    };
+    let rules: Vec<String> = output.stdout.lines().map(rule).collect();
+    assert_eq!(rules.len(), paths.len(), "{output:?}");
+    rules
+}
+
+/// A policy that only later sessions use is out of reach in every session, whatever policy that has.
+#[test]
+fn the_policy_in_force_is_protected_in_sessions_that_use_another_one() {
+    let place = place();
+    place.dir("work");
+    place.dir("home/Downloads");
+    let rules = r#"{"rules":[]}"#;
+    place.write("home/Downloads/pol/compiled-policy.json", rules);
+    place.write("store/adds.json", r#"{"version":1,"additions":[]}"#);
+    place.link("home/Downloads/pol/additions.json", place.path("store/adds.json"));
+    // Nothing is there yet that an agent could not make.
+    place.link("home/Downloads/pol/dynamic-lists.json", place.path("home/Downloads/lists.json"));
+    // One of the home's own is a link, and so is a file of it.
+    place.write("home/Downloads/real/compiled-policy.json", rules);
+    place.dir("home/.ironcurtain/policies");
+    place.link("home/.ironcurtain/policies/mine", place.path("home/Downloads/real"));
+    place.link("home/Downloads/real/additions.json", place.path("home/Downloads/mine.json"));
+    let directory = place.path("home/Downloads/pol");
+    let set = ["config", "set", "policy", directory.to_str().unwrap()];
+    let paths = [
+        "home/Downloads/pol/additions.json",
+        "home/Downloads/pol/compiled-policy.json",
+        "home/Downloads/pol/new.json",
+        "store/adds.json",
+        "home/Downloads/lists.json",
+    ];
+    let paths = paths.map(|path| place.path(path));
+    let of_home = ["home/Downloads/real/additions.json", "home/Downloads/mine.json"];
+    let of_home = of_home.map(|path| place.path(path));
+    for policy in ["default", "coding", "readonly"] {
+        let before = writes(&place, policy, "work", &paths);
+        assert!(before.iter().all(|rule| rule != PROTECTED), "{policy}: {before:?}");
+    }
+    assert_eq!(place.run(set).code, 0);
+    for policy in ["default", "coding", "readonly", "mine"] {
+        assert_eq!(writes(&place, policy, "work", &paths), [PROTECTED; 5], "{policy}");
+        assert_eq!(writes(&place, policy, "work", &of_home), [PROTECTED; 2], "{policy}");
+    }
+}
+
+/// In a workspace links can be turned and directories moved, so such a session is not opened.
+#[test]
+fn a_session_in_the_directory_of_the_policy_in_force_is_refused_whatever_it_uses() {
+    let place = place();
+    let rules = r#"{"rules":[]}"#;
+    place.write("work/pol/compiled-policy.json", rules);
+    place.link("alias", place.path("work/pol"));
+    place.write("linked/compiled-policy.json", rules);
+    place.link("linked/additions.json", place.path("work/adds.json"));
+    place.write("outside/compiled-policy.json", rules);
+    let work = place.path("work");
+    let check = |policy: &str| {
+        let directory = place.path(policy);
+        let set = place.run(["config", "set", "policy", directory.to_str().unwrap()]);
+        assert_eq!(set.code, 0, "{set:?}");
+        let call = ["filesystem", "read_file", r#"{"path":"a"}"#];
+        let words = ["policy", "check", "--policy", "coding", "--workspace", "--sandbox"];
+        place.run([&words[..], &[work.to_str().unwrap()], &call].concat())
+    };
+    for policy in ["work/pol", "alias", "linked"] {
+        let output = check(policy);
+        assert_eq!(output.code, 1, "{policy}: {output:?}");
+        assert!(output.stderr.contains("where the agent can change it"), "{policy}: {output:?}");
+    }
+    assert_eq!(check("outside").code, 0);
+}

@@ -81,6 +81,7 @@ pub(crate) fn run(
         Failure::usage(format!("`{}` is not a valid server name", visible(&args.name)))
             .with_source(error)
     })?;
+    super::refuse_reserved(&name)?;
     let env = args.env.iter().map(|text| variable(text)).collect::<Result<_, _>>()?;
     let headers = args.header.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
     let plan = Plan {

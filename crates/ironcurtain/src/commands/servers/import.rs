@@ -202,6 +202,7 @@ impl Found {
             Failure::usage(format!("`{}` is not a valid server name", visible(&self.name)))
                 .with_source(error)
         })?;
+        super::refuse_reserved(&name)?;
         let client = self.origin.client;
         let Line { command, env, directory, far } = self.line.map_err(|why| {
             Failure::config(format!("the server `{name}` of {client} cannot be added: {why}"))

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::error::Failure;
 use crate::opening::check_directory;
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 use crate::terminal::{Choice, Paint, Tty, choose_one};
 
 /// The longest file of remembered places.
@@ -73,7 +73,8 @@ pub(super) fn choose(
             Always::Sandbox => ("in an empty sandbox", Chosen::Sandbox),
         };
         screen.notice(&format!(
-            "working {what}, as you chose for {place} (in {})",
+            "working {what}, as you chose for {} (in {})",
+            visible(&place),
             home.workspaces().display()
         ));
         return Ok(chosen);
@@ -97,7 +98,7 @@ pub(super) fn choose(
 
 fn question(place: &str) -> Choice {
     let lines = [
-        format!("This is a git working tree: {place}"),
+        format!("This is a git working tree: {}", visible(place)),
         "Where should the agent work?".to_owned(),
         "  h  here: it reads and changes files in this directory, under the policy".to_owned(),
         "  s  in an empty sandbox, which is made for the session".to_owned(),

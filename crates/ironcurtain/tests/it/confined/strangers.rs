@@ -25,8 +25,9 @@ fn a_server_sees_what_its_entry_and_the_policy_name_and_nothing_else() {
     for file in ["open/a", "read/a", "read/deep/key", "write/a", "write/kept/a", "secret/a"] {
         rig.place.write(file, file);
     }
-    // What a rule denies to all of its tools.
+    // What a rule denies to it, and what a rule asks about.
     rig.place.write("read/shut/a", "shut");
+    rig.place.write("read/asked/a", "asked");
     for file in ["home/.ssh/id", "home/notes/n", "home/.npmrc"] {
         rig.place.write(file, file);
     }
@@ -37,12 +38,14 @@ fn a_server_sees_what_its_entry_and_the_policy_name_and_nothing_else() {
         "denyRead": [rig.text("read/deep")],
         "denyWrite": [rig.text("write/kept"), rig.text("not/there")],
     }));
-    let rig = rig.opened("open", &["read-path"]).closed("read/shut").peeker(&entry);
+    let rig =
+        rig.opened("open", &["read-path"]).closed("read/shut").asking("read/asked").peeker(&entry);
     let mut proxy = rig.start();
     for (path, sees) in [
         ("open/a", true),
         ("read/a", true),
         ("read/shut/a", false),
+        ("read/asked/a", false),
         // The name that was written leads there too.
         ("name/a", true),
         ("read/deep/key", false),

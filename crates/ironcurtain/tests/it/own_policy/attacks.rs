@@ -199,3 +199,30 @@ fn many_processes_add_at_once_and_lose_nothing() {
         fs::read_to_string(place.path("home/.ironcurtain/logs/policy-changes.jsonl")).unwrap();
     assert_eq!(log.lines().count(), 8, "{log}");
 }
+
+/// A policy that was made before and is not in force any more does not come back with an addition.
+#[test]
+fn an_addition_puts_no_earlier_policy_in_force() {
+    let place = scripted();
+    change(&place, &["allow", "filesystem", "--in", "~/notes", "--yes"]);
+    change(&place, &["use", "default", "--yes"]);
+    assert_eq!(read_file(&place, "~/notes/a"), "escalate");
+    // It only restricts, so nobody is asked.
+    let output = policy(&place, &["never", "fetch", "--host", "evil.example"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(
+        output.stdout.contains("`my-default-2`, a copy of the built-in `default`"),
+        "{output:?}"
+    );
+    assert_eq!(place.run(["config", "get", "policy"]).stdout, "my-default-2\n");
+    assert_eq!(read_file(&place, "~/notes/a"), "escalate");
+    assert_eq!(fetch(&place, "https://evil.example/"), "deny");
+    // What is in force is changed in its place.
+    change(&place, &["never", "fetch", "--host", "worse.example"]);
+    assert_eq!(place.run(["config", "get", "policy"]).stdout, "my-default-2\n");
+    assert_eq!(fetch(&place, "https://evil.example/"), "deny");
+    // The earlier one is as it was.
+    change(&place, &["use", "my-default", "--yes"]);
+    assert_eq!(read_file(&place, "~/notes/a"), "allow");
+    assert_eq!(fetch(&place, "https://evil.example/"), "escalate");
+}

@@ -102,3 +102,26 @@ fn a_terminal_without_keys_takes_a_letter_and_enter() {
     terminal.expect("Ctrl-C cancel (then Enter)\n").type_in("h\n").expect("[FILE] a.txt");
     assert_eq!(terminal.end().code, 0);
 }
+
+/// A directory can have any name, and what unpacks an archive chooses it.
+#[test]
+fn the_name_of_the_directory_does_not_drive_the_terminal() {
+    let rig = rig();
+    rig.place.dir("tree/.git");
+    let directory = rig.place.dir("tree/e\u{1b}]0;x\u{7}\u{202e}");
+    let words = [BINARY, "start", "list the files"];
+    let shown = r"tree/e\u{1b}]0;x\u{7}\u{202e}";
+    for (key, code) in [("H", 0), ("", 0)] {
+        let mut stage = Stage::run(&rig, (200, 40), &directory, &["NO_COLOR=1"], &words);
+        if !key.is_empty() {
+            stage.expect(QUESTION).type_in(key);
+        }
+        stage.expect("to continue this session");
+        assert_eq!(stage.end(), code);
+        let sent = stage.sent();
+        let asked = if key.is_empty() { "as you chose for" } else { "git working tree: " };
+        let line = sent.lines().find(|line| line.contains(asked)).unwrap_or_default();
+        assert!(line.contains(shown), "{line:?}");
+        assert!(!line.contains(['\u{7}', '\u{202e}']), "{line:?}");
+    }
+}

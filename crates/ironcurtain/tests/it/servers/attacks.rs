@@ -254,3 +254,25 @@ fn a_server_is_ended_after_it_was_looked_at() {
     });
     assert_eq!(runs.collect::<Vec<_>>(), [] as [PathBuf; 0], "it still runs");
 }
+
+/// What is offered under our own name is taken for ours.
+#[test]
+fn no_server_has_our_name() {
+    let place = crate::place();
+    let output = place.run(["servers", "add", "ironcurtain", "--", "true"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("is reserved for IronCurtain itself"), "{output:?}");
+    let entry = serde_json::json!({"ironcurtain": {"command": "/opt/other"}, "good": {"command": "/opt/good"}});
+    place.write("home/.cursor/mcp.json", serde_json::json!({"mcpServers": entry}).to_string());
+    let output = place.run(["servers", "import"]);
+    let refused = "not to be added: the name `ironcurtain` is reserved for IronCurtain itself";
+    assert_eq!(output.stdout.matches(refused).count(), 1, "{output:?}");
+    assert_eq!(output.stdout.matches("not to be added").count(), 1, "{output:?}");
+    let output = place.run(["servers", "import", "ironcurtain"]);
+    assert_ne!(output.code, 0, "{output:?}");
+    assert!(!place.path("home/.ironcurtain/mcp-servers.json").exists(), "nothing was added");
+    place.write("home/.ironcurtain/mcp-servers.json", entry.to_string());
+    let output = place.run(["servers", "list"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("reserved for IronCurtain itself"), "{output:?}");
+}

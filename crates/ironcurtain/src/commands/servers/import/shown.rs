@@ -2,13 +2,14 @@
 //!
 //! Every text that is not ours is made visible, and no secret comes this far.
 
+use ic_broker::servers_file::RESERVED;
 use ic_types::ServerName;
 use serde::Serialize;
 
 use super::entry::{Found, Line};
 use super::places::{Origin, Reach};
 use super::references::{Wanted, Why};
-use crate::commands::servers::shown_word;
+use crate::commands::servers::{reserved, shown_word};
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
 
@@ -92,6 +93,7 @@ fn row(found: &Found, is_known: bool) -> Row {
     let problem = match (&found.line, found.name.parse::<ServerName>()) {
         _ if is_known => Some("there is a server of that name".to_owned()),
         (_, Err(error)) => Some(error.to_string()),
+        (_, Ok(name)) if name.as_str() == RESERVED => Some(reserved()),
         (Err(why), _) => Some(why.clone()),
         (Ok(_), Ok(_)) => None,
     };
