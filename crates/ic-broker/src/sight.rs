@@ -86,6 +86,9 @@ impl Judged {
                 }
             }
         }
+        if all.iter().any(|it| it.rights.delete) {
+            leave_out_carried(&mut all);
+        }
         all
     }
 
@@ -99,6 +102,18 @@ impl Judged {
     pub(crate) fn access(&self) -> Access {
         access(self.rights)
     }
+}
+
+/// Leaves out what a moved directory takes along or brings: closed places in it are judged by their names,
+/// but the server only works on the directory.
+fn leave_out_carried(all: &mut Vec<Judged>) {
+    let changed = all.iter().filter(|it| it.rights.write || it.rights.delete);
+    let changed: HashSet<CanonicalPath> = changed.map(|it| it.path.clone()).collect();
+    let is_carried = |it: &Judged| {
+        it.rights == Rights::WRITE
+            && it.path.ancestors().skip(1).any(|above| changed.contains(&above))
+    };
+    all.retain(|it| !is_carried(it));
 }
 
 /// Returns what a role does with its paths.

@@ -146,9 +146,6 @@ fn what_lies_beneath_a_file_that_comes_is_named() {
         ("git_checkout", json!({"target": "room", "paths": ["s"]})),
         ("git_reset", json!({"target": "room", "mode": "hard", "confirmed": true})),
         ("git_reset", json!({"target": "room", "mode": "keep"})),
-        ("git_merge", json!({"branch": "room"})),
-        ("git_cherry_pick", json!({"commits": ["room"]})),
-        ("git_rebase", json!({"upstream": "room"})),
     ] {
         let bench = ground();
         // It is in no commit, and nobody can bring it back.
