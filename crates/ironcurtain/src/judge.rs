@@ -170,15 +170,7 @@ impl Loaded {
 
         let mut protected = vec![ironcurtain_home.clone()];
         let in_force = configured.directory(environment)?;
-        let used = match &origin {
-            Origin::Directory(directory) => Some(directory.clone()),
-            Origin::Builtin(_) => None,
-        };
-        // SECURITY: also what this session does not use, since a later one trusts it.
-        let of_home = origin::of_home(environment)?;
-        for directory in used.iter().chain(&in_force).chain(&of_home) {
-            protected.extend(origin::parts(directory)?);
-        }
+        protected.extend(origin.protected(in_force.as_ref(), environment)?);
         protected.extend(servers_file.clone());
         protected.extend(wanted.protected.iter().cloned());
         protected.extend(configured.protected_paths);

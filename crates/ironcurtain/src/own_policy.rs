@@ -83,7 +83,7 @@ impl Target {
             return Ok(Self { directory, copy_of, becomes: None, wanted: named });
         }
         // SECURITY: one that is there is not in force and may allow more, so it is left as it is.
-        let name = unused_name(name, home)?;
+        let name = unused_name(&name, home)?;
         let directory = home.policies().join(&name);
         Ok(Self { directory, copy_of: Some(builtin), becomes: Some(name), wanted: None })
     }
@@ -266,9 +266,9 @@ impl Change {
 }
 
 /// Returns `name`, or the first of `name-2`, `name-3` and so on that no policy has.
-fn unused_name(name: String, home: &Home) -> Result<String, Failure> {
+fn unused_name(name: &str, home: &Home) -> Result<String, Failure> {
     let numbered = (2..=COPIES_MAX).map(|number| format!("{name}-{number}"));
-    for name in std::iter::once(name.clone()).chain(numbered) {
+    for name in std::iter::once(name.to_owned()).chain(numbered) {
         if file::names(home.policies().join(&name))?.is_none() {
             return Ok(name);
         }

@@ -105,6 +105,26 @@ impl Origin {
         }
     }
 
+    /// Returns what no agent may change of this policy, of the one in force and of those in the home.
+    ///
+    /// SECURITY: also what this session does not use, since a later one trusts it.
+    pub(super) fn protected(
+        &self,
+        in_force: Option<&AbsolutePath>,
+        environment: &Environment,
+    ) -> Result<Vec<AbsolutePath>, Failure> {
+        let used = match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Builtin(_) => None,
+        };
+        let of_home = of_home(environment)?;
+        let mut protected = Vec::new();
+        for directory in used.into_iter().chain(in_force).chain(&of_home) {
+            protected.extend(parts(directory)?);
+        }
+        Ok(protected)
+    }
+
     fn by_name(name: &PolicyName, environment: &Environment) -> Result<Option<Self>, Failure> {
         if let Some(builtin) = Builtin::by_name(name.as_str()) {
             return Ok(Some(Self::Builtin(builtin)));
@@ -122,7 +142,7 @@ impl Origin {
 /// Returns the directories of the home's own policies, which any later session may use.
 ///
 /// They lie in the home, but each of them can be a link to somewhere else.
-pub(super) fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Failure> {
+fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Failure> {
     let home = Home::new(environment.ironcurtain_home()?);
     let policies = home.policies();
     let names = file::names(&policies)?.unwrap_or_default();
