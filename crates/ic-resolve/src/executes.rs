@@ -221,7 +221,10 @@ impl<'a> Executes<'a> {
             if self.is_top(&top) {
                 let named = self.named(&top, &self.directory(&top));
                 names.extend(&named.names);
-                names.extend(&self.exchanged(&top, &named));
+                // What goes as a whole gets nothing from the others any more.
+                if without.is_none() {
+                    names.extend(&self.exchanged(&top, &named));
+                }
                 let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
                 elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
             }

@@ -763,6 +763,8 @@ fn what_git_clean_deletes_lies_in_the_workspace_that_it_names() {
     let mut bounds = bounds(SandboxKind::Workspace);
     let top = "/q/work";
     bounds.sandbox.as_mut().unwrap().path = path(top);
+    // As our own git server does, which says which files go.
+    bounds.servers.values_mut().for_each(|it| it.names_files = true);
     let of = |tool: &str| {
         let call = call("fs", tool, &[(DeletePath, &[top])]);
         summary(&evaluate(&rules, &bounds, call))

@@ -34,8 +34,8 @@ fn what_is_judged_is_what_is_sent() {
 #[test]
 fn what_could_be_read_in_two_ways_is_refused() {
     for (text, reason) in [
-        ("", "no URL"),
-        ("example.com", "no URL"),
+        ("", "not a URL"),
+        ("example.com", "not a URL"),
         ("ftp://example.com/", "`ftp:` is not fetched"),
         ("file:///etc/passwd", "`file:` is not fetched"),
         ("javascript:alert(1)", "`javascript:` is not fetched"),
@@ -50,14 +50,14 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ("\u{a0}https://example.com/", "control characters or outer white space"),
         ("https://example.com/\u{2003} ", "control characters or outer white space"),
         (" -https://example.com", "does not begin with `-`"),
-        ("   ", "no URL"),
+        ("   ", "not a URL"),
         ("-https://example.com", "does not begin with `-`"),
         ("https://a..example/", "no valid host"),
         ("https://a&b.example/", "no valid host"),
         ("https://-a.example/", "no valid host"),
-        ("https://example.com:99999/", "no URL"),
-        ("https://exa%00mple.com/", "no URL"),
-        ("https:///", "no URL"),
+        ("https://example.com:99999/", "not a URL"),
+        ("https://exa%00mple.com/", "not a URL"),
+        ("https:///", "not a URL"),
     ] {
         check(text, Err(reason));
     }

@@ -79,7 +79,7 @@ fn what_was_edited_is_withheld_from_the_next_session_until_a_person_agreed() {
     let mut proxy = start();
     assert!(!listed(&mut proxy).iter().any(|it| it.starts_with("bad__")), "it is listed");
     let text = provoke(&mut proxy, "x").bad();
-    assert!(text.contains("started in another way than it was"), "{text}");
+    assert!(text.contains("how it is started has changed since it was trusted"), "{text}");
     assert_eq!(rig.n_starts("elsewhere"), 0, "it was started");
     // What came with the file is of no use either: nobody has said what its tools mean.
     assert_eq!(
