@@ -68,6 +68,6 @@ fn without_an_agent_or_a_known_host_nobody_signs_in() {
     let nobody = url.replace(&format!("{}@", host.user), "");
     let clone = json!({"url": nobody, "localPath": "repo"});
     let refused = call(&mut proxy, "git_clone", clone).bad();
-    assert!(refused.contains("as whom"), "{refused}");
+    assert!(refused.contains("names no user"), "{refused}");
     proxy.finish();
 }

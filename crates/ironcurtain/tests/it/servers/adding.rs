@@ -236,7 +236,7 @@ fn an_installation_that_is_replaced_is_another_identity() {
     let mut proxy = Proxy::start(&place, &[]);
     proxy.initialize();
     let answer = proxy.call("tiny__do", &json!({"note": "x"}));
-    assert!(answer.bad().contains("started in another way"), "{}", answer.text());
+    assert!(answer.bad().contains("how it is started has changed"), "{}", answer.text());
     proxy.finish();
 }
 
