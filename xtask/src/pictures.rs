@@ -1,8 +1,8 @@
 //! `cargo xtask pictures`: the README's pictures of a terminal, made from real runs of the real binary.
 //!
-//! A scene is typed into a shell at a pseudo-terminal ([`stage`]); what an emulator shows at chosen moments
-//! becomes one animated SVG ([`svg`]). Whatever differs from run to run (ids, times, the temporary home)
-//! is replaced by fixed text ([`steady`]), so a picture changes only when the program's words do.
+//! A scene is typed into a shell at a pseudo-terminal (`stage`); what an emulator shows at chosen moments
+//! becomes one animated SVG (`svg`). Whatever differs from run to run (ids, times, the temporary home)
+//! is replaced by fixed text (`steady`), so a picture changes only when the program's words do.
 //!
 //! Nothing here decides what the program prints: a scene can only type, wait and look.
 

@@ -1,7 +1,7 @@
 //! `cargo xtask site`: guide, reference and the other documents as one searchable site.
 //!
-//! The pages are gathered as they lie in the repository ([`gather`]), mdbook makes a site of them, and every
-//! link of the site is followed ([`follow`]). mdbook is a tool and no dependency: it is installed with pinned
+//! The pages are gathered as they lie in the repository (`gather`), mdbook makes a site of them, and every
+//! link of the site is followed (`follow`). mdbook is a tool and no dependency: it is installed with pinned
 //! versions into the target directory when it is needed first, so that nothing else has to build it.
 
 mod follow;
