@@ -306,10 +306,8 @@ impl fmt::Display for Told {
 mod tests {
     use super::*;
 
-    /// The question is withdrawn after we looked whether it is still there, and before we wrote.
-    #[test]
-    fn an_answer_that_nobody_waits_for_is_too_late_and_taken_back() {
-        let root = tempfile::tempdir().unwrap();
+    /// Returns a question whose files are in `directory`, and its text.
+    fn pending(directory: &Path) -> (Pending, String) {
         let digest = Digest::of(b"question");
         let text = format!(
             r#"{{"escalationId":"e","sessionId":"s","serverName":"x","toolName":"t","arguments":{{}},
@@ -320,10 +318,18 @@ mod tests {
         let pending = Pending {
             number: 1,
             session: "work".parse().unwrap(),
-            directory: root.path().to_owned(),
+            directory: directory.to_owned(),
             request: Request::parse(text.as_bytes(), &id, &session).unwrap(),
             bytes_digest: Digest::of(text.as_bytes()),
         };
+        (pending, text)
+    }
+
+    /// The question is withdrawn after we looked whether it is still there, and before we wrote.
+    #[test]
+    fn an_answer_that_nobody_waits_for_is_too_late_and_taken_back() {
+        let root = tempfile::tempdir().unwrap();
+        let (pending, text) = pending(root.path());
         let names = || file::names(root.path()).unwrap().unwrap();
         assert_eq!(pending.put(b"{}", Decision::Approved).unwrap(), Receipt::Expired);
         assert_eq!(names(), [""; 0], "the answer is taken back");
@@ -337,20 +343,7 @@ mod tests {
     #[test]
     fn a_question_whose_time_is_over_has_expired_before_its_session_notices() {
         let root = tempfile::tempdir().unwrap();
-        let digest = Digest::of(b"question");
-        let text = format!(
-            r#"{{"escalationId":"e","sessionId":"s","serverName":"x","toolName":"t","arguments":{{}},
-                "reason":"","rule":"ask","causes":[],"escalatedRoles":[],"resolved":{{}},"digest":"{digest}",
-                "createdAt":"2026-11-15T00:00:00Z","expiresAt":"2026-11-15T00:05:00Z"}}"#
-        );
-        let (id, session) = ("e".parse().unwrap(), "s".parse().unwrap());
-        let pending = Pending {
-            number: 1,
-            session: "work".parse().unwrap(),
-            directory: root.path().to_owned(),
-            request: Request::parse(text.as_bytes(), &id, &session).unwrap(),
-            bytes_digest: Digest::of(text.as_bytes()),
-        };
+        let (pending, text) = pending(root.path());
         let in_time: Timestamp = "2026-11-15T00:04:00Z".parse().unwrap();
         let late: Timestamp = "2026-11-15T00:05:01Z".parse().unwrap();
         let (asked, answered) = (root.path().join("request-e.json"), "response-e.json");

@@ -14,11 +14,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, InvalidPath, Secret};
 
 use crate::hand_over;
 pub use git::{GitVariables, NAMING};
-pub use obeyed::{Obeyed, Reading};
 
 /// A provider's key, shared and never copied.
 pub type ApiKey = Arc<Secret<String>>;

@@ -206,7 +206,7 @@ fn is_foreign(root: &Path) -> Result<bool, FileError> {
 
 /// Returns whether a configuration is that of another program.
 ///
-/// One that is not valid JSON is nobody's; whoever loads it says what is wrong with it.
+/// One that is not valid JSON belongs to no program; loading it says what is wrong.
 pub(crate) fn is_foreign_config(bytes: &[u8]) -> bool {
     match Json::parse(bytes, LIMITS) {
         Ok(Json::Object(object)) => object.get("version").is_none(),

@@ -105,7 +105,7 @@ impl Policy {
 
     /// Lets rules that deny or escalate for a place hold under its other names too.
     ///
-    /// A rule names a link, and is about what it leads to. Whoever replaces the link must not get what
+    /// A rule names a link, and is about what it leads to. A program that replaces the link must not get what
     /// has its name then.
     #[must_use]
     pub fn with_names(self, names: &HashMap<CanonicalPath, Vec<CanonicalPath>>) -> Self {

@@ -40,7 +40,6 @@ use crate::path::{self, Last};
 use configured::{Named, Place};
 pub use names::Names;
 pub use orders::{Orders, UserGit};
-pub use variables::{Reading, Variable};
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =

@@ -32,8 +32,6 @@ pub mod url;
 
 pub use bounds::{BoundsError, Places};
 pub use disk::{Disk, Entry, Kind, RealDisk};
-pub use executes::{
-    Change, Executes, NamedInTree, Names, Orders, Reading, UserGit, Variable, is_attributes,
-};
+pub use executes::{Change, Executes, NamedInTree, Names, Orders, UserGit, is_attributes};
 pub use path::PathFault;
 pub use resolver::{PATH_WORDS, Resolver};

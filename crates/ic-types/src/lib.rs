@@ -43,6 +43,7 @@ pub mod role;
 pub mod secret;
 pub mod session;
 pub mod time;
+pub mod variable;
 pub mod visible;
 
 pub use call::ToolCall;

@@ -15,13 +15,12 @@ use ic_broker::heads::Heads;
 use ic_broker::method::CallMethod;
 use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
-use ic_home::environment::{self, Obeyed};
 use ic_home::{Environment, Home, PolicyChoice};
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Policy, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
-use ic_resolve::{Orders, Places, Reading, RealDisk, UserGit, Variable};
+use ic_resolve::{Orders, Places, RealDisk, UserGit};
 use ic_servers::git::system_configs;
 use ic_types::{AbsolutePath, CanonicalPath};
 
@@ -248,24 +247,8 @@ fn user_git(environment: &Environment, home: &AbsolutePath, sandbox: &CanonicalP
         files: variables.files.iter().chain(system).cloned().filter_map(absolute).collect(),
         directories: variables.directory().into_iter().filter_map(absolute).collect(),
         settings: variables.settings.clone(),
-        variables: obeyed.iter().map(variable).collect(),
+        variables: obeyed.to_vec(),
     }
-}
-
-fn variable(obeyed: &Obeyed) -> Variable {
-    let reading = match obeyed.reading {
-        environment::Reading::Programs => Reading::Programs,
-        environment::Reading::Modules(name) => Reading::Modules(name),
-        environment::Reading::Python => Reading::Python,
-        environment::Reading::Paths => Reading::Paths,
-        environment::Reading::Path => Reading::Path,
-        environment::Reading::Command => Reading::Command,
-        environment::Reading::Options(program) => Reading::Options(program),
-        environment::Reading::Code => Reading::Code,
-        environment::Reading::Prompt => Reading::Prompt,
-        environment::Reading::Parts(parts) => Reading::Parts(parts),
-    };
-    Variable { name: obeyed.name.to_owned(), value: obeyed.value.clone(), reading }
 }
 
 // === impl JudgeArgs ===

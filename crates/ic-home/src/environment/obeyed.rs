@@ -6,46 +6,12 @@
 
 use std::ffi::OsString;
 
+use ic_types::variable::{Obeyed, Reading};
+
 use Reading::{Code, Command, Modules, Options, Parts, Path, Paths, Programs, Prompt, Python};
 
 /// The longest value that is read; what is longer counts as far as it was read.
 const VALUE_BYTES_MAX: usize = 64 << 10;
-
-/// How the value of a variable is read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Reading {
-    /// Directories in which programs are looked for, with `:` between them; an empty one is the current.
-    Programs,
-    /// Directories of modules, and how a module is called that is looked for in the current directory.
-    Modules(&'static str),
-    /// Directories in which Python looks for modules.
-    Python,
-    /// Files or directories, with `:` or a space between them.
-    Paths,
-    /// One file or directory.
-    Path,
-    /// A command.
-    Command,
-    /// Options, for the program of this name.
-    Options(&'static str),
-    /// Words in the language of an editor or interpreter.
-    Code,
-    /// A prompt, in which a shell runs what stands in `$(…)`.
-    Prompt,
-    /// Directories of which only these parts are obeyed.
-    Parts(&'static [&'static str]),
-}
-
-/// A variable that is set.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Obeyed {
-    /// Its name.
-    pub name: &'static str,
-    /// What it holds.
-    pub value: String,
-    /// How that is read.
-    pub reading: Reading,
-}
 
 /// What is obeyed of a directory in which programs keep their configuration or data.
 const CONFIGURED: [&str; 26] = [

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ic_policy::host_executes::{GIT_DIRECTORY, HOME_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach, Why};
+use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::configured::{Place, led_by};
@@ -16,7 +17,7 @@ use super::links;
 use super::names::Names;
 use super::partners::Urls;
 use super::settings;
-use super::variables::{self, Variable};
+use super::variables;
 use crate::disk::{Disk, Entry, Kind};
 use crate::path::{self, Last};
 
@@ -46,7 +47,7 @@ pub struct UserGit {
     /// Settings, as `section.key` and value.
     pub settings: Vec<(String, String)>,
     /// Variables that other programs of the user's obey.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<Obeyed>,
 }
 
 /// The user's own git configuration, repositories in the workspace, and what was read before.

@@ -3,6 +3,8 @@
 //! Which variables there are, and how each is read, is in `ic_home`, which alone reads them. Here a value
 //! becomes names, as the value of a setting does. Pure.
 
+use ic_types::variable::{Obeyed, Reading};
+
 use super::names::classes::{PROGRAM, PYTHON_FILE, PYTHON_PACKAGE};
 use super::programs::{self, Name, When};
 use super::settings::{Order, Orders, Origin};
@@ -11,50 +13,14 @@ use super::settings::{Order, Orders, Origin};
 const SYSTEM: [&str; 9] =
     ["/bin/", "/lib/", "/lib64/", "/nix/", "/opt/", "/sbin/", "/snap/", "/usr/", "/proc/"];
 
-/// How the value of a variable is read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Reading {
-    /// Directories in which programs are looked for, with `:` between them; an empty one is the current.
-    Programs,
-    /// Directories of modules, and how a module is called that is looked for in the current directory.
-    Modules(&'static str),
-    /// Directories in which Python looks for modules, before those of its own.
-    Python,
-    /// Files or directories, with `:` or a space between them.
-    Paths,
-    /// One file or directory.
-    Path,
-    /// A command.
-    Command,
-    /// Options, for the program of this name.
-    Options(&'static str),
-    /// Words in the language of an editor or interpreter.
-    Code,
-    /// A prompt, in which a shell runs what stands in `$(…)`.
-    Prompt,
-    /// Directories of which only these parts are obeyed.
-    Parts(&'static [&'static str]),
-}
-
-/// A variable that programs of the user's obey.
-#[derive(Clone, Debug)]
-pub struct Variable {
-    /// Its name.
-    pub name: String,
-    /// What it holds.
-    pub value: String,
-    /// How that is read.
-    pub reading: Reading,
-}
-
 /// Returns what variables name.
-pub(super) fn orders(variables: &[Variable]) -> Orders {
+pub(super) fn orders(variables: &[Obeyed]) -> Orders {
     let mut orders = Orders::default();
     for variable in variables {
         let mut names = names(&variable.value, variable.reading);
         names.retain(|name| !is_of_system(name));
         if !names.is_empty() {
-            let (key, origin) = (variable.name.clone(), Origin::Variable);
+            let (key, origin) = (variable.name.to_owned(), Origin::Variable);
             orders.orders.push(Order { key, names, origin, is_include: false, is_hooks: false });
         }
     }
@@ -156,8 +122,7 @@ mod tests {
 
     #[track_caller]
     fn check(reading: Reading, value: &str, expected: &[&str]) {
-        let name = "V".to_owned();
-        let variable = Variable { name, value: value.to_owned(), reading };
+        let variable = Obeyed { name: "V", value: value.to_owned(), reading };
         let orders = orders(&[variable]);
         let shown = |name: &Name| match name {
             Name::Path(it) | Name::Glob(it) => it.clone(),

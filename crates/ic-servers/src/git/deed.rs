@@ -5,7 +5,7 @@
 
 use super::names::{File, ObjectId};
 
-/// What git is about to do to files, and to whoever reads what it tells.
+/// What git is about to do to files, and what it tells its caller.
 #[derive(Debug)]
 pub(super) enum Deed<'a> {
     /// It leaves files and index alone, and tells nothing of what is in files.

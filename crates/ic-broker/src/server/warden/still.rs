@@ -4,8 +4,8 @@
 //! SECURITY: a file that stands there for a moment only would otherwise be in a commit for good, and the
 //! user's own git would bring it back.
 //!
-//! Locks are taken in this order: `looking` of each server, `starts`, `quiet`. Whoever starts a server takes
-//! `starts` before `quiet`, and whoever puts something back takes `quiet` last.
+//! Locks are taken in this order: `looking` of each server, `starts`, `quiet`. A start of a server takes
+//! `starts` before `quiet`, and putting something back takes `quiet` last.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
