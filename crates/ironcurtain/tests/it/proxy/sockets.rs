@@ -161,7 +161,7 @@ fn a_client_that_says_no_more_is_answered_and_one_that_vanished_is_not_waited_fo
 }
 
 #[test]
-fn ten_thousand_connects_and_disconnects_leak_nothing() {
+fn twenty_thousand_connects_and_disconnects_leak_nothing() {
     let served = Served::by(plain());
     let mut steady = served.client("steady");
     let come_and_go = |n: usize| match n % 10 {
@@ -185,13 +185,13 @@ fn ten_thousand_connects_and_disconnects_leak_nothing() {
         });
         process.resident_kib()
     };
-    (0..1000).for_each(come_and_go);
+    // The allocator has its fill after some thousands; from then on its size goes up and down by up to 5 MiB.
+    (0..5000).for_each(come_and_go);
     let kib = settle();
-    (0..9000).for_each(come_and_go);
+    (0..15_000).for_each(come_and_go);
     let kib_after = settle();
-    // So much comes and goes by itself, what is remembered of calls included; 500 bytes for each that came
-    // would be more than that.
-    assert!(kib_after < kib + 4096, "{kib} KiB, then {kib_after} KiB");
+    // 500 bytes for each that came would be more than this.
+    assert!(kib_after < kib + 7168, "{kib} KiB, then {kib_after} KiB");
     steady.call("rec__echo", &json!({"value": "still"})).good();
     served.finish();
 }
