@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
 use ic_home::Clock;
+use ic_judge::Judge;
 use ic_mcp::{RpcError, code};
 use ic_policy::{Annotation, Denial, Effect, Rule, Verdict};
 use ic_servers::git::reaches_out;
@@ -40,7 +41,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
-use crate::judge::Judge;
 use crate::levels::Levels;
 use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
@@ -57,8 +57,8 @@ use found::Found;
 pub use news::Announcement;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 pub use reply::Reply;
+pub(crate) use setup::roots_result;
 pub use setup::{Ending, EscalationNews, Setup, Witness};
-pub(crate) use setup::{file_uri, roots_result};
 pub(crate) use shelf::ListKind;
 use shelf::Shelf;
 use takeover::Brought;

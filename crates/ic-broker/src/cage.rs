@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ic_confine::{Access, CageSpec, Limits, Link, Network, Rung, Seen};
 use ic_egress::Allowed;
+use ic_inventory::servers_file::{PathKey, ServerConfig, WrittenPath};
+use ic_judge::judged::{access, rights};
 use ic_policy::{Bounds, Containment, DomainSet, SandboxKind};
 use ic_resolve::path::{Last, follow, lexical};
 use ic_resolve::{Disk, Kind};
@@ -17,8 +19,6 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
 use crate::planted::{Ground, Kept, SurveyFault};
-use crate::servers_file::{PathKey, ServerConfig, WrittenPath};
-use crate::sight::{access, rights};
 
 /// Returns the cage of our own filesystem server.
 pub(crate) fn of_view(view: &View, lent: &Lent, rung: Rung, disk: &dyn Disk) -> CageSpec {
@@ -416,9 +416,10 @@ pub(crate) fn hosts(config: &ServerConfig) -> Result<Option<Allowed>, LaunchFaul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
+
     use ic_policy::Sandbox;
     use ic_testkit::MemoryDisk;
-    use std::collections::HashMap;
 
     fn path(text: &str) -> CanonicalPath {
         CanonicalPath::new(text).unwrap()

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_judge::method::CallMethod;
 use ic_mcp::{
     Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError, code,
     error_line, result_line,
@@ -32,7 +33,6 @@ use tokio_util::task::TaskTracker;
 use crate::broker::{Broker, ListKind};
 use crate::levels::{Level, Wish};
 use crate::locked;
-use crate::method::CallMethod;
 use crate::server::answered_id;
 
 use calls::{Subscribed, UNSUBSCRIBE};

@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
 use ic_egress::{Allowed, TooManyDoors};
+use ic_inventory::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
+use ic_judge::Judge;
 use ic_policy::{Destination, Scheme};
 use ic_resolve::RealDisk;
 use ic_servers::filesystem::{Hands, View};
@@ -22,12 +24,11 @@ use ic_types::{CanonicalPath, ServerName};
 
 use crate::agent_places::AgentPlaces;
 use crate::cage;
-use crate::judge::Judge;
 use crate::one_shot::OneShot;
 use crate::planted::SurveyFault;
 use crate::reach::Origin;
-use crate::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
-use crate::sight::{self, Sight};
+use crate::sight::Sight;
+use ic_judge::judged;
 
 pub(crate) use lent::keeps_data;
 pub use lent::{DATA, Lent, variables_asked_for};
@@ -204,7 +205,7 @@ impl Recipe {
                     let closed = self.judge.closed_beneath(&self.name, held);
                     // What a rule opens in such a place is served one by one.
                     view.directories.retain(|it| !closed.iter().any(|out| it.path.is_within(out)));
-                    view.leave_out.extend(closed.into_iter().filter(sight::is_text));
+                    view.leave_out.extend(closed.into_iter().filter(judged::is_text));
                 }
                 let hold = self.hold(|rung| {
                     // In a cage the root is another one; what it cannot show is served one by one.
@@ -223,7 +224,7 @@ impl Recipe {
             // It only says what it can do: each call is served by one that reaches what was judged.
             Start::Builtin(BuiltinServer::Fetch) => {
                 let hold = self.hold(|_| CageSpec { scratch: None, ..cage::empty(&self.lent) });
-                let sight = Sight::of_view(&sight::view(&[], &[]), &RealDisk);
+                let sight = Sight::of_view(&judged::view(&[], &[]), &RealDisk);
                 let spec = self.fetch(nowhere(), hold);
                 Ok(Launch { spec, sight, allowed: None })
             }

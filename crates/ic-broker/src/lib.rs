@@ -30,15 +30,11 @@ mod breaker;
 pub mod broker;
 mod cage;
 pub mod client;
-pub mod heads;
-pub mod judge;
 pub mod launch;
 mod ledger;
 mod levels;
-pub mod method;
 pub mod one_shot;
 pub mod petition;
-pub mod pins;
 pub mod planted;
 pub mod probe;
 mod questions;
@@ -46,18 +42,15 @@ mod reach;
 pub mod refusal;
 mod result;
 mod server;
-pub mod servers_file;
 mod sight;
 pub mod socket;
 pub mod stdio;
-pub mod tool;
 mod violation;
 
 pub use aids::Keyring;
 pub use broker::{
     Attendance, Broker, Ending, EscalationNews, FORWARD_GRACE, Patience, People, Setup, Witness,
 };
-pub use judge::Judge;
 pub use server::{HandshakeError, Introduction};
 
 use ic_types::{chain, locked};

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 use ic_confine::{Access, CageSpec, Network, Rung};
 use ic_egress::Allowed;
+use ic_judge::judged::is_text;
 use ic_policy::Bounds;
 use ic_resolve::{Disk, Kind};
 use ic_servers::filesystem::{Links, Rights, View, ViewDirectory, ViewPath, is_reading};
@@ -26,8 +27,7 @@ use ic_types::CanonicalPath;
 use crate::cage::{self, is_showable, kind, protecting};
 use crate::launch::Lent;
 use crate::reach::Origin;
-pub use crate::sight::Judged;
-use crate::sight::is_text;
+pub use ic_judge::Judged;
 
 /// The most paths that a call can be about; they are given to the server on its command line.
 const PATHS_MAX: usize = 256;
@@ -245,9 +245,10 @@ fn deduped(read: &[CanonicalPath]) -> Vec<CanonicalPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
+
     use ic_policy::{Sandbox, SandboxKind};
     use ic_testkit::MemoryDisk;
-    use std::collections::HashMap;
 
     const MOVED: Rights = Rights::READ.and(Rights::DELETE);
 

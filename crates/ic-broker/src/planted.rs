@@ -21,10 +21,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ic_confine::{Access, Seen};
+use ic_judge::Judge;
 use ic_resolve::Disk;
 use ic_types::CanonicalPath;
 
-use crate::judge::Judge;
 pub(crate) use keeping::Keepable;
 pub(crate) use put_back::{PutBack, Settled, put_back};
 use survey::Cover;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Closed, Egress, Ledger, LedgerError, Refused, SystemResolver};
+use ic_inventory::servers_file::Start;
+use ic_inventory::tool::{Tool, UnusableTool};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,8 +19,6 @@ use crate::server::handshake::meet_and_list;
 use crate::server::running::Running;
 use crate::server::side::Side;
 use crate::server::{Connection, Introduction, START_MAX, process, remote};
-use crate::servers_file::Start;
-use crate::tool::{Tool, UnusableTool};
 
 /// A server that was looked at.
 #[derive(Debug)]

@@ -5,10 +5,9 @@
 //! `allowedDomains` of the server. Nothing is resolved or connected here.
 
 use ic_egress::{Allowed, TooManyDoors};
+use ic_inventory::servers_file::ServerConfig;
 use ic_policy::{Destination, DomainPattern, DomainSet, Policy, ResolvedCall, Scheme, Value};
 use ic_types::{Role, ServerName};
-
-use crate::servers_file::ServerConfig;
 
 /// A call that reaches no other machine.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

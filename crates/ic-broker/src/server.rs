@@ -36,6 +36,8 @@ use ic_audit::AuditLog;
 use ic_confine::Launcher;
 use ic_egress::Egress;
 use ic_home::Clock;
+use ic_inventory::pins::{Identity, RememberedPins};
+use ic_inventory::servers_file::{BuiltinServer, ServerConfig, Start};
 use ic_types::{CanonicalPath, Json, ServerName};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
@@ -60,9 +62,7 @@ use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
-use crate::pins::{Identity, RememberedPins};
 use crate::planted::{Keepable, PutBack};
-use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 
 /// How long a server may take to start and to list its tools.
 pub(crate) const START_MAX: Duration = Duration::from_mins(1);

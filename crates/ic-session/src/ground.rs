@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_broker::pins::PinsFile;
-use ic_broker::servers_file::ServersFile;
-use ic_broker::{Broker, FORWARD_GRACE, Judge, Keyring, People, Setup, Witness};
+use ic_broker::{Broker, FORWARD_GRACE, Keyring, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::SystemResolver;
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{FileError, Home, SystemClock, random};
+use ic_inventory::pins::PinsFile;
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
 use ic_types::{AbsolutePath, Json, Object, SessionName};
 
 use crate::desk::{AtTerminal, OpenDesk, Wait};

@@ -7,12 +7,12 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use ic_broker::pins::PinsError;
 use ic_home::config::update::UpdateError;
 use ic_home::config::{ConfigError, UnknownKey};
 use ic_home::environment::EnvironmentError;
 use ic_home::migrate::MigrateError;
 use ic_home::{FileError, HomeError};
+use ic_inventory::pins::PinsError;
 use ic_policy::ArtifactError;
 use ic_resolve::BoundsError;
 pub(crate) use ic_types::chain;

@@ -2,10 +2,10 @@
 //!
 //! Found out by trying. What each server is shown in its cage is not known here.
 
-use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
 use ic_confine::{Confinement, Launcher, RungFault};
 use ic_home::config::{self, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, Scratch};
+use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 use ic_policy::{Bounds, Containment};
 
 use crate::error::Failure;

@@ -10,12 +10,12 @@ mod roots;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ic_broker::Judge;
-use ic_broker::heads::Heads;
-use ic_broker::method::CallMethod;
-use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home, PolicyChoice};
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
+use ic_judge::heads::Heads;
+use ic_judge::method::CallMethod;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Policy, SandboxKind};
 use ic_resolve::bounds;

@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_broker::Judge;
 use ic_broker::launch::{self, Lent, Recipe};
 use ic_broker::probe::{ProbeError, Probed, probe};
-use ic_broker::servers_file::ServerConfig;
 use ic_confine::Launcher;
 use ic_home::{Environment, Home, Scratch, file};
+use ic_inventory::servers_file::ServerConfig;
+use ic_judge::Judge;
 use ic_types::{AbsolutePath, ServerName};
 
 use crate::error::Failure;

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use ic_agent::Limits;
 use ic_audit::{Redactor, SyncMode};
-use ic_broker::Judge;
-use ic_broker::servers_file::ServersFile;
 use ic_confine::{Confinement, Launcher};
 use ic_home::{Home, SystemClock};
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
 use ic_model::{OfflineModel, Prices};
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
@@ -167,7 +167,7 @@ impl World {
             policy,
             bounds,
             orders: ic_resolve::Orders::of_user(&home),
-            heads: ic_broker::heads::Heads::default(),
+            heads: ic_judge::heads::Heads::default(),
             home,
         })
     }

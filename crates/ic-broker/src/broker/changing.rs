@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_home::{FileError, Lock, file};
+use ic_judge::Judge;
 use ic_types::{CanonicalPath, Digest, Role};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::judge::Judge;
 use crate::refusal::{Refusal, RefusalKind};
 
 /// How long a call waits for those of other sessions.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use ic_audit::{Entry, Kind, Recorded};
 use ic_confine::Confinement;
+use ic_judge::Judged;
+use ic_judge::method::CallMethod;
 use ic_mcp::Outcome;
 use ic_policy::Permit;
 use ic_types::{Json, Object, Timestamp};
@@ -21,11 +23,9 @@ use super::service::{NoService, Service, Wanted};
 use super::takeover::Tree;
 use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
 use crate::locked;
-use crate::method::CallMethod;
 use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Asking, Connection, Following, Server, Stillness, Unanswered};
-use crate::sight::Judged;
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);

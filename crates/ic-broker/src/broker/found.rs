@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use ic_judge::method::CallMethod;
 use ic_types::{ServerName, ToolName};
 
 use super::Broker;
-use crate::method::CallMethod;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Live, Offer, Server, Unavailable};
 

@@ -11,6 +11,7 @@
 use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
+use ic_inventory::tool::Tool;
 use ic_policy::host_executes::KEEP;
 use ic_policy::{Annotation, Permit, ResolvedCall, Verdict};
 use ic_servers::git::reaches_out;
@@ -24,7 +25,6 @@ use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::planted::{Keepable, PutBack};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Live, Looked, Moment, Offer, Server, Stilled, Stillness};
-use crate::tool::Tool;
 
 /// A call during which a server is looked after.
 #[derive(Debug)]

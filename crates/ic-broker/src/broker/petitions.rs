@@ -22,9 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::aside::Weight;
 use super::people::stale;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
-use crate::petition::{Petition, PetitionKind};
+use crate::petition::Petition;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Offer, REFUSED, Raised};
+use ic_inventory::PetitionKind;
 
 /// How long a client may take to answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use ic_audit::{Recorded, Redactor};
 use ic_confine::{Access, Confinement};
+use ic_inventory::servers_file::PathKey;
+use ic_judge::Judged;
 use ic_policy::{Annotation, Permit};
 use ic_resolve::RealDisk;
 use ic_servers::filesystem::Rights;
@@ -24,8 +26,7 @@ use crate::planted::PutBack;
 use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::server::{Connection, Errand, Live, NoErrand, Server};
-use crate::servers_file::PathKey;
-use crate::sight::{Judged, Sight};
+use crate::sight::Sight;
 
 /// The rule that is named where a server does not see what a call is about.
 const RULE: &str = "confinement-view";

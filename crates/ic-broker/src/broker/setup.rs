@@ -10,6 +10,10 @@ use ic_audit::{AuditLog, Redactor};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Egress, Resolve};
 use ic_home::{Clock, FileError, file};
+use ic_inventory::pins::{PinsFile, RememberedPins};
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
+use ic_judge::method;
 use ic_policy::SandboxKind;
 use ic_types::{
     AbsolutePath, CanonicalPath, EscalationId, Json, Object, ServerName, Timestamp, ToolName,
@@ -26,14 +30,11 @@ use super::shelf::Shelf;
 use super::{Broker, People, news, petitions};
 use crate::aids::{Keyring, Lender};
 use crate::breaker::Breaker;
-use crate::judge::Judge;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
-use crate::pins::{PinsFile, RememberedPins};
 use crate::questions::Questions;
 use crate::server::{Server, Warden, Yard};
-use crate::servers_file::ServersFile;
 
 /// What servers planted is kept in this directory of the session.
 const QUARANTINE: &str = "quarantine";
@@ -261,23 +262,8 @@ pub(crate) fn roots_result<'a>(directories: impl Iterator<Item = &'a Path>) -> J
         Json::Object(root)
     };
     let mut result = Object::new();
-    result.insert("roots", directories.filter_map(file_uri).map(root).collect::<Vec<_>>());
+    result.insert("roots", directories.filter_map(method::file_uri).map(root).collect::<Vec<_>>());
     Json::Object(result)
-}
-
-/// Writes a path as a `file:` URI.
-pub(crate) fn file_uri(path: &Path) -> Option<String> {
-    use std::fmt::Write as _;
-    let mut uri = String::from("file://");
-    for byte in path.to_str()?.bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
-            // Writing to a string cannot fail.
-            byte => write!(uri, "%{byte:02X}").ok()?,
-        }
-    }
-    Some(uri)
 }
 
 impl std::fmt::Debug for Setup {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_judge::method::CallMethod;
 use ic_types::{Json, Object, ServerName};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -14,7 +15,6 @@ use tokio::time::{Instant, timeout_at};
 use super::Broker;
 use super::lists::{Entries, House, LIST_MAX, Lists};
 use crate::locked;
-use crate::method::CallMethod;
 use crate::server::Server;
 
 /// How long others are waited for once somebody has what is asked for: they may have it too.

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use ic_judge::method::{CallMethod, SCHEME, URI};
 use ic_mcp::{Id, RpcError, code, error_line, result_line};
 use ic_types::{Json, Object, ServerName};
 
@@ -14,7 +15,6 @@ use super::flights::FLIGHTS_MAX;
 use super::{Client, Open, era};
 use crate::broker::{Asked, Broker, Flight, ListKind, Reply};
 use crate::locked;
-use crate::method::{CallMethod, SCHEME, URI};
 use crate::server::{Following, Progress};
 
 /// The method that ends a subscription.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::Recorded;
+use ic_inventory::PetitionKind;
 use ic_mcp::{Id, Outcome, Response, RpcError, code, notification_line, request_line};
 use ic_types::{Json, Object};
 use tokio::sync::oneshot;
@@ -16,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
 use crate::locked;
-use crate::petition::PetitionKind;
 
 /// The way to ask one client.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 //!
 //! The first request decides, and a connection stays with it. What is asked for is not served here.
 
+use ic_judge::method::CallMethod;
 use ic_mcp::{Id, ProtocolVersion, RpcError, code, meta};
 use ic_types::{Json, Object};
 
 use super::{ClientInfo, Method};
 use crate::broker::Asked;
-use crate::method::CallMethod;
 
 /// The error of a request in a revision that is not spoken.
 const UNSUPPORTED_VERSION: i64 = -32_022;

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
+use ic_inventory::servers_file::{ServerConfig, Start};
 use ic_types::AbsolutePath;
 
 use super::LaunchFault;
-use crate::servers_file::{ServerConfig, Start};
 
 /// What a server keeps lies in this directory, beside its installation.
 pub const DATA: &str = "data";

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use ic_egress::{Allowed, Target};
+use ic_inventory::servers_file::{RemoteServer, ServerConfig, Start};
 use ic_policy::{Destination, DomainSet, Scheme};
 use ic_servers::fetch::tls::Trust;
 use ic_types::{Host, Secret};
@@ -12,7 +13,6 @@ use ic_types::{Host, Secret};
 use super::{LaunchFault, Recipe};
 use crate::server::remote::RemoteSpec;
 use crate::server::remote::headers::{self, Headers};
-use crate::servers_file::{RemoteServer, ServerConfig, Start};
 
 impl Recipe {
     /// Writes out how a server on another machine is connected to.

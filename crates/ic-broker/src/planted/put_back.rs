@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ic_judge::Judge;
 use ic_resolve::{Disk as _, RealDisk};
 use ic_types::CanonicalPath;
 
 use super::Kept;
 use super::places::{away, back, in_the_way, open_up, restore};
 use super::survey::{Identity, Survey, Text};
-use crate::judge::Judge;
 
 /// How often a ground is looked at again, since one change can hide another.
 const ROUNDS_MAX: usize = 8;

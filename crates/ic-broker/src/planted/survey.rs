@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ic_confine::Access;
+use ic_judge::Judge;
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::Names;
 use ic_resolve::{Disk, Executes, Kind};
@@ -17,7 +18,6 @@ use ic_types::CanonicalPath;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
-use crate::judge::Judge;
 use seen::{Seen, Watch};
 use walk::Walk;
 

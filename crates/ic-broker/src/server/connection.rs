@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ic_audit::Redactor;
+use ic_inventory::Asks;
 use ic_mcp::{
     Id, Message, Outcome, ProtocolVersion, Response, meta, notification_line, request_line,
 };
@@ -24,7 +25,6 @@ use super::petitions::{Client, NoClient};
 use crate::client::{Ear, Outbox};
 use crate::levels::Wanted;
 use crate::locked;
-use crate::petition::Asks;
 
 pub(crate) use following::Following;
 

@@ -117,11 +117,12 @@ mod tests {
 
     use super::super::inbox::{Inbox, News};
     use super::*;
-    use crate::petition::Asks;
+    use std::time::Duration;
+
     use ic_confine::Rung;
+    use ic_inventory::Asks;
     use ic_servers::filesystem::{DEED_METHOD, Links, Rights, ViewDirectory, ViewPath};
     use ic_types::{CanonicalPath, JsonLimits, ServerName};
-    use std::time::Duration;
     use tokio::sync::mpsc;
 
     /// A server that was asked to write `a.txt` in a directory, and what it sends.

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ic_inventory::PetitionKind;
+use ic_inventory::tool::{Tool, UnusableTool};
 use ic_mcp::{ProtocolVersion, RpcError, meta};
 use ic_types::{Json, Object, ToolName};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Asking, Connection, Unanswered};
-use crate::petition::PetitionKind;
-use crate::tool::{Tool, UnusableTool};
 
 /// How many tools one server may have.
 const TOOLS_MAX: usize = 1000;

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ic_inventory::PetitionKind;
 use ic_mcp::{
     Id, Message, MessageFault, Notification, Outcome, Request, Response, RpcError, code, meta,
     notification_line,
@@ -24,7 +25,6 @@ use super::connection::{Connection, Progress};
 use super::deeds::Deeds;
 use super::petitions::{NotRaised, Petitions};
 use crate::aids::Aids;
-use crate::petition::PetitionKind;
 
 /// The longest line that a server may send.
 pub(super) const LINE_BYTES_MAX: usize = 32 << 20;

@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, LazyLock};
 
+use ic_inventory::servers_file::{BuiltinServer, Start};
+use ic_inventory::tool::Tool;
+
 use super::table::ToolTable;
-use crate::servers_file::{BuiltinServer, Start};
-use crate::tool::Tool;
 
 /// Compiled once, and shared by all sessions of this process.
 static FILESYSTEM: LazyLock<Arc<ToolTable>> =

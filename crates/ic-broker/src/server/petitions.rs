@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_inventory::PetitionKind;
 use ic_mcp::{Id, Request, RpcError, code};
 use ic_types::ServerName;
 use tokio::sync::mpsc;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::Connection;
 use crate::client::Ear;
 use crate::locked;
-use crate::petition::{PETITION_BYTES_MAX, Petition, PetitionKind};
+use crate::petition::{PETITION_BYTES_MAX, Petition};
 
 /// How many petitions of one server are under way at once.
 const UNDER_WAY_MAX: usize = 4;

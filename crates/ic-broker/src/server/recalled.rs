@@ -6,13 +6,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use ic_inventory::pins::{Pin, Pins};
 use ic_types::{Json, Object};
 
 use super::handshake::Listing;
 use super::table::ToolTable;
 use super::{Server, Unavailable};
 use crate::locked;
-use crate::pins::{Pin, Pins};
 
 /// What is known of the tools of a server without asking it.
 #[derive(Debug, Default)]

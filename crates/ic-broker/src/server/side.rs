@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ic_inventory::Asks;
 use ic_types::{Json, ServerName};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -12,7 +13,6 @@ use super::ServerNews;
 use super::connection::Connection;
 use super::inbox::{Inbox, News};
 use super::petitions::{Petitions, Way};
-use crate::petition::Asks;
 
 /// How many news of one server wait to be heard: more than it may send in a second.
 const NEWS_MAX: usize = 2048;

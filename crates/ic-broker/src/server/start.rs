@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use ic_confine::DoorsToCome;
 use ic_egress::Allowed;
+use ic_inventory::pins::Pins;
+use ic_inventory::servers_file::Start;
+use ic_inventory::tool::{Tool, UnusableTool};
 use ic_resolve::RealDisk;
 use tokio_util::sync::CancellationToken;
 
@@ -17,11 +20,8 @@ use super::{
     Yard, handshake, process, remote,
 };
 use crate::launch::Launch;
-use crate::pins::Pins;
 use crate::planted::{PutBack, Settled, Survey};
-use crate::servers_file::Start;
 use crate::sight::Sight;
-use crate::tool::{Tool, UnusableTool};
 
 /// Why a start is given up while something is put back.
 const HURRIED: &str = "files that programs on this machine run are put back, and it has to wait";

@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ic_inventory::pins::Pins;
+use ic_inventory::tool::{Tool, UnusableTool};
 use ic_types::{ServerName, ToolName};
-
-use crate::pins::Pins;
-use crate::tool::{Tool, UnusableTool};
 
 /// The tools that a server lists.
 #[derive(Clone, Debug)]

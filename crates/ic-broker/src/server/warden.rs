@@ -22,6 +22,7 @@ use std::time::Duration;
 use ic_audit::{AuditLog, Entry, Kind};
 use ic_confine::{Asleep, Sleep, StandingStill};
 use ic_home::FileError;
+use ic_judge::Judge;
 use ic_resolve::RealDisk;
 use ic_types::{CanonicalPath, Json, Object, ServerName};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
@@ -29,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::Live;
 use crate::broker::Witness;
-use crate::judge::Judge;
 use crate::locked;
 use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
 use announced::Announced;

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_broker::client::{Ended, serve};
-use ic_broker::method::CallMethod;
 use ic_broker::socket::{Socket, SocketError};
 use ic_broker::stdio;
 use ic_home::{Environment, Home};
+use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
 use ic_session::Wait;
 use ic_types::{AbsolutePath, SessionName};

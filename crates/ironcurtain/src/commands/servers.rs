@@ -17,8 +17,8 @@ mod trust;
 
 use std::path::Path;
 
-use ic_broker::servers_file::{RESERVED, ServerConfig, ServersFile, Start};
 use ic_home::Environment;
+use ic_inventory::servers_file::{RESERVED, ServerConfig, ServersFile, Start};
 use ic_types::ServerName;
 
 use crate::commands::Exit;

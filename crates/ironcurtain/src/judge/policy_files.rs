@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use ic_broker::method;
-use ic_broker::servers_file::{ServersFile, Start};
 use ic_home::Home;
+use ic_inventory::servers_file::{ServersFile, Start};
+use ic_judge::method;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, PolicySources};
 use ic_types::{AbsolutePath, Json, JsonLimits, Object, ServerName};

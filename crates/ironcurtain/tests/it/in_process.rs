@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_broker::client::{ClientInfo, Ended, Open, serve};
-use ic_broker::pins::{Identity, PinsFile};
-use ic_broker::servers_file::ServersFile;
-use ic_broker::tool::Tool;
-use ic_broker::{Broker, Judge, Keyring, Patience, People, Setup, Witness};
+use ic_broker::{Broker, Keyring, Patience, People, Setup, Witness};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Resolve, SystemResolver};
 use ic_escalation::{Desk, DeskError, Grants, Question, Waiting};
 use ic_home::{Clock, Home, SystemClock};
+use ic_inventory::pins::{Identity, PinsFile};
+use ic_inventory::servers_file::ServersFile;
+use ic_inventory::tool::Tool;
+use ic_judge::Judge;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, PolicySources};
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits, ServerName};
@@ -277,7 +278,7 @@ fn judge(policy: &Policy, home: AbsolutePath) -> Judge {
         policy,
         bounds,
         orders: ic_resolve::Orders::of_user(&home),
-        heads: ic_broker::heads::Heads::default(),
+        heads: ic_judge::heads::Heads::default(),
         home,
     }
 }

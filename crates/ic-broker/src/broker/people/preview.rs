@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ic_judge::Judged;
 use ic_policy::{Escalation, Push};
 use ic_resolve::RealDisk;
 use ic_servers::filesystem::Rights;
@@ -15,7 +16,6 @@ use ic_types::{Json, Object};
 use crate::broker::{Broker, Going};
 use crate::one_shot::OneShot;
 use crate::server::{Asking, NoErrand};
-use crate::sight::Judged;
 
 /// How long it may take; a person waits for it.
 const TIME_MAX: Duration = Duration::from_secs(20);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use ic_audit::{Entry, Kind};
 use ic_escalation::{Answered, Outcome, Question, Waiting};
+use ic_inventory::servers_file::BuiltinServer;
 use ic_policy::{Decision, Effect, Escalation, Ticket};
 use tokio::time::Instant;
 
 use super::{event, progress};
 use crate::broker::{Broker, Ending, EscalationNews, Flight, Going, Origin, Reply};
 use crate::refusal::Refusal;
-use crate::servers_file::BuiltinServer;
 use crate::{breaker, chain, locked};
 
 /// Nobody wants the answer any more.

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
+use ic_judge::Judge;
 use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
@@ -14,7 +15,6 @@ use rustix::fs::{AtFlags, CWD, Mode};
 
 use super::seen::{Moment, Seen, SeenEntry, Watch};
 use super::{Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text};
-use crate::judge::Judge;
 
 /// A name that stands for any.
 const ANY: &str = "any-name";

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use ic_inventory::header::name_fault;
 use ic_types::Secret;
 
 use super::http::NoAnswer;
@@ -23,31 +24,6 @@ pub(crate) struct Headers(Vec<(HeaderName, Arc<Secret<String>>)>);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`headers`: {0}")]
 pub(crate) struct HeaderFault(pub(crate) String);
-
-/// Says what is wrong with the name of a header, if anything is.
-pub(crate) fn name_fault(name: &str) -> Option<String> {
-    /// What the protocol and the connection need is not for an entry to say.
-    const OURS: [&str; 13] = [
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "last-event-id",
-        "mcp-method",
-        "mcp-name",
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    let Ok(read) = name.parse::<HeaderName>() else {
-        return Some(format!("`{}` is not a valid header name", name.escape_debug()));
-    };
-    let is_ours = OURS.contains(&read.as_str());
-    is_ours.then(|| format!("`{name}` is set by us and cannot be given"))
-}
 
 impl Headers {
     /// Returns whether the entry gives this header.

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ic_confine::{Asleep, Sleep, StandingStill};
+use ic_judge::Judge;
 use ic_resolve::RealDisk;
 
 use super::Moment;
-use crate::judge::Judge;
 use crate::planted::{Kept, Survey, SurveyFault};
 
 /// How often, and how long, a server that has just answered may take to fall asleep.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_broker::Judge;
 use ic_broker::launch::{LaunchFault, Recipe};
-use ic_broker::pins::{Identity, Pins, Standing};
-use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
-use ic_broker::tool::Tool;
 use ic_confine::{Child, ChildSpec, Hold, find_program};
+use ic_inventory::pins::{Identity, Pins, Standing};
+use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
+use ic_inventory::tool::Tool;
+use ic_judge::Judge;
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::{Pid, test_kill_process};

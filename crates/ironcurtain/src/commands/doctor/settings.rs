@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use ic_broker::Judge;
-use ic_broker::pins::{Pins, PinsFile};
-use ic_broker::servers_file::ServersFile;
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers, Origin};
+use ic_inventory::pins::{Pins, PinsFile};
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
 use ic_policy::{SandboxKind, Scenario};
 
 use super::{Check, Patient};

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
-use ic_broker::method::CallMethod;
 use ic_broker::socket::{BEGINS_WITHIN, Seat, Socket};
+use ic_judge::method::CallMethod;
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ic_broker::Broker;
 use ic_broker::client::{ClientInfo, Open};
-use ic_broker::method::CallMethod;
 use ic_home::Environment;
+use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
 use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
 use ic_types::SessionName;

@@ -3,8 +3,8 @@
 //! The file adds to the built-in servers; one of these is taken out by `null`. What an entry says is not
 //! looked at here; the whole file is checked before it is written.
 
-use ic_broker::servers_file::{BuiltinServer, ServersFile, WRAPPER};
 use ic_home::{Home, Lock, file};
+use ic_inventory::servers_file::{BuiltinServer, ServersFile, WRAPPER};
 use ic_policy::artifact::Source;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 

@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::petition::PetitionKind;
-use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
-use ic_broker::servers_file::{ServerConfig, Start};
 use ic_confine::Confinement;
 use ic_home::{Environment, config};
+use ic_inventory::PetitionKind;
+use ic_inventory::pins::{Identity, Pins, PinsFile, Standing};
+use ic_inventory::servers_file::{ServerConfig, Start};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 

@@ -13,11 +13,11 @@ mod entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::method::CallMethod;
-use ic_broker::pins::{Identity, PinsFile};
 use ic_broker::probe::Probed;
-use ic_broker::servers_file::{ServerConfig, ServersFile};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
+use ic_inventory::pins::{Identity, PinsFile};
+use ic_inventory::servers_file::{ServerConfig, ServersFile};
+use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
 use ic_types::{Json, Object, ServerName};
 

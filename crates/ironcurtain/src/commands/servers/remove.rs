@@ -1,7 +1,7 @@
 //! `ironcurtain servers remove`: a server with all that was installed and remembered for it.
 
-use ic_broker::pins::PinsFile;
 use ic_home::Environment;
+use ic_inventory::pins::PinsFile;
 use ic_types::ServerName;
 
 use super::entries::{Entries, Removed};

@@ -8,9 +8,9 @@ pub(super) mod table;
 
 use std::collections::BTreeSet;
 
-use ic_broker::method::CallMethod;
-use ic_broker::pins::{Pin, PinsFile};
 use ic_home::{Environment, file};
+use ic_inventory::pins::{Pin, PinsFile};
+use ic_judge::method::CallMethod;
 use ic_types::{Json, ServerName};
 
 use super::drafts::{self, Drafts};

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_broker::launch::Recipe;
-use ic_broker::pins::{Identity, Pins, PinsFile};
 use ic_broker::probe::{ProbeError, Probed};
-use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
-use ic_broker::tool::Tool;
 use ic_home::Environment;
+use ic_inventory::pins::{Identity, Pins, PinsFile};
+use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
+use ic_inventory::tool::Tool;
 use ic_policy::{Policy, SandboxKind};
 use ic_types::ServerName;
 use serde::Serialize;

@@ -12,10 +12,10 @@ mod difference;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_broker::pins::{Identity, Pin, PinsFile, Standing};
 use ic_broker::probe::Probed;
-use ic_broker::servers_file::{ServerConfig, Start};
 use ic_home::{Clock as _, Environment, Home, SystemClock};
+use ic_inventory::pins::{Identity, Pin, PinsFile, Standing};
+use ic_inventory::servers_file::{ServerConfig, Start};
 use ic_policy::SandboxKind;
 use ic_types::ServerName;
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use ic_agent::{Diagnostic, Limits};
 use ic_audit::{Redactor, SyncMode};
-use ic_broker::servers_file::ServersFile;
-use ic_broker::{Ending, Judge};
+use ic_broker::Ending;
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Board, Pending, Registry};
 use ic_home::{Clock as _, Home, SystemClock};
+use ic_inventory::servers_file::ServersFile;
+use ic_judge::Judge;
 use ic_model::Prices;
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
@@ -156,7 +157,7 @@ impl World {
             policy,
             bounds,
             orders: ic_resolve::Orders::of_user(&user),
-            heads: ic_broker::heads::Heads::default(),
+            heads: ic_judge::heads::Heads::default(),
             home: user,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Every text that is not ours is made visible, and no secret comes this far.
 
-use ic_broker::servers_file::RESERVED;
+use ic_inventory::servers_file::RESERVED;
 use ic_types::ServerName;
 use serde::Serialize;
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use ic_broker::pins::{Identity, Pin, Pins, Standing};
-use ic_broker::tool::Tool;
+use ic_inventory::pins::{Identity, Pin, Pins, Standing};
+use ic_inventory::tool::Tool;
 use ic_servers::filesystem::diff::unified;
 use ic_types::{Json, Object, ServerName};
 
@@ -294,8 +294,9 @@ fn fold(mark: char, line: &str, lines: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ic_types::JsonLimits;
+
+    use super::*;
 
     fn object(text: &str) -> Object {
         match Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap() {

@@ -5,28 +5,29 @@
 use std::sync::{Arc, Mutex};
 
 use super::{Pins, PinsError, PinsFile};
-use crate::locked;
+use ic_types::locked;
 
 /// The file, and what it said last.
 #[derive(Debug)]
-pub(crate) struct RememberedPins {
+pub struct RememberedPins {
     file: PinsFile,
     /// The bytes of the file, and what they say.
     last: Mutex<Option<(Vec<u8>, Arc<Pins>)>>,
 }
 
 impl RememberedPins {
-    pub(crate) fn new(file: PinsFile) -> Self {
+    /// Remembers what is in `file`; nothing is read before it is asked for.
+    pub fn new(file: PinsFile) -> Self {
         Self { file, last: Mutex::default() }
     }
 
     /// Returns the file, to be written.
-    pub(crate) fn file(&self) -> &PinsFile {
+    pub fn file(&self) -> &PinsFile {
         &self.file
     }
 
     /// Reads what is trusted now; while the file stays as it is, the same value is returned.
-    pub(crate) fn read(&self) -> Result<Arc<Pins>, PinsError> {
+    pub fn read(&self) -> Result<Arc<Pins>, PinsError> {
         let Some(bytes) = self.file.bytes()? else { return Ok(Arc::default()) };
         let mut last = locked(&self.last);
         if let Some((known, pins)) = &*last

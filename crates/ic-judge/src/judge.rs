@@ -12,8 +12,8 @@ use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
 use crate::heads::Heads;
+use crate::judged;
 use crate::method;
-use crate::sight;
 
 /// Everything that is needed to judge a call.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Judge {
 
     /// Resolves and judges a call of which its server says that it would change these files that the
     /// host executes, and is about these others.
-    pub(crate) fn judge_bringing(
+    pub fn judge_bringing(
         &self,
         call: ToolCall,
         (brought, named): (&[CanonicalPath], &[(Role, CanonicalPath)]),
@@ -47,12 +47,12 @@ impl Judge {
     }
 
     /// Judges what a server itself asks of a client.
-    pub(crate) fn judge_petition(&self, call: ToolCall) -> Verdict {
+    pub fn judge_petition(&self, call: ToolCall) -> Verdict {
         evaluate(&self.policy, &self.bounds, petition::of_server(call))
     }
 
     /// Judges keeping what a server left at `paths` for the host to execute.
-    pub(crate) fn judge_kept(&self, call: ToolCall, paths: &[CanonicalPath]) -> Verdict {
+    pub fn judge_kept(&self, call: ToolCall, paths: &[CanonicalPath]) -> Verdict {
         evaluate(&self.policy, &self.bounds, planted::of_server(call, paths, &RealDisk))
     }
 
@@ -72,12 +72,12 @@ impl Judge {
 
     /// Returns what `server` may see, if it is one of ours.
     pub fn view(&self, server: &ServerName) -> View {
-        sight::view(&self.directories(server), &self.bounds.protected)
+        judged::view(&self.directories(server), &self.bounds.protected)
     }
 
     /// Returns the places beneath `directories` that a server must not come upon by itself, since rules
     /// deny or ask before something is read there.
-    pub(crate) fn closed_beneath<'a>(
+    pub fn closed_beneath<'a>(
         &self,
         server: &ServerName,
         directories: impl IntoIterator<Item = &'a CanonicalPath>,
@@ -91,7 +91,7 @@ impl Judge {
     }
 
     /// Returns whether a call was judged by rules about a place that is closed otherwise.
-    pub(crate) fn opens_closed(&self, call: &ResolvedCall) -> bool {
+    pub fn opens_closed(&self, call: &ResolvedCall) -> bool {
         let names = (call.server(), call.tool());
         let closed = self.policy.restricted(call.server(), Role::ReadPath);
         let is_above = |role: Role, path: &CanonicalPath| {
@@ -103,7 +103,7 @@ impl Judge {
 
     /// Returns whether a call was judged by the rules about `place`: it names something there, or
     /// removes a directory above it while a rule is about removing it too.
-    pub(crate) fn is_opened(&self, call: &ResolvedCall, place: &CanonicalPath) -> bool {
+    pub fn is_opened(&self, call: &ResolvedCall, place: &CanonicalPath) -> bool {
         let removed = self.policy.restricted(call.server(), Role::DeletePath);
         paths(call).any(|(role, path)| {
             let is_above = role == Role::DeletePath && place.is_within(path);

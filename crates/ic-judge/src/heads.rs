@@ -12,7 +12,7 @@ use ic_resolve::{Executes, NamedInTree, RealDisk};
 use ic_types::{CanonicalPath, Json, Object, Role, ServerName, ToolName};
 
 use crate::judge::Judge;
-use crate::locked;
+use ic_types::locked;
 
 /// How many repositories are remembered.
 const REPOSITORIES_MAX: usize = 256;
@@ -40,7 +40,7 @@ impl Heads {
 
 impl Judge {
     /// Returns what our git server is told about trees that a call takes over.
-    pub(crate) fn terms(&self, call: &ResolvedCall, agreed: Option<&str>) -> Object {
+    pub fn terms(&self, call: &ResolvedCall, agreed: Option<&str>) -> Object {
         let named = call.sent().get("path").and_then(Json::as_str);
         let path = named.and_then(|path| CanonicalPath::new(path).ok());
         let sandbox = || self.bounds.sandbox.as_ref().map(|it| it.path.clone());

@@ -18,7 +18,7 @@ pub struct Tool {
     /// Its name on the server.
     pub name: ToolName,
     /// The schema of its arguments.
-    pub(crate) schema: Schema,
+    pub schema: Schema,
     /// Everything that the server says of it.
     pub listed: Object,
 }
@@ -83,7 +83,7 @@ impl Tool {
     }
 
     /// Returns the entry that is offered to clients.
-    pub(crate) fn offered(&self, offered_name: &str) -> Object {
+    pub fn offered(&self, offered_name: &str) -> Object {
         let mut offered = self.listed.clone();
         offered.insert("name", offered_name);
         // Says how the tool runs as a task, which we do not offer.

@@ -4,6 +4,8 @@
 //! read `" fi\nle:"` as `file:`; so a URI whose scheme could be read in two ways is refused, whatever it
 //! names. Nothing is judged here.
 
+use std::path::Path;
+
 use std::path::PathBuf;
 
 /// What a URI names.
@@ -124,6 +126,21 @@ fn path_of(uri: &str) -> Option<String> {
     let path = String::from_utf8(bytes).ok()?;
     // Another spelling of the root could stand for something else to another program.
     PathBuf::from(&path).is_absolute().then_some(path)
+}
+
+/// Writes a path as a `file:` URI.
+pub fn file_uri(path: &Path) -> Option<String> {
+    use std::fmt::Write as _;
+    let mut uri = String::from("file://");
+    for byte in path.to_str()?.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(byte)),
+            // Writing to a string cannot fail.
+            byte => write!(uri, "%{byte:02X}").ok()?,
+        }
+    }
+    Some(uri)
 }
 
 #[cfg(test)]

@@ -6,19 +6,20 @@
 
 mod uri;
 
+pub use uri::file_uri;
+
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use ic_inventory::tool::Tool;
 use ic_types::{Json, Object, ServerName, ToolCall};
 
-use crate::broker::file_uri;
 use crate::judge::Judge;
-use crate::tool::Tool;
 
 /// The argument that says what kind of thing a URI names; written by us alone.
-pub(crate) const SCHEME: &str = "scheme";
+pub const SCHEME: &str = "scheme";
 /// The URI; of a completion, what is certain of its template, and written by us alone.
-pub(crate) const URI: &str = "uri";
+pub const URI: &str = "uri";
 /// What a completion is for.
 const REF: &str = "ref";
 
@@ -100,7 +101,7 @@ impl CallMethod {
     }
 
     /// Returns the tool as which it is judged.
-    pub(crate) fn tool(self) -> Option<Arc<Tool>> {
+    pub fn tool(self) -> Option<Arc<Tool>> {
         static TOOLS: LazyLock<Vec<(CallMethod, Arc<Tool>)>> = LazyLock::new(|| {
             let tool = |method: CallMethod| {
                 let tool = Tool::read(Json::Object(method.listed())).ok()?;
@@ -112,18 +113,18 @@ impl CallMethod {
     }
 
     /// Returns the name under which the broker knows it for a server.
-    pub(crate) fn name_for(self, server: &ServerName) -> String {
+    pub fn name_for(self, server: &ServerName) -> String {
         format!("{server}__{}", self.as_str())
     }
 
     /// Takes such a name apart.
-    pub(crate) fn of_name(name: &str) -> Option<(&str, Self)> {
+    pub fn of_name(name: &str) -> Option<(&str, Self)> {
         let (server, method) = name.split_once("__")?;
         Some((server, Self::of(method)?))
     }
 
     /// Returns the parameters that are sent to the server, from the arguments that were judged.
-    pub(crate) fn params(self, sent: &Object) -> Object {
+    pub fn params(self, sent: &Object) -> Object {
         let mut params = sent.clone();
         if self == Self::GetPrompt {
             return params;

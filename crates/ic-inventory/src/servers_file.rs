@@ -20,8 +20,8 @@ use cage::SandboxEntry;
 pub use cage::{CageConfig, PathKey, WrittenPath};
 pub use reading::WRAPPER;
 
-use crate::petition::Asks;
-use crate::server::remote::headers;
+use crate::asks::Asks;
+use crate::header;
 
 /// The configured servers.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl ServerConfig {
     }
 
     /// Returns whether the entry says that the server reaches nobody, whatever a call is about.
-    pub(crate) fn is_cut_off(&self) -> bool {
+    pub fn is_cut_off(&self) -> bool {
         self.has_empty_list
     }
 }
@@ -378,7 +378,7 @@ impl ServerEntry {
             (None, None, Some(url)) if !of_command => {
                 remote_url(url)?;
                 let names = self.headers.iter().flat_map(BTreeMap::keys);
-                let mut faults = names.filter_map(|it| headers::name_fault(it));
+                let mut faults = names.filter_map(|it| header::name_fault(it));
                 faults.next().map_or(Ok(()), |fault| Err((".headers", fault)))
             }
             _ => {

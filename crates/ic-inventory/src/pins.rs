@@ -15,7 +15,7 @@ use ic_home::{FileError, Home, Lock, file};
 use ic_types::{Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
 
 pub use identity::{Identity, Seal};
-pub(crate) use remembered::RememberedPins;
+pub use remembered::RememberedPins;
 
 use crate::servers_file::BuiltinServer;
 use crate::tool::{self, Tool};
