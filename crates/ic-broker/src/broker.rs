@@ -30,6 +30,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
+use ic_backend::levels::Levels;
+use ic_backend::server::{Server, Turn};
+use ic_backend::witness::Witness;
 use ic_home::Clock;
 use ic_judge::Judge;
 use ic_mcp::{RpcError, code};
@@ -41,10 +44,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::breaker::{Breaker, Came};
-use crate::levels::Levels;
 use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Server, Turn};
 use crate::{chain, locked};
 
 use aside::{Aside, Weight};
@@ -57,9 +58,8 @@ use found::Found;
 pub use news::Announcement;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 pub use reply::Reply;
-pub(crate) use setup::roots_result;
-pub use setup::{Ending, EscalationNews, Setup, Witness};
-pub(crate) use shelf::ListKind;
+pub use setup::Setup;
+pub use shelf::ListKind;
 use shelf::Shelf;
 use takeover::Brought;
 
@@ -140,7 +140,7 @@ impl Broker {
     /// Returns the place of a call in the order of calls, if its server wants them one by one.
     ///
     /// To be asked in the order in which the calls came in.
-    pub(crate) fn turn(&self, name: &str) -> Option<Turn> {
+    pub fn turn(&self, name: &str) -> Option<Turn> {
         self.server_of(name)?.turn()
     }
 
@@ -279,7 +279,7 @@ impl Broker {
     }
 
     /// Records a request that is none of those that are served.
-    pub(crate) fn record_refused_request(&self, what: &str, reason: &str) {
+    pub fn record_refused_request(&self, what: &str, reason: &str) {
         let refusal = Refusal::structural(RefusalKind::Denied, "structural-unknown-method", reason);
         let mut arguments = Object::new();
         arguments.insert("request", what.chars().take(256).collect::<String>());
@@ -297,17 +297,17 @@ impl Broker {
     }
 
     /// Returns what the session announces from now on.
-    pub(crate) fn announcements(&self) -> broadcast::Receiver<Announcement> {
+    pub fn announcements(&self) -> broadcast::Receiver<Announcement> {
         self.announcements.subscribe()
     }
 
     /// Returns what clients want to hear of servers.
-    pub(crate) fn levels(&self) -> &Arc<Levels> {
+    pub fn levels(&self) -> &Arc<Levels> {
         &self.levels
     }
 
     /// Returns what hides our keys.
-    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+    pub fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.redactor)
     }
 

@@ -3,9 +3,8 @@
 //! Text that is too long keeps its head and its tail, and says so; what cannot be cut is left out,
 //! and that is said too. Nothing is judged here, and unknown fields stay as they are.
 
+use ic_backend::violation;
 use ic_types::{Json, Object};
-
-use crate::violation;
 
 /// The longest text of one result, and the longest structured part; whatever is shorter as a whole
 /// is not looked into.

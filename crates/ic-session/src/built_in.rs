@@ -16,7 +16,7 @@ use ic_agent::{
     Agent, Answer, Asked, Diagnostic, History, Limits, Meter, Note, Observer, Parts, SavePoint,
     Snapshot, Surroundings, system_prompt,
 };
-use ic_broker::Witness as _;
+use ic_backend::Witness as _;
 use ic_escalation::{Pending, Reply, Told};
 use ic_home::{Clock, SystemClock};
 use ic_model::{AssistantBlock, Message, Model, ModelError, ModelName, Prices, Usage};

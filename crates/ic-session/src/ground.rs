@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_broker::{Broker, FORWARD_GRACE, Keyring, People, Setup, Witness};
+use ic_backend::{Keyring, Witness};
+use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::SystemResolver;
 use ic_escalation::{Grants, GrantsError};

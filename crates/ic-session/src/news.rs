@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ic_agent::{Diagnostic, Snapshot};
-use ic_broker::{Ending, EscalationNews, Witness};
+use ic_backend::{Ending, EscalationNews, Witness};
 use ic_types::{EscalationId, ServerName};
 use tokio::sync::broadcast;
 

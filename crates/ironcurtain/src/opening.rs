@@ -8,7 +8,7 @@ mod workspace;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
-use ic_broker::{Keyring, Witness, launch};
+use ic_backend::{Keyring, Witness, launch};
 use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};

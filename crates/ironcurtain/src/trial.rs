@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_broker::launch::{self, Lent, Recipe};
-use ic_broker::probe::{ProbeError, Probed, probe};
+use ic_backend::launch::{self, Lent, Recipe};
+use ic_backend::probe::{ProbeError, Probed, probe};
 use ic_confine::Launcher;
 use ic_home::{Environment, Home, Scratch, file};
 use ic_inventory::servers_file::ServerConfig;

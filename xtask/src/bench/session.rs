@@ -131,7 +131,7 @@ impl World {
             record_bytes_max: ic_audit::BYTES_MAX,
             launcher: self.launcher.clone(),
             variables: Vec::new(),
-            keyring: ic_broker::Keyring::default(),
+            keyring: ic_backend::Keyring::default(),
             certificates: None,
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),

@@ -8,13 +8,13 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ic_backend::server::{Server, ToolTable};
 use ic_inventory::tool::offered_name;
 use ic_types::{Digest, Json, Object, ServerName, ToolName};
 use tokio::task::JoinSet;
 
 use super::Broker;
 use crate::locked;
-use crate::server::{Server, ToolTable};
 
 /// How long a list of tools waits for servers that start.
 const LIST_WAIT: Duration = Duration::from_secs(20);

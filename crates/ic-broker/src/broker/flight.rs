@@ -4,6 +4,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use ic_backend::caller::Ear;
+use ic_backend::server::{Following, Progress, Turn};
 use ic_types::{Digest, Object, Timestamp};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -11,9 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::changing::Turnstile;
 use super::takeover::Brought;
 use super::{Asked, Found, Weight};
-use crate::client::Ear;
 use crate::locked;
-use crate::server::{Following, Progress, Turn};
 
 /// What a call is bound to while it runs.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(super) enum Origin {
 }
 
 impl Flight {
-    pub(crate) fn new(
+    pub fn new(
         cancel: CancellationToken,
         left: CancellationToken,
         progress: Option<Progress>,
@@ -84,13 +84,13 @@ impl Flight {
 
     /// Says where to note what the server will tell of from now on.
     #[must_use]
-    pub(crate) fn noting(self, following: Arc<Mutex<Option<Following>>>) -> Self {
+    pub fn noting(self, following: Arc<Mutex<Option<Following>>>) -> Self {
         Self { following: Some(following), ..self }
     }
 
     /// Says whose call it is: whom its server may ask for something while it runs.
     #[must_use]
-    pub(crate) fn of_client(self, ear: Arc<Ear>) -> Self {
+    pub fn of_client(self, ear: Arc<Ear>) -> Self {
         Self { ear: Some(ear), ..self }
     }
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::{Entry, Kind, Recorded};
+use ic_backend::planted::PutBack;
+use ic_backend::server::{Asking, Connection, Following, Server, Stillness, Unanswered};
 use ic_confine::Confinement;
 use ic_judge::Judged;
 use ic_judge::method::CallMethod;
@@ -23,9 +25,7 @@ use super::service::{NoService, Service, Wanted};
 use super::takeover::Tree;
 use super::{Broker, Flight, Going, Reply, refused_entry, repeated};
 use crate::locked;
-use crate::planted::PutBack;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Asking, Connection, Following, Server, Stillness, Unanswered};
 
 /// The longest that a call may take.
 const CALL_MAX: Duration = Duration::from_mins(15);

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use ic_backend::server::{Live, Offer, Server, Unavailable};
 use ic_judge::method::CallMethod;
 use ic_types::{ServerName, ToolName};
 
 use super::Broker;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Live, Offer, Server, Unavailable};
 
 /// A tool that was found, with the server that has it.
 pub(super) struct Found {

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use ic_audit::Entry;
+use ic_backend::server::{Server, Unanswered};
 use ic_mcp::Outcome;
 use ic_policy::{Permit, Scheme, UrlValue};
 use ic_resolve::url::parse_fetch_url;
@@ -21,7 +22,6 @@ use super::{Asked, Broker, Flight, Found, Reply};
 use crate::breaker::Came;
 use crate::locked;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Server, Unanswered};
 
 /// How many redirects one call follows.
 pub(crate) const HOPS_MAX: usize = 5;

@@ -11,6 +11,8 @@
 use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
+use ic_backend::planted::{Keepable, PutBack};
+use ic_backend::server::{Live, Looked, Moment, Offer, Server, Stilled, Stillness};
 use ic_inventory::tool::Tool;
 use ic_policy::host_executes::KEEP;
 use ic_policy::{Annotation, Permit, ResolvedCall, Verdict};
@@ -22,9 +24,7 @@ use super::aside::Weight;
 use super::people::stale;
 use super::service::NoService;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
-use crate::planted::{Keepable, PutBack};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Live, Looked, Moment, Offer, Server, Stilled, Stillness};
 
 /// A call during which a server is looked after.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use ic_backend::server::{Asking, Live, Server, Unanswered};
 use ic_mcp::meta;
 use ic_types::{Json, Object};
 use tokio::sync::{broadcast, watch};
@@ -16,7 +17,6 @@ use tokio_util::task::TaskTracker;
 
 use super::{Announcement, ListKind, Witness};
 use crate::locked;
-use crate::server::{Asking, Live, Server, Unanswered};
 
 /// How long one server may take to list what it has.
 pub(super) const LIST_MAX: Duration = Duration::from_secs(10);

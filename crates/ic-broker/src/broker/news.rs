@@ -4,13 +4,13 @@
 
 use std::sync::{Arc, Weak};
 
+use ic_backend::server::{News, ServerNews};
 use ic_types::{Json, JsonLimits, Object, ServerName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Broker;
 use super::kept::ask_apart;
-use crate::server::{News, ServerNews};
 
 /// How many tools that cannot be used are named to a person.
 const UNUSABLE_SHOWN_MAX: usize = 5;

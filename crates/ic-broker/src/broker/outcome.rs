@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use ic_audit::{Entry, Redactor};
+use ic_backend::server::Unanswered;
+use ic_backend::violation::Violation;
 use ic_mcp::{Outcome, RpcError, code};
 use ic_types::{Digest, Json, JsonLimits, Object, ServerName};
 
 use super::{Broker, Reply};
 use crate::breaker::Came;
-use crate::server::Unanswered;
-use crate::violation::Violation;
 use crate::{locked, result};
 
 /// The longest message of a server's error that is passed on.

@@ -30,10 +30,11 @@ use ic_policy::{
 use ic_types::{Json, Object, Role, SessionId, Timestamp, ToolCall};
 use tokio::time::Instant;
 
-use super::{Asked, Broker, EscalationNews, Going, Origin, Reply};
+use super::{Asked, Broker, Going, Origin, Reply};
 use crate::questions::{self, NotAsked, RAISED_MAX};
 use crate::refusal::Refusal;
 use crate::{chain, locked};
+use ic_backend::EscalationNews;
 
 pub(super) use deadline::stale;
 

@@ -12,6 +12,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ic_audit::{Entry, Kind};
+use ic_backend::petition::Petition;
+use ic_backend::server::{Offer, REFUSED, Raised};
+use ic_inventory::PetitionKind;
 use ic_mcp::{Outcome, Response, RpcError, code};
 use ic_policy::{Permit, Verdict};
 use ic_types::{Digest, Json, JsonLimits, Object, ToolCall};
@@ -22,10 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::aside::Weight;
 use super::people::stale;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
-use crate::petition::Petition;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Offer, REFUSED, Raised};
-use ic_inventory::PetitionKind;
 
 /// How long a client may take to answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
@@ -106,8 +106,8 @@ impl Broker {
     async fn petitioned(
         &self,
         mut petition: Petition,
-        connection: &Arc<crate::server::Connection>,
-        (ear, cancel): (&Arc<crate::client::Ear>, &CancellationToken),
+        connection: &Arc<ic_backend::server::Connection>,
+        (ear, cancel): (&Arc<ic_backend::caller::Ear>, &CancellationToken),
     ) -> Came {
         let method = petition.kind.as_str();
         if cancel.is_cancelled() || ear.left().is_cancelled() {
@@ -172,10 +172,11 @@ impl Broker {
     /// Finds the server that asks, if it runs and something of it is trusted.
     fn petitioner(
         &self,
-        connection: &Arc<crate::server::Connection>,
+        connection: &Arc<ic_backend::server::Connection>,
         kind: PetitionKind,
     ) -> Option<Found> {
-        let of_it = |live: &Arc<crate::server::Live>| Arc::ptr_eq(&live.connection, connection);
+        let of_it =
+            |live: &Arc<ic_backend::server::Live>| Arc::ptr_eq(&live.connection, connection);
         let mut running = self.servers.values().filter_map(|server| {
             let live = server.running().filter(of_it)?;
             Some((Arc::clone(server), live))
@@ -195,7 +196,7 @@ impl Broker {
         permit: Permit,
         petition: &Petition,
         going: &Going,
-        ear: &crate::client::Ear,
+        ear: &ic_backend::caller::Ear,
     ) -> Outcome {
         let confined = match &going.found.live {
             Some(live) => live.confinement.to_string(),

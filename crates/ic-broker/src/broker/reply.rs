@@ -25,7 +25,7 @@ pub enum Reply {
 
 impl Reply {
     /// Makes an error of what would be the result of a tool that says that nothing was done.
-    pub(crate) fn into_error(self) -> Self {
+    pub fn into_error(self) -> Self {
         let text = match &self {
             Self::Refused(_, text) | Self::Result(text) => text,
             Self::Error(_) | Self::Nothing => return self,

@@ -8,6 +8,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ic_audit::{Recorded, Redactor};
+use ic_backend::one_shot::OneShot;
+use ic_backend::planted::PutBack;
+use ic_backend::reach::{self, Origin, Talk};
+use ic_backend::server::{Connection, Errand, Live, NoErrand, Server};
+use ic_backend::sight::Sight;
 use ic_confine::{Access, Confinement};
 use ic_inventory::servers_file::PathKey;
 use ic_judge::Judged;
@@ -21,12 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::aside::Weight;
 use super::kept::Watched;
 use super::{Broker, Found};
-use crate::one_shot::OneShot;
-use crate::planted::PutBack;
-use crate::reach::{self, Origin, Talk};
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Connection, Errand, Live, NoErrand, Server};
-use crate::sight::Sight;
 
 /// The rule that is named where a server does not see what a call is about.
 const RULE: &str = "confinement-view";

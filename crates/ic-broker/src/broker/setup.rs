@@ -7,6 +7,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use ic_audit::{AuditLog, Redactor};
+use ic_backend::aids::{Keyring, Lender};
+use ic_backend::launch::{Lent, Recipe};
+use ic_backend::ledger::LogLedger;
+use ic_backend::levels::Levels;
+use ic_backend::server::{Server, Warden, Yard};
+use ic_backend::{Witness, roots};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Egress, Resolve};
 use ic_home::{Clock, FileError, file};
@@ -28,13 +34,8 @@ use super::changing::Changing;
 use super::lists::House;
 use super::shelf::Shelf;
 use super::{Broker, People, news, petitions};
-use crate::aids::{Keyring, Lender};
 use crate::breaker::Breaker;
-use crate::launch::{Lent, Recipe};
-use crate::ledger::LogLedger;
-use crate::levels::Levels;
 use crate::questions::Questions;
-use crate::server::{Server, Warden, Yard};
 
 /// What servers planted is kept in this directory of the session.
 const QUARANTINE: &str = "quarantine";
@@ -87,51 +88,6 @@ pub struct Setup {
     pub witness: Arc<dyn Witness>,
 }
 
-/// Somebody who is told what happens, besides the record.
-pub trait Witness: Send + Sync {
-    /// Something that a person should know.
-    fn notice(&self, text: &str);
-    /// A line of a server's standard error: text of a stranger.
-    fn server_wrote(&self, server: &ServerName, line: &str);
-    /// A cage refused something to a server, as far as its answer tells.
-    fn violation(&self, _reason: &str) {}
-    /// Something about a call that needs a person; most have no use for it.
-    fn escalation(&self, _news: EscalationNews<'_>) {}
-}
-
-/// What becomes of a call that needs a person.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum EscalationNews<'a> {
-    /// The question stands where people see it.
-    Raised {
-        /// The question's id.
-        id: &'a EscalationId,
-        /// The server that the call is for.
-        server: &'a ServerName,
-        /// The tool on that server.
-        tool: &'a ToolName,
-        /// When an answer comes too late.
-        until: Timestamp,
-    },
-    /// The question is over.
-    Ended(&'a EscalationId, Ending),
-    /// Nobody was there to be asked.
-    Unattended,
-}
-
-/// How a question ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Ending {
-    /// With a yes.
-    Approved,
-    /// With a no, or with something that was no answer.
-    Denied,
-    /// Nobody answered in time.
-    Expired,
-    /// Nobody wanted the answer any more.
-    Withdrawn,
-}
-
 impl Setup {
     /// Makes the broker; must be called within the runtime that its servers are to live in.
     pub fn build(self) -> Result<Arc<Broker>, FileError> {
@@ -140,7 +96,7 @@ impl Setup {
         let (words, written) = mpsc::channel(NEWS_MAX);
         let (petitioning, raised) = mpsc::channel(PETITIONS_MAX);
         let judge = Arc::new(self.judge);
-        let roots = roots(&judge, &self.servers);
+        let roots = roots::of_session(&judge, &self.servers);
         let log = Arc::new(self.log);
         let ledger = Arc::new(LogLedger::new(Arc::clone(&log)));
         let levels = Levels::new(tasks.clone());
@@ -239,31 +195,6 @@ fn lent(
         variables: variables.to_vec(),
         certificates: None,
     }
-}
-
-/// Makes the answer to `roots/list`: the sandbox, then the directories that allow rules name.
-fn roots(judge: &Judge, servers: &ServersFile) -> Json {
-    let mut seen: Vec<CanonicalPath> = Vec::new();
-    for (server, _) in servers.iter() {
-        for (path, _) in judge.directories(server) {
-            if !seen.contains(&path) {
-                seen.push(path);
-            }
-        }
-    }
-    roots_result(seen.iter().map(CanonicalPath::as_path))
-}
-
-/// Writes directories as the answer to `roots/list`.
-pub(crate) fn roots_result<'a>(directories: impl Iterator<Item = &'a Path>) -> Json {
-    let root = |uri: String| {
-        let mut root = Object::new();
-        root.insert("uri", uri);
-        Json::Object(root)
-    };
-    let mut result = Object::new();
-    result.insert("roots", directories.filter_map(method::file_uri).map(root).collect::<Vec<_>>());
-    Json::Object(result)
 }
 
 impl std::fmt::Debug for Setup {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ic_backend::server::Server;
 use ic_judge::method::CallMethod;
 use ic_types::{Json, Object, ServerName};
 use tokio::task::JoinSet;
@@ -15,7 +16,6 @@ use tokio::time::{Instant, timeout_at};
 use super::Broker;
 use super::lists::{Entries, House, LIST_MAX, Lists};
 use crate::locked;
-use crate::server::Server;
 
 /// How long others are waited for once somebody has what is asked for: they may have it too.
 const GRACE: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const KNOWN_MAX: usize = 16 << 10;
 
 /// A list of something that servers have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum ListKind {
+pub enum ListKind {
     Resources,
     Templates,
     Prompts,
@@ -50,7 +50,7 @@ pub(super) struct Shelf {
 impl ListKind {
     const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
 
-    pub(crate) fn method(self) -> &'static str {
+    pub fn method(self) -> &'static str {
         match self {
             Self::Resources => "resources/list",
             Self::Templates => "resources/templates/list",
@@ -59,7 +59,7 @@ impl ListKind {
     }
 
     /// Returns the member of the result that holds the list.
-    pub(crate) fn member(self) -> &'static str {
+    pub fn member(self) -> &'static str {
         match self {
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
@@ -150,12 +150,12 @@ impl Shelf {
 
 impl Broker {
     /// Returns whether any server may be asked for `method`.
-    pub(crate) fn offers(&self, method: CallMethod) -> bool {
+    pub fn offers(&self, method: CallMethod) -> bool {
         self.servers.keys().any(|server| method.is_known(&self.judge, server))
     }
 
     /// Lists what all servers have of a kind; whoever cannot be asked has nothing.
-    pub(crate) async fn list_of(&self, kind: ListKind) -> Vec<Json> {
+    pub async fn list_of(&self, kind: ListKind) -> Vec<Json> {
         let until = Instant::now() + LIST_MAX;
         // All are asked before any is waited for.
         let asked: Vec<_> =
@@ -177,7 +177,7 @@ impl Broker {
     }
 
     /// Finds the one server whose resource a URI is.
-    pub(crate) async fn owner_of(&self, uri: &str, method: CallMethod) -> Option<ServerName> {
+    pub async fn owner_of(&self, uri: &str, method: CallMethod) -> Option<ServerName> {
         let mut named = self.servers.keys().filter(|server| method.is_known(&self.judge, server));
         if let (Some(only), None) = (named.next(), named.next()) {
             return Some(only.clone());
@@ -258,7 +258,7 @@ impl Broker {
     }
 
     /// Returns the server that a name with a prefix belongs to, and the name without it.
-    pub(crate) fn unprefixed(&self, name: &str) -> Option<(ServerName, String)> {
+    pub fn unprefixed(&self, name: &str) -> Option<(ServerName, String)> {
         self.servers.keys().find_map(|server| {
             let rest = name.strip_prefix(server.as_str())?.strip_prefix("__")?;
             Some((server.clone(), rest.to_owned()))

@@ -14,6 +14,7 @@
 use std::sync::Arc;
 
 use ic_audit::Entry;
+use ic_backend::server::{Server, Unanswered};
 use ic_mcp::Outcome;
 use ic_policy::Permit;
 use ic_servers::git::TAKEOVER;
@@ -24,7 +25,6 @@ use super::kept::paths_of;
 use super::{Asked, Broker, Flight, Found, Reply};
 use crate::locked;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::server::{Server, Unanswered};
 
 /// The rule that is named where a takeover is refused whatever the policy says.
 const RULE: &str = "structural-host-executes";

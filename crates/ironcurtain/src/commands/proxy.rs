@@ -12,9 +12,9 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::client::{Ended, serve};
-use ic_broker::socket::{Socket, SocketError};
-use ic_broker::stdio;
+use ic_client::client::{Ended, serve};
+use ic_client::socket::{Socket, SocketError};
+use ic_client::stdio;
 use ic_home::{Environment, Home};
 use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;

@@ -291,7 +291,7 @@ pub(super) async fn open(
     screen: &mut Screen,
 ) -> Result<(Arc<News>, Opened), Failure> {
     let mut news = None;
-    let witness = |directory: &SessionDirectory| -> Result<Arc<dyn ic_broker::Witness>, Failure> {
+    let witness = |directory: &SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, Failure> {
         let made = Arc::new(News::new(Journal::open(&directory.log())?));
         news = Some(Arc::clone(&made));
         Ok(made)

@@ -1,7 +1,7 @@
 //! What is told of a session while it works, in words; where they stand is not known here.
 
 use ic_agent::Diagnostic;
-use ic_broker::Ending;
+use ic_backend::Ending;
 use ic_session::{CallFate, CallNews};
 use ic_terminal::{Ink, Line};
 use ic_types::{visible, visible_line};

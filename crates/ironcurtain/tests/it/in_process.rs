@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_broker::client::{ClientInfo, Ended, Open, serve};
-use ic_broker::{Broker, Keyring, Patience, People, Setup, Witness};
+use ic_backend::{Keyring, Witness};
+use ic_broker::{Broker, Patience, People, Setup};
+use ic_client::client::{ClientInfo, Ended, Open, serve};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Resolve, SystemResolver};
 use ic_escalation::{Desk, DeskError, Grants, Question, Waiting};

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use ic_broker::{Keyring, Witness};
+use ic_backend::{Keyring, Witness};
 use ic_confine::Launcher;
 use ic_types::ServerName;
 use serde_json::{Value, json};

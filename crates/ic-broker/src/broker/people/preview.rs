@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use ic_backend::one_shot::OneShot;
+use ic_backend::server::{Asking, NoErrand};
 use ic_judge::Judged;
 use ic_policy::{Escalation, Push};
 use ic_resolve::RealDisk;
@@ -14,8 +16,6 @@ use ic_servers::git::PREVIEW_TOOL;
 use ic_types::{Json, Object};
 
 use crate::broker::{Broker, Going};
-use crate::one_shot::OneShot;
-use crate::server::{Asking, NoErrand};
 
 /// How long it may take; a person waits for it.
 const TIME_MAX: Duration = Duration::from_secs(20);

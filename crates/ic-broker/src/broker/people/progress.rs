@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
+use ic_backend::server::Progress;
 use ic_mcp::{meta, notification_line};
 use ic_policy::Ticket;
 use ic_types::{Json, JsonLimits, Object};
 
 use super::Going;
-use crate::server::Progress;
 
 /// How often a client is told.
 const EVERY: Duration = Duration::from_secs(15);

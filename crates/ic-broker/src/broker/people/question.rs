@@ -12,9 +12,10 @@ use ic_policy::{Decision, Effect, Escalation, Ticket};
 use tokio::time::Instant;
 
 use super::{event, progress};
-use crate::broker::{Broker, Ending, EscalationNews, Flight, Going, Origin, Reply};
+use crate::broker::{Broker, Flight, Going, Origin, Reply};
 use crate::refusal::Refusal;
 use crate::{breaker, chain, locked};
+use ic_backend::{Ending, EscalationNews};
 
 /// Nobody wants the answer any more.
 enum Gone {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_broker::launch::{LaunchFault, Recipe};
+use ic_backend::launch::{LaunchFault, Recipe};
 use ic_confine::{Child, ChildSpec, Hold, find_program};
 use ic_inventory::pins::{Identity, Pins, Standing};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ic_broker::socket::Socket;
+use ic_client::socket::Socket;
 use ic_confine::{Child, ChildSpec, Confinement, Hold};
 use ic_home::file;
 use serde_json::{Value, json};

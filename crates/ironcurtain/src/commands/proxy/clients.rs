@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_broker::Broker;
-use ic_broker::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
-use ic_broker::socket::{BEGINS_WITHIN, Seat, Socket};
+use ic_client::client::{ClientInfo, Ended, Manner, Open, Slow, serve_one};
+use ic_client::socket::{BEGINS_WITHIN, Seat, Socket};
 use ic_judge::method::CallMethod;
 use tokio::net::UnixStream;
 use tokio::sync::{Semaphore, mpsc, oneshot};

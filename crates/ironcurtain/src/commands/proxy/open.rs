@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ic_broker::Broker;
-use ic_broker::client::{ClientInfo, Open};
+use ic_client::client::{ClientInfo, Open};
 use ic_home::Environment;
 use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
@@ -54,7 +54,7 @@ impl Open for Opener<'_> {
             at_terminal: AtTerminal::default(),
         };
         let witness =
-            |directory: &ic_session::SessionDirectory| -> Result<Arc<dyn ic_broker::Witness>, _> {
+            |directory: &ic_session::SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, _> {
                 Ok(Arc::new(StderrWitness::new(&directory.log())?))
             };
         let opened = session.open(witness, self.environment, self.screen).await?;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ic_broker::{EscalationNews, Witness};
+use ic_backend::{EscalationNews, Witness};
 use ic_session::Journal;
 use ic_types::ServerName;
 

@@ -16,10 +16,9 @@ mod package;
 
 use std::path::{Path, PathBuf};
 
+use ic_backend::launch::DATA;
 use ic_home::{Environment, Home, Scratch, file};
 use ic_types::{Digest, Json, Object, ServerName};
-
-use ic_broker::launch::DATA;
 
 use crate::error::Failure;
 use crate::installer::{Installer, is_of_the_system, npm, pypi, real_path};
@@ -261,8 +260,9 @@ pub(super) fn uninstall(name: &str, home: &Home) -> Result<Option<PathBuf>, Fail
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ic_types::JsonLimits;
+
+    use super::*;
 
     fn object(text: &str) -> Object {
         match Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap() {

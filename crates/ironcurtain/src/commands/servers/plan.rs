@@ -13,7 +13,7 @@ mod entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::probe::Probed;
+use ic_backend::probe::Probed;
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_inventory::pins::{Identity, PinsFile};
 use ic_inventory::servers_file::{ServerConfig, ServersFile};

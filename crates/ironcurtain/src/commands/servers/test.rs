@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_broker::launch::Recipe;
-use ic_broker::probe::{ProbeError, Probed};
+use ic_backend::launch::Recipe;
+use ic_backend::probe::{ProbeError, Probed};
 use ic_home::Environment;
 use ic_inventory::pins::{Identity, Pins, PinsFile};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};

@@ -12,7 +12,7 @@ mod difference;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_broker::probe::Probed;
+use ic_backend::probe::Probed;
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_inventory::pins::{Identity, Pin, PinsFile, Standing};
 use ic_inventory::servers_file::{ServerConfig, Start};

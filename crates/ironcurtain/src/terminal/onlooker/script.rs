@@ -2,7 +2,7 @@
 //!
 //! The names are those of the events of a session. Text in them is of strangers.
 
-use ic_broker::Ending;
+use ic_backend::Ending;
 use ic_session::{Event, Questions, Status};
 use ic_types::{EscalationId, Json, JsonLimits, Object, SessionId};
 

@@ -6,8 +6,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use ic_broker::launch::Lent;
-use ic_broker::one_shot::{Judged, OneShot};
+use ic_backend::launch::Lent;
+use ic_backend::one_shot::{Judged, OneShot};
 use ic_confine::Access;
 use ic_policy::Bounds;
 use ic_resolve::RealDisk;

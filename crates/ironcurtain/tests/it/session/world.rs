@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ic_agent::{Diagnostic, Limits};
 use ic_audit::{Redactor, SyncMode};
-use ic_broker::Ending;
+use ic_backend::Ending;
 use ic_confine::{Confinement, Launcher};
 use ic_escalation::{Board, Pending, Registry};
 use ic_home::{Clock as _, Home, SystemClock};
@@ -100,12 +100,12 @@ impl World {
             record_bytes_max: ic_audit::BYTES_MAX,
             launcher: self.launcher.clone(),
             variables: Vec::new(),
-            keyring: ic_broker::Keyring::default(),
+            keyring: ic_backend::Keyring::default(),
             certificates: None,
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,
-            witness: Arc::clone(&news) as Arc<dyn ic_broker::Witness>,
+            witness: Arc::clone(&news) as Arc<dyn ic_backend::Witness>,
         };
         Ok((opening.open()?, news))
     }

@@ -1,0 +1,46 @@
+//! What serves calls: servers that run in cages, or on other machines, and what is lent to them.
+//!
+//! ```text
+//! Recorded ──▶ Connection ──lines──▶ MCP server
+//!          ◀──Outcome──    ◀──lines──
+//! ```
+//!
+//! MCP is spoken in the revision that the server wants. Nothing that a server sends is passed on as it came:
+//! it is parsed once, and what was looked at is written again. Whether a call may be made was decided before.
+//!
+//! Reading order: `server` (one server: started, watched, asked), [`launch`] (how it comes to be), `cage` and
+//! `sight` (what it sees), [`planted`] (what it must not plant), [`one_shot`] (what one that is started for one
+//! call sees), `reach` and `aids` (what it reaches, and what is lent to it), [`petition`] (what it asks of
+//! clients), [`caller`] (the client, as far as a server reaches it), `violation` and `ledger` (what cages refuse,
+//! and what leaves them), `levels` (how much of logs is wanted), [`mod@probe`] (a look at one outside a session).
+//!
+//! # Invariants
+//!
+//! - Only a `Recorded` call is sent to a server, and it is sent once.
+//! - What a server may ask is a short closed list, and what it asks of a client's model or person is sent once,
+//!   recorded, after a person said yes.
+//! - Every queue has an end, and a peer that does not read slows down nobody but itself.
+
+mod agent_places;
+pub mod aids;
+mod cage;
+pub mod caller;
+pub mod launch;
+pub mod ledger;
+pub mod levels;
+pub mod one_shot;
+pub mod petition;
+pub mod planted;
+pub mod probe;
+pub mod reach;
+pub mod roots;
+pub mod server;
+pub mod sight;
+pub mod violation;
+pub mod witness;
+
+pub use aids::Keyring;
+pub use server::{HandshakeError, Introduction};
+pub use witness::{Ending, EscalationNews, Witness};
+
+use ic_types::{chain, locked};

@@ -1,0 +1,126 @@
+//! What a server that is not ours could plant for the host to execute, and how it is kept from it.
+//!
+//! ```text
+//! start   Survey ─▶ everything that counts and is there is read-only in the cage       (Ground::cover)
+//! later   Survey ─▶ is it as it was?  before and after each call, while it runs, at its end
+//!           └─ what appeared or was moved ends the server, and is put back              (put_back.rs)
+//!                └─ a person may keep it: the very bytes that they are shown             (keeping.rs)
+//! ```
+//!
+//! When that is done, and who must not write meanwhile, is in `server/warden.rs`.
+//!
+//! A cage can keep what is there from being changed; it cannot keep a name from being made. What counts
+//! is asked of `ic_resolve::Executes` and `ic_policy::host_executes`. Nothing is decided about calls here.
+
+mod keeping;
+mod places;
+mod put_back;
+mod survey;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ic_confine::{Access, Seen};
+use ic_judge::Judge;
+use ic_resolve::Disk;
+use ic_types::CanonicalPath;
+
+pub use keeping::Keepable;
+pub use put_back::{PutBack, Settled, put_back};
+use survey::Cover;
+pub use survey::Survey;
+pub use survey::SurveyFault;
+
+/// How many mounts a cage gets for this.
+const COVERS_MAX: usize = 512;
+
+/// Where a server may write, and the host looks for what it executes.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    /// The directories that it may write.
+    roots: Vec<CanonicalPath>,
+    /// What its cage shows in them by itself: looked at as a root of its own, or not written.
+    borders: Vec<CanonicalPath>,
+}
+
+/// What is kept from a running server.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub(crate) ground: Ground,
+    /// What is read-only in its cage, and which files and directories these were.
+    covers: HashMap<CanonicalPath, Cover>,
+    /// How it was before the server was started.
+    pub(crate) at_start: Arc<Survey>,
+}
+
+impl Ground {
+    /// Returns where somebody who sees `seen` can write what the host executes; `own` is what belongs
+    /// to the server alone.
+    pub(crate) fn of(seen: &[Seen], own: Option<&CanonicalPath>, judge: &Judge) -> Option<Self> {
+        let session = judge.bounds.sandbox.as_ref().filter(|it| !it.kind.is_used_by_host());
+        let is_free = |path: &CanonicalPath| {
+            let is_own = own.is_some_and(|own| path.is_within(own));
+            is_own || session.is_some_and(|session| path.is_within(&session.path))
+        };
+        let paths = |seen: &Seen| CanonicalPath::new(&seen.path).ok();
+        let written = seen.iter().filter(|seen| seen.access == Access::Write).filter_map(paths);
+        let roots: Vec<_> = written.filter(|path| !is_free(path)).collect();
+        let borders = seen.iter().filter_map(paths).collect();
+        (!roots.is_empty()).then_some(Self { roots, borders })
+    }
+
+    /// Returns the directories.
+    pub(crate) fn roots(&self) -> &[CanonicalPath] {
+        &self.roots
+    }
+
+    /// Returns whether what is written on one of the two may be on the other.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.is_near(&other.roots)
+    }
+
+    /// Returns whether what is written at one of `paths` may be on it.
+    pub(crate) fn is_near(&self, paths: &[CanonicalPath]) -> bool {
+        let mut pairs = self.roots.iter().flat_map(|a| paths.iter().map(move |b| (a, b)));
+        pairs.any(|(a, b)| a.is_within(b) || b.is_within(a))
+    }
+
+    /// Finds what has to be read-only in a cage that shows this ground.
+    pub(crate) fn cover(self, judge: &Judge, disk: &dyn Disk) -> Result<Kept, SurveyFault> {
+        let survey = Survey::of(&self, judge, disk, None)?;
+        let covers: HashMap<_, _> = survey.covers().collect();
+        // SECURITY: a root that counts as a whole would be written all the same.
+        if let Some(root) = self.roots.iter().find(|root| survey.counts(root)) {
+            return Err(SurveyFault::Whole(root.clone()));
+        }
+        match covers.len() <= COVERS_MAX {
+            true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
+            false => Err(SurveyFault::TooManyCovers(covers.len())),
+        }
+    }
+}
+
+impl Kept {
+    /// Returns what is to be read-only in the cage.
+    pub(crate) fn seen(&self) -> impl Iterator<Item = Seen> {
+        let seen = self.covers.iter();
+        seen.map(|(path, cover)| Seen { path: path.as_path().to_owned(), access: cover.access })
+    }
+
+    /// Returns the covered path at or above `path`.
+    pub fn covering(&self, path: &CanonicalPath) -> Option<CanonicalPath> {
+        let is_read = |it: &Cover| it.access == Access::Read;
+        path.ancestors().find(|above| self.covers.get(above).is_some_and(is_read))
+    }
+
+    /// Returns what counts by now and is not covered in the cage that runs.
+    pub(crate) fn uncovered(&self, survey: &Survey) -> Option<CanonicalPath> {
+        let mut covers = survey.covers();
+        covers.find(|(path, cover)| self.covers.get(path) != Some(cover)).map(|(path, _)| path)
+    }
+
+    /// Returns the places that nobody in the cage can put something else in.
+    pub(crate) fn covered(&self) -> impl Iterator<Item = CanonicalPath> {
+        self.covers.keys().cloned()
+    }
+}

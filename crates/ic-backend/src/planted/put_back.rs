@@ -1,0 +1,270 @@
+//! Compares two surveys of a ground, and puts back what was changed in between.
+//!
+//! What appeared is moved to the session's quarantine, and what was moved is moved back. Everything is
+//! named beneath a handle on the ground, and no link is followed. What vanished altogether was not taken
+//! by a caged server, which cannot remove what is mounted; it is told of and left.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ic_judge::Judge;
+use ic_resolve::{Disk as _, RealDisk};
+use ic_types::CanonicalPath;
+
+use super::Kept;
+use super::places::{away, back, in_the_way, open_up, restore};
+use super::survey::{Identity, Survey, Text};
+
+/// How often a ground is looked at again, since one change can hide another.
+const ROUNDS_MAX: usize = 8;
+/// How many names an answer or a record lists.
+const LISTED_MAX: usize = 20;
+
+/// Something that appeared.
+#[derive(Clone, Debug)]
+pub struct Away {
+    pub(crate) path: CanonicalPath,
+    /// Where it is kept now, if it could be.
+    pub(crate) place: Option<PathBuf>,
+    /// What was there before, and is there again.
+    pub(super) before: Option<Arc<Text>>,
+    /// Where the server could write it.
+    pub(super) kept: Arc<Kept>,
+}
+
+/// What was put back.
+#[derive(Clone, Debug, Default)]
+pub struct PutBack {
+    /// What appeared.
+    pub away: Vec<Away>,
+    /// What was moved, and is where it was.
+    pub(crate) back: Vec<CanonicalPath>,
+    /// What is not there any more.
+    pub(crate) gone: Vec<CanonicalPath>,
+    /// What could not be done.
+    pub(crate) failed: Vec<String>,
+}
+
+impl PutBack {
+    /// Returns whether nothing had to be done.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { away, back, gone: _, failed } = self;
+        away.is_empty() && back.is_empty() && failed.is_empty()
+    }
+
+    /// Says what was put back.
+    pub fn told(&self, server: &str) -> String {
+        let mut text = format!(
+            "host_executes_put_back: while the server `{server}` ran, files changed that programs on this \
+             machine run or take orders from"
+        );
+        for (what, paths) in [
+            ("moved to the quarantine", self.away.iter().map(|it| &it.path).collect::<Vec<_>>()),
+            ("moved back", self.back.iter().collect()),
+            ("no longer there", self.gone.iter().collect()),
+        ] {
+            if !paths.is_empty() {
+                text = format!("{text}; {what}: {}", names(&paths));
+            }
+        }
+        if !self.failed.is_empty() {
+            text = format!("{text}; NOT put back: {}", self.failed.join("; "));
+        }
+        format!("{text}. The server was ended")
+    }
+
+    /// Says where it is kept as well.
+    pub fn told_in_full(&self, server: &str) -> String {
+        let kept = self.away.iter().filter_map(|it| Some((&it.path, it.place.as_ref()?)));
+        let kept = kept.map(|(path, place)| format!("`{path}` is `{}`", place.display()));
+        let kept: Vec<String> = kept.take(LISTED_MAX).collect();
+        match kept.is_empty() {
+            true => self.told(server),
+            false => format!("{}; in the quarantine {}", self.told(server), kept.join(", ")),
+        }
+    }
+}
+
+fn names(paths: &[&CanonicalPath]) -> String {
+    let shown: Vec<String> = paths.iter().take(LISTED_MAX).map(|it| format!("`{it}`")).collect();
+    match paths.len().saturating_sub(LISTED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Difference {
+    Appeared(CanonicalPath),
+    Moved {
+        from: CanonicalPath,
+        to: CanonicalPath,
+    },
+    Gone(CanonicalPath),
+    /// A directory that cannot be looked into any more.
+    Closed(CanonicalPath),
+}
+
+/// What is meant to be where it is, though it was not there before.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// What we put there.
+    ours: BTreeMap<CanonicalPath, Identity>,
+    /// Where the user put something, and the server cannot have written it since.
+    users: BTreeSet<CanonicalPath>,
+}
+
+impl Settled {
+    /// Leaves what is at these places as it is.
+    pub(crate) fn of_user(users: impl Iterator<Item = CanonicalPath>) -> Self {
+        Self { users: users.collect(), ours: BTreeMap::new() }
+    }
+
+    /// Takes what is at `path` now as meant.
+    pub(super) fn settle(&mut self, path: &CanonicalPath) {
+        if let Ok(Some(entry)) = RealDisk.look(path.as_path()) {
+            self.ours.insert(path.clone(), Identity::at(path, &entry.state));
+        }
+    }
+
+    fn holds(&self, path: &CanonicalPath, identity: Identity) -> bool {
+        self.ours.get(path) == Some(&identity) || self.users.contains(path)
+    }
+}
+
+impl Survey {
+    /// Returns whether something has to be put back that is not settled.
+    pub(crate) fn differs(&self, after: &Self, settled: &Settled) -> bool {
+        let found = differences(self, after, settled);
+        found.iter().any(|it| !matches!(it, Difference::Gone(_)))
+    }
+}
+
+/// Puts the ground back to what it was; nobody may be writing there any more.
+pub fn put_back(
+    kept: &Arc<Kept>,
+    before: &Survey,
+    (judge, quarantine): (&Judge, &Path),
+    settled: &mut Settled,
+) -> PutBack {
+    let mut done = PutBack::default();
+    for _ in 0..ROUNDS_MAX {
+        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk) {
+            Ok(after) => after,
+            Err(fault) => {
+                done.failed.push(fault.to_string());
+                return done;
+            }
+        };
+        let mut differences = differences(before, &after, settled);
+        if differences.iter().all(|it| matches!(it, Difference::Gone(_))) {
+            done.failed.append(&mut after.unseen);
+            done.gone = differences
+                .drain(..)
+                .filter_map(|it| match it {
+                    Difference::Gone(path) => Some(path),
+                    Difference::Appeared(..) | Difference::Moved { .. } | Difference::Closed(_) => {
+                        None
+                    }
+                })
+                .collect();
+            return done;
+        }
+        // What appeared may stand where something has to be moved back to.
+        differences.sort_by_key(|it| matches!(it, Difference::Moved { .. }));
+        let mut n_done = 0;
+        for difference in differences {
+            match one_back(kept, before, (&difference, quarantine), settled, &mut done) {
+                Ok(()) => n_done += 1,
+                Err(failed) if done.failed.contains(&failed) => {}
+                // SECURITY: what cannot be put back must not keep the rest from it.
+                Err(failed) => done.failed.push(failed),
+            }
+        }
+        if n_done == 0 {
+            return done;
+        }
+    }
+    done.failed.push("it changes faster than it can be put back".to_owned());
+    done
+}
+
+/// Puts one thing back.
+fn one_back(
+    kept: &Arc<Kept>,
+    before: &Survey,
+    (difference, quarantine): (&Difference, &Path),
+    settled: &mut Settled,
+    done: &mut PutBack,
+) -> Result<(), String> {
+    match difference {
+        Difference::Appeared(path) => {
+            let place = away(&kept.ground, path, (quarantine, done.away.len()))
+                .map_err(|error| format!("`{path}` cannot be moved away: {error}"))?;
+            let before = before.text(path).map(Arc::clone);
+            if let Some(text) = &before {
+                restore(&kept.ground, path, text)
+                    .map_err(|error| format!("`{path}` cannot be restored: {error}"))?;
+                settled.settle(path);
+            }
+            done.away.push(Away { path: path.clone(), place, before, kept: Arc::clone(kept) });
+        }
+        Difference::Moved { from, to } => {
+            if let Some(path) = in_the_way(&kept.ground, to) {
+                let place = away(&kept.ground, &path, (quarantine, done.away.len()))
+                    .map_err(|error| format!("`{path}` cannot be moved away: {error}"))?;
+                let (before, kept) = (None, Arc::clone(kept));
+                done.away.push(Away { path, place, before, kept });
+            }
+            back(&kept.ground, from, to)
+                .map_err(|error| format!("`{from}` cannot be moved back to `{to}`: {error}"))?;
+            done.back.push(to.clone());
+        }
+        Difference::Closed(path) => open_up(&kept.ground, path)
+            .map_err(|error| format!("`{path}` cannot be looked into: {error}"))?,
+        Difference::Gone(_) => {}
+    }
+    Ok(())
+}
+
+fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let was = |path: &CanonicalPath| before.counted().get(path).map(|it| it.identity);
+    let origins: HashMap<Identity, &CanonicalPath> =
+        before.counted().iter().map(|(path, it)| (it.identity, path)).collect();
+    for (path, now) in after.counted() {
+        let is_meant = was(path) == Some(now.identity) || settled.holds(path, now.identity);
+        if is_meant || after.is_newly_led(path, before) {
+            continue;
+        }
+        // Somebody who made a further name for a file did not move it.
+        let origin = origins.get(&now.identity).filter(|origin| {
+            after.counted().get(**origin).is_none_or(|it| it.identity != now.identity)
+        });
+        if let Some(to) = origin {
+            found.push(Difference::Moved { from: path.clone(), to: (*to).clone() });
+            continue;
+        }
+        // SECURITY: of a directory that became a repository only what makes it one is new; the rest is
+        // the user's.
+        let parts = after.parts().iter().filter(|(part, _)| part.parent().as_ref() == Some(path));
+        let new = parts.filter(|(part, identity)| {
+            before.parts().get(part) != Some(identity) && !settled.holds(part, **identity)
+        });
+        let new: Vec<_> = new.map(|(part, _)| Difference::Appeared(part.clone())).collect();
+        match new.is_empty() {
+            true => found.push(Difference::Appeared(path.clone())),
+            false => found.extend(new),
+        }
+    }
+    let there: HashSet<Identity> = after.counted().values().map(|it| it.identity).collect();
+    let gone = before.counted().iter().filter(|(path, then)| {
+        let is_settled = settled.ours.contains_key(*path) || settled.users.contains(*path);
+        !there.contains(&then.identity) && !is_settled
+    });
+    found.extend(gone.map(|(path, _)| Difference::Gone(path.clone())));
+    let closed = after.closed().difference(before.closed());
+    found.extend(closed.cloned().map(Difference::Closed));
+    found
+}

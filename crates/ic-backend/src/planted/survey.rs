@@ -1,0 +1,248 @@
+//! Walks the directories that a server may write, and notes everything that the host would execute.
+//!
+//! Only what stands topmost is noted: what lies in a `.git` goes with it. Links are noted and not
+//! followed, but for what a listed name leads to. Nothing is changed here.
+
+mod seen;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ic_confine::Access;
+use ic_judge::Judge;
+use ic_policy::{FileState, Reach};
+use ic_resolve::executes::Names;
+use ic_resolve::{Disk, Executes, Kind};
+use ic_types::CanonicalPath;
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+
+use super::Ground;
+use seen::{Seen, Watch};
+use walk::Walk;
+
+/// How many files and directories are looked at.
+pub(crate) const ENTRIES_MAX: usize = 200_000;
+/// How many are looked at once nobody writes any more, and something has to be put back.
+const ENTRIES_THOROUGH_MAX: usize = 10_000_000;
+/// The largest file whose bytes are remembered, and the most that is remembered of all of them.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+const TEXTS_BYTES_MAX: usize = 8 << 20;
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    counted: BTreeMap<CanonicalPath, Counted>,
+    /// Entries that are a part of a repository's shape in directories that are none.
+    parts: BTreeMap<CanonicalPath, Identity>,
+    /// Where configurations and listed links lead, whether something is there or not.
+    led: BTreeSet<CanonicalPath>,
+    /// What is in single files that count, as far as they are small, so that they can be put back.
+    texts: BTreeMap<CanonicalPath, Arc<Text>>,
+    /// Directories that cannot be looked into.
+    closed: BTreeSet<CanonicalPath>,
+    /// What could not be looked at, in a look that is thorough.
+    pub(super) unseen: Vec<String>,
+    /// What was seen of each directory.
+    directories: HashMap<CanonicalPath, Arc<Seen>>,
+}
+
+/// How a ground is looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Manner {
+    /// What is too much, or cannot be looked at, is a fault.
+    Strict,
+    /// Whatever can be looked at is, so that nobody can hide one thing behind another.
+    Thorough,
+}
+
+/// What a file held.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Text {
+    state: FileState,
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_executable: bool,
+}
+
+/// Something that the host would execute, or be led by.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Counted {
+    pub(crate) identity: Identity,
+    pub(crate) kind: Kind,
+    reach: Reach,
+}
+
+/// How something is kept by a cage.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Cover {
+    identity: Identity,
+    pub(super) access: Access,
+}
+
+/// Tells one file or directory from all others.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    /// When it was made, where the file system tells: the number of a file that was removed is soon given
+    /// to another one.
+    born: Option<(i64, u32)>,
+}
+
+impl Identity {
+    /// Returns what tells the file of this state, at `path`, from others.
+    pub(super) fn at(path: &CanonicalPath, state: &FileState) -> Self {
+        let looked =
+            rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+        let looked = looked.ok().filter(|it| it.stx_ino == state.inode);
+        let told = looked.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0);
+        let born = told.map(|it| (it.stx_btime.tv_sec, it.stx_btime.tv_nsec));
+        Self { device: state.device, inode: state.inode, born }
+    }
+}
+
+/// A ground that cannot be kept.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SurveyFault {
+    /// There is too much to look at.
+    #[error(
+        "`{0}` holds more than {ENTRIES_MAX} files and directories, which is too much to check after each \
+         call: let the server write in a smaller directory"
+    )]
+    TooManyEntries(CanonicalPath),
+    /// There is too much to be kept read-only.
+    #[error(
+        "{0} files and directories would have to be read-only for this server: let it write in a smaller \
+         directory"
+    )]
+    TooManyCovers(usize),
+    /// Everything in a directory counts.
+    #[error(
+        "programs on this machine run or take orders from everything in `{0}` (a git repository, a hook \
+         directory or the like), so no third-party server may write there: let it write elsewhere"
+    )]
+    Whole(CanonicalPath),
+    /// Nothing can be made read-only on this machine.
+    #[error(
+        "the server could write in `{0}`, where git hooks, editor tasks and the like are run from, and \
+         Landlock alone cannot make parts of it read-only: install bubblewrap or enable user namespaces, or \
+         take `contained` or the `allowWrite` line out of the server's entry"
+    )]
+    Landlock(CanonicalPath),
+    /// The server writes on while it is looked at.
+    #[error("the processes of the server cannot be stopped while what it may write is looked at")]
+    Restless,
+    /// The system refused.
+    #[error("cannot look at `{path}`: {reason}")]
+    System {
+        /// Where.
+        path: CanonicalPath,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Survey {
+    /// Looks at a ground as it is now; what is `known` of it is not read again.
+    pub(crate) fn of(
+        ground: &Ground,
+        judge: &Judge,
+        disk: &dyn Disk,
+        known: Option<&Self>,
+    ) -> Result<Self, SurveyFault> {
+        Self::look(ground, judge, (disk, Manner::Strict), known)
+    }
+
+    /// Looks at everything that can be looked at, however much it is.
+    pub(super) fn thorough(
+        ground: &Ground,
+        judge: &Judge,
+        disk: &dyn Disk,
+    ) -> Result<Self, SurveyFault> {
+        Self::look(ground, judge, (disk, Manner::Thorough), None)
+    }
+
+    fn look(
+        ground: &Ground,
+        judge: &Judge,
+        (disk, manner): (&dyn Disk, Manner),
+        known: Option<&Self>,
+    ) -> Result<Self, SurveyFault> {
+        let executes = Executes::new(disk, &judge.home, Some(&judge.orders), None);
+        let mut walk = Walk {
+            ground,
+            judge,
+            disk,
+            executes,
+            survey: Self::default(),
+            known,
+            manner,
+            led: Vec::new(),
+            patterns: Names::default(),
+            pattern_texts: Arc::default(),
+            watch: Watch::default(),
+            n_left: match manner {
+                Manner::Strict => ENTRIES_MAX,
+                Manner::Thorough => ENTRIES_THOROUGH_MAX,
+            },
+            n_text_bytes_left: TEXTS_BYTES_MAX,
+        };
+        let around = walk.executes.around().clone();
+        walk.lead_to(&around, None);
+        for root in &ground.roots {
+            walk.root(root)?;
+        }
+        while let Some(path) = walk.led.pop() {
+            walk.led_to(&path)?;
+        }
+        Ok(walk.survey)
+    }
+
+    /// Returns whether all of a directory counts.
+    pub(crate) fn counts(&self, path: &CanonicalPath) -> bool {
+        self.counted.contains_key(path)
+    }
+
+    pub(super) fn counts_beneath(&self, path: &CanonicalPath) -> bool {
+        self.counted.get(path).is_some_and(|it| it.reach == Reach::Beneath)
+    }
+
+    /// Returns what a cage can keep where it is, and how.
+    pub(crate) fn covers(&self) -> impl Iterator<Item = (CanonicalPath, Cover)> {
+        let is_mountable = |it: &Counted| matches!(it.kind, Kind::File | Kind::Directory);
+        let covered = self.counted.iter().filter(move |(_, it)| is_mountable(it));
+        covered.map(|(path, it)| {
+            let access = match it.reach {
+                Reach::Beneath => Access::Read,
+                // What else is in it is free; but being a mount it cannot be moved away.
+                Reach::Itself => Access::Write,
+            };
+            (path.clone(), Cover { identity: it.identity, access })
+        })
+    }
+
+    pub(super) fn counted(&self) -> &BTreeMap<CanonicalPath, Counted> {
+        &self.counted
+    }
+
+    /// Returns whether a path counted only since something leads to it, and nothing did before.
+    ///
+    /// SECURITY: it may be any file of the user's. What leads there is new itself, and is put back.
+    pub(super) fn is_newly_led(&self, path: &CanonicalPath, before: &Self) -> bool {
+        let was_known = before.led.contains(path) || before.counted.contains_key(path);
+        self.led.contains(path) && !was_known
+    }
+
+    /// Returns what is known of the bytes of a file.
+    pub(super) fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
+        self.texts.get(path)
+    }
+
+    pub(super) fn closed(&self) -> &BTreeSet<CanonicalPath> {
+        &self.closed
+    }
+
+    pub(super) fn parts(&self) -> &BTreeMap<CanonicalPath, Identity> {
+        &self.parts
+    }
+}

@@ -1,0 +1,449 @@
+//! One server of a session: started on first use, watched while it runs, started again when it died.
+//!
+//! Its tools are known without it, from what was recorded when it was trusted; only one that never ran is
+//! started to be asked for them.
+//!
+//! ```text
+//! Idle ──first use──▶ Starting ──▶ Up ──it ends──▶ Down ──use, after a while──▶ Starting
+//!                        └────────fails───────────▶ Down         (longer after each failure)
+//! ```
+//!
+//! A call that was under way when a server died is not sent again: it may have acted. What a server
+//! may be asked is not decided here. How it comes to run is in `server/start.rs`.
+
+mod connection;
+mod deeds;
+mod errand;
+pub(crate) mod handshake;
+mod inbox;
+mod known;
+mod live;
+mod petitions;
+pub(crate) mod process;
+mod recalled;
+pub(crate) mod remote;
+pub(crate) mod running;
+pub(crate) mod side;
+mod start;
+mod table;
+mod turn;
+mod warden;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ic_audit::AuditLog;
+use ic_confine::Launcher;
+use ic_egress::Egress;
+use ic_home::Clock;
+use ic_inventory::pins::{Identity, RememberedPins};
+use ic_inventory::servers_file::{BuiltinServer, ServerConfig, Start};
+use ic_types::{CanonicalPath, Json, ServerName};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use connection::{Asking, Connection, Following, Progress, Unanswered};
+pub use errand::{Errand, NoErrand};
+pub use handshake::{HandshakeError, Introduction};
+pub use inbox::{News, answered_id};
+pub use live::Live;
+pub use petitions::{REFUSED, Raised, Way};
+use recalled::Recalled;
+use running::Running;
+pub use table::{Offer, ToolTable};
+pub use turn::Turn;
+use turn::Turns;
+use warden::PATROL_EVERY;
+pub use warden::{Guarded, Looked, Moment, Stilled, Stillness, Warden};
+
+use crate::aids::Lender;
+use crate::launch::Recipe;
+use crate::levels::Levels;
+use crate::locked;
+use crate::planted::{Keepable, PutBack};
+
+/// How long a server may take to start and to list its tools.
+pub(crate) const START_MAX: Duration = Duration::from_mins(1);
+/// How long we wait before a server that died is started again, at first and at most.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
+/// A patrol takes at most this part of the time.
+const PATROL_SHARE: u32 = 20;
+/// A server that ran for so long has recovered from earlier failures.
+const HEALTHY_AFTER: Duration = Duration::from_mins(1);
+
+/// A server, whether it runs or not.
+#[derive(Debug)]
+pub struct Server {
+    pub name: ServerName,
+    pub identity: Identity,
+    is_ours: bool,
+    /// How it is started.
+    recipe: Recipe,
+    /// Its tools, if they come with this program.
+    known: Option<Arc<ToolTable>>,
+    /// Its tools while it does not run.
+    recalled: Recalled,
+    yard: Arc<Yard>,
+    phase: Mutex<Phase>,
+    /// The order of its calls, if it takes them one by one.
+    turns: Turns,
+    /// What it asks of clients, however often it is started.
+    petitions: Way,
+}
+
+/// What the servers of a session share.
+pub struct Yard {
+    pub launcher: Launcher,
+    pub pins: RememberedPins,
+    pub clock: Arc<dyn Clock>,
+    /// What makes the connections that leave cages.
+    pub egress: Egress,
+    /// What is asked for what is lent to calls.
+    pub lender: Arc<Lender>,
+    /// The record of what was lent.
+    pub log: Arc<AuditLog>,
+    /// The answer to a server's `roots/list`.
+    pub roots: Json,
+    /// Where a server's news go.
+    pub news: mpsc::Sender<(ServerName, ServerNews)>,
+    /// Where its own words go: apart, so that one that talks too much drowns nobody's news.
+    pub words: mpsc::Sender<(ServerName, ServerNews)>,
+    /// Where what servers ask of clients goes.
+    pub petitions: mpsc::Sender<Raised>,
+    /// How much of what servers log clients want to hear.
+    pub levels: Arc<Levels>,
+    pub tasks: TaskTracker,
+    /// What looks after those that may write where the host looks for what it executes.
+    pub warden: Warden,
+    /// The places of servers that are started for one call.
+    pub errands: Arc<Semaphore>,
+    /// Cancelled when the session ends.
+    pub stop: CancellationToken,
+}
+
+/// What happens to a server, besides calls.
+#[derive(Debug)]
+pub enum ServerNews {
+    /// It runs, and its tools are known.
+    Up(Arc<Live>),
+    /// It does not run any more, or could not be started.
+    Down(String),
+    /// Its identity was recorded for the first time, with so many tools.
+    Recorded(usize),
+    /// Its tools are not what they were.
+    ToolsChanged,
+    /// It said something.
+    Said(News),
+    /// It wrote to its standard error.
+    Wrote(String),
+    /// It changed what the host executes, which was put back, and no call of it can tell.
+    Planted(PutBack),
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Starting(watch::Receiver<Option<Started>>),
+    Up(Arc<Live>),
+    Down(Down),
+}
+
+type Started = Result<Arc<Live>, Unavailable>;
+
+#[derive(Debug)]
+struct Down {
+    why: Arc<str>,
+    failures: u32,
+    retry_at: Instant,
+}
+
+/// A server that cannot be used now.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the server `{server}` is not available: {why}")]
+pub struct Unavailable {
+    server: ServerName,
+    why: Arc<str>,
+}
+
+/// Why a server is down.
+///
+/// What a server says of its own end was never looked at by anybody, so a model hears it in our
+/// words alone.
+#[derive(Debug)]
+struct Trouble {
+    /// In our words.
+    why: String,
+    /// With the server's own, for a person and for the log.
+    in_full: String,
+}
+
+impl Down {
+    /// Says why the server is not started again yet, if it is not.
+    fn rests(&self) -> Option<String> {
+        let wait = self.retry_at.checked_duration_since(Instant::now())?;
+        let is_over = wait.is_zero();
+        (!is_over).then(|| format!("{}; next try in {} ms", self.why, wait.as_millis()))
+    }
+}
+
+impl Trouble {
+    fn ours(why: String) -> Self {
+        Self { in_full: why.clone(), why }
+    }
+
+    fn ended(why: &str, in_full: &str, ending: &process::Ending) -> Self {
+        Self {
+            why: format!("{why}{}", ending.status),
+            in_full: format!("{in_full}{}", ending.in_full()),
+        }
+    }
+}
+
+impl Server {
+    pub fn new(recipe: Recipe, yard: Arc<Yard>) -> Arc<Self> {
+        Arc::new(Self {
+            name: recipe.name.clone(),
+            identity: Identity::of(&recipe.config),
+            is_ours: matches!(recipe.config.start, Start::Builtin(_)),
+            known: known::tools(&recipe.config.start),
+            recalled: Recalled::default(),
+            petitions: Way::new(yard.petitions.clone()),
+            recipe,
+            yard,
+            phase: Mutex::new(Phase::Idle),
+            turns: Turns::default(),
+        })
+    }
+
+    /// Returns whether the server is part of this program.
+    pub fn is_ours(&self) -> bool {
+        self.is_ours
+    }
+
+    /// Returns whether the server is our own for files.
+    pub fn is_filesystem(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Filesystem)
+    }
+
+    /// Returns whether the server is our own for repositories.
+    pub fn is_git(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Git)
+    }
+
+    /// Returns whether the server is our own for the web.
+    pub fn is_fetch(&self) -> bool {
+        self.recipe.config.start == Start::Builtin(BuiltinServer::Fetch)
+    }
+
+    /// Returns its tools as they are known now, if they are: as it lists them while it runs, else as they
+    /// were [recalled](Self::recall) last.
+    pub fn tools(&self) -> Option<Arc<ToolTable>> {
+        let known = self.known.as_ref().map(Arc::clone);
+        let listed = known.or_else(|| self.running().map(|live| live.tools()));
+        listed.or_else(|| self.recalled.table())
+    }
+
+    /// Returns the entry of the server.
+    pub fn config(&self) -> &ServerConfig {
+        &self.recipe.config
+    }
+
+    /// Takes a place in the order of calls, if the server wants them one by one.
+    pub fn turn(&self) -> Option<Turn> {
+        self.recipe.config.is_serial.then(|| self.turns.take())
+    }
+
+    /// Returns the running server, and starts it if need be.
+    pub async fn live(self: &Arc<Self>) -> Started {
+        let mut starting = loop {
+            let ending = {
+                let mut phase = locked(&self.phase);
+                match &*phase {
+                    Phase::Up(live) if live.connection.over().is_cancelled() => live.gone.clone(),
+                    Phase::Up(live) => return Ok(Arc::clone(live)),
+                    Phase::Down(down) => match down.rests() {
+                        Some(why) => return Err(self.unavailable(&why)),
+                        None => break self.begin(&mut phase),
+                    },
+                    Phase::Starting(starting) => break starting.clone(),
+                    Phase::Idle => break self.begin(&mut phase),
+                }
+            };
+            // There is no second process before the first one is gone, and then there is a reason.
+            ending.cancelled().await;
+        };
+        let started = starting.wait_for(Option::is_some).await;
+        match started.ok().and_then(|started| started.clone()) {
+            Some(started) => started,
+            None => Err(self.unavailable("the session ends")),
+        }
+    }
+
+    /// Returns the running server, or nothing if its tools are known and it need not run yet.
+    pub async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
+        if self.known.is_some() {
+            return Ok(None);
+        }
+        let is_begun = matches!(&*locked(&self.phase), Phase::Up(_) | Phase::Starting(_));
+        if !is_begun {
+            self.recall();
+        }
+        if is_begun || self.has_to_be_asked() {
+            return self.live().await.map(Some);
+        }
+        // Nobody is asked about a call that cannot be made now.
+        self.resting().map_or(Ok(None), Err)
+    }
+
+    /// Returns the running server, if it runs.
+    pub fn running(&self) -> Option<Arc<Live>> {
+        match &*locked(&self.phase) {
+            Phase::Up(live) => Some(Arc::clone(live)),
+            Phase::Idle | Phase::Starting(_) | Phase::Down(_) => None,
+        }
+    }
+
+    /// Lists the tools of a running server again.
+    pub async fn list_again(&self, live: &Live) -> Result<(), HandshakeError> {
+        let (tools, unusable) =
+            handshake::list_tools(&live.connection, &self.yard.stop, START_MAX).await?;
+        let table = self.table(tools, unusable).map_err(HandshakeError::Unanswered)?;
+        live.change_tools(|_| table);
+        Ok(())
+    }
+
+    /// Compares the tools of a running server with what is trusted by now.
+    pub fn compare_again(&self, live: &Live) {
+        let Ok(pins) = self.yard.pins.read() else { return };
+        live.change_tools(|tools| tools.compared(&self.name, &pins, self.is_ours));
+    }
+
+    fn begin(self: &Arc<Self>, phase: &mut Phase) -> watch::Receiver<Option<Started>> {
+        let failures = match phase {
+            Phase::Down(down) => down.failures,
+            Phase::Up(_) | Phase::Idle | Phase::Starting(_) => 0,
+        };
+        let (tell, starting) = watch::channel(None);
+        *phase = Phase::Starting(starting.clone());
+        let server = Arc::clone(self);
+        self.yard.tasks.spawn(async move {
+            let started = match server.start().await {
+                Ok((live, running)) => {
+                    *locked(&server.phase) = Phase::Up(Arc::clone(&live));
+                    server.news(ServerNews::Up(Arc::clone(&live)));
+                    // Not before, or it could be down before it is up, and stay so.
+                    let watching = Arc::clone(&server).watch(Arc::clone(&live), running, failures);
+                    server.yard.tasks.spawn(watching);
+                    if live.guarded.is_some() {
+                        server.yard.tasks.spawn(Arc::clone(&server).patrol(Arc::clone(&live)));
+                    }
+                    Ok(live)
+                }
+                Err(trouble) => Err(server.down(&trouble, failures)),
+            };
+            // Nobody may be waiting any more.
+            tell.send(Some(started)).ok();
+        });
+        starting
+    }
+
+    /// Waits until the server is over, and says so.
+    async fn watch(self: Arc<Self>, live: Arc<Live>, running: Running, failures: u32) {
+        tokio::select! {
+            () = live.connection.over().cancelled() => {}
+            () = self.yard.stop.cancelled() => {}
+        }
+        live.connection.end("the session ends");
+        self.recalled.keep(live.tools());
+        let why = live.connection.why_over_text();
+        let ending = running.stop().await;
+        if let Some(done) = self.yard.warden.ended(&live, ending.has_slept).await {
+            self.tell_planted(done);
+        }
+        let trouble = Trouble::ended(&why, &why, &ending);
+        let has_recovered = HEALTHY_AFTER <= live.since.elapsed();
+        self.down(&trouble, if has_recovered { 0 } else { failures });
+        live.gone.cancel();
+    }
+
+    /// Looks now and then at what the server may write, until it is over.
+    async fn patrol(self: Arc<Self>, live: Arc<Live>) {
+        let mut pause = PATROL_EVERY;
+        loop {
+            tokio::select! {
+                () = live.connection.over().cancelled() => return,
+                () = self.yard.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            let began = Instant::now();
+            if let Looked::PutBack(done) = self.yard.warden.look(&live, Moment::Meanwhile).await {
+                return self.tell_planted(done);
+            }
+            // What takes long is done less often.
+            pause = PATROL_EVERY.max(began.elapsed().saturating_mul(PATROL_SHARE));
+        }
+    }
+
+    /// Looks at what the server may write, for a call.
+    pub async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
+        self.yard.warden.look(live, moment).await
+    }
+
+    /// Stops every server that may write at `paths`.
+    pub async fn still(&self, paths: &[CanonicalPath]) -> Stilled {
+        self.yard.warden.still(paths).await
+    }
+
+    /// Returns whether servers of another session may write at `paths`.
+    pub fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+        self.yard.warden.others_write_at(paths)
+    }
+
+    /// Installs what a person wants to keep.
+    pub async fn install(&self, keepable: Keepable) -> (Vec<CanonicalPath>, Vec<String>) {
+        self.yard.warden.install(keepable).await
+    }
+
+    /// Says that something was put back of which no call can tell.
+    pub fn tell_planted(&self, done: PutBack) {
+        self.news(ServerNews::Planted(done));
+    }
+
+    /// Notes that the server is down, and when it may be tried again.
+    fn down(&self, trouble: &Trouble, failures: u32) -> Unavailable {
+        let Trouble { why, in_full } = trouble;
+        let [first, longest] = BACK_OFF;
+        let wait = first.saturating_mul(2_u32.saturating_pow(failures)).min(longest);
+        let retry_at = Instant::now() + wait;
+        let down =
+            Down { why: Arc::from(why.as_str()), failures: failures.saturating_add(1), retry_at };
+        *locked(&self.phase) = Phase::Down(down);
+        self.news(ServerNews::Down(in_full.clone()));
+        self.unavailable(why)
+    }
+
+    fn unavailable(&self, why: &str) -> Unavailable {
+        Unavailable { server: self.name.clone(), why: Arc::from(why) }
+    }
+
+    fn news(&self, news: ServerNews) {
+        let queue = match &news {
+            ServerNews::Wrote(_) => &self.yard.words,
+            ServerNews::Up(_)
+            | ServerNews::Down(_)
+            | ServerNews::Recorded(_)
+            | ServerNews::ToolsChanged
+            | ServerNews::Planted(_)
+            | ServerNews::Said(_) => &self.yard.news,
+        };
+        queue.try_send((self.name.clone(), news)).ok();
+    }
+}
+
+impl std::fmt::Debug for Yard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Yard").finish_non_exhaustive()
+    }
+}
