@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use ic_home::clock::Clock;
 use ic_home::file::{self, FileError};
 use ic_policy::{Denial, Effect, Escalation, Permit, ResolvedCall};
-use ic_types::{Json, Object, SessionId};
+use ic_types::{Json, Object, SessionId, locked};
 
 use crate::entry::{Entry, Keep, Kind};
 use crate::key::AuditKey;
@@ -22,7 +22,7 @@ use crate::redact::Redactor;
 use crate::sink::{FileSink, Sink};
 use crate::verify::{self, Condition, Report, Tampering, VerifyError};
 
-use shared::{Shared, State};
+use shared::{Phase, Shared, State};
 
 /// The files of one log.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub struct LogOptions {
 #[derive(Debug)]
 pub struct AuditLog {
     shared: Arc<Shared>,
-    committer: Option<JoinHandle<()>>,
+    committer: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// The proof that a permitted call was written down before it is forwarded.
@@ -144,6 +144,9 @@ pub enum AuditError {
         /// How long it may be.
         mib_max: u64,
     },
+    /// The log was closed: its session has ended.
+    #[error("the audit log `{}` is closed, because its session has ended, so no call is forwarded", .0.display())]
+    Closed(PathBuf),
     /// An earlier failure left the log in an unknown state.
     #[error("the audit log `{}` is in an unknown state after a failed write, so no call is forwarded", .0.display())]
     Broken(PathBuf),
@@ -215,7 +218,7 @@ impl AuditLog {
             committed: report.tip.next_seq,
             commit_failure: None,
             is_broken: false,
-            is_closing: false,
+            phase: Phase::Open,
             is_full: false,
             n_refused: 0,
             sink,
@@ -236,7 +239,7 @@ impl AuditLog {
                 move || shared.commit_until_closed()
             })
             .map_err(|source| AuditError::Write { path: shared.files.log.clone(), source })?;
-        Ok(Self { shared, committer: Some(committer) })
+        Ok(Self { shared, committer: Mutex::new(Some(committer)) })
     }
 
     /// Records a permitted call; only then may it be forwarded.
@@ -300,24 +303,31 @@ impl AuditLog {
         self.shared.append(entry)
     }
 
-    /// Writes the last record, commits everything, and ends.
-    pub fn close(mut self) -> Result<(), AuditError> {
+    /// Writes the last record, commits everything, and ends, whoever else holds the log; once more does nothing.
+    ///
+    /// Whatever is to be recorded from then on is refused.
+    pub fn close(&self) -> Result<(), AuditError> {
+        if self.shared.lock()?.phase != Phase::Open {
+            return Ok(());
+        }
         self.shared.note_refused()?;
-        let n_records = self.shared.lock()?.tip.next_seq;
-        let mut closing = Object::new();
-        closing.insert("event", "closed");
-        closing.insert("records", n_records);
-        self.shared.append(session_entry(closing))?;
+        self.shared.append_last(|n_records| {
+            let mut closing = Object::new();
+            closing.insert("event", "closed");
+            closing.insert("records", n_records);
+            session_entry(closing)
+        })?;
         self.stop();
         self.shared.commit_now()
     }
 
-    fn stop(&mut self) {
+    fn stop(&self) {
         if let Ok(mut state) = self.shared.lock() {
-            state.is_closing = true;
+            state.phase = Phase::Ending;
         }
         self.shared.work.notify_all();
-        if let Some(committer) = self.committer.take() {
+        let committer = locked(&self.committer).take();
+        if let Some(committer) = committer {
             // A committer that panicked has committed nothing more; `commit_now` finds out.
             committer.join().ok();
         }

@@ -32,7 +32,7 @@ use crate::server::Connection;
 use agent::AgentFault;
 use credential::Credential;
 pub use keyring::Keyring;
-pub use keyring::Lender;
+pub(crate) use keyring::Lender;
 use remote::JudgedRemote;
 
 /// The most that one call asks for; ssh asks its agent once for each key.

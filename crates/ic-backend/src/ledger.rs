@@ -10,12 +10,12 @@ use ic_policy::Effect;
 use ic_types::{Json, Object};
 
 /// The session's log, as egress sees it.
-pub struct LogLedger {
+pub(crate) struct LogLedger {
     log: Arc<AuditLog>,
 }
 
 impl LogLedger {
-    pub fn new(log: Arc<AuditLog>) -> Self {
+    pub(crate) fn new(log: Arc<AuditLog>) -> Self {
         Self { log }
     }
 }

@@ -71,6 +71,7 @@ pub struct Wish {
 }
 
 impl Levels {
+    /// Makes it for a session in which nobody wants anything so far.
     pub fn new(tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), tasks })
     }

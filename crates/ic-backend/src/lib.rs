@@ -22,24 +22,31 @@
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
 mod agent_places;
-pub mod aids;
+mod aids;
+pub mod backend;
 mod cage;
 pub mod caller;
 pub mod launch;
-pub mod ledger;
+mod ledger;
 pub mod levels;
+pub mod listing;
 pub mod one_shot;
 pub mod petition;
+mod plan;
 pub mod planted;
+mod premises;
 pub mod probe;
-pub mod reach;
-pub mod roots;
+mod reach;
+mod roots;
 pub mod server;
-pub mod sight;
+mod sight;
+mod strategy;
 pub mod violation;
 pub mod witness;
 
 pub use aids::Keyring;
+pub use backend::Backend;
+pub use premises::{Backends, Premises};
 pub use server::{HandshakeError, Introduction};
 pub use witness::{Ending, EscalationNews, Witness};
 

@@ -25,7 +25,9 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// A petition as it is judged and sent.
 #[derive(Debug)]
 pub struct Petition {
+    /// What is asked for.
     pub kind: PetitionKind,
+    /// What is asked, as it is judged and sent.
     pub arguments: Object,
     /// What the answer of a person has to fit.
     form: Option<Form>,

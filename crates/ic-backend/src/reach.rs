@@ -11,7 +11,7 @@ use ic_types::{Role, ServerName};
 
 /// A call that reaches no other machine.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum NoReach {
+pub(crate) enum NoReach {
     /// The server is cut off.
     #[error("the servers file leaves the server `{0}` no host to reach")]
     CutOff(ServerName),
@@ -41,7 +41,7 @@ impl Talk {
 }
 
 /// Works out what a call about the URLs in `role` may reach.
-pub fn of_call(
+pub(crate) fn of_call(
     call: &ResolvedCall,
     role: Role,
     policy: &Policy,

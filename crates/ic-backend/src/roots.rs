@@ -9,7 +9,7 @@ use ic_judge::{Judge, method};
 use ic_types::{CanonicalPath, Json, Object};
 
 /// Makes the answer to `roots/list`: the sandbox, then the directories that allow rules name.
-pub fn of_session(judge: &Judge, servers: &ServersFile) -> Json {
+pub(crate) fn of_session(judge: &Judge, servers: &ServersFile) -> Json {
     let mut seen: Vec<CanonicalPath> = Vec::new();
     for (server, _) in servers.iter() {
         for (path, _) in judge.directories(server) {

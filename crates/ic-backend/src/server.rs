@@ -11,6 +11,7 @@
 //! A call that was under way when a server died is not sent again: it may have acted. What a server
 //! may be asked is not decided here. How it comes to run is in `server/start.rs`.
 
+mod as_backend;
 mod connection;
 mod deeds;
 mod errand;
@@ -28,41 +29,49 @@ mod start;
 mod table;
 mod turn;
 mod warden;
+mod watched;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::AuditLog;
-use ic_confine::Launcher;
+use ic_confine::{Confinement, Launcher};
 use ic_egress::Egress;
 use ic_home::Clock;
 use ic_inventory::pins::{Identity, RememberedPins};
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, Start};
+use ic_judge::Judge;
 use ic_types::{CanonicalPath, Json, ServerName};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use connection::{Asking, Connection, Following, Progress, Unanswered};
-pub use errand::{Errand, NoErrand};
+pub(crate) use connection::Connection;
+pub(crate) use connection::{Asking, Inquiry};
+pub use connection::{Following, Progress, Unanswered};
+pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
 pub use inbox::{News, answered_id};
-pub use live::Live;
-pub use petitions::{REFUSED, Raised, Way};
+pub(crate) use live::Live;
+pub(crate) use petitions::Way;
+pub use petitions::{REFUSED, Raised};
 use recalled::Recalled;
 use running::Running;
 pub use table::{Offer, ToolTable};
 pub use turn::Turn;
 use turn::Turns;
 use warden::PATROL_EVERY;
-pub use warden::{Guarded, Looked, Moment, Stilled, Stillness, Warden};
+pub(crate) use warden::Warden;
+pub(crate) use warden::{Guarded, Looked, Moment, Stillness};
+pub(crate) use watched::Watched;
 
 use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
-use crate::planted::{Keepable, PutBack};
+use crate::planted::PutBack;
+use crate::strategy::{self, Strategy};
 
 /// How long a server may take to start and to list its tools.
 pub(crate) const START_MAX: Duration = Duration::from_mins(1);
@@ -75,7 +84,7 @@ const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 
 /// A server, whether it runs or not.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     pub name: ServerName,
     pub identity: Identity,
     is_ours: bool,
@@ -94,7 +103,7 @@ pub struct Server {
 }
 
 /// What the servers of a session share.
-pub struct Yard {
+pub(crate) struct Yard {
     pub launcher: Launcher,
     pub pins: RememberedPins,
     pub clock: Arc<dyn Clock>,
@@ -127,19 +136,37 @@ pub struct Yard {
 #[derive(Debug)]
 pub enum ServerNews {
     /// It runs, and its tools are known.
-    Up(Arc<Live>),
+    Up(Box<Up>),
     /// It does not run any more, or could not be started.
     Down(String),
     /// Its identity was recorded for the first time, with so many tools.
     Recorded(usize),
-    /// Its tools are not what they were.
-    ToolsChanged,
+    /// Its tools were listed again.
+    Listed,
     /// It said something.
     Said(News),
     /// It wrote to its standard error.
     Wrote(String),
     /// It changed what the host executes, which was put back, and no call of it can tell.
     Planted(PutBack),
+}
+
+/// A server that runs by now.
+#[derive(Debug)]
+pub struct Up {
+    /// What it says of itself.
+    pub introduction: Introduction,
+    /// What holds it.
+    pub confinement: Confinement,
+    /// Its tools.
+    pub tools: Arc<ToolTable>,
+}
+
+impl Up {
+    fn of(live: &Live) -> Self {
+        let (introduction, confinement) = (live.introduction.clone(), live.confinement);
+        Self { introduction, confinement, tools: live.tools() }
+    }
 }
 
 #[derive(Debug)]
@@ -202,7 +229,7 @@ impl Trouble {
 }
 
 impl Server {
-    pub fn new(recipe: Recipe, yard: Arc<Yard>) -> Arc<Self> {
+    pub(crate) fn new(recipe: Recipe, yard: Arc<Yard>) -> Arc<Self> {
         Arc::new(Self {
             name: recipe.name.clone(),
             identity: Identity::of(&recipe.config),
@@ -218,45 +245,40 @@ impl Server {
     }
 
     /// Returns whether the server is part of this program.
-    pub fn is_ours(&self) -> bool {
+    pub(crate) fn is_ours(&self) -> bool {
         self.is_ours
     }
 
-    /// Returns whether the server is our own for files.
-    pub fn is_filesystem(&self) -> bool {
-        self.recipe.config.start == Start::Builtin(BuiltinServer::Filesystem)
-    }
-
     /// Returns whether the server is our own for repositories.
-    pub fn is_git(&self) -> bool {
+    pub(crate) fn is_git(&self) -> bool {
         self.recipe.config.start == Start::Builtin(BuiltinServer::Git)
     }
 
-    /// Returns whether the server is our own for the web.
-    pub fn is_fetch(&self) -> bool {
-        self.recipe.config.start == Start::Builtin(BuiltinServer::Fetch)
+    /// Returns how it serves its calls.
+    pub(crate) fn strategy(&self) -> &'static dyn Strategy {
+        strategy::of(&self.recipe.config.start)
+    }
+
+    /// Returns who decides in the session.
+    pub(crate) fn judge(&self) -> &Judge {
+        &self.recipe.judge
     }
 
     /// Returns its tools as they are known now, if they are: as it lists them while it runs, else as they
     /// were [recalled](Self::recall) last.
-    pub fn tools(&self) -> Option<Arc<ToolTable>> {
+    pub(crate) fn tools(&self) -> Option<Arc<ToolTable>> {
         let known = self.known.as_ref().map(Arc::clone);
         let listed = known.or_else(|| self.running().map(|live| live.tools()));
         listed.or_else(|| self.recalled.table())
     }
 
     /// Returns the entry of the server.
-    pub fn config(&self) -> &ServerConfig {
+    pub(crate) fn config(&self) -> &ServerConfig {
         &self.recipe.config
     }
 
-    /// Takes a place in the order of calls, if the server wants them one by one.
-    pub fn turn(&self) -> Option<Turn> {
-        self.recipe.config.is_serial.then(|| self.turns.take())
-    }
-
     /// Returns the running server, and starts it if need be.
-    pub async fn live(self: &Arc<Self>) -> Started {
+    pub(crate) async fn live(self: &Arc<Self>) -> Started {
         let mut starting = loop {
             let ending = {
                 let mut phase = locked(&self.phase);
@@ -282,7 +304,7 @@ impl Server {
     }
 
     /// Returns the running server, or nothing if its tools are known and it need not run yet.
-    pub async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
+    pub(crate) async fn met(self: &Arc<Self>) -> Result<Option<Arc<Live>>, Unavailable> {
         if self.known.is_some() {
             return Ok(None);
         }
@@ -298,15 +320,40 @@ impl Server {
     }
 
     /// Returns the running server, if it runs.
-    pub fn running(&self) -> Option<Arc<Live>> {
+    pub(crate) fn running(&self) -> Option<Arc<Live>> {
         match &*locked(&self.phase) {
             Phase::Up(live) => Some(Arc::clone(live)),
             Phase::Idle | Phase::Starting(_) | Phase::Down(_) => None,
         }
     }
 
-    /// Lists the tools of a running server again.
-    pub async fn list_again(&self, live: &Live) -> Result<(), HandshakeError> {
+    /// Lists the tools of the running server again, and once more if they change meanwhile.
+    async fn relist(self: Arc<Self>) {
+        let starting = match &*locked(&self.phase) {
+            Phase::Starting(starting) => Some(starting.clone()),
+            Phase::Idle | Phase::Up(_) | Phase::Down(_) => None,
+        };
+        if let Some(mut starting) = starting {
+            // It said so before it was up; whether it comes up is told by what runs then.
+            starting.wait_for(Option::is_some).await.ok();
+        }
+        let Some(live) = self.running() else { return };
+        if !live.begin_listing() {
+            return;
+        }
+        loop {
+            if let Err(error) = self.list_again(&live).await {
+                live.connection.end(&format!("its tools cannot be listed again: {error}"));
+                return;
+            }
+            self.news(ServerNews::Listed);
+            if !live.end_listing() {
+                return;
+            }
+        }
+    }
+
+    async fn list_again(&self, live: &Live) -> Result<(), HandshakeError> {
         let (tools, unusable) =
             handshake::list_tools(&live.connection, &self.yard.stop, START_MAX).await?;
         let table = self.table(tools, unusable).map_err(HandshakeError::Unanswered)?;
@@ -315,7 +362,7 @@ impl Server {
     }
 
     /// Compares the tools of a running server with what is trusted by now.
-    pub fn compare_again(&self, live: &Live) {
+    pub(crate) fn compare_again(&self, live: &Live) {
         let Ok(pins) = self.yard.pins.read() else { return };
         live.change_tools(|tools| tools.compared(&self.name, &pins, self.is_ours));
     }
@@ -332,7 +379,7 @@ impl Server {
             let started = match server.start().await {
                 Ok((live, running)) => {
                     *locked(&server.phase) = Phase::Up(Arc::clone(&live));
-                    server.news(ServerNews::Up(Arc::clone(&live)));
+                    server.news(ServerNews::Up(Box::new(Up::of(&live))));
                     // Not before, or it could be down before it is up, and stay so.
                     let watching = Arc::clone(&server).watch(Arc::clone(&live), running, failures);
                     server.yard.tasks.spawn(watching);
@@ -387,27 +434,25 @@ impl Server {
     }
 
     /// Looks at what the server may write, for a call.
-    pub async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
+    pub(crate) async fn look(&self, live: &Arc<Live>, moment: Moment) -> Looked {
         self.yard.warden.look(live, moment).await
     }
 
-    /// Stops every server that may write at `paths`.
-    pub async fn still(&self, paths: &[CanonicalPath]) -> Stilled {
-        self.yard.warden.still(paths).await
+    /// Stops every server that may write at `paths`; nothing if they cannot be stopped.
+    pub(crate) async fn still(&self, paths: &[CanonicalPath]) -> Option<Stillness> {
+        let tell = |name: ServerName, done| {
+            self.yard.news.try_send((name, ServerNews::Planted(done))).ok();
+        };
+        self.yard.warden.still(paths, tell).await
     }
 
     /// Returns whether servers of another session may write at `paths`.
-    pub fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
+    pub(crate) fn others_write_at(&self, paths: &[CanonicalPath]) -> bool {
         self.yard.warden.others_write_at(paths)
     }
 
-    /// Installs what a person wants to keep.
-    pub async fn install(&self, keepable: Keepable) -> (Vec<CanonicalPath>, Vec<String>) {
-        self.yard.warden.install(keepable).await
-    }
-
     /// Says that something was put back of which no call can tell.
-    pub fn tell_planted(&self, done: PutBack) {
+    pub(crate) fn tell_planted(&self, done: PutBack) {
         self.news(ServerNews::Planted(done));
     }
 
@@ -428,13 +473,24 @@ impl Server {
         Unavailable { server: self.name.clone(), why: Arc::from(why) }
     }
 
+    /// Takes in what the running server says of its own accord.
+    fn hear(self: &Arc<Self>, news: ServerNews) {
+        match news {
+            // A server that takes its time must not hold up the news of others.
+            ServerNews::Said(News::ToolsChanged) => {
+                self.yard.tasks.spawn(Arc::clone(self).relist());
+            }
+            other => self.news(other),
+        }
+    }
+
     fn news(&self, news: ServerNews) {
         let queue = match &news {
             ServerNews::Wrote(_) => &self.yard.words,
             ServerNews::Up(_)
             | ServerNews::Down(_)
             | ServerNews::Recorded(_)
-            | ServerNews::ToolsChanged
+            | ServerNews::Listed
             | ServerNews::Planted(_)
             | ServerNews::Said(_) => &self.yard.news,
         };

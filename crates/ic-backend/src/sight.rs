@@ -19,7 +19,7 @@ use ic_judge::Judged;
 
 /// What a running server reaches.
 #[derive(Clone, Debug)]
-pub enum Sight {
+pub(crate) enum Sight {
     /// Whatever the user reaches.
     Everything,
     /// The directories that our own filesystem server holds.
@@ -82,7 +82,7 @@ impl Sight {
 
     /// Returns something that the server sees by now and that would be hidden from it, had it been
     /// there when it was started.
-    pub fn appeared(&self, disk: &dyn Disk) -> Option<&CanonicalPath> {
+    pub(crate) fn appeared(&self, disk: &dyn Disk) -> Option<&CanonicalPath> {
         match self {
             Self::Everything | Self::Held(_) => None,
             Self::Cage { absent, .. } => absent.iter().find(|path| kind(path, disk).is_some()),
@@ -90,7 +90,7 @@ impl Sight {
     }
 
     /// Returns what is kept from the server of what it may write.
-    pub fn kept(&self) -> Option<&Arc<Kept>> {
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
         match self {
             Self::Everything | Self::Held(_) => None,
             Self::Cage { kept, .. } => kept.as_ref(),
@@ -113,7 +113,7 @@ impl Sight {
     ///
     /// What it holds is there for all of its calls; that a call may use two directories of it does not
     /// follow from its use of one.
-    pub fn holds_together(&self, judged: &[Judged]) -> bool {
+    pub(crate) fn holds_together(&self, judged: &[Judged]) -> bool {
         match self {
             Self::Everything | Self::Cage { .. } => true,
             Self::Held(held) => {
@@ -126,7 +126,7 @@ impl Sight {
     }
 
     /// Returns the first of `judged` that the server cannot be asked about.
-    pub fn lacks<'a>(&self, judged: &'a [Judged], disk: &dyn Disk) -> Option<&'a Judged> {
+    pub(crate) fn lacks<'a>(&self, judged: &'a [Judged], disk: &dyn Disk) -> Option<&'a Judged> {
         match self {
             Self::Everything => None,
             Self::Held(held) => {

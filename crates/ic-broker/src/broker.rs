@@ -5,24 +5,21 @@
 //!
 //! [`client`]: crate::client
 
-mod aside;
 mod catalog;
 mod changing;
 mod flight;
 mod forward;
 mod found;
-mod hops;
 mod kept;
 mod lists;
 mod news;
+mod next;
 mod outcome;
 mod people;
 mod petitions;
 mod reply;
-mod service;
 mod setup;
 mod shelf;
-mod takeover;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,14 +27,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
+use ic_backend::backend::{Backend, Brought};
 use ic_backend::levels::Levels;
-use ic_backend::server::{Server, Turn};
+pub use ic_backend::listing::ListKind;
+use ic_backend::server::Turn;
 use ic_backend::witness::Witness;
 use ic_home::Clock;
-use ic_judge::Judge;
+use ic_inventory::servers_file::BuiltinServer;
+use ic_judge::{Aside, Judge, Weight};
 use ic_mcp::{RpcError, code};
-use ic_policy::{Annotation, Denial, Effect, Rule, Verdict};
-use ic_servers::git::reaches_out;
+use ic_policy::{Denial, Effect, Rule, Verdict};
 use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -48,7 +47,6 @@ use crate::questions::Questions;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::{chain, locked};
 
-use aside::{Aside, Weight};
 use catalog::Catalog;
 pub use catalog::OfferedTool;
 use changing::Changing;
@@ -59,9 +57,7 @@ pub use news::Announcement;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
 pub use reply::Reply;
 pub use setup::Setup;
-pub use shelf::ListKind;
 use shelf::Shelf;
-use takeover::Brought;
 
 /// The trusted kernel of one session.
 pub struct Broker {
@@ -71,7 +67,7 @@ pub struct Broker {
     aside: Aside,
     clock: Arc<dyn Clock>,
     redactor: Arc<Redactor>,
-    servers: BTreeMap<ServerName, Arc<Server>>,
+    servers: BTreeMap<ServerName, Arc<dyn Backend>>,
     catalog: RwLock<Arc<Catalog>>,
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
@@ -155,7 +151,7 @@ impl Broker {
         if let Err(refusal) = self.begin_to_change(&found, &mut flight).await {
             return self.refuse(&asked, &refusal, Some(found.names()), id);
         }
-        let weight = Weight::of_call(&asked.arguments, found.server.is_git());
+        let weight = found.server.weight(&asked.arguments);
         let judged = self.judged(&mut asked, &found, flight.brought.as_ref()).await;
         let (verdict, repetition) = match judged {
             Ok(judged) => judged,
@@ -180,11 +176,9 @@ impl Broker {
     /// side by side could each be harmless, and together make what the host executes.
     async fn begin_to_change(&self, found: &Found, flight: &mut Flight) -> Result<(), Refusal> {
         let (server, tool) = found.names();
-        let is_ours =
-            found.server.is_filesystem() || (found.server.is_git() && !reaches_out(tool.as_str()));
         let annotation = self.judge.policy.annotation(server, tool);
-        let is_changing = annotation.is_some_and(Annotation::may_change_paths);
-        if is_ours && is_changing && flight.changing.is_none() {
+        let is_changing = found.server.changes_alone(tool, annotation);
+        if is_changing && flight.changing.is_none() {
             flight.changing = Some(self.changing.begin(&flight.cancel).await?);
         }
         Ok(())
@@ -202,12 +196,12 @@ impl Broker {
         let Found { server, offer, .. } = found;
         let tool = &offer.tool;
         if let Some(why) = &offer.withheld {
-            return Err(found::withheld(&server.name, &tool.name, why));
+            return Err(found::withheld(server.name(), &tool.name, why));
         }
-        let weight = Weight::of_call(&asked.arguments, server.is_git());
+        let weight = server.weight(&asked.arguments);
         let arguments = std::mem::take(&mut asked.arguments);
         let (judge, tool, server) =
-            (Arc::clone(&self.judge), Arc::clone(tool), server.name.clone());
+            (Arc::clone(&self.judge), Arc::clone(tool), server.name().clone());
         let brought = brought.cloned();
         let judged = self.aside.run(weight, move || {
             // Limits of the schema hold before anything is resolved.
@@ -339,7 +333,8 @@ impl Broker {
 
     /// Returns the name of our own server for repositories, if it is among them.
     pub fn git_server(&self) -> Option<&ServerName> {
-        self.servers.iter().find(|(_, server)| server.is_git()).map(|(name, _)| name)
+        let is_git = |server: &&Arc<dyn Backend>| server.builtin() == Some(BuiltinServer::Git);
+        self.servers.values().find(is_git).map(|server| server.name())
     }
 
     /// Returns whether the policy lets a call through by itself; nothing is called, asked or recorded.
@@ -362,22 +357,11 @@ impl Broker {
         self.log.note(Entry { arguments, duration_ms, ..Entry::new(Kind::Llm) }).map(|_| ())
     }
 
-    /// Ends the servers and then the log; call it once every call is done.
-    pub async fn close(self: Arc<Self>) -> Result<(), AuditError> {
+    /// Ends the servers; call it once every call is done. The log is closed by whoever opened it.
+    pub async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let log = Arc::into_inner(self).and_then(|broker| {
-            let Self { log, servers, shelf, .. } = broker;
-            // With the servers goes what recorded the connections that left their cages.
-            drop((servers, shelf));
-            Arc::into_inner(log)
-        });
-        match log {
-            Some(log) => log.close(),
-            // Somebody still holds on to us; the log is committed, but lacks its last record.
-            None => Ok(()),
-        }
     }
 }
 

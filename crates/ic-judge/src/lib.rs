@@ -7,16 +7,18 @@
 //! Forwards nothing, records nothing, starts nothing.
 //!
 //! Reading order: [`judge`], [`method`] (the methods besides `tools/call` that are judged as calls), [`judged`],
-//! [`heads`] (what our git server is told of the trees that a call takes over).
+//! [`heads`] (what our git server is told of the trees that a call takes over), [`aside`] (where the long steps are done).
 //!
 //! # Invariants
 //!
 //! - Every verdict comes from [`ic_policy::evaluate`], over a call that [`ic_resolve`] has resolved.
 
+pub mod aside;
 pub mod heads;
 pub mod judge;
 pub mod judged;
 pub mod method;
 
+pub use aside::{Aside, Weight};
 pub use judge::Judge;
 pub use judged::Judged;

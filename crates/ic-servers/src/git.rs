@@ -79,7 +79,7 @@ use arguments::Arguments;
 pub use catalog::tools;
 use fault::Fault;
 pub use judged::user as user_of;
-pub use preview::PREVIEW_TOOL;
+pub use preview::PREVIEW_METHOD;
 use private::Scratch;
 use repository::Repository;
 use run::{Does, Program, Run};
@@ -200,7 +200,7 @@ impl Git {
     }
 
     fn make(&self, tool: &str, arguments: &Object, caller: Caller<'_>) -> Option<Told> {
-        if tool == PREVIEW_TOOL {
+        if tool == PREVIEW_METHOD {
             return Some(preview::preview(self, arguments, caller));
         }
         let arguments = match Arguments::new(self.schemas.get(tool)?, arguments) {

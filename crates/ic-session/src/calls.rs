@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_agent::TurnClock;
-use ic_audit::AuditError;
+use ic_audit::{AuditError, AuditLog};
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_home::SystemClock;
@@ -44,6 +44,8 @@ enum Caller {
 pub(crate) struct BrokerCalls {
     /// Gone once the session is closed.
     broker: Mutex<Option<Arc<Broker>>>,
+    /// Closed after the last call.
+    log: Arc<AuditLog>,
     news: Arc<News>,
     /// Stands still while a person is asked.
     clock: TurnClock,
@@ -55,10 +57,10 @@ pub(crate) struct BrokerCalls {
 }
 
 impl BrokerCalls {
-    pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
+    pub(crate) fn new(broker: Arc<Broker>, log: Arc<AuditLog>, news: Arc<News>) -> Self {
         let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
         let (clock, tasks) = (TurnClock::new(Arc::new(SystemClock)), TaskTracker::new());
-        Self { broker, news, clock, tasks, denials, ear: Mutex::new(None) }
+        Self { broker, log, news, clock, tasks, denials, ear: Mutex::new(None) }
     }
 
     /// Returns the clock that stands still while a person is asked.
@@ -105,11 +107,14 @@ impl BrokerCalls {
     pub(crate) fn end(&self) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let broker = locked(&self.broker).take();
         self.tasks.close();
-        let tasks = self.tasks.clone();
+        let (tasks, log) = (self.tasks.clone(), Arc::clone(&self.log));
         async move {
             tasks.wait().await;
             match broker {
-                Some(broker) => broker.close().await,
+                Some(broker) => {
+                    broker.close().await;
+                    log.close()
+                }
                 None => Ok(()),
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_backend::{Keyring, Witness};
+use ic_backend::{Keyring, Premises, Witness};
 use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::SystemResolver;
@@ -83,6 +83,8 @@ pub struct Ground {
     pub directory: SessionDirectory,
     /// What its calls go through.
     pub broker: Arc<Broker>,
+    /// Its log: the session's own, closed once its calls have come to their end.
+    pub log: Arc<AuditLog>,
     /// Where its questions are put.
     pub desk: OpenDesk,
     /// What knows our keys.
@@ -152,11 +154,11 @@ impl Opening<'_> {
             timeout: self.timeout,
             grace: FORWARD_GRACE,
         };
-        let setup = Setup {
-            judge: self.judge,
+        let (judge, log) = (Arc::new(self.judge), Arc::new(log));
+        let premises = Premises {
             servers: self.servers,
-            log,
-            redactor: Arc::clone(&self.redactor),
+            judge: Arc::clone(&judge),
+            log: Arc::clone(&log),
             clock: Arc::new(SystemClock),
             resolver: Arc::new(SystemResolver::new()),
             launcher: self.launcher,
@@ -168,12 +170,21 @@ impl Opening<'_> {
             variables: self.variables,
             keyring: self.keyring,
             certificates: self.certificates,
+            witness: Arc::clone(&self.witness),
+        };
+        let setup = Setup {
+            judge,
+            backends: premises.open()?,
+            log: Arc::clone(&log),
+            redactor: Arc::clone(&self.redactor),
+            clock: Arc::new(SystemClock),
+            locks: home.locks(),
             run: run_id()?,
             people,
             witness: self.witness,
         };
         let broker = setup.build()?;
-        Ok(Ground { directory, broker, desk, redactor: self.redactor })
+        Ok(Ground { directory, broker, log, desk, redactor: self.redactor })
     }
 
     /// Returns what the log says first about this run of the session.

@@ -63,7 +63,7 @@ impl Workbench {
         launcher: Launcher,
         confinement: Confinement,
     ) -> Self {
-        let Ground { directory, broker, desk, redactor } = ground;
+        let Ground { directory, broker, log, desk, redactor } = ground;
         let sandbox = Sandbox::new(SandboxSpec {
             launcher,
             arguments: vec![WORKER.into()],
@@ -72,7 +72,7 @@ impl Workbench {
         });
         // Ready while the model thinks, or the servers start.
         sandbox.prepare();
-        let calls = BrokerCalls::new(broker, Arc::clone(&news));
+        let calls = BrokerCalls::new(broker, log, Arc::clone(&news));
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());

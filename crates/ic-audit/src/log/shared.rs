@@ -43,11 +43,22 @@ pub(super) struct State {
     /// Why the last commit failed, while it is not mended.
     pub(super) commit_failure: Option<String>,
     pub(super) is_broken: bool,
-    pub(super) is_closing: bool,
+    pub(super) phase: Phase,
     /// Whether a record did not fit any more.
     pub(super) is_full: bool,
     /// How many refused calls were counted instead of written out.
     pub(super) n_refused: u64,
+}
+
+/// How far the log is on its way to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Phase {
+    /// Records are taken.
+    Open,
+    /// The last record is written; none comes after it.
+    Sealed,
+    /// What is written is committed, and that is all.
+    Ending,
 }
 
 /// What becomes of a record for which the log has no room.
@@ -74,6 +85,28 @@ impl WhenFull {
 impl Shared {
     /// Appends one record and returns its number.
     pub(super) fn append(&self, entry: Entry) -> Result<u64, AuditError> {
+        self.append_unless(entry, |state| state.phase != Phase::Open)
+    }
+
+    /// Appends the last record, which is told how many there are before it; after it there is none.
+    pub(super) fn append_last(&self, entry: impl FnOnce(u64) -> Entry) -> Result<u64, AuditError> {
+        let n_records = {
+            let mut state = self.lock()?;
+            state.phase = Phase::Sealed;
+            state.tip.next_seq
+        };
+        let appended = self.append_unless(entry(n_records), |_| false);
+        if appended.is_err() {
+            self.lock()?.phase = Phase::Open;
+        }
+        appended
+    }
+
+    fn append_unless(
+        &self,
+        entry: Entry,
+        is_refused: impl Fn(&State) -> bool,
+    ) -> Result<u64, AuditError> {
         let LogOptions { session, redactor, clock, bytes_max, .. } = &self.options;
         let when_full = WhenFull::of(&entry);
         let body = entry.into_body(session, clock.now(), redactor);
@@ -84,6 +117,9 @@ impl Shared {
             state = self.committed.wait(state).map_err(|_| self.broken())?;
         }
         self.refuse_if_failing(&state)?;
+        if is_refused(&state) {
+            return Err(AuditError::Closed(self.files.log.clone()));
+        }
         let is_over = *bytes_max < state.length.saturating_add(body.len() as u64);
         if state.is_full || is_over {
             // For good: a smaller record would let a call through after one was refused for want of room.
@@ -184,12 +220,12 @@ impl Shared {
     pub(super) fn commit_until_closed(&self) {
         let Ok(mut state) = self.state.lock() else { return };
         loop {
-            while state.tip.next_seq == state.committed && !state.is_closing {
+            while state.tip.next_seq == state.committed && state.phase != Phase::Ending {
                 let Ok(next) = self.work.wait(state) else { return };
                 state = next;
             }
             let is_full = COMMIT_RECORDS_MAX <= state.tip.next_seq - state.committed;
-            if !state.is_closing && !is_full {
+            if state.phase != Phase::Ending && !is_full {
                 let Ok((next, _)) = self.work.wait_timeout(state, GATHER) else { return };
                 state = next;
             }
@@ -206,7 +242,7 @@ impl Shared {
                 Err(reason) => state.commit_failure = Some(reason),
             }
             self.committed.notify_all();
-            if state.is_closing {
+            if state.phase == Phase::Ending {
                 return;
             }
             if state.commit_failure.is_some() {

@@ -37,7 +37,7 @@ pub struct Keyring {
 
 /// What is asked for aids.
 #[derive(Debug)]
-pub struct Lender {
+pub(crate) struct Lender {
     pub(super) keyring: Keyring,
     launcher: Launcher,
 }
@@ -49,7 +49,7 @@ pub(super) struct Answered {
 }
 
 impl Lender {
-    pub fn new(keyring: Keyring, launcher: Launcher) -> Self {
+    pub(crate) fn new(keyring: Keyring, launcher: Launcher) -> Self {
         Self { keyring, launcher }
     }
 

@@ -46,6 +46,7 @@ pub enum Silent {
 }
 
 impl Ear {
+    /// Makes the ear of a client that `outbox` leads to, until it has `left`.
     pub fn new(outbox: Outbox, left: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             outbox,

@@ -41,6 +41,7 @@ pub struct Outgoing {
 }
 
 impl Outbox {
+    /// Makes the way to a client, and its other end; `gone` is cancelled if the client is to be dropped.
     pub fn new(slow: Slow, gone: CancellationToken) -> (Self, Outgoing) {
         let (sender, lines) = mpsc::channel(LINES_MAX);
         let n_bytes = Arc::new(AtomicUsize::new(0));

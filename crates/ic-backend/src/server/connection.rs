@@ -10,11 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use ic_audit::Redactor;
+use ic_audit::{Recorded, Redactor};
 use ic_inventory::Asks;
+use ic_judge::method::CallMethod;
 use ic_mcp::{
     Id, Message, Outcome, ProtocolVersion, Response, meta, notification_line, request_line,
 };
+use ic_servers::git::PREVIEW_METHOD;
 use ic_types::{Json, Object, ServerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +26,7 @@ use super::inbox::Exchange;
 use super::petitions::{Client, NoClient};
 use crate::caller::{Ear, Outbox};
 use crate::levels::Wanted;
+use crate::listing::ListKind;
 use crate::locked;
 
 pub use following::Following;
@@ -36,7 +39,7 @@ const GIVEN_UP_MAX: usize = 1024;
 
 /// A connection that is open, or was.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     server: ServerName,
     /// What the server may ask of clients.
     asks: Asks,
@@ -108,7 +111,7 @@ pub struct Progress {
 
 /// How a request is made.
 #[derive(Debug)]
-pub struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     /// Where progress goes, if anybody wants it.
     pub progress: Option<Progress>,
     /// The client whose call it is, if it is one's.
@@ -117,6 +120,36 @@ pub struct Asking<'a> {
     pub cancel: &'a CancellationToken,
     /// The longest that is waited.
     pub limit: Duration,
+}
+
+/// What a server is asked without a proof, because answering changes nothing and tells nobody anything.
+///
+/// SECURITY: closed, and none of the methods that are calls is in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Inquiry {
+    /// Who it is, in the revisions that begin so.
+    Initialize,
+    /// Who it is, in the newest revision.
+    Discover,
+    /// Which tools it has.
+    ListTools,
+    /// What else it has.
+    List(ListKind),
+    /// What a push would send; our own git server alone knows the method.
+    PushPreview,
+}
+
+impl Inquiry {
+    /// Returns the method.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Discover => "server/discover",
+            Self::ListTools => "tools/list",
+            Self::List(kind) => kind.method(),
+            Self::PushPreview => PREVIEW_METHOD,
+        }
+    }
 }
 
 /// A request without an answer.
@@ -171,8 +204,53 @@ impl Connection {
         *locked(&self.version) = version;
     }
 
-    /// Asks the server and waits for the answer; `write` writes the parameters with the given `_meta`.
-    pub async fn ask(
+    /// Asks the server something that needs no proof; `write` writes the parameters with the given `_meta`.
+    pub(crate) async fn inquire(
+        &self,
+        inquiry: Inquiry,
+        write: impl FnOnce(&mut String, Object),
+        asking: Asking<'_>,
+    ) -> Result<Outcome, Unanswered> {
+        self.ask(inquiry.as_str(), write, asking).await
+    }
+
+    /// Makes a recorded call, once.
+    ///
+    /// SECURITY: the one way to send a call, and it consumes the proof; a second try would be a second call.
+    pub(crate) async fn call(
+        &self,
+        recorded: Recorded,
+        meta: Object,
+        asking: Asking<'_>,
+    ) -> Result<Outcome, Unanswered> {
+        let call = recorded.permit().call();
+        let method = CallMethod::of(call.tool().as_str());
+        let written = |out: &mut String, mut envelope: Object| {
+            for (key, value) in meta.into_entries() {
+                envelope.insert(key, value);
+            }
+            if let Some(method) = method {
+                let mut params = method.params(call.sent());
+                if !envelope.is_empty() {
+                    params.insert(meta::META, envelope);
+                }
+                return Json::write_object(out, &params);
+            }
+            out.push_str("{\"name\":");
+            Json::write_text(out, call.tool().as_str());
+            out.push_str(",\"arguments\":");
+            Json::write_object(out, call.sent());
+            if !envelope.is_empty() {
+                out.push_str(",\"_meta\":");
+                Json::write_object(out, &envelope);
+            }
+            out.push('}');
+        };
+        self.ask(method.map_or("tools/call", CallMethod::as_str), written, asking).await
+    }
+
+    /// Asks the server and waits for the answer; open to the two functions above alone.
+    async fn ask(
         &self,
         method: &str,
         write: impl FnOnce(&mut String, Object),
@@ -250,7 +328,7 @@ impl Connection {
     }
 
     /// Answers a request of the server's.
-    pub async fn reply(&self, response: Response) {
+    pub(crate) async fn reply(&self, response: Response) {
         // A connection that is over needs no answer.
         self.outbox.send(Message::from(response).to_line()).await.ok();
     }
@@ -304,7 +382,7 @@ impl Connection {
     }
 
     /// Ends the connection: nobody waits any longer, and nothing more is sent.
-    pub fn end(&self, why: &str) {
+    pub(crate) fn end(&self, why: &str) {
         let mut table = locked(&self.table);
         if table.end.is_none() {
             table.end = Some(Arc::from(why));
@@ -315,7 +393,7 @@ impl Connection {
     }
 
     /// Returns a token that is cancelled when the connection is over.
-    pub fn over(&self) -> &CancellationToken {
+    pub(crate) fn over(&self) -> &CancellationToken {
         &self.over
     }
 

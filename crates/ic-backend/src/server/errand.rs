@@ -22,7 +22,7 @@ use crate::one_shot::OneShot;
 ///
 /// One that is dropped is ended as well, but nobody waits for that.
 #[derive(Debug)]
-pub struct Errand {
+pub(crate) struct Errand {
     pub connection: Arc<Connection>,
     running: process::Running,
     deeds: Arc<Deeds>,
@@ -33,7 +33,7 @@ pub struct Errand {
 
 /// A server that did not start for a call.
 #[derive(Debug)]
-pub enum NoErrand {
+pub(crate) enum NoErrand {
     /// Nobody wants it any more.
     Cancelled,
     /// No cage can show what the call is about.
@@ -44,7 +44,7 @@ pub enum NoErrand {
 
 impl Server {
     /// Starts the server once more, for one call; waits if too many run that way.
-    pub async fn start_once(
+    pub(crate) async fn start_once(
         self: &Arc<Self>,
         one_shot: &OneShot,
         cancel: &CancellationToken,
@@ -107,12 +107,12 @@ impl Server {
 
 impl Errand {
     /// Returns what holds the server.
-    pub fn confinement(&self) -> Confinement {
+    pub(crate) fn confinement(&self) -> Confinement {
         self.running.confinement()
     }
 
     /// Lets the server ask for the deed of its call, and for what is lent to it.
-    pub fn warrant(&self, recorded: &Recorded) {
+    pub(crate) fn warrant(&self, recorded: &Recorded) {
         self.deeds.warrant(recorded);
         if let Some(aids) = &self.aids {
             aids.lend(recorded);
@@ -120,12 +120,12 @@ impl Errand {
     }
 
     /// Returns what hides the secrets that were lent, if any were.
-    pub fn mask(&self) -> Option<Redactor> {
+    pub(crate) fn mask(&self) -> Option<Redactor> {
         self.aids.as_ref().and_then(|aids| aids.mask())
     }
 
     /// Ends the server; its place is free for another one when it is gone.
-    pub fn end(self, why: &str) {
+    pub(crate) fn end(self, why: &str) {
         self.deeds.close();
         if let Some(aids) = &self.aids {
             aids.close();

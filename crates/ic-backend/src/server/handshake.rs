@@ -13,7 +13,7 @@ use ic_types::{Json, Object, ToolName};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Asking, Connection, Unanswered};
+use super::connection::{Asking, Connection, Inquiry, Unanswered};
 
 /// How many tools one server may have.
 const TOOLS_MAX: usize = 1000;
@@ -137,7 +137,7 @@ pub(super) async fn meet(
     params.insert("clientInfo", client_info());
     let asking = Asking { progress: None, caller: None, cancel, limit };
     let written = |out: &mut String, _: Object| Json::write_object(out, &params);
-    match connection.ask("initialize", written, asking).await? {
+    match connection.inquire(Inquiry::Initialize, written, asking).await? {
         Ok(result) => {
             let introduction = introduced(result)?;
             connection.speak(introduction.protocol);
@@ -168,11 +168,11 @@ async fn discover(
     cancel: &CancellationToken,
     limit: Duration,
 ) -> Result<Introduction, HandshakeError> {
-    const METHOD: &str = "server/discover";
+    const METHOD: &str = Inquiry::Discover.as_str();
     let protocol = ProtocolVersion::V2026_07_28;
     connection.speak(protocol);
     let asking = Asking { progress: None, caller: None, cancel, limit };
-    let result = match connection.ask(METHOD, with_meta, asking).await? {
+    let result = match connection.inquire(Inquiry::Discover, with_meta, asking).await? {
         Ok(result) => result,
         Err(error) => return Err(HandshakeError::Refused { method: "initialize", error }),
     };
@@ -241,7 +241,7 @@ pub(super) async fn list_tools(
     cancel: &CancellationToken,
     limit: Duration,
 ) -> Result<(Vec<Tool>, Vec<UnusableTool>), HandshakeError> {
-    const METHOD: &str = "tools/list";
+    const METHOD: &str = Inquiry::ListTools.as_str();
     let (mut listing, mut cursor): (Listing, Option<Json>) = (Listing::default(), None);
     let deadline = Instant::now() + limit;
     for _ in 0..PAGES_MAX {
@@ -255,7 +255,7 @@ pub(super) async fn list_tools(
             }
             write_with_meta(out, params, meta);
         };
-        let result = match connection.ask(METHOD, written, asking).await? {
+        let result = match connection.inquire(Inquiry::ListTools, written, asking).await? {
             Ok(Json::Object(result)) => result,
             Ok(_) => return Err(HandshakeError::Shape(METHOD)),
             Err(error) => return Err(HandshakeError::Refused { method: METHOD, error }),

@@ -2,6 +2,7 @@
 //!
 //! It is not asked anything here, and what becomes of it when it ends is the server's to say.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ic_confine::Confinement;
@@ -14,7 +15,7 @@ use crate::sight::Sight;
 
 /// A server that runs.
 #[derive(Debug)]
-pub struct Live {
+pub(crate) struct Live {
     pub connection: Arc<Connection>,
     pub introduction: Introduction,
     pub confinement: Confinement,
@@ -27,7 +28,12 @@ pub struct Live {
     pub(super) since: Instant,
     /// Cancelled when nothing is left of the process, and the server counts as down.
     pub gone: CancellationToken,
+    /// Tells this process from all others of the session.
+    pub number: u64,
 }
+
+/// The number of the next server that runs.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// Whether the tools of a running server are being listed again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,11 +62,12 @@ impl Live {
             listing: Mutex::new(Listing::Rests),
             since: Instant::now(),
             gone: CancellationToken::new(),
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         }
     }
 
     /// Returns the tools as they are known now.
-    pub fn tools(&self) -> Arc<ToolTable> {
+    pub(crate) fn tools(&self) -> Arc<ToolTable> {
         Arc::clone(&locked(&self.tools))
     }
 
@@ -72,7 +79,7 @@ impl Live {
     }
 
     /// Returns whether the tools are to be listed again now; if that is under way, it is done twice.
-    pub fn begin_listing(&self) -> bool {
+    pub(crate) fn begin_listing(&self) -> bool {
         let mut listing = locked(&self.listing);
         let is_resting = *listing == Listing::Rests;
         *listing = if is_resting { Listing::Runs } else { Listing::RunsTwice };
@@ -80,7 +87,7 @@ impl Live {
     }
 
     /// Returns whether the tools are to be listed once more.
-    pub fn end_listing(&self) -> bool {
+    pub(crate) fn end_listing(&self) -> bool {
         let mut listing = locked(&self.listing);
         let is_twice = *listing == Listing::RunsTwice;
         *listing = if is_twice { Listing::Runs } else { Listing::Rests };

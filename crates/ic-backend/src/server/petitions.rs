@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_inventory::PetitionKind;
-use ic_mcp::{Id, Request, RpcError, code};
+use ic_mcp::{Id, Outcome, Request, Response, RpcError, code};
 use ic_types::ServerName;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -42,7 +42,7 @@ pub(crate) struct Petitions {
 
 /// Where what one server asks goes, over whichever connection, and how much it was.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub(crate) struct Way {
     raised: mpsc::Sender<Raised>,
     tally: Arc<Mutex<Tally>>,
 }
@@ -60,21 +60,52 @@ type UnderWay = Arc<Mutex<HashMap<Id, CancellationToken>>>;
 /// A petition that somebody has to be asked about.
 #[derive(Debug)]
 pub struct Raised {
-    pub id: Id,
+    /// What is asked.
     pub petition: Petition,
-    /// Whoever asks.
-    pub connection: Arc<Connection>,
     /// Whom it is for.
     pub client: Client,
+    /// Where the answer goes.
+    pub asker: Asker,
+}
+
+/// The server that asks, as far as it waits for an answer.
+#[derive(Debug)]
+pub struct Asker {
+    id: Id,
+    connection: Arc<Connection>,
     /// Cancelled when the server takes it back.
     pub taken_back: CancellationToken,
     /// Its place among those that are under way.
-    pub place: Place,
+    place: Place,
+}
+
+impl Asker {
+    /// Returns the server's name.
+    pub fn server(&self) -> &ServerName {
+        self.connection.server()
+    }
+
+    /// Returns a token that is cancelled when the connection is over.
+    pub fn over(&self) -> &CancellationToken {
+        self.connection.over()
+    }
+
+    /// Notes that a person said no, while these calls run.
+    pub fn denied(&self, calls: &[CancellationToken]) {
+        locked(&self.place.tally).denied.extend_from_slice(calls);
+    }
+
+    /// Answers the server, unless it is gone; its place is free from then on.
+    pub async fn reply(self, outcome: Outcome) {
+        let response = Response { id: Some(self.id.clone()), outcome };
+        self.over().run_until_cancelled(self.connection.reply(response)).await;
+    }
 }
 
 /// The client for which a server works.
 #[derive(Debug)]
 pub struct Client {
+    /// The client.
     pub ear: Arc<Ear>,
     /// Each is cancelled when one of the client's calls is over.
     pub calls: Vec<CancellationToken>,
@@ -82,17 +113,10 @@ pub struct Client {
 
 /// The place of a petition that is under way; given back when it is dropped.
 #[derive(Debug)]
-pub struct Place {
+struct Place {
     under_way: UnderWay,
     id: Id,
     tally: Arc<Mutex<Tally>>,
-}
-
-impl Place {
-    /// Notes that a person said no, while these calls run.
-    pub fn denied(&self, calls: &[CancellationToken]) {
-        locked(&self.tally).denied.extend_from_slice(calls);
-    }
 }
 
 impl Drop for Place {
@@ -145,7 +169,8 @@ impl Petitions {
         let (under_way, tally) = (Arc::clone(&self.under_way), Arc::clone(&self.way.tally));
         let place = Place { under_way, id: id.clone(), tally };
         let connection = Arc::clone(connection);
-        let raised = Raised { id, petition, connection, client, taken_back, place };
+        let asker = Asker { id, connection, taken_back, place };
+        let raised = Raised { petition, client, asker };
         // What does not fit is dropped, and gives its place back.
         self.way.raised.try_send(raised).map_err(|_| refused(too_many()))
     }

@@ -44,7 +44,7 @@ impl Server {
     ///
     /// A server that would not be started has none, and neither has one of which nothing is recorded: only
     /// starting it says more.
-    pub fn recall(&self) {
+    pub(crate) fn recall(&self) {
         if self.known.is_some() {
             return;
         }
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// Returns whether only the server itself can say what it offers.
-    pub fn has_to_be_asked(&self) -> bool {
+    pub(crate) fn has_to_be_asked(&self) -> bool {
         self.tools().is_none()
     }
 

@@ -60,9 +60,6 @@ impl Side<'_> {
 /// Passes on what the server said of its own accord.
 async fn pass_on(mut heard: mpsc::Receiver<News>, tell: impl Fn(ServerNews)) {
     while let Some(news) = heard.recv().await {
-        tell(match news {
-            News::ToolsChanged => ServerNews::ToolsChanged,
-            other => ServerNews::Said(other),
-        });
+        tell(ServerNews::Said(news));
     }
 }

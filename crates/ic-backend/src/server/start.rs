@@ -122,7 +122,7 @@ impl Server {
             self.yard.warden.announce(kept).map_err(|error| crate::chain(&error))?;
         }
         let server = Arc::clone(self);
-        let started = process::start(&self.host(), &spec, move |news| server.news(news));
+        let started = process::start(&self.host(), &spec, move |news| server.hear(news));
         let process::Started { running, connection, doors } = started?;
         if let (Some(doors), Some(allowed)) = (doors, allowed) {
             self.serve_doors(doors, allowed, connection.over().clone());
@@ -134,7 +134,7 @@ impl Server {
     fn connect(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let spec = self.recipe.remote().map_err(|fault| fault.to_string())?;
         let (server, egress) = (Arc::clone(self), &self.yard.egress);
-        let tell = move |news| server.news(news);
+        let tell = move |news| server.hear(news);
         let (remote, connection) = remote::start(&self.side(), egress, spec, tell)?;
         // It sees nothing of this machine; what a call names, it knows better than we do.
         Ok((Running::Remote(remote), connection, Sight::Everything))

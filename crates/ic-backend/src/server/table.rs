@@ -13,12 +13,14 @@ use ic_types::{ServerName, ToolName};
 #[derive(Clone, Debug)]
 pub struct ToolTable {
     offers: BTreeMap<ToolName, Offer>,
+    /// What cannot be used of what it listed.
     pub unusable: Vec<UnusableTool>,
 }
 
 /// A tool, and whether it can be used.
 #[derive(Clone, Debug)]
 pub struct Offer {
+    /// The tool.
     pub tool: Arc<Tool>,
     /// Why the tool is withheld, if it is.
     pub withheld: Option<String>,
@@ -49,6 +51,11 @@ impl ToolTable {
     /// Returns one tool.
     pub fn get(&self, tool: &ToolName) -> Option<&Offer> {
         self.offers.get(tool)
+    }
+
+    /// Returns whether any tool is trusted as it is.
+    pub fn has_trusted(&self) -> bool {
+        self.iter().any(|offer| offer.withheld.is_none())
     }
 
     /// Returns all tools, sorted by name.

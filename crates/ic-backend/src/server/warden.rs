@@ -34,7 +34,7 @@ use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
 use crate::witness::Witness;
 use announced::Announced;
 use glance::{Glance, Glanced};
-pub use still::{Stilled, Stillness};
+pub(crate) use still::Stillness;
 
 /// How often it is looked whether a server that is not asleep is let to itself.
 pub(super) const PATROL_EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ const HURRY_EVERY: Duration = Duration::from_millis(50);
 const ENDED: &str = "files that programs on this machine run were changed, and are put back";
 
 /// What the servers of a session that may write where the host looks have in common.
-pub struct Warden {
+pub(crate) struct Warden {
     pub(crate) judge: Arc<Judge>,
     pub(crate) log: Arc<AuditLog>,
     pub(crate) witness: Arc<dyn Witness>,
@@ -62,7 +62,7 @@ pub struct Warden {
 
 /// A running server that is looked after.
 #[derive(Debug)]
-pub struct Guarded {
+pub(crate) struct Guarded {
     kept: Arc<Kept>,
     sleep: Option<Sleep>,
     /// Cancelled when nothing of the server is left.
@@ -89,7 +89,7 @@ struct State {
 
 /// When somebody looks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Moment {
+pub(crate) enum Moment {
     Before,
     After,
     /// At any other time.
@@ -106,7 +106,7 @@ impl Moment {
 
 /// What came of a look.
 #[derive(Debug)]
-pub enum Looked {
+pub(crate) enum Looked {
     Same,
     /// The server was ended, and has to be started anew, for this reason.
     Anew(String),
@@ -139,7 +139,7 @@ struct Party {
 }
 
 impl Warden {
-    pub fn new(
+    pub(crate) fn new(
         (judge, log): (Arc<Judge>, Arc<AuditLog>),
         witness: Arc<dyn Witness>,
         (quarantine, locks): (PathBuf, PathBuf),
@@ -463,12 +463,12 @@ impl Guarded {
     }
 
     /// Counts a call that begins.
-    pub fn begin_call(&self) {
+    pub(crate) fn begin_call(&self) {
         self.n_calls.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Counts a call that is over.
-    pub fn end_call(&self) {
+    pub(crate) fn end_call(&self) {
         self.n_calls.fetch_sub(1, Ordering::AcqRel);
     }
 

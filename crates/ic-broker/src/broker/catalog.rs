@@ -8,7 +8,8 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_backend::server::{Server, ToolTable};
+use ic_backend::backend::Backend;
+use ic_backend::server::ToolTable;
 use ic_inventory::tool::offered_name;
 use ic_types::{Digest, Json, Object, ServerName, ToolName};
 use tokio::task::JoinSet;
@@ -82,17 +83,11 @@ impl Broker {
     /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        for server in self.servers.values().filter(|it| !it.is_ours()) {
-            if let Some(live) = server.running() {
-                server.compare_again(&live);
-                continue;
+        for server in self.servers.values().filter(|it| it.builtin().is_none()) {
+            server.compare_again();
+            if server.has_to_be_asked() {
+                starting.spawn(Arc::clone(server).start());
             }
-            server.recall();
-            if !server.has_to_be_asked() {
-                continue;
-            }
-            let server = Arc::clone(server);
-            starting.spawn(async move { server.live().await.map(drop) });
         }
         let all = async { while starting.join_next().await.is_some() {} };
         let wait = match locked(&self.last_list).is_some() {
@@ -136,7 +131,7 @@ impl Broker {
     }
 
     /// Returns the configured server whose tools have names like `name`.
-    pub(super) fn server_of(&self, name: &str) -> Option<Arc<Server>> {
+    pub(super) fn server_of(&self, name: &str) -> Option<Arc<dyn Backend>> {
         let is_of = |server: &ServerName| {
             name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
         };
@@ -150,7 +145,7 @@ impl Broker {
     }
 
     /// Returns the tool that is offered under `name`, and its server.
-    pub(super) async fn tool_of(&self, name: &str) -> Option<(Arc<Server>, ToolName)> {
+    pub(super) async fn tool_of(&self, name: &str) -> Option<(Arc<dyn Backend>, ToolName)> {
         let known = self.catalog.read().await.tools.get(name).cloned();
         let (server, tool) = if let Some(known) = known {
             known

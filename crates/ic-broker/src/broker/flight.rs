@@ -11,9 +11,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::changing::Turnstile;
-use super::takeover::Brought;
-use super::{Asked, Found, Weight};
+use super::{Asked, Found};
 use crate::locked;
+use ic_backend::backend::Brought;
+use ic_judge::Weight;
 
 /// What a call is bound to while it runs.
 #[derive(Debug)]
@@ -71,6 +72,7 @@ pub(super) enum Origin {
 }
 
 impl Flight {
+    /// Binds a call to what can end it, and to its place among others.
     pub fn new(
         cancel: CancellationToken,
         left: CancellationToken,

@@ -11,131 +11,39 @@
 use std::sync::{Arc, LazyLock};
 
 use ic_audit::{Entry, Kind};
+use ic_backend::backend::Backend;
 use ic_backend::planted::{Keepable, PutBack};
-use ic_backend::server::{Live, Looked, Moment, Offer, Server, Stilled, Stillness};
+use ic_backend::server::Offer;
 use ic_inventory::tool::Tool;
 use ic_policy::host_executes::KEEP;
-use ic_policy::{Annotation, Permit, ResolvedCall, Verdict};
-use ic_servers::git::reaches_out;
-use ic_types::{CanonicalPath, Digest, Json, Object, Role, ToolCall};
+use ic_policy::{Permit, Verdict};
+use ic_types::{CanonicalPath, Digest, Json, Object, ToolCall};
 use tokio_util::sync::CancellationToken;
 
-use super::aside::Weight;
 use super::people::stale;
-use super::service::NoService;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::refusal::{Refusal, RefusalKind};
-
-/// A call during which a server is looked after.
-#[derive(Debug)]
-pub(super) struct Watched {
-    server: Arc<Server>,
-    live: Arc<Live>,
-}
-
-impl Watched {
-    /// Looks at the ground of a server before a call; `None` if it has none.
-    pub(super) async fn begin(
-        broker: &Broker,
-        server: &Arc<Server>,
-        live: &Arc<Live>,
-    ) -> Result<Option<Self>, NoService> {
-        let Some(guarded) = &live.guarded else { return Ok(None) };
-        match server.look(live, Moment::Before).await {
-            Looked::Same => {
-                guarded.begin_call();
-                Ok(Some(Self { server: Arc::clone(server), live: Arc::clone(live) }))
-            }
-            Looked::Anew(why) => {
-                let reason =
-                    format!("the server `{}` is started anew: {why}; try again", server.name);
-                broker.witness.notice(&reason);
-                let kind = RefusalKind::Denied;
-                let refusal = Refusal::structural(kind, "server-unavailable", reason);
-                Err(NoService::Refused(refusal))
-            }
-            Looked::PutBack(done) => Err(NoService::PutBack(done)),
-        }
-    }
-
-    /// Looks at the ground after the call; returns what had to be put back.
-    ///
-    /// A server that did not answer goes on, and is looked after as before.
-    pub(super) async fn end(self) -> Option<PutBack> {
-        let is_over = || self.live.connection.over().is_cancelled();
-        for _ in 0..2 {
-            let was_over = is_over();
-            if was_over {
-                // The task that sees the server end makes the comparison and leaves reporting to this one.
-                self.live.gone.cancelled().await;
-            }
-            match self.server.look(&self.live, Moment::After).await {
-                Looked::PutBack(done) => return Some(done),
-                Looked::Same | Looked::Anew(_) if is_over() && !was_over => {}
-                Looked::Same | Looked::Anew(_) => return None,
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        if let Some(guarded) = &self.live.guarded {
-            guarded.end_call();
-        }
-    }
-}
-
-/// Returns all paths that a call is about.
-pub(super) fn paths_of(call: &ResolvedCall) -> Vec<CanonicalPath> {
-    Role::all().flat_map(|role| call.paths(role)).cloned().collect()
-}
+use ic_judge::Weight;
 
 /// Asks about what no call can tell of.
-pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<Server>, done: PutBack) {
+pub(super) async fn ask_apart(broker: Arc<Broker>, server: Arc<dyn Backend>, done: PutBack) {
     let (cancel, left) = (broker.stop.clone(), CancellationToken::new());
     let flight = Flight::new(cancel, left, None, None);
     let said = broker.ask_to_keep(&server, &done, flight).await;
-    broker.witness.notice(&format!("server `{}`: {said}", server.name));
+    broker.witness.notice(&format!("server `{}`: {said}", server.name()));
 }
 
 impl Broker {
-    /// Stops the servers that may write where git is about to take files into its index.
-    pub(super) async fn still_for(
-        &self,
-        server: &Arc<Server>,
-        permit: &Permit,
-    ) -> Result<Option<Stillness>, Refusal> {
-        let call = permit.call();
-        let annotation = self.judge.policy.annotation(call.server(), call.tool());
-        let is_changing = annotation.is_some_and(Annotation::may_change_paths);
-        if !server.is_git() || reaches_out(call.tool().as_str()) || !is_changing {
-            return Ok(None);
-        }
-        let Stilled { stillness, put_back } = server.still(&paths_of(call)).await;
-        for (name, done) in put_back {
-            if let Some(server) = self.servers.get(&name) {
-                server.tell_planted(done);
-            }
-        }
-        stillness.map(Some).ok_or_else(|| {
-            let reason = "a third-party server keeps changing files here that programs on this machine \
-                          run; try again once it is done";
-            Refusal::structural(RefusalKind::Denied, "server-unavailable", reason)
-        })
-    }
-
     /// Records and answers a call after which something was put back.
     pub(super) async fn put_back(
         &self,
-        (server, flight): (&Arc<Server>, Flight),
+        (server, flight): (&Arc<dyn Backend>, Flight),
         done: &PutBack,
         entry: Entry,
         call: Digest,
     ) -> Reply {
         let said = self.ask_to_keep(server, done, flight).await;
-        let name = server.name.as_str();
+        let name = server.name().as_str();
         let (why, reason) = (done.told(name), done.told_in_full(name));
         let reason = format!("{reason}; {said}");
         self.failed_with(
@@ -149,14 +57,14 @@ impl Broker {
     pub(super) async fn put_back_before(
         &self,
         permit: Permit,
-        (server, flight): (&Arc<Server>, Flight),
+        (server, flight): (&Arc<dyn Backend>, Flight),
         done: &PutBack,
         request_id: &str,
     ) -> Reply {
         let said = self.ask_to_keep(server, done, flight).await;
         let reason = format!(
             "{}. {said} The call was not made, because this was found before it; try again",
-            done.told(server.name.as_str())
+            done.told(server.name().as_str())
         );
         let refusal = Refusal::structural(RefusalKind::Denied, "server-unavailable", reason);
         self.not_forwarded(permit, &refusal, request_id)
@@ -165,7 +73,7 @@ impl Broker {
     /// Asks a person whether to keep what was put back, and keeps it if they say so; says what came of it.
     pub(super) async fn ask_to_keep(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<dyn Backend>,
         done: &PutBack,
         flight: Flight,
     ) -> String {
@@ -182,11 +90,7 @@ impl Broker {
         let Some(tool) = keep_tool().filter(|_| !keepable.is_empty()) else {
             return format!("It stays put back.{others}");
         };
-        let found = Found {
-            server: Arc::clone(server),
-            live: server.running(),
-            offer: Offer { tool, withheld: None },
-        };
+        let found = Found { server: Arc::clone(server), offer: Offer { tool, withheld: None } };
         let (name, tool) = found.names();
         let call =
             ToolCall { server: name.clone(), tool: tool.clone(), arguments: keepable.arguments() };
@@ -236,7 +140,9 @@ impl Broker {
                 return "It stays put back: the approval could not be recorded.".to_owned();
             }
         };
-        let (installed, failed) = going.found.server.install(keepable).await;
+        let request_id = recorded.request_id().to_owned();
+        let installing = Arc::clone(&going.found.server).install(recorded, keepable);
+        let (installed, failed) = installing.await;
         let names = |paths: &[CanonicalPath]| {
             let names: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
             names.join(", ")
@@ -250,7 +156,7 @@ impl Broker {
         }
         let (server, tool) = going.found.names();
         let entry = Entry {
-            request_id: Some(recorded.request_id().to_owned()),
+            request_id: Some(request_id),
             server: Some(server.clone()),
             tool: Some(tool.clone()),
             reason: Some(Arc::from(said.as_str())),

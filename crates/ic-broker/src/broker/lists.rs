@@ -4,33 +4,25 @@
 //! somebody wait in vain is asked again and not waited for, until it has answered; then clients hear that
 //! the list changed. Whose a URI is, is not decided here.
 
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
-use ic_backend::server::{Asking, Live, Server, Unanswered};
-use ic_mcp::meta;
-use ic_types::{Json, Object};
+use ic_backend::backend::Backend;
+use ic_backend::listing::{BYTES_MAX, ENTRIES_MAX, ListKind, PAGES_MAX, Unlisted};
+use ic_types::Object;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Announcement, ListKind, Witness};
+use super::{Announcement, Witness};
 use crate::locked;
-
-/// How long one server may take to list what it has.
-pub(super) const LIST_MAX: Duration = Duration::from_secs(10);
-/// How many entries of one server are listed, in how many pages, and in how many bytes.
-const ENTRIES_MAX: usize = 1000;
-const PAGES_MAX: usize = 100;
-const BYTES_MAX: usize = 1 << 20;
 
 /// What a server listed.
 pub(super) type Entries = Arc<[Object]>;
 
 /// The lists of one server.
 pub(super) struct Lists {
-    server: Arc<Server>,
+    server: Arc<dyn Backend>,
     house: House,
     resources: Mutex<State>,
     templates: Mutex<State>,
@@ -60,8 +52,8 @@ impl House {
 /// What is known of one list.
 #[derive(Default)]
 struct State {
-    /// What was listed last, and over which connection, unless it has changed since.
-    last: Option<(Weak<Live>, Entries)>,
+    /// What was listed last, and by which process, unless it has changed since.
+    last: Option<(u64, Entries)>,
     /// How often the server said that it changed.
     n_changes: u64,
     /// Whether somebody waited for it in vain, and nobody does any more.
@@ -92,14 +84,8 @@ enum Listed {
     TooLate,
 }
 
-/// Entries that were read, and whether that is all of them.
-struct Read {
-    entries: Vec<Object>,
-    is_whole: bool,
-}
-
 impl Lists {
-    pub(super) fn new(server: Arc<Server>, house: House) -> Arc<Self> {
+    pub(super) fn new(server: Arc<dyn Backend>, house: House) -> Arc<Self> {
         let (resources, templates, prompts) = Default::default();
         Arc::new(Self { server, house, resources, templates, prompts })
     }
@@ -117,7 +103,7 @@ impl Lists {
         let mut state = locked(self.state(kind));
         // Clients hear of it when others take their place, and each read may need them.
         if kind == ListKind::Templates
-            && let Some(entries) = state.last(&self.server)
+            && let Some(entries) = state.last(&*self.server)
         {
             let (_, answer) = watch::channel(Some(Listed::Entries(entries)));
             return Asked { answer, is_waited_for: true };
@@ -170,7 +156,7 @@ impl Lists {
 
     /// Returns what was listed last over the connection that there is, unless it changed since.
     pub(super) fn last(&self, kind: ListKind) -> Option<Entries> {
-        locked(self.state(kind)).last(&self.server)
+        locked(self.state(kind)).last(&*self.server)
     }
 
     /// Returns whether nobody waits for this list any more.
@@ -214,28 +200,18 @@ impl Lists {
     }
 
     async fn listed(&self, kind: ListKind, n_changes: u64) -> Listed {
-        let Ok(live) = self.server.live().await else { return Listed::Nothing };
-        // SECURITY: a server of which nothing is trusted has no other way to speak either.
-        let tools = live.tools();
-        let is_withheld = tools.iter().all(|offer| offer.withheld.is_some());
-        if is_withheld && tools.iter().next().is_some() {
-            return Listed::Nothing;
-        }
-        let has_it = live.introduction.capabilities.get(kind.serves().capability()).is_some();
-        let read = match has_it {
-            true => match pages(&live, kind, &self.house.stop).await {
-                Ok(read) => read,
-                Err(Unanswered::TimedOut(_)) => return Listed::TooLate,
-                Err(Unanswered::Over(_) | Unanswered::Cancelled) => return Listed::Nothing,
-            },
-            false => Read { entries: Vec::new(), is_whole: true },
+        let listed = Arc::clone(&self.server).list(kind, self.house.stop.clone()).await;
+        let (process, read) = match listed {
+            Ok(listed) => listed,
+            Err(Unlisted::TooLate) => return Listed::TooLate,
+            Err(Unlisted::Nothing) => return Listed::Nothing,
         };
         let entries: Entries = read.entries.into();
         let mut state = locked(self.state(kind));
         if state.n_changes == n_changes {
             // Whose the resources are is kept elsewhere; here it counts that they were listed.
             let kept = if kind == ListKind::Templates { &entries } else { &Entries::default() };
-            state.last = Some((Arc::downgrade(&live), Arc::clone(kept)));
+            state.last = Some((process, Arc::clone(kept)));
         }
         let is_news = !read.is_whole && !std::mem::replace(&mut state.is_told, !read.is_whole);
         drop(state);
@@ -243,7 +219,7 @@ impl Lists {
             self.house.witness.notice(&format!(
                 "server `{}` lists more {} than are passed on ({ENTRIES_MAX}, in {PAGES_MAX} pages, \
                  in {BYTES_MAX} bytes): the first {} are offered",
-                self.server.name,
+                self.server.name(),
                 kind.things(),
                 entries.len(),
             ));
@@ -254,78 +230,15 @@ impl Lists {
     fn tell_of_silence(&self, kind: ListKind) {
         self.house.witness.notice(&format!(
             "server `{}` takes too long to list its {}: it is not waited for until it has answered",
-            self.server.name,
+            self.server.name(),
             kind.things(),
         ));
     }
 }
 
 impl State {
-    fn last(&self, server: &Server) -> Option<Entries> {
-        let (live, entries) = self.last.as_ref()?;
-        let running = server.running()?;
-        (live.as_ptr() == Arc::as_ptr(&running)).then(|| Arc::clone(entries))
-    }
-}
-
-/// Reads the pages of a list, as many of them as there may be.
-async fn pages(live: &Live, kind: ListKind, stop: &CancellationToken) -> Result<Read, Unanswered> {
-    let deadline = Instant::now() + LIST_MAX;
-    let mut entries = Vec::new();
-    let (mut cursor, mut n_bytes): (Option<Json>, usize) = (None, 0);
-    for _ in 0..PAGES_MAX {
-        let Some(page) = page(live, kind, cursor.take(), (stop, deadline)).await? else {
-            // Some servers have resources and know no templates.
-            return Ok(Read { entries, is_whole: true });
-        };
-        for (key, value) in page.into_entries() {
-            match (key.as_str(), value) {
-                (key, Json::Array(listed)) if key == kind.member() => {
-                    for entry in listed {
-                        n_bytes += entry.to_string().len();
-                        if ENTRIES_MAX <= entries.len() || BYTES_MAX < n_bytes {
-                            return Ok(Read { entries, is_whole: false });
-                        }
-                        match entry {
-                            Json::Object(entry) if entry.get(kind.key()).is_some() => {
-                                entries.push(entry);
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-                ("nextCursor", next @ Json::String(_)) => cursor = Some(next),
-                _ => {}
-            }
-        }
-        if cursor.is_none() {
-            return Ok(Read { entries, is_whole: true });
-        }
-    }
-    Ok(Read { entries, is_whole: false })
-}
-
-/// Asks for one page; `None` if the server answers with an error.
-async fn page(
-    live: &Live,
-    kind: ListKind,
-    cursor: Option<Json>,
-    (stop, deadline): (&CancellationToken, Instant),
-) -> Result<Option<Object>, Unanswered> {
-    let limit = deadline.saturating_duration_since(Instant::now());
-    let asking = Asking { progress: None, caller: None, cancel: stop, limit };
-    let written = |out: &mut String, envelope: Object| {
-        let mut params = Object::new();
-        if let Some(cursor) = cursor {
-            params.insert("cursor", cursor);
-        }
-        if !envelope.is_empty() {
-            params.insert(meta::META, envelope);
-        }
-        Json::write_object(out, &params);
-    };
-    match live.connection.ask(kind.method(), written, asking).await? {
-        Ok(Json::Object(page)) => Ok(Some(page)),
-        Ok(_) | Err(_) => Ok(None),
+    fn last(&self, server: &dyn Backend) -> Option<Entries> {
+        let (process, entries) = self.last.as_ref()?;
+        (server.process() == Some(*process)).then(|| Arc::clone(entries))
     }
 }

@@ -49,12 +49,7 @@ pub(super) async fn deal(
             broker.shelf.changed(&server, method);
         }
         match news {
-            // A server that takes its time must not hold up the news of others.
-            ServerNews::ToolsChanged => {
-                let tasks = broker.tasks.clone();
-                tasks.spawn(list_again(broker, server));
-            }
-            // Nor may one about which a person is asked.
+            // One about which a person is asked must not hold up the news of others.
             ServerNews::Planted(done) => {
                 let tasks = broker.tasks.clone();
                 if let Some(server) = broker.servers.get(&server).map(Arc::clone) {
@@ -66,35 +61,16 @@ pub(super) async fn deal(
     }
 }
 
-/// Looks at the tools of a server again, and once more if they change meanwhile.
-async fn list_again(broker: Arc<Broker>, name: ServerName) {
-    let Some(server) = broker.servers.get(&name) else { return };
-    let Some(live) = server.running() else { return };
-    if !live.begin_listing() {
-        return;
-    }
-    loop {
-        if let Err(error) = server.list_again(&live).await {
-            live.connection.end(&format!("its tools cannot be listed again: {error}"));
-            return;
-        }
-        broker.announce_list().await;
-        if !live.end_listing() {
-            return;
-        }
-    }
-}
-
 impl Broker {
     async fn hear(&self, server: &ServerName, news: ServerNews) {
         match news {
-            ServerNews::Up(live) => {
+            ServerNews::Up(up) => {
                 let mut event = event("server-up", server);
-                event.insert("name", live.introduction.name.as_str());
-                event.insert("version", live.introduction.version.as_str());
-                event.insert("protocol", live.introduction.protocol.as_str());
-                event.insert("confined", live.confinement.to_string());
-                let table = live.tools();
+                event.insert("name", up.introduction.name.as_str());
+                event.insert("version", up.introduction.version.as_str());
+                event.insert("protocol", up.introduction.protocol.as_str());
+                event.insert("confined", up.confinement.to_string());
+                let table = &up.tools;
                 let withheld = table.iter().filter(|offer| offer.withheld.is_some());
                 let withheld: Vec<Json> =
                     withheld.map(|offer| Json::from(offer.tool.name.as_str())).collect();
@@ -150,10 +126,9 @@ impl Broker {
                 let reason = format!("the server `{server}` is refused this: {why}");
                 self.record_refused_request(&method, &reason);
             }
-            // Dealt with in a task of its own.
-            ServerNews::ToolsChanged
-            | ServerNews::Planted(_)
-            | ServerNews::Said(News::ToolsChanged) => {}
+            ServerNews::Listed => self.announce_list().await,
+            // Dealt with elsewhere.
+            ServerNews::Planted(_) | ServerNews::Said(News::ToolsChanged) => {}
             ServerNews::Wrote(line) => {
                 self.witness.server_wrote(server, &self.redactor.mask_own_keys(line));
             }
@@ -175,7 +150,7 @@ impl Broker {
 
     fn has_trusted_tool(&self, server: &ServerName) -> bool {
         let table = self.servers.get(server).and_then(|server| server.tools());
-        table.is_some_and(|table| table.iter().any(|offer| offer.withheld.is_none()))
+        table.is_some_and(|table| table.has_trusted())
     }
 
     fn keep(&self, event: Object) {

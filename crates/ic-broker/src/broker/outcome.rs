@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ic_audit::{Entry, Redactor};
+use ic_audit::Entry;
 use ic_backend::server::Unanswered;
 use ic_backend::violation::Violation;
 use ic_mcp::{Outcome, RpcError, code};
@@ -121,28 +121,6 @@ impl Broker {
         result.insert("content", vec![Json::Object(content)]);
         result.insert("isError", true);
         Reply::Result(self.redactor.mask_own_keys(Json::Object(result).to_string()))
-    }
-}
-
-/// Hides what was lent to a call in what came of it.
-pub(super) fn masked(
-    outcome: Result<Outcome, Unanswered>,
-    mask: &Redactor,
-) -> Result<Outcome, Unanswered> {
-    let json = |json: Json| {
-        let text = json.to_string();
-        match mask.mask_split_keys(text.clone()) {
-            same if same == text => json,
-            hidden => Json::parse(hidden.as_bytes(), JsonLimits::CALL).unwrap_or(Json::Null),
-        }
-    };
-    match outcome {
-        Ok(Ok(result)) => Ok(Ok(json(result))),
-        Ok(Err(RpcError { code, message, data })) => {
-            let message = mask.mask_split_keys(message);
-            Ok(Err(RpcError { code, message, data: data.map(json) }))
-        }
-        Err(unanswered) => Err(unanswered),
     }
 }
 

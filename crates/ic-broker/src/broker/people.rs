@@ -13,7 +13,6 @@
 
 mod deadline;
 mod granting;
-mod preview;
 mod progress;
 mod question;
 
@@ -149,7 +148,7 @@ impl Broker {
             }
             Verdict::Escalate(now_asked) => {
                 let ticket = Ticket {
-                    server_identity: going.found.server.identity.hash(),
+                    server_identity: going.found.server.identity(),
                     schema_hash: going.found.offer.tool.hash(),
                     ..ticket
                 };
@@ -222,7 +221,7 @@ impl Broker {
         Ok(Ticket {
             session: self.people.session.clone(),
             escalation: id,
-            server_identity: going.found.server.identity.hash(),
+            server_identity: going.found.server.identity(),
             schema_hash: going.found.offer.tool.hash(),
             deadline: Timestamp::from_unix_ms(now.unix_ms().saturating_add(timeout_ms)),
         })

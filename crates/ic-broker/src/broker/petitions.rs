@@ -15,17 +15,18 @@ use ic_audit::{Entry, Kind};
 use ic_backend::petition::Petition;
 use ic_backend::server::{Offer, REFUSED, Raised};
 use ic_inventory::PetitionKind;
-use ic_mcp::{Outcome, Response, RpcError, code};
+use ic_mcp::{Outcome, RpcError, code};
 use ic_policy::{Permit, Verdict};
-use ic_types::{Digest, Json, JsonLimits, Object, ToolCall};
+use ic_types::{Digest, Json, JsonLimits, Object, ServerName, ToolCall};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::aside::Weight;
 use super::people::stale;
 use super::{Broker, Flight, Found, Going, Origin, Reply, repetition};
 use crate::refusal::{Refusal, RefusalKind};
+use ic_backend::caller::Ear;
+use ic_judge::Weight;
 
 /// How long a client may take to answer.
 const ANSWER_MAX: Duration = Duration::from_mins(10);
@@ -45,7 +46,7 @@ pub(super) async fn take_in(
 
 /// Deals with one petition, and answers it unless the server took it back.
 async fn answer(broker: Arc<Broker>, raised: Raised) {
-    let Raised { id, petition, connection, client, taken_back, place } = raised;
+    let Raised { petition, client, asker } = raised;
     let cancel = CancellationToken::new();
     let ended = async {
         let calls_are_over = async {
@@ -54,13 +55,13 @@ async fn answer(broker: Arc<Broker>, raised: Raised) {
             }
         };
         tokio::select! {
-            () = taken_back.cancelled() => {}
-            () = connection.over().cancelled() => {}
+            () = asker.taken_back.cancelled() => {}
+            () = asker.over().cancelled() => {}
             () = calls_are_over => {}
         }
     };
     let came = {
-        let asked = broker.petitioned(petition, &connection, (&client.ear, &cancel));
+        let asked = broker.petitioned(petition, asker.server(), (&client.ear, &cancel));
         tokio::pin!(asked);
         tokio::select! {
             biased;
@@ -74,23 +75,22 @@ async fn answer(broker: Arc<Broker>, raised: Raised) {
     };
     // Before the server hears of it, which may have the next one ready.
     if let Came::Denied(_) = came {
-        place.denied(&client.calls);
+        asker.denied(&client.calls);
     }
     // What is waited for from here on keeps nobody else waiting.
     drop((broker, client));
-    if !taken_back.is_cancelled() {
-        // SECURITY: whatever came of it, an answer is not told to whoever does not wait for it.
-        let outcome = match cancel.is_cancelled() {
-            true => Err(refused("the call that this was for is over")),
-            false => match came {
-                Came::Answer(outcome) => outcome,
-                Came::Denied(error) => Err(error),
-            },
-        };
-        let over = connection.over().clone();
-        over.run_until_cancelled(connection.reply(Response { id: Some(id), outcome })).await;
+    if asker.taken_back.is_cancelled() {
+        return;
     }
-    drop(place);
+    // SECURITY: whatever came of it, an answer is not told to whoever does not wait for it.
+    let outcome = match cancel.is_cancelled() {
+        true => Err(refused("the call that this was for is over")),
+        false => match came {
+            Came::Answer(outcome) => outcome,
+            Came::Denied(error) => Err(error),
+        },
+    };
+    asker.reply(outcome).await;
 }
 
 /// What came of a petition.
@@ -106,15 +106,15 @@ impl Broker {
     async fn petitioned(
         &self,
         mut petition: Petition,
-        connection: &Arc<ic_backend::server::Connection>,
-        (ear, cancel): (&Arc<ic_backend::caller::Ear>, &CancellationToken),
+        server: &ServerName,
+        (ear, cancel): (&Arc<Ear>, &CancellationToken),
     ) -> Came {
         let method = petition.kind.as_str();
         if cancel.is_cancelled() || ear.left().is_cancelled() {
             // Nobody is asked for the sake of a call that ended while this waited for its turn.
             return self.not_raised(method, "the call that this was for is over");
         }
-        let Some(found) = self.petitioner(connection, petition.kind) else {
+        let Some(found) = self.petitioner(server, petition.kind) else {
             return self.not_raised(method, "its server is not trusted: none of its tools is");
         };
         let arguments = std::mem::take(&mut petition.arguments);
@@ -169,25 +169,15 @@ impl Broker {
         self.not_forwarded(permit, &refusal, &going.request_id)
     }
 
-    /// Finds the server that asks, if it runs and something of it is trusted.
-    fn petitioner(
-        &self,
-        connection: &Arc<ic_backend::server::Connection>,
-        kind: PetitionKind,
-    ) -> Option<Found> {
-        let of_it =
-            |live: &Arc<ic_backend::server::Live>| Arc::ptr_eq(&live.connection, connection);
-        let mut running = self.servers.values().filter_map(|server| {
-            let live = server.running().filter(of_it)?;
-            Some((Arc::clone(server), live))
-        });
-        let (server, live) = running.next()?;
+    /// Finds the server that asks, if something of it is trusted.
+    fn petitioner(&self, server: &ServerName, kind: PetitionKind) -> Option<Found> {
+        let server = self.servers.get(server)?;
         // SECURITY: a server of which nothing is trusted has no other way to speak either.
-        if !live.tools().iter().any(|offer| offer.withheld.is_none()) {
+        if !server.tools()?.has_trusted() {
             return None;
         }
         let offer = Offer { tool: kind.tool()?, withheld: None };
-        Some(Found { server, live: Some(live), offer })
+        Some(Found { server: Arc::clone(server), offer })
     }
 
     /// Records what was approved, asks the client, and records what came of it.
@@ -196,12 +186,10 @@ impl Broker {
         permit: Permit,
         petition: &Petition,
         going: &Going,
-        ear: &ic_backend::caller::Ear,
+        ear: &Ear,
     ) -> Outcome {
-        let confined = match &going.found.live {
-            Some(live) => live.confinement.to_string(),
-            None => String::new(),
-        };
+        let confined = going.found.server.confinement();
+        let confined = confined.map_or_else(String::new, |it| it.to_string());
         let recorded = match self.log.record(permit, going.request_id.clone(), &confined) {
             Ok(recorded) => recorded,
             Err(error) => return Err(as_refused(self.unrecorded(&error))),

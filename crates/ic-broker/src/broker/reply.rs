@@ -25,6 +25,7 @@ pub enum Reply {
 
 impl Reply {
     /// Makes an error of what would be the result of a tool that says that nothing was done.
+    #[must_use]
     pub fn into_error(self) -> Self {
         let text = match &self {
             Self::Refused(_, text) | Self::Result(text) => text,

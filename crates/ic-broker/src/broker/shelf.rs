@@ -7,28 +7,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_backend::server::Server;
+use ic_backend::backend::Backend;
+use ic_backend::listing::{LIST_MAX, ListKind};
 use ic_judge::method::CallMethod;
 use ic_types::{Json, Object, ServerName};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::Broker;
-use super::lists::{Entries, House, LIST_MAX, Lists};
+use super::lists::{Entries, House, Lists};
 use crate::locked;
 
 /// How long others are waited for once somebody has what is asked for: they may have it too.
 const GRACE: Duration = Duration::from_secs(2);
 /// How many URIs are remembered.
 const KNOWN_MAX: usize = 16 << 10;
-
-/// A list of something that servers have.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ListKind {
-    Resources,
-    Templates,
-    Prompts,
-}
 
 /// Whose the URIs are that were listed.
 type Known = HashMap<String, Owner>;
@@ -47,60 +40,6 @@ pub(super) struct Shelf {
     lists: BTreeMap<ServerName, Arc<Lists>>,
 }
 
-impl ListKind {
-    const ALL: [Self; 3] = [Self::Resources, Self::Templates, Self::Prompts];
-
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Resources => "resources/list",
-            Self::Templates => "resources/templates/list",
-            Self::Prompts => "prompts/list",
-        }
-    }
-
-    /// Returns the member of the result that holds the list.
-    pub fn member(self) -> &'static str {
-        match self {
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    pub(super) fn serves(self) -> CallMethod {
-        match self {
-            Self::Resources | Self::Templates => CallMethod::ReadResource,
-            Self::Prompts => CallMethod::GetPrompt,
-        }
-    }
-
-    /// Returns the member of an entry that says which it is.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Resources => "uri",
-            Self::Templates => "uriTemplate",
-            Self::Prompts => "name",
-        }
-    }
-
-    /// Returns the notification that says that such a list changed.
-    pub(super) fn changed(self) -> &'static str {
-        match self {
-            Self::Resources | Self::Templates => "notifications/resources/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-        }
-    }
-
-    /// Returns what a person calls the entries.
-    pub(super) fn things(self) -> &'static str {
-        match self {
-            Self::Resources => "resources",
-            Self::Templates => "templates of resources",
-            Self::Prompts => "prompts",
-        }
-    }
-}
-
 impl Owner {
     /// SECURITY: where there are two, neither is taken: a server could pass for another.
     fn sole(self) -> Option<ServerName> {
@@ -112,7 +51,7 @@ impl Owner {
 }
 
 impl Shelf {
-    pub(super) fn new(servers: &BTreeMap<ServerName, Arc<Server>>, house: &House) -> Self {
+    pub(super) fn new(servers: &BTreeMap<ServerName, Arc<dyn Backend>>, house: &House) -> Self {
         let lists = servers
             .iter()
             .map(|(name, server)| (name.clone(), Lists::new(Arc::clone(server), house.clone())));

@@ -17,8 +17,8 @@ use super::{Git, Place, Told};
 use crate::filesystem::Rights;
 use crate::tools::Caller;
 
-/// What the host calls the tool.
-pub const PREVIEW_TOOL: &str = "ironcurtain_push_preview";
+/// The method by which the host asks for it.
+pub const PREVIEW_METHOD: &str = "ironcurtain/push_preview";
 /// How many commits, and how many files, of one ref are told.
 const SHOWN_MAX: usize = 50;
 /// SECURITY: what stands in for another object here is not what is sent.

@@ -36,6 +36,9 @@ pub(super) enum Era {
     Stateless,
 }
 
+/// How methods begin that only our own kernel asks for.
+const OURS: &str = "ironcurtain/";
+
 /// The revision asked for is not served; from 2026-07-28.
 const UNSUPPORTED_VERSION: i64 = -32_022;
 
@@ -63,6 +66,9 @@ pub(super) fn plan(tools: &dyn Tools, mut request: Request) -> Plan {
             Ok(call) => return Plan::Call(call),
             Err(error) => Err(error),
         },
+        (method, _) if method.starts_with(OURS) => {
+            return Plan::Call(inquiry(request.method, request.params, era));
+        }
         _ => Err(RpcError::new(code::METHOD_NOT_FOUND, "there is no such method")),
     };
     Plan::Answer(answer.map(|result| complete(tools, era, result)))
@@ -141,6 +147,15 @@ fn list(tools: &dyn Tools, era: Era, params: &Object) -> Result<Object, RpcError
         cacheable(&mut result);
     }
     Ok(result)
+}
+
+/// Returns a request of ours as a call under its method's name, which no tool has.
+fn inquiry(method: String, mut params: Object, era: Era) -> Call {
+    let meta = match params.remove("_meta") {
+        Some(Json::Object(meta)) => meta,
+        _ => Object::new(),
+    };
+    Call { tool: method, arguments: params, meta, era }
 }
 
 fn call(params: &mut Object, era: Era) -> Result<Call, RpcError> {

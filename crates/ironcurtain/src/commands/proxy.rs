@@ -28,7 +28,7 @@ use crate::opening::check_directory;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
 
-use open::Opener;
+use open::{AtEnd, Opener};
 
 /// Serve MCP on standard input and output, with a policy between the client and its servers
 ///
@@ -114,38 +114,51 @@ pub(crate) fn run(
     let ended = runtime.block_on(async {
         let stop = stop_on_signals()?;
         let wait = if args.wait { Wait::ForAnybody } else { Wait::WhileAttended };
-        let mut desk = None;
+        let mut at_end = None;
         let wanted = Some((wanted, name));
         let ended = match &socket {
             None => {
                 let (reader, writer) = streams()?;
-                let opener = Opener { wanted, offered, wait, desk: &mut desk, environment, screen };
+                let opener =
+                    Opener { wanted, offered, wait, at_end: &mut at_end, environment, screen };
                 serve(reader, writer, opener, &stop).await
             }
             Some(path) => {
                 let socket = Socket::bind(path.as_path()).await.map_err(no_socket)?;
                 let shown = path.as_path().display();
                 screen.notice(&format!("MCP clients are served on {shown}; Ctrl-C ends it"));
-                let opener = Opener { wanted, offered, wait, desk: &mut desk, environment, screen };
+                let opener =
+                    Opener { wanted, offered, wait, at_end: &mut at_end, environment, screen };
                 clients::serve_all(socket, opener, &stop).await
             }
         };
-        if let Some(desk) = desk {
-            // Before the servers end, which takes a while: nobody should answer what nobody asks.
-            desk.close().await;
-        }
-        match ended {
-            Ended::Done(None) => Ok(Exit::Success),
-            Ended::Done(Some(broker)) => {
-                broker.close().await?;
-                Ok(Exit::Success)
-            }
-            Ended::NotOpened(failure) => Err(failure),
-        }
+        end(ended, at_end).await
     });
     // A thread that waits for a terminal's next line must not keep us.
     runtime.shutdown_background();
     ended
+}
+
+/// Ends what was opened: the desk, the servers, and then the log, which has their last records.
+async fn end(ended: Ended<Failure>, at_end: AtEnd) -> Result<Exit, Failure> {
+    let log = match at_end {
+        // Before the servers end, which takes a while: nobody should answer what nobody asks.
+        Some((desk, log)) => {
+            desk.close().await;
+            Some(log)
+        }
+        None => None,
+    };
+    if let Ended::Done(Some(broker)) = &ended {
+        broker.close().await;
+    }
+    if let Some(log) = log {
+        log.close()?;
+    }
+    match ended {
+        Ended::Done(_) => Ok(Exit::Success),
+        Ended::NotOpened(failure) => Err(failure),
+    }
 }
 
 fn streams() -> Result<(stdio::Reader, stdio::Writer), Failure> {

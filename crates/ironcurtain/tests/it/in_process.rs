@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ic_audit::{AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_backend::{Keyring, Witness};
+use ic_backend::{Keyring, Premises, Witness};
 use ic_broker::{Broker, Patience, People, Setup};
 use ic_client::client::{ClientInfo, Ended, Open, serve};
 use ic_confine::{Confinement, Launcher};
@@ -161,12 +161,13 @@ impl Link {
             timeout: parts.timeout,
             grace: parts.grace,
         };
-        let setup = Setup {
-            judge: judge(&parts.policy, AbsolutePath::new(at("home")).unwrap()),
+        let judge = Arc::new(judge(&parts.policy, AbsolutePath::new(at("home")).unwrap()));
+        let log = Arc::new(AuditLog::open(files, options, ic_types::Object::new()).unwrap());
+        let premises = Premises {
             servers,
-            log: AuditLog::open(files, options, ic_types::Object::new()).unwrap(),
-            redactor,
-            clock: parts.clock,
+            judge: Arc::clone(&judge),
+            log: Arc::clone(&log),
+            clock: Arc::clone(&parts.clock),
             resolver: parts.resolver,
             launcher: parts.launcher,
             confinement: parts.confinement,
@@ -177,26 +178,48 @@ impl Link {
             variables: Vec::new(),
             keyring: parts.keyring,
             certificates: None,
+            witness: Arc::clone(&parts.witness),
+        };
+        let setup = Setup {
+            judge,
+            backends: premises.open().unwrap(),
+            log: Arc::clone(&log),
+            redactor,
+            clock: parts.clock,
+            locks: at("locks"),
             run: "run".to_owned(),
             people,
             witness: parts.witness,
         };
         let broker = setup.build().unwrap();
+        let link = Self::serve(root, broker, log);
+        link.begun().await
+    }
+
+    /// Serves the client over a pair of pipes.
+    fn serve(root: TempDir, broker: Arc<Broker>, log: Arc<AuditLog>) -> Self {
         let ((to, theirs), (ours, from)) = (duplex(1 << 16), duplex(1 << 16));
         let served = tokio::spawn(async move {
             let stop = CancellationToken::new();
             match serve(theirs, ours, Given(Some(broker)), &stop).await {
-                Ended::Done(Some(broker)) => broker.close().await.unwrap(),
+                Ended::Done(Some(broker)) => {
+                    broker.close().await;
+                    log.close().unwrap();
+                }
                 Ended::Done(None) => {}
                 Ended::NotOpened(why) => panic!("{why}"),
             }
         });
-        let mut link = Self { root, to, from: BufReader::new(from), served, id: 0 };
+        Self { root, to, from: BufReader::new(from), served, id: 0 }
+    }
+
+    /// Begins to speak the protocol.
+    async fn begun(mut self) -> Self {
         let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
             {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}});
-        link.send(&initialize).await;
-        link.hear().await;
-        link
+        self.send(&initialize).await;
+        self.hear().await;
+        self
     }
 
     /// Returns a path in the directory.

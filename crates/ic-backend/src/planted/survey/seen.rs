@@ -27,7 +27,7 @@ const FILE_SYSTEMS: [u64; 6] =
 
 /// A directory at one moment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Moment {
+pub(super) struct Moment {
     device: (u32, u32),
     inode: u64,
     born: (i64, u32),

@@ -23,7 +23,7 @@ pub struct Following {
 
 impl Connection {
     /// Notes that one more client follows a resource, which the server is told of next.
-    pub fn follow(self: &Arc<Self>, uri: String) -> Following {
+    pub(crate) fn follow(self: &Arc<Self>, uri: String) -> Following {
         *locked(&self.followed).entry(uri.clone()).or_default() += 1;
         Following { connection: Arc::downgrade(self), uri }
     }

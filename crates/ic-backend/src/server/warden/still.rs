@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// While this is held, no server that may write at certain places runs or is started.
 #[must_use = "servers go on when this is dropped"]
-pub struct Stillness {
+pub(crate) struct Stillness {
     // In this order: a server goes on before somebody looks after it again.
     _still: Vec<StandingStill>,
     _looking: Vec<OwnedMutexGuard<()>>,
@@ -33,31 +33,28 @@ pub struct Stillness {
     _quiet: OwnedRwLockReadGuard<()>,
 }
 
-/// What came of trying to make servers stand still.
-pub struct Stilled {
-    /// `None` if they do not, or do not stay as they were.
-    pub stillness: Option<Stillness>,
-    /// What had to be put back, and whose it was.
-    pub put_back: Vec<(ServerName, PutBack)>,
-}
-
 impl Warden {
-    /// Stops every server that may write at `paths`, once all is as it was.
-    pub(crate) async fn still(&self, paths: &[CanonicalPath]) -> Stilled {
-        let mut put_back = Vec::new();
+    /// Stops every server that may write at `paths`, once all is as it was; nothing if it does not stay so.
+    ///
+    /// What had to be put back is told at once, with whose it was.
+    pub(crate) async fn still(
+        &self,
+        paths: &[CanonicalPath],
+        tell: impl Fn(ServerName, PutBack),
+    ) -> Option<Stillness> {
         for _ in 0..TRIES_MAX {
             match self.try_still(paths).await {
-                Ok(stillness) => return Stilled { stillness: Some(stillness), put_back },
+                Ok(stillness) => return Some(stillness),
                 Err(None) => {}
                 Err(Some(changed)) => {
                     if let Looked::PutBack(done) = self.look(&changed, Moment::Aside).await {
-                        put_back.push((changed.connection.server().clone(), done));
+                        tell(changed.connection.server().clone(), done);
                     }
                 }
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Stilled { stillness: None, put_back }
+        None
     }
 
     /// Returns the server whose place is not as it was, if there is one.

@@ -34,10 +34,12 @@ impl Broker {
         going: &mut Going,
     ) -> Result<Answered, Reply> {
         let question = Question::of(escalation, ticket, &self.judge.closed(), self.clock.now());
-        let question = question.sending(self.push_preview(escalation, going).await);
-        let question = match going.found.server.is_filesystem() {
-            true => question.of_builtin(BuiltinServer::Filesystem.as_str()),
-            false => question,
+        let (server, cancel) = (&going.found.server, &going.flight.cancel);
+        let preview = Arc::clone(server).preview(escalation.call(), cancel).await;
+        let question = question.sending(preview);
+        let question = match server.builtin() {
+            Some(builtin @ BuiltinServer::Filesystem) => question.of_builtin(builtin.as_str()),
+            _ => question,
         };
         let question = match (going.origin, &going.flight.ear) {
             (Origin::Server, Some(ear)) => question.for_client(&ear.name()),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ic_audit::AuditLog;
 use ic_broker::Broker;
 use ic_client::client::{ClientInfo, Open};
 use ic_home::Environment;
@@ -16,6 +17,9 @@ use crate::judge::Wanted;
 use crate::opening::SessionWanted;
 use crate::screen::Screen;
 
+/// The desk and the log of a session, once there is one.
+pub(super) type AtEnd = Option<(OpenDesk, Arc<AuditLog>)>;
+
 /// What is needed to open the session.
 pub(super) struct Opener<'a> {
     /// What the command line asks for, until it is asked for.
@@ -23,8 +27,8 @@ pub(super) struct Opener<'a> {
     /// The methods besides calls of tools for which a server may be asked.
     pub(super) offered: Arc<[CallMethod]>,
     pub(super) wait: Wait,
-    /// Where the desk is left, to be closed at the end.
-    pub(super) desk: &'a mut Option<OpenDesk>,
+    /// Where the desk and the log are left, to be closed at the end.
+    pub(super) at_end: &'a mut AtEnd,
     pub(super) environment: &'a Environment,
     pub(super) screen: &'a mut Screen,
 }
@@ -58,7 +62,7 @@ impl Open for Opener<'_> {
                 Ok(Arc::new(StderrWitness::new(&directory.log())?))
             };
         let opened = session.open(witness, self.environment, self.screen).await?;
-        *self.desk = Some(opened.ground.desk);
+        *self.at_end = Some((opened.ground.desk, opened.ground.log));
         Ok(opened.ground.broker)
     }
 }

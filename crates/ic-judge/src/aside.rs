@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 64 << 10;
 
 /// How much work a call makes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Weight {
+pub enum Weight {
     /// As much as calls do.
     Light,
     /// More than others can be kept waiting for.
@@ -30,7 +30,7 @@ pub(super) enum Weight {
 
 /// Where the long steps of calls are done.
 #[derive(Debug)]
-pub(super) struct Aside {
+pub struct Aside {
     /// SECURITY: one at a time, so that no number of calls takes all processors.
     heavy: Arc<Semaphore>,
     /// Likewise; apart, because most of these are light and need not wait behind heavy ones.
@@ -38,16 +38,8 @@ pub(super) struct Aside {
 }
 
 impl Weight {
-    /// Weighs a call, which our git server would serve or another one.
-    pub(super) fn of_call(arguments: &Object, is_git: bool) -> Self {
-        match Self::of(arguments) {
-            Self::Light if is_git => Self::Unknown,
-            weight => weight,
-        }
-    }
-
     /// Weighs the arguments of a call; looks no further than it takes to know.
-    pub(super) fn of(arguments: &Object) -> Self {
+    pub fn of(arguments: &Object) -> Self {
         let (mut n_values, mut n_bytes) = (0, 0);
         let mut rest: Vec<&Json> = Vec::new();
         let mut entries = arguments.iter();
@@ -80,14 +72,21 @@ impl Weight {
     }
 }
 
+impl Default for Aside {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Aside {
-    pub(super) fn new() -> Self {
+    /// Makes the places for such work.
+    pub fn new() -> Self {
         let turns = || Arc::new(Semaphore::new(1));
         Self { heavy: turns(), unknown: turns() }
     }
 
     /// Does `work`: here if it is light, else elsewhere once it is its turn.
-    pub(super) async fn run<T: Send + 'static>(
+    pub async fn run<T: Send + 'static>(
         &self,
         weight: Weight,
         work: impl FnOnce() -> T + Send + 'static,
@@ -150,20 +149,5 @@ mod tests {
         assert_eq!(aside.run(Weight::Light, there).await, here);
         assert_ne!(aside.run(Weight::Heavy, there).await, here);
         assert_ne!(aside.run(Weight::Unknown, there).await, here);
-    }
-
-    #[test]
-    fn a_call_of_the_git_server_is_never_light() {
-        let few = Object::new();
-        let mut many = Object::new();
-        many.insert("a", vec![Json::Null; 1000]);
-        for (arguments, is_git, expected) in [
-            (&few, false, Weight::Light),
-            (&few, true, Weight::Unknown),
-            (&many, false, Weight::Heavy),
-            (&many, true, Weight::Heavy),
-        ] {
-            assert_eq!(Weight::of_call(arguments, is_git), expected, "{arguments:?} {is_git}");
-        }
     }
 }
