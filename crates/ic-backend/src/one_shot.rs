@@ -118,6 +118,7 @@ impl OneShot {
     }
 
     /// Leaves these places out as well.
+    #[must_use]
     pub fn leaving_out(mut self, places: Vec<CanonicalPath>) -> Self {
         self.view.leave_out.extend(places.into_iter().filter(is_text));
         self
