@@ -193,6 +193,7 @@ impl AuditLog {
     }
 
     /// Makes a log of a sink of the caller's, to be broken by tests.
+    #[cfg(feature = "testing")]
     pub fn with_sink(
         files: LogFiles,
         options: LogOptions,

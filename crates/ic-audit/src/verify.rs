@@ -21,7 +21,7 @@ use crate::chain::{Link, Tip};
 use crate::entry::Kind;
 use crate::head::{self, Head};
 use crate::key::AuditKey;
-use crate::log::{LogFiles, LogOptions};
+use crate::log::LogFiles;
 
 /// How many records may follow the last committed one: the writer commits before there are more.
 pub const COMMIT_RECORDS_MAX: u64 = 4096;
@@ -198,7 +198,8 @@ pub fn verify(
 
 impl Report {
     /// What is to be said about a log in which nothing has been written yet.
-    pub(crate) fn of_nothing(options: &LogOptions) -> Self {
+    #[cfg(feature = "testing")]
+    pub(crate) fn of_nothing(options: &crate::log::LogOptions) -> Self {
         let tip = Tip { next_seq: 0, hash: options.key.beginning(&options.session) };
         Self {
             session: options.session.clone(),

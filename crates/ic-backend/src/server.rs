@@ -30,22 +30,17 @@ mod table;
 mod turn;
 mod warden;
 mod watched;
+mod yard;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_audit::AuditLog;
-use ic_confine::{Confinement, Launcher};
-use ic_egress::Egress;
-use ic_home::Clock;
-use ic_inventory::pins::{Identity, RememberedPins};
+use ic_inventory::pins::Identity;
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, Start};
 use ic_judge::Judge;
-use ic_types::{CanonicalPath, Json, ServerName};
-use tokio::sync::{Semaphore, mpsc, watch};
+use ic_types::{CanonicalPath, ServerName};
+use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 pub(crate) use connection::Connection;
 pub(crate) use connection::{Asking, Inquiry};
@@ -65,10 +60,10 @@ use warden::PATROL_EVERY;
 pub(crate) use warden::Warden;
 pub(crate) use warden::{Guarded, Looked, Moment, Stillness};
 pub(crate) use watched::Watched;
+pub(crate) use yard::Yard;
+pub use yard::{ServerNews, Up};
 
-use crate::aids::Lender;
 use crate::launch::Recipe;
-use crate::levels::Levels;
 use crate::locked;
 use crate::planted::PutBack;
 use crate::strategy::{self, Strategy};
@@ -100,73 +95,6 @@ pub(crate) struct Server {
     turns: Turns,
     /// What it asks of clients, however often it is started.
     petitions: Way,
-}
-
-/// What the servers of a session share.
-pub(crate) struct Yard {
-    pub launcher: Launcher,
-    pub pins: RememberedPins,
-    pub clock: Arc<dyn Clock>,
-    /// What makes the connections that leave cages.
-    pub egress: Egress,
-    /// What is asked for what is lent to calls.
-    pub lender: Arc<Lender>,
-    /// The record of what was lent.
-    pub log: Arc<AuditLog>,
-    /// The answer to a server's `roots/list`.
-    pub roots: Json,
-    /// Where a server's news go.
-    pub news: mpsc::Sender<(ServerName, ServerNews)>,
-    /// Where its own words go: apart, so that one that talks too much drowns nobody's news.
-    pub words: mpsc::Sender<(ServerName, ServerNews)>,
-    /// Where what servers ask of clients goes.
-    pub petitions: mpsc::Sender<Raised>,
-    /// How much of what servers log clients want to hear.
-    pub levels: Arc<Levels>,
-    pub tasks: TaskTracker,
-    /// What looks after those that may write where the host looks for what it executes.
-    pub warden: Warden,
-    /// The places of servers that are started for one call.
-    pub errands: Arc<Semaphore>,
-    /// Cancelled when the session ends.
-    pub stop: CancellationToken,
-}
-
-/// What happens to a server, besides calls.
-#[derive(Debug)]
-pub enum ServerNews {
-    /// It runs, and its tools are known.
-    Up(Box<Up>),
-    /// It does not run any more, or could not be started.
-    Down(String),
-    /// Its identity was recorded for the first time, with so many tools.
-    Recorded(usize),
-    /// Its tools were listed again.
-    Listed,
-    /// It said something.
-    Said(News),
-    /// It wrote to its standard error.
-    Wrote(String),
-    /// It changed what the host executes, which was put back, and no call of it can tell.
-    Planted(PutBack),
-}
-
-/// A server that runs by now.
-#[derive(Debug)]
-pub struct Up {
-    /// What it says of itself.
-    pub introduction: Introduction,
-    /// What holds it.
-    pub confinement: Confinement,
-    /// Its tools.
-    pub tools: Arc<ToolTable>,
-}
-
-impl Up {
-    fn of(live: &Live) -> Self {
-        let (introduction, confinement) = (live.introduction.clone(), live.confinement);
-        Self { introduction, confinement, tools: live.tools() }
-    }
 }
 
 #[derive(Debug)]
@@ -495,11 +423,5 @@ impl Server {
             | ServerNews::Said(_) => &self.yard.news,
         };
         queue.try_send((self.name.clone(), news)).ok();
-    }
-}
-
-impl std::fmt::Debug for Yard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Yard").finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 use std::io;
 
 use ic_home::{FileError, random};
-use ic_policy::{Answer, Decision, Escalation, Ticket};
+use ic_policy::{Answer, Decision, Escalation, Shown, Ticket};
 use ic_types::{Digest, EscalationId, Timestamp};
 use tokio::sync::oneshot;
 
@@ -166,7 +166,7 @@ impl Question {
     pub(crate) fn read(&self, bytes: &[u8], now: Timestamp) -> Result<Answered, ResponseFault> {
         let response = Response::parse(bytes).map_err(ResponseFault::Document)?;
         let Response { decision, digest, decided_by, decided_at: _, grant } = response;
-        let answer = Answer { decision, digest, decided_by };
+        let answer = Answer::by_person(Shown::assert_shown(digest), decision, decided_by);
         let at = now.min(self.request.expires_at);
         // SECURITY: without this an approval of one question would do for another.
         if decision == Decision::Approved && digest != self.request.digest {

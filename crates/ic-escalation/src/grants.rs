@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use ic_home::{FileError, Lock, file};
-use ic_policy::{Answer, DecidedBy, Decision, Escalation, Ticket};
+use ic_policy::{Answer, Escalation, Ticket};
 use ic_types::{
     Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp, ToolName, locked,
 };
@@ -143,8 +143,7 @@ impl Grants {
             grant.spend();
             self.write(&in_force).ok()?;
         }
-        let digest = escalation.digest(ticket);
-        Some((Answer { decision: Decision::Approved, digest, decided_by: DecidedBy::Grant }, id))
+        Some((Answer::by_grant(escalation, ticket), id))
     }
 
     /// Returns the grants that are in force.

@@ -9,6 +9,7 @@ mod reading;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ic_confine::Confinement;
 use ic_policy::artifact::ArtifactError;
 use ic_policy::{Containment, DomainSet, ServerTraits};
 use ic_resolve::bounds::Servers;
@@ -169,10 +170,21 @@ impl ServersFile {
         self.0.get_key_value(name)
     }
 
-    /// Returns what the decision needs to know of the servers.
-    pub fn traits(&self) -> Servers {
+    /// Returns what the decision needs to know of the servers, where `confinement` is what holds them.
+    ///
+    /// SECURITY: what a contained server is asked in the sandbox needs no rule. Only a cage keeps a
+    /// stranger to that, so nobody's word is taken for it; our own servers keep to what they are asked.
+    pub fn traits(&self, confinement: Confinement) -> Servers {
+        let is_kept = |config: &ServerConfig| match config.start {
+            Start::Builtin(_) => true,
+            Start::Command(_) => config.is_to_be_confined && confinement != Confinement::None,
+            Start::Url(_) => false,
+        };
         let traits = |config: &ServerConfig| ServerTraits {
-            containment: config.containment,
+            containment: match is_kept(config) {
+                true => config.containment,
+                false => Containment::Loose,
+            },
             names_files: matches!(config.start, Start::Builtin(BuiltinServer::Git)),
             allowed_domains: config.allowed_domains.clone(),
         };

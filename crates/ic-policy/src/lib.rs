@@ -61,5 +61,5 @@ pub use push::{Push, PushManner, PushedRef};
 pub use rule::Rule;
 pub use verdict::{
     Answer, Cause, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,
-    Settled, Ticket, Verdict,
+    Settled, Shown, Ticket, Verdict,
 };

@@ -156,15 +156,26 @@ pub struct Ticket {
     pub deadline: Timestamp,
 }
 
-/// An answer to a question.
+/// An answer to a question: of a person who was shown it, of a grant, or of the person who typed the call.
+///
+/// There is no other way to make one:
+///
+/// ```compile_fail,E0451
+/// fn forge(answer: ic_policy::Answer) -> ic_policy::Answer {
+///     ic_policy::Answer { decision: ic_policy::Decision::Approved, ..answer }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What was decided.
-    pub decision: Decision,
-    /// The digest of the question that was answered.
-    pub digest: Digest,
-    /// Who answered.
-    pub decided_by: DecidedBy,
+    decision: Decision,
+    digest: Digest,
+    decided_by: DecidedBy,
+}
+
+/// The proof that a person was shown a question before they answered it.
+#[derive(Debug)]
+pub struct Shown {
+    digest: Digest,
 }
 
 /// What an answer says.
@@ -273,6 +284,50 @@ pub(crate) struct Ruling {
     pub(crate) roles: Vec<Role>,
     pub(crate) causes: Vec<Cause>,
     pub(crate) policy_hash: Digest,
+}
+
+// === impl Answer ===
+
+impl Shown {
+    /// Vouches that whoever answers was shown the question of this digest.
+    ///
+    /// SECURITY: for the side that reads answers; the tidy check finds any other mention.
+    pub fn assert_shown(digest: Digest) -> Self {
+        Self { digest }
+    }
+}
+
+impl Answer {
+    /// Takes the answer of a person who was shown the question.
+    pub fn by_person(shown: Shown, decision: Decision, decided_by: DecidedBy) -> Self {
+        Self { decision, digest: shown.digest, decided_by }
+    }
+
+    /// Approves what an earlier approval covers.
+    ///
+    /// SECURITY: for grants that were found to cover it; the tidy check finds any other mention.
+    pub fn by_grant(escalation: &Escalation, ticket: &Ticket) -> Self {
+        let digest = escalation.digest(ticket);
+        Self { decision: Decision::Approved, digest, decided_by: DecidedBy::Grant }
+    }
+
+    /// Approves a call that a person typed, word for word.
+    ///
+    /// SECURITY: nobody is shown anything; the tidy check finds any other mention than the kernel's.
+    pub fn dangerously_typed(escalation: &Escalation, ticket: &Ticket) -> Self {
+        let digest = escalation.digest(ticket);
+        Self { decision: Decision::Approved, digest, decided_by: DecidedBy::User }
+    }
+
+    /// Returns what was decided.
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Returns who answered.
+    pub fn decided_by(&self) -> DecidedBy {
+        self.decided_by
+    }
 }
 
 // === impl Permit ===

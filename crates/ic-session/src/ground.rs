@@ -154,7 +154,10 @@ impl Opening<'_> {
             timeout: self.timeout,
             grace: FORWARD_GRACE,
         };
-        let (judge, log) = (Arc::new(self.judge), Arc::new(log));
+        let mut judge = self.judge;
+        // SECURITY: computed from what holds them here, whatever the opener thought of.
+        judge.bounds.servers = self.servers.traits(self.held.confinement);
+        let (judge, log) = (Arc::new(judge), Arc::new(log));
         let premises = Premises {
             servers: self.servers,
             judge: Arc::clone(&judge),

@@ -6,7 +6,6 @@ use ic_confine::{Confinement, Launcher, RungFault};
 use ic_home::config::{self, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, Scratch};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
-use ic_policy::{Bounds, Containment};
 
 use crate::error::Failure;
 
@@ -128,22 +127,5 @@ impl Holding {
         };
         let exceptions = servers.iter().filter(|(_, config)| is_one(config));
         exceptions.map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// Takes nobody's word for being contained who is not held.
-    ///
-    /// SECURITY: what a contained server is asked in the sandbox needs no rule. Only a cage keeps a
-    /// stranger to that; our own servers keep to what they are asked.
-    pub(crate) fn hold_loosely(&self, servers: &ServersFile, bounds: &mut Bounds) {
-        for (name, config) in servers.iter() {
-            let is_kept = match config.start {
-                Start::Builtin(_) => true,
-                Start::Command(_) => self.of(config) != Confinement::None,
-                Start::Url(_) => false,
-            };
-            if let (false, Some(traits)) = (is_kept, bounds.servers.get_mut(name)) {
-                traits.containment = Containment::Loose;
-            }
-        }
     }
 }

@@ -10,6 +10,7 @@ mod roots;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ic_confine::{Confinement, Rung};
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers};
 use ic_home::{Environment, Home, PolicyChoice};
 use ic_inventory::servers_file::ServersFile;
@@ -105,11 +106,17 @@ pub(crate) struct As<'a> {
     pub(crate) confirmed: Confirmed,
     /// What would stand in its additions.json.
     pub(crate) additions: Option<&'a [u8]>,
+    /// What holds servers.
+    pub(crate) held: Confinement,
 }
 
 impl As<'_> {
-    /// As it is, with directories that were confirmed before.
-    pub(crate) const IS: Self = Self { confirmed: Confirmed::Before, additions: None };
+    /// As it is where servers are held, with directories that were confirmed before.
+    pub(crate) const IS: Self = Self {
+        confirmed: Confirmed::Before,
+        additions: None,
+        held: Confinement::Cage(Rung::Namespaces),
+    };
 }
 
 /// When the user confirmed where the directories of a policy lead.
@@ -174,7 +181,7 @@ impl Loaded {
         protected.extend(wanted.protected.iter().cloned());
         protected.extend(configured.protected_paths);
         let places = Places { home: home.clone(), sandbox, protected };
-        let bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
+        let bounds = bounds::gather(&RealDisk, &places, servers.traits(how.held))?;
 
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {

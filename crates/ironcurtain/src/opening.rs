@@ -21,7 +21,7 @@ use ic_types::{AbsolutePath, SessionName};
 
 use crate::error::Failure;
 use crate::holding::Holding;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::{As, Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
 pub(crate) use notes::{FoundNote, find as find_notes};
@@ -117,9 +117,9 @@ impl SessionWanted<'_> {
             let sandbox = environment.absolute(&directory.sandbox())?;
             self.wanted.sandbox = Some((sandbox, self.own_sandbox));
         }
-        let mut loaded = Loaded::load(&self.wanted, NoSandbox::None, environment, screen)?;
+        let how = As { held: holding.confinement, ..As::IS };
+        let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment, screen)?;
         loaded.roots.remember(&loaded.origin, &home)?;
-        holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
         let hello = hello(directory, &loaded, &holding);
         let project = project(&self.wanted);
         let asked =

@@ -5,13 +5,15 @@ use super::metadata::{Kind, Member, Metadata};
 use super::tree::Tree;
 
 /// The rows, lowest first, as in ARCHITECTURE.md.
-const ROWS: [&[&str]; 8] = [
+const ROWS: [&[&str]; 10] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
     &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model"],
-    &["ic-egress", "ic-servers", "ic-container"],
+    &["ic-egress", "ic-inventory", "ic-servers", "ic-container"],
+    &["ic-judge"],
+    &["ic-backend"],
     &["ic-broker", "ic-mitm", "ic-agent", "ic-store"],
-    &["ic-sandbox"],
+    &["ic-client", "ic-sandbox"],
     // Live and offline never meet: artifacts cross as files.
     &["ic-session", "ic-compiler"],
     &["ironcurtain"],

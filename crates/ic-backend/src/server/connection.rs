@@ -4,6 +4,7 @@
 //! started is not known here.
 
 mod following;
+mod inquiry;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +17,6 @@ use ic_judge::method::CallMethod;
 use ic_mcp::{
     Id, Message, Outcome, ProtocolVersion, Response, meta, notification_line, request_line,
 };
-use ic_servers::git::PREVIEW_METHOD;
 use ic_types::{Json, Object, ServerName};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -26,10 +26,10 @@ use super::inbox::Exchange;
 use super::petitions::{Client, NoClient};
 use crate::caller::{Ear, Outbox};
 use crate::levels::Wanted;
-use crate::listing::ListKind;
 use crate::locked;
 
 pub use following::Following;
+pub(crate) use inquiry::Inquiry;
 
 /// How many messages of ours may wait for a server that does not read.
 pub(super) const OUTBOX_MAX: usize = 256;
@@ -120,36 +120,6 @@ pub(crate) struct Asking<'a> {
     pub cancel: &'a CancellationToken,
     /// The longest that is waited.
     pub limit: Duration,
-}
-
-/// What a server is asked without a proof, because answering changes nothing and tells nobody anything.
-///
-/// SECURITY: closed, and none of the methods that are calls is in it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Inquiry {
-    /// Who it is, in the revisions that begin so.
-    Initialize,
-    /// Who it is, in the newest revision.
-    Discover,
-    /// Which tools it has.
-    ListTools,
-    /// What else it has.
-    List(ListKind),
-    /// What a push would send; our own git server alone knows the method.
-    PushPreview,
-}
-
-impl Inquiry {
-    /// Returns the method.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::Discover => "server/discover",
-            Self::ListTools => "tools/list",
-            Self::List(kind) => kind.method(),
-            Self::PushPreview => PREVIEW_METHOD,
-        }
-    }
 }
 
 /// A request without an answer.

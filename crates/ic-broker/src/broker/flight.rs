@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use ic_backend::caller::Ear;
 use ic_backend::server::{Following, Progress, Turn};
-use ic_types::{Digest, Object, Timestamp};
+use ic_types::{Digest, Object, Timestamp, ToolCall};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::changing::Turnstile;
-use super::{Asked, Found};
+use super::{Asked, Found, repetition};
 use crate::locked;
 use ic_backend::backend::Brought;
 use ic_judge::Weight;
@@ -31,8 +31,8 @@ pub struct Flight {
     pub(super) turn: Option<Turn>,
     /// Says whether a person is being asked about the call, if anybody wants to know.
     pub(super) asks: Option<watch::Sender<bool>>,
-    /// Whether a person typed this very call; spent with the first question that it answers.
-    pub(super) is_typed: bool,
+    /// The call that a person typed, if they did; spent with the first question about that very call.
+    pub(super) typed: Option<Digest>,
     /// Held from the judgement to the end of a call that changes files of the user's.
     pub(super) changing: Option<Turnstile>,
     /// What its server says that it would change as well, once it did.
@@ -79,9 +79,9 @@ impl Flight {
         progress: Option<Progress>,
         turn: Option<Turn>,
     ) -> Self {
-        let (ear, asks, is_typed, changing, brought) = (None, None, false, None, None);
+        let (ear, asks, typed, changing, brought) = (None, None, None, None, None);
         let following = None;
-        Self { cancel, left, progress, ear, turn, asks, is_typed, changing, brought, following }
+        Self { cancel, left, progress, ear, turn, asks, typed, changing, brought, following }
     }
 
     /// Says where to note what the server will tell of from now on.
@@ -112,12 +112,13 @@ impl Flight {
         }
     }
 
-    /// Says that a person typed this very call, and so has answered what the policy would ask them.
+    /// Says that a person typed `call`, and so has answered what the policy would ask them about it.
     ///
-    /// SECURITY: only for a call whose every argument is a person's or ours; never for an agent's.
+    /// SECURITY: only for a call whose every argument is a person's or ours; never for an agent's. It answers
+    /// for that very call, and not for one that it leads to.
     #[must_use]
-    pub fn typed_by_a_person(self) -> Self {
-        Self { is_typed: true, ..self }
+    pub fn dangerously_typed(self, call: &ToolCall) -> Self {
+        Self { typed: Some(repetition(call)), ..self }
     }
 }
 

@@ -24,7 +24,7 @@ use ic_audit::{Entry, Kind};
 use ic_escalation::{Answered, Desk, Grants, new_escalation_id};
 use ic_home::FileError;
 use ic_policy::{
-    Answer, DecidedBy, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
+    Answer, Decision, Effect, Escalation, Permit, RefusalCause, Settled, Ticket, Verdict,
 };
 use ic_types::{Json, Object, Role, SessionId, Timestamp, ToolCall};
 use tokio::time::Instant;
@@ -119,7 +119,7 @@ impl Broker {
         let now = self.clock.now();
         let ticket = self.ticket(&escalation, going, now)?;
         going.until = Some(self.until(&ticket));
-        if std::mem::take(&mut going.flight.is_typed) {
+        if going.flight.typed.take() == Some(going.repetition) {
             let answer = self.typed(&escalation, &ticket, going)?;
             return self.settle(escalation, (&ticket, &answer, now), going);
         }
@@ -130,7 +130,7 @@ impl Broker {
         self.refuse_to_ask(&escalation, going)?;
         let answered = self.wait(&escalation, &ticket, going).await?;
         let Answered { answer, at, grant, no_grant } = answered;
-        if answer.decision == Decision::Denied {
+        if answer.decision() == Decision::Denied {
             // A no is a no, whatever the call has become.
             return self.settle(escalation, (&ticket, &answer, at), going);
         }
@@ -172,13 +172,13 @@ impl Broker {
         ticket: &Ticket,
         going: &Going,
     ) -> Result<Answer, Reply> {
-        let (decision, decided_by) = (Decision::Approved, DecidedBy::User);
+        let answer = Answer::dangerously_typed(escalation, ticket);
         let mut answered = event("answered", ticket);
         answered.insert("decision", "approved");
-        let (verdict, by) = (Some(Effect::Allow), Some(decided_by));
+        let (verdict, by) = (Some(Effect::Allow), Some(answer.decided_by()));
         let entry = Entry { verdict, decided_by: by, ..Entry::new(Kind::Escalation) };
         self.record_of(answered, entry, going)?;
-        Ok(Answer { decision, digest: escalation.digest(ticket), decided_by })
+        Ok(answer)
     }
 
     /// Settles an escalation with its answer.

@@ -229,7 +229,7 @@ impl Clerk {
             let found = request::bytes_digest(&self.directory, id);
             found.is_ok_and(|found| found == Some(bytes))
         };
-        if answered.answer.decision == Decision::Approved && !is_as_asked() {
+        if answered.answer.decision() == Decision::Approved && !is_as_asked() {
             return Some(Outcome::Malformed(ResponseFault::RequestChanged));
         }
         Some(Outcome::Answered(Box::new(answered)))

@@ -214,7 +214,7 @@ async fn of_many_who_answer_at_once_the_first_is_obeyed() {
             .collect();
         assert_eq!(accepted.len(), 1, "{told:?}");
         match soon(waiting.outcome()).await {
-            Outcome::Answered(it) => assert_eq!(it.answer.decision, accepted[0]),
+            Outcome::Answered(it) => assert_eq!(it.answer.decision(), accepted[0]),
             other => panic!("{other:?}"),
         }
     }
@@ -254,7 +254,7 @@ async fn at_the_deadline_both_sides_agree() {
         let told = answerer.await.unwrap();
         match (&outcome, told.receipt) {
             (Outcome::Answered(it), Receipt::Accepted(Decision::Approved)) => {
-                assert_eq!(it.answer.decision, Decision::Approved);
+                assert_eq!(it.answer.decision(), Decision::Approved);
                 n_answered += 1;
             }
             (Outcome::Expired, Receipt::Expired) => n_expired += 1,

@@ -66,7 +66,7 @@ fn is_answered(grants: &Grants, ask: &Ask, now: Timestamp) -> bool {
     match grants.answer(&escalation, &ask.ticket, now) {
         None => false,
         Some((answer, _)) => {
-            assert_eq!(answer.decided_by, DecidedBy::Grant);
+            assert_eq!(answer.decided_by(), DecidedBy::Grant);
             match escalation.settle(&ask.ticket, &answer, now) {
                 Settled::Permit(permit) => {
                     assert_eq!(permit.grounds().decided_by, DecidedBy::Grant);

@@ -128,7 +128,7 @@ async fn of_many_processes_that_answer_at_once_the_first_is_obeyed() {
         .collect();
     let accepted: Vec<&String> = told.iter().filter(|it| *it != "already").collect();
     let Outcome::Answered(answered) = soon(waiting.outcome()).await else { panic!() };
-    let expected = match answered.answer.decision {
+    let expected = match answered.answer.decision() {
         Decision::Approved => "approved",
         Decision::Denied => "denied",
     };

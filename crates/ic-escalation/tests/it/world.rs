@@ -343,7 +343,7 @@ pub(crate) fn summary(outcome: &Outcome) -> String {
                 (None, Some(_)) => ", not granted",
                 (None, None) => "",
             };
-            format!("{:?} by {}{grant}", it.answer.decision, it.answer.decided_by)
+            format!("{:?} by {}{grant}", it.answer.decision(), it.answer.decided_by())
         }
         Outcome::Malformed(fault) => match std::error::Error::source(fault) {
             Some(source) => format!("malformed: {fault}: {}", last_part(&source.to_string())),

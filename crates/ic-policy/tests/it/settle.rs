@@ -2,7 +2,7 @@
 
 use ic_policy::{
     Answer, DecidedBy, Decision, Escalation, RefusalCause, ResolvedCall, SandboxKind, Settled,
-    Ticket, Value, Verdict, evaluate,
+    Shown, Ticket, Value, Verdict, evaluate,
 };
 use ic_types::{Digest, Role, Timestamp};
 
@@ -40,7 +40,7 @@ fn ticket() -> Ticket {
 }
 
 fn answer(decision: Decision, digest: Digest) -> Answer {
-    Answer { decision, digest, decided_by: DecidedBy::Cli }
+    Answer::by_person(Shown::assert_shown(digest), decision, DecidedBy::Cli)
 }
 
 fn at(unix_ms: u64) -> Timestamp {

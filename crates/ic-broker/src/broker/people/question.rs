@@ -84,13 +84,13 @@ impl Broker {
         let rule = escalation.rule();
         let (name, why, refusal) = match outcome {
             Ok(Outcome::Answered(answered)) => {
-                let (verdict, decision) = match answered.answer.decision {
+                let (verdict, decision) = match answered.answer.decision() {
                     Decision::Approved => (Effect::Allow, "approved"),
                     Decision::Denied => (Effect::Deny, "denied"),
                 };
                 let mut event = event("answered", ticket);
                 event.insert("decision", decision);
-                let decided_by = Some(answered.answer.decided_by);
+                let decided_by = Some(answered.answer.decided_by());
                 let entry = Entry { verdict: Some(verdict), decided_by, ..entry };
                 self.record_of(event, entry, going)?;
                 return Ok(*answered);
@@ -158,7 +158,7 @@ impl Drop for Asks<'_> {
 
 fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
     match outcome {
-        Ok(Outcome::Answered(answered)) => match answered.answer.decision {
+        Ok(Outcome::Answered(answered)) => match answered.answer.decision() {
             Decision::Approved => Ending::Approved,
             Decision::Denied => Ending::Denied,
         },

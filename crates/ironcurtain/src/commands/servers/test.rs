@@ -19,7 +19,7 @@ use super::{find, list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::{As, Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
@@ -119,8 +119,8 @@ pub(crate) fn run(
         servers: args.servers.clone(),
     };
     let holding = trial.holding(&home, environment)?.or_refuse()?;
-    let mut loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
-    holding.hold_loosely(&loaded.servers, &mut loaded.judge.bounds);
+    let how = As { held: holding.confinement, ..As::IS };
+    let loaded = Loaded::load_as(&wanted, NoSandbox::None, how, environment, screen)?;
     let judge = Arc::new(loaded.judge);
     let mut outcomes = Vec::new();
     for (name, config) in chosen {

@@ -113,7 +113,7 @@ impl Rig {
         match self.outcome(asked) {
             Outcome::Answered(it) => {
                 let granted = if it.grant.is_some() { ", granted" } else { "" };
-                format!("{:?} by {}{granted}", it.answer.decision, it.answer.decided_by)
+                format!("{:?} by {}{granted}", it.answer.decision(), it.answer.decided_by())
             }
             Outcome::Malformed(fault) => format!("malformed: {fault}"),
             Outcome::Expired => "expired".to_owned(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ic_confine::Confinement;
 use ic_escalation::{Answered, Desk, DeskError, Outcome, Question, Waiting, Withdrawal};
 use ic_home::{Clock, SystemClock};
-use ic_policy::{Answer, DecidedBy, Decision};
+use ic_policy::{Answer, DecidedBy, Decision, Shown};
 use ic_types::{Digest, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
@@ -172,7 +172,7 @@ fn policy() -> Policy {
 }
 
 pub(super) fn answered(decision: Decision, digest: Digest, at: Timestamp) -> Outcome {
-    let answer = Answer { decision, digest, decided_by: DecidedBy::Listener };
+    let answer = Answer::by_person(Shown::assert_shown(digest), decision, DecidedBy::Listener);
     Outcome::Answered(Box::new(Answered { answer, at, grant: None, no_grant: None }))
 }
 

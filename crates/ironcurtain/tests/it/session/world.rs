@@ -149,7 +149,9 @@ impl World {
             sandbox: Some((sandbox, SandboxKind::Session)),
             protected: vec![AbsolutePath::new(self.home.root()).unwrap()],
         };
-        let bounds = bounds::gather(&RealDisk, &places, ServersFile::builtin().traits()).unwrap();
+        let bounds =
+            bounds::gather(&RealDisk, &places, ServersFile::builtin().traits(Confinement::None))
+                .unwrap();
         let resolver = Resolver { disk: &RealDisk, home: &user, sandbox: None, orders: None };
         let locate = |text: &str| resolver.locate(text).map_err(|fault| fault.to_string());
         let policy = Policy::load(&Builtin::Default.sources(), &locate).unwrap();
