@@ -1,7 +1,9 @@
 //! Compares two surveys of a ground, and puts back what was changed in between.
 //!
-//! What appeared is moved to the session's quarantine, and what was moved is moved back. Everything is
-//! named beneath a handle on the ground, and no link is followed. What vanished altogether was not taken
+//! What appeared is moved to the session's quarantine, and what was moved is moved back: first what may
+//! decide what else counts, such as a repository or a configuration; then the ground is looked at again. So
+//! nothing of the user's is moved because of something that a server planted beside it. Everything is named
+//! beneath a handle on the ground, and no link is followed. What vanished altogether was not taken
 //! by a caged server, which cannot remove what is mounted; it is told of and left.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -106,6 +108,19 @@ enum Difference {
     Closed(CanonicalPath),
 }
 
+impl Difference {
+    /// Returns whether it may decide what else counts.
+    fn may_decide(&self, after: &Survey) -> bool {
+        match self {
+            Self::Appeared(path) => after.may_decide(path),
+            Self::Moved { from, to } => after.may_decide(from) || after.may_decide(to),
+            Self::Gone(_) => false,
+            // What is in it was not looked at.
+            Self::Closed(_) => true,
+        }
+    }
+}
+
 /// What is meant to be where it is, though it was not there before.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
@@ -136,7 +151,7 @@ impl Settled {
 impl Survey {
     /// Returns whether something has to be put back that is not settled.
     pub(crate) fn differs(&self, after: &Self, settled: &Settled) -> bool {
-        let found = differences(self, after, settled);
+        let found = differences(self, after.as_before(), settled);
         found.iter().any(|it| !matches!(it, Difference::Gone(_)))
     }
 }
@@ -150,7 +165,7 @@ pub(crate) fn put_back(
 ) -> PutBack {
     let mut done = PutBack::default();
     for _ in 0..ROUNDS_MAX {
-        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk) {
+        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk, before) {
             Ok(after) => after,
             Err(fault) => {
                 done.failed.push(fault.to_string());
@@ -172,11 +187,21 @@ pub(crate) fn put_back(
             return done;
         }
         // What appeared may stand where something has to be moved back to.
-        differences.sort_by_key(|it| matches!(it, Difference::Moved { .. }));
+        differences
+            .sort_by_key(|it| (!it.may_decide(&after), matches!(it, Difference::Moved { .. })));
         let mut n_done = 0;
+        let mut has_decided = false;
         for difference in differences {
+            // SECURITY: the rest may count only because of what is put back by now.
+            let may_decide = difference.may_decide(&after);
+            if has_decided && !may_decide {
+                break;
+            }
             match one_back(kept, before, (&difference, quarantine), settled, &mut done) {
-                Ok(()) => n_done += 1,
+                Ok(()) => {
+                    n_done += 1;
+                    has_decided |= may_decide;
+                }
                 Err(failed) if done.failed.contains(&failed) => {}
                 // SECURITY: what cannot be put back must not keep the rest from it.
                 Err(failed) => done.failed.push(failed),
