@@ -12,6 +12,8 @@ mod seen;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use ic_confine::Access;
@@ -45,6 +47,8 @@ pub(crate) struct Survey {
     led: BTreeSet<CanonicalPath>,
     /// What is in single files that count, as far as they are small, so that they can be put back.
     texts: BTreeMap<CanonicalPath, Arc<Text>>,
+    /// Where links that count lead, so that they can be put back.
+    links: BTreeMap<CanonicalPath, Arc<OsStr>>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
@@ -72,6 +76,24 @@ pub(crate) struct Text {
     state: FileState,
     pub(super) bytes: Vec<u8>,
     pub(super) is_executable: bool,
+}
+
+/// What was at a place, and can be there again.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Former {
+    File(Arc<Text>),
+    /// A link to this.
+    Link(Arc<OsStr>),
+}
+
+impl Former {
+    /// Returns what a file held.
+    pub(super) fn text(&self) -> Option<&Arc<Text>> {
+        match self {
+            Self::File(text) => Some(text),
+            Self::Link(_) => None,
+        }
+    }
 }
 
 /// Something that the host would execute, or be led by.
@@ -221,8 +243,24 @@ impl Survey {
         self.led.contains(path) && !before.led.contains(path) && !was_counted
     }
 
+    /// Returns what was at `path`, if it can be put there again.
+    pub(super) fn former(&self, path: &CanonicalPath) -> Option<Former> {
+        let link = || self.links.get(path).map(|target| Former::Link(Arc::clone(target)));
+        self.texts.get(path).map(|text| Former::File(Arc::clone(text))).or_else(link)
+    }
+
+    /// Returns whether a link at `path` leads where it did before.
+    pub(super) fn is_same_link(&self, path: &CanonicalPath, before: &Self) -> bool {
+        self.links.get(path).is_some_and(|target| before.links.get(path) == Some(target))
+    }
+
+    /// Returns whether the link that was at `path` is there, whether it counts or not.
+    pub(super) fn has_link_at(&self, path: &CanonicalPath) -> bool {
+        target_of(path).is_some_and(|target| self.links.get(path) == Some(&target))
+    }
+
     /// Returns what is known of the bytes of a file.
-    pub(super) fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
+    fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
         self.texts.get(path)
     }
 
@@ -241,6 +279,12 @@ impl Survey {
         let is_link = self.counted.get(path).is_some_and(|it| it.kind == Kind::Link);
         name.is_some_and(is_git_s) || is_link || self.led.contains(path)
     }
+}
+
+/// Returns where the link at `path` leads, as it is written.
+fn target_of(path: &CanonicalPath) -> Option<Arc<OsStr>> {
+    let target = rustix::fs::readlinkat(CWD, path.as_path(), Vec::new()).ok()?;
+    Some(Arc::from(OsStr::from_bytes(target.as_bytes())))
 }
 
 /// One look at a ground.

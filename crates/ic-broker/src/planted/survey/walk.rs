@@ -13,7 +13,9 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 use rustix::fs::{AtFlags, CWD, Mode};
 
 use super::seen::{Moment, Seen, SeenEntry, Watch};
-use super::{Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text};
+use super::{
+    Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text, target_of,
+};
 use crate::judge::Judge;
 
 /// A name that stands for any.
@@ -274,6 +276,7 @@ impl Walk<'_> {
             let found = AbsolutePath::new(path.as_path()).ok();
             let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
             self.led.extend(found.map(|found| found.path).filter(|found| found != path));
+            self.note_target(path);
         }
         if entry.kind == Kind::File {
             self.note_text(path, entry.state);
@@ -292,6 +295,14 @@ impl Walk<'_> {
             let identity = Identity::at(link, &entry.state);
             let counted = Counted { identity, kind: entry.kind, reach: Reach::Itself };
             self.survey.counted.insert(link.clone(), counted);
+            self.note_target(link);
+        }
+    }
+
+    /// Remembers where a link leads.
+    fn note_target(&mut self, link: &CanonicalPath) {
+        if let Some(target) = target_of(link) {
+            self.survey.links.insert(link.clone(), target);
         }
     }
 

@@ -7,6 +7,7 @@ mod attribution;
 mod captured;
 mod kept;
 mod later;
+mod linked;
 mod obeyed;
 
 use std::fs;
