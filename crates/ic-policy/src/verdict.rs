@@ -299,6 +299,7 @@ impl Shown {
 
 impl Answer {
     /// Takes the answer of a person who was shown the question.
+    #[expect(clippy::needless_pass_by_value, reason = "the proof is spent")]
     pub fn by_person(shown: Shown, decision: Decision, decided_by: DecidedBy) -> Self {
         Self { decision, digest: shown.digest, decided_by }
     }

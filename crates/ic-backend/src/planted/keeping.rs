@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use super::Kept;
 use super::places::{DIRECTORY, held_path, hold, write_new};
 use super::put_back::{Away, PutBack};
-use super::survey::Text;
+use super::survey::{Former, Text};
 
 /// How many files and directories a person is asked to keep, and how many bytes are in them.
 const NODES_MAX: usize = 200;
@@ -174,7 +174,8 @@ impl Node {
                 told.insert("bytes", bytes.len() as u64);
                 told.insert("executable", *is_executable);
                 told.insert("sha256", Digest::of(bytes).to_string());
-                if let Some(diff) = difference(&shown, before, bytes) {
+                let text = before.and_then(Former::text);
+                if let Some(diff) = difference(&shown, text, bytes) {
                     told.insert("diff", diff);
                 }
             }
@@ -198,7 +199,7 @@ impl Item {
         let unfinished = OsString::from(UNFINISHED);
         let made = self.make(&parent, &unfinished).and_then(|()| {
             let flags = match self.away.before {
-                // It is the very file that was put back.
+                // It is the very file or link that was put back.
                 Some(_) => RenameFlags::empty(),
                 None => RenameFlags::NOREPLACE,
             };
@@ -218,12 +219,17 @@ impl Item {
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
         match (&self.away.before, stat) {
             (None, Err(Errno::NOENT)) => Ok(()),
-            (Some(text), Ok(stat))
+            (Some(Former::File(text)), Ok(stat))
                 if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile =>
             {
                 let path = held_path(parent).join(name);
                 let now = RealDisk.read_file(&path, text.bytes.len()).ok().flatten();
                 if now.as_ref() == Some(&text.bytes) { Ok(()) } else { Err(changed()) }
+            }
+            (Some(Former::Link(target)), Ok(_)) => {
+                let now = rustix::fs::readlinkat(parent, name, Vec::new());
+                let is_same = now.is_ok_and(|now| now.as_bytes() == target.as_encoded_bytes());
+                if is_same { Ok(()) } else { Err(changed()) }
             }
             (None | Some(_), _) => Err(changed()),
         }

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags
 use rustix::io::Errno;
 
 use super::Ground;
-use super::survey::Text;
+use super::survey::Former;
 
 /// How many names for one thing in the quarantine are tried.
 const NAMES_MAX: usize = 10_000;
@@ -104,6 +104,12 @@ fn copied(
     Ok(is_kept.then(|| place.to_owned()))
 }
 
+/// Returns what stands at `path`, or where a directory above it has to be.
+pub(super) fn at_or_in_the_way(ground: &Ground, path: &CanonicalPath) -> Option<CanonicalPath> {
+    let is_there = || RealDisk.look(path.as_path()).is_ok_and(|entry| entry.is_some());
+    in_the_way(ground, path).or_else(|| is_there().then(|| path.clone()))
+}
+
 /// Returns what stands where a directory above `path` has to be, and is none.
 pub(super) fn in_the_way(ground: &Ground, path: &CanonicalPath) -> Option<CanonicalPath> {
     let (root, below) = on_ground(ground, path)?;
@@ -132,10 +138,19 @@ pub(super) fn back(
         .map_err(|errno| errno.to_string())
 }
 
-/// Writes what a file held to where it was.
-pub(super) fn restore(ground: &Ground, path: &CanonicalPath, text: &Text) -> Result<(), String> {
+/// Makes the file or the link anew that was at `path`; nothing may be there.
+pub(super) fn restore(
+    ground: &Ground,
+    path: &CanonicalPath,
+    former: &Former,
+) -> Result<(), String> {
+    make_way(ground, path)?;
     let (parent, name) = hold(ground, path)?;
-    write_new(&parent, name, (&text.bytes, text.is_executable)).map_err(|errno| errno.to_string())
+    let made = match former {
+        Former::File(text) => write_new(&parent, name, (&text.bytes, text.is_executable)),
+        Former::Link(target) => rustix::fs::symlinkat(&**target, &parent, name),
+    };
+    made.map_err(|errno| errno.to_string())
 }
 
 /// Makes a file with these bytes.

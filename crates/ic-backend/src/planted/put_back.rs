@@ -1,20 +1,23 @@
 //! Compares two surveys of a ground, and puts back what was changed in between.
 //!
-//! What appeared is moved to the session's quarantine, and what was moved is moved back. Everything is
-//! named beneath a handle on the ground, and no link is followed. What vanished altogether was not taken
-//! by a caged server, which cannot remove what is mounted; it is told of and left.
+//! What appeared is moved to the session's quarantine, and what was moved is moved back: first what may
+//! decide what else counts, such as a repository or a configuration; then the ground is looked at again. So
+//! nothing of the user's is moved because of something that a server planted beside it. Everything is named
+//! beneath a handle on the ground, and no link is followed. What vanished altogether was not taken
+//! by a caged server, which cannot remove what is mounted; it is told of and left. A link cannot be mounted,
+//! and is made anew.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_judge::Judge;
-use ic_resolve::{Disk as _, RealDisk};
+use ic_resolve::{Disk as _, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
 use super::Kept;
-use super::places::{away, back, in_the_way, open_up, restore};
-use super::survey::{Identity, Survey, Text};
+use super::places::{at_or_in_the_way, away, back, in_the_way, open_up, restore};
+use super::survey::{Former, Identity, Survey};
 
 /// How often a ground is looked at again, since one change can hide another.
 const ROUNDS_MAX: usize = 8;
@@ -28,7 +31,7 @@ pub struct Away {
     /// Where it is kept now, if it could be.
     pub(crate) place: Option<PathBuf>,
     /// What was there before, and is there again.
-    pub(super) before: Option<Arc<Text>>,
+    pub(super) before: Option<Former>,
     /// Where the server could write it.
     pub(super) kept: Arc<Kept>,
 }
@@ -40,6 +43,8 @@ pub struct PutBack {
     pub away: Vec<Away>,
     /// What was moved, and is where it was.
     pub(crate) back: Vec<CanonicalPath>,
+    /// Links that were removed or moved away, and are there again.
+    pub(crate) restored: Vec<CanonicalPath>,
     /// What is not there any more.
     pub(crate) gone: Vec<CanonicalPath>,
     /// What could not be done.
@@ -49,8 +54,8 @@ pub struct PutBack {
 impl PutBack {
     /// Returns whether nothing had to be done.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { away, back, gone: _, failed } = self;
-        away.is_empty() && back.is_empty() && failed.is_empty()
+        let Self { away, back, restored, gone: _, failed } = self;
+        away.is_empty() && back.is_empty() && restored.is_empty() && failed.is_empty()
     }
 
     /// Says what was put back.
@@ -62,6 +67,7 @@ impl PutBack {
         for (what, paths) in [
             ("moved to the quarantine", self.away.iter().map(|it| &it.path).collect::<Vec<_>>()),
             ("moved back", self.back.iter().collect()),
+            ("restored", self.restored.iter().collect()),
             ("no longer there", self.gone.iter().collect()),
         ] {
             if !paths.is_empty() {
@@ -102,8 +108,23 @@ enum Difference {
         to: CanonicalPath,
     },
     Gone(CanonicalPath),
+    /// A link that is not there any more.
+    Unlinked(CanonicalPath),
     /// A directory that cannot be looked into any more.
     Closed(CanonicalPath),
+}
+
+impl Difference {
+    /// Returns whether it may decide what else counts.
+    fn may_decide(&self, after: &Survey) -> bool {
+        match self {
+            Self::Appeared(path) => after.may_decide(path),
+            Self::Moved { from, to } => after.may_decide(from) || after.may_decide(to),
+            Self::Gone(_) => false,
+            // What is in it was not looked at.
+            Self::Closed(_) | Self::Unlinked(_) => true,
+        }
+    }
 }
 
 /// What is meant to be where it is, though it was not there before.
@@ -136,7 +157,7 @@ impl Settled {
 impl Survey {
     /// Returns whether something has to be put back that is not settled.
     pub(crate) fn differs(&self, after: &Self, settled: &Settled) -> bool {
-        let found = differences(self, after, settled);
+        let found = differences(self, after.as_before(), settled);
         found.iter().any(|it| !matches!(it, Difference::Gone(_)))
     }
 }
@@ -150,7 +171,7 @@ pub fn put_back(
 ) -> PutBack {
     let mut done = PutBack::default();
     for _ in 0..ROUNDS_MAX {
-        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk) {
+        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk, before) {
             Ok(after) => after,
             Err(fault) => {
                 done.failed.push(fault.to_string());
@@ -164,19 +185,30 @@ pub fn put_back(
                 .drain(..)
                 .filter_map(|it| match it {
                     Difference::Gone(path) => Some(path),
-                    Difference::Appeared(..) | Difference::Moved { .. } | Difference::Closed(_) => {
-                        None
-                    }
+                    Difference::Appeared(..)
+                    | Difference::Moved { .. }
+                    | Difference::Unlinked(_)
+                    | Difference::Closed(_) => None,
                 })
                 .collect();
             return done;
         }
         // What appeared may stand where something has to be moved back to.
-        differences.sort_by_key(|it| matches!(it, Difference::Moved { .. }));
+        differences
+            .sort_by_key(|it| (!it.may_decide(&after), matches!(it, Difference::Moved { .. })));
         let mut n_done = 0;
+        let mut has_decided = false;
         for difference in differences {
+            // SECURITY: the rest may count only because of what is put back by now.
+            let may_decide = difference.may_decide(&after);
+            if has_decided && !may_decide {
+                break;
+            }
             match one_back(kept, before, (&difference, quarantine), settled, &mut done) {
-                Ok(()) => n_done += 1,
+                Ok(()) => {
+                    n_done += 1;
+                    has_decided |= may_decide;
+                }
                 Err(failed) if done.failed.contains(&failed) => {}
                 // SECURITY: what cannot be put back must not keep the rest from it.
                 Err(failed) => done.failed.push(failed),
@@ -202,20 +234,33 @@ fn one_back(
         Difference::Appeared(path) => {
             let place = away(&kept.ground, path, (quarantine, done.away.len()))
                 .map_err(|error| format!("`{path}` cannot be moved away: {error}"))?;
-            let before = before.text(path).map(Arc::clone);
-            if let Some(text) = &before {
-                restore(&kept.ground, path, text)
+            let before = before.former(path);
+            let kept_there = Arc::clone(kept);
+            done.away.push(Away {
+                path: path.clone(),
+                place,
+                before: before.clone(),
+                kept: kept_there,
+            });
+            if let Some(former) = &before {
+                restore(&kept.ground, path, former)
                     .map_err(|error| format!("`{path}` cannot be restored: {error}"))?;
                 settled.settle(path);
             }
-            done.away.push(Away { path: path.clone(), place, before, kept: Arc::clone(kept) });
+        }
+        Difference::Unlinked(path) => {
+            let Some(former) = before.former(path) else { return Ok(()) };
+            if let Some(path) = at_or_in_the_way(&kept.ground, path) {
+                move_aside(kept, (&path, quarantine), done)?;
+            }
+            restore(&kept.ground, path, &former)
+                .map_err(|error| format!("`{path}` cannot be restored: {error}"))?;
+            settled.settle(path);
+            done.restored.push(path.clone());
         }
         Difference::Moved { from, to } => {
             if let Some(path) = in_the_way(&kept.ground, to) {
-                let place = away(&kept.ground, &path, (quarantine, done.away.len()))
-                    .map_err(|error| format!("`{path}` cannot be moved away: {error}"))?;
-                let (before, kept) = (None, Arc::clone(kept));
-                done.away.push(Away { path, place, before, kept });
+                move_aside(kept, (&path, quarantine), done)?;
             }
             back(&kept.ground, from, to)
                 .map_err(|error| format!("`{from}` cannot be moved back to `{to}`: {error}"))?;
@@ -228,6 +273,19 @@ fn one_back(
     Ok(())
 }
 
+/// Moves something away that stands where something else was.
+fn move_aside(
+    kept: &Arc<Kept>,
+    (path, quarantine): (&CanonicalPath, &Path),
+    done: &mut PutBack,
+) -> Result<(), String> {
+    let place = away(&kept.ground, path, (quarantine, done.away.len()))
+        .map_err(|error| format!("`{path}` cannot be moved away: {error}"))?;
+    let (path, before, kept) = (path.clone(), None, Arc::clone(kept));
+    done.away.push(Away { path, place, before, kept });
+    Ok(())
+}
+
 fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Difference> {
     let mut found = Vec::new();
     let was = |path: &CanonicalPath| before.counted().get(path).map(|it| it.identity);
@@ -235,7 +293,7 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
         before.counted().iter().map(|(path, it)| (it.identity, path)).collect();
     for (path, now) in after.counted() {
         let is_meant = was(path) == Some(now.identity) || settled.holds(path, now.identity);
-        if is_meant || after.is_newly_led(path, before) {
+        if is_meant || after.is_newly_led(path, before) || after.is_same_link(path, before) {
             continue;
         }
         // Somebody who made a further name for a file did not move it.
@@ -263,7 +321,15 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
         let is_settled = settled.ours.contains_key(*path) || settled.users.contains(*path);
         !there.contains(&then.identity) && !is_settled
     });
-    found.extend(gone.map(|(path, _)| Difference::Gone(path.clone())));
+    found.extend(gone.filter(|(path, _)| !after.is_same_link(path, before)).filter_map(
+        |(path, then)| match then.kind {
+            // What is in its place is moved away, and the link is made anew with that.
+            Kind::Link if after.counted().contains_key(path) => None,
+            Kind::Link if before.has_link_at(path) => None,
+            Kind::Link => Some(Difference::Unlinked(path.clone())),
+            Kind::File | Kind::Directory | Kind::Other => Some(Difference::Gone(path.clone())),
+        },
+    ));
     let closed = after.closed().difference(before.closed());
     found.extend(closed.cloned().map(Difference::Closed));
     found

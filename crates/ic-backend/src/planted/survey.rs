@@ -2,17 +2,25 @@
 //!
 //! Only what stands topmost is noted: what lies in a `.git` goes with it. Links are noted and not
 //! followed, but for what a listed name leads to. Nothing is changed here.
+//!
+//! SECURITY: whoever plants a configuration could have it name the directory around it, or everything, so
+//! that it is not seen by itself any more. So if other names are in force than in the look before, the ground
+//! is looked at once more by the names that were ([`Survey::as_before`]), and that is what is compared. What
+//! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
 mod seen;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use ic_confine::Access;
 use ic_judge::Judge;
+use ic_policy::host_executes::{GIT_DIRECTORY, is_same};
 use ic_policy::{FileState, Reach};
-use ic_resolve::executes::Names;
+use ic_resolve::executes::{Names, is_part_of_repository};
 use ic_resolve::{Disk, Executes, Kind};
 use ic_types::CanonicalPath;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
@@ -39,12 +47,18 @@ pub struct Survey {
     led: BTreeSet<CanonicalPath>,
     /// What is in single files that count, as far as they are small, so that they can be put back.
     texts: BTreeMap<CanonicalPath, Arc<Text>>,
+    /// Where links that count lead, so that they can be put back.
+    links: BTreeMap<CanonicalPath, Arc<OsStr>>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
     pub(super) unseen: Vec<String>,
     /// What was seen of each directory.
     directories: HashMap<CanonicalPath, Arc<Seen>>,
+    /// What the configurations in force name.
+    names: Names,
+    /// What is found by the names of the look before, if they were others.
+    by_former_names: Option<Box<Self>>,
 }
 
 /// How a ground is looked at.
@@ -62,6 +76,24 @@ pub(crate) struct Text {
     state: FileState,
     pub(super) bytes: Vec<u8>,
     pub(super) is_executable: bool,
+}
+
+/// What was at a place, and can be there again.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Former {
+    File(Arc<Text>),
+    /// A link to this.
+    Link(Arc<OsStr>),
+}
+
+impl Former {
+    /// Returns what a file held.
+    pub(super) fn text(&self) -> Option<&Arc<Text>> {
+        match self {
+            Self::File(text) => Some(text),
+            Self::Link(_) => None,
+        }
+    }
 }
 
 /// Something that the host would execute, or be led by.
@@ -150,52 +182,30 @@ impl Survey {
         disk: &dyn Disk,
         known: Option<&Self>,
     ) -> Result<Self, SurveyFault> {
-        Self::look(ground, judge, (disk, Manner::Strict), known)
+        let look = Look { ground, judge, disk, manner: Manner::Strict, known };
+        let mut survey = look.by_names_in_force()?;
+        if let Some(known) = known.filter(|known| !known.names.is_same(&survey.names)) {
+            let mut former = look.by_names_of(known)?;
+            former.directories.clear();
+            survey.by_former_names = Some(Box::new(former));
+        }
+        Ok(survey)
     }
 
-    /// Looks at everything that can be looked at, however much it is.
+    /// Looks at everything that can be looked at, however much it is, by the names that were in force
+    /// `before`.
     pub(super) fn thorough(
         ground: &Ground,
         judge: &Judge,
         disk: &dyn Disk,
+        before: &Self,
     ) -> Result<Self, SurveyFault> {
-        Self::look(ground, judge, (disk, Manner::Thorough), None)
+        Look { ground, judge, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
     }
 
-    fn look(
-        ground: &Ground,
-        judge: &Judge,
-        (disk, manner): (&dyn Disk, Manner),
-        known: Option<&Self>,
-    ) -> Result<Self, SurveyFault> {
-        let executes = Executes::new(disk, &judge.home, Some(&judge.orders), None);
-        let mut walk = Walk {
-            ground,
-            judge,
-            disk,
-            executes,
-            survey: Self::default(),
-            known,
-            manner,
-            led: Vec::new(),
-            patterns: Names::default(),
-            pattern_texts: Arc::default(),
-            watch: Watch::default(),
-            n_left: match manner {
-                Manner::Strict => ENTRIES_MAX,
-                Manner::Thorough => ENTRIES_THOROUGH_MAX,
-            },
-            n_text_bytes_left: TEXTS_BYTES_MAX,
-        };
-        let around = walk.executes.around().clone();
-        walk.lead_to(&around, None);
-        for root in &ground.roots {
-            walk.root(root)?;
-        }
-        while let Some(path) = walk.led.pop() {
-            walk.led_to(&path)?;
-        }
-        Ok(walk.survey)
+    /// Returns what is found by the names that were in force in the look before.
+    pub(super) fn as_before(&self) -> &Self {
+        self.by_former_names.as_deref().unwrap_or(self)
     }
 
     /// Returns whether all of a directory counts.
@@ -229,12 +239,28 @@ impl Survey {
     ///
     /// SECURITY: it may be any file of the user's. What leads there is new itself, and is put back.
     pub(super) fn is_newly_led(&self, path: &CanonicalPath, before: &Self) -> bool {
-        let was_known = before.led.contains(path) || before.counted.contains_key(path);
-        self.led.contains(path) && !was_known
+        let was_counted = before.counted.contains_key(path) || before.names.has_path(path);
+        self.led.contains(path) && !before.led.contains(path) && !was_counted
+    }
+
+    /// Returns what was at `path`, if it can be put there again.
+    pub(super) fn former(&self, path: &CanonicalPath) -> Option<Former> {
+        let link = || self.links.get(path).map(|target| Former::Link(Arc::clone(target)));
+        self.texts.get(path).map(|text| Former::File(Arc::clone(text))).or_else(link)
+    }
+
+    /// Returns whether a link at `path` leads where it did before.
+    pub(super) fn is_same_link(&self, path: &CanonicalPath, before: &Self) -> bool {
+        self.links.get(path).is_some_and(|target| before.links.get(path) == Some(target))
+    }
+
+    /// Returns whether the link that was at `path` is there, whether it counts or not.
+    pub(super) fn has_link_at(&self, path: &CanonicalPath) -> bool {
+        target_of(path).is_some_and(|target| self.links.get(path) == Some(&target))
     }
 
     /// Returns what is known of the bytes of a file.
-    pub(super) fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
+    fn text(&self, path: &CanonicalPath) -> Option<&Arc<Text>> {
         self.texts.get(path)
     }
 
@@ -244,5 +270,81 @@ impl Survey {
 
     pub(super) fn parts(&self) -> &BTreeMap<CanonicalPath, Identity> {
         &self.parts
+    }
+
+    /// Returns whether what is at `path` may decide what else counts.
+    pub(super) fn may_decide(&self, path: &CanonicalPath) -> bool {
+        let name = path.as_path().file_name();
+        let is_git_s = |name| is_same(name, GIT_DIRECTORY) || is_part_of_repository(name);
+        let is_link = self.counted.get(path).is_some_and(|it| it.kind == Kind::Link);
+        name.is_some_and(is_git_s) || is_link || self.led.contains(path)
+    }
+}
+
+/// Returns where the link at `path` leads, as it is written.
+fn target_of(path: &CanonicalPath) -> Option<Arc<OsStr>> {
+    let target = rustix::fs::readlinkat(CWD, path.as_path(), Vec::new()).ok()?;
+    Some(Arc::from(OsStr::from_bytes(target.as_bytes())))
+}
+
+/// One look at a ground.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    ground: &'a Ground,
+    judge: &'a Judge,
+    disk: &'a dyn Disk,
+    manner: Manner,
+    known: Option<&'a Survey>,
+}
+
+impl<'a> Look<'a> {
+    /// Looks for what counts now.
+    fn by_names_in_force(self) -> Result<Survey, SurveyFault> {
+        let mut walk = self.walk(None);
+        let around = walk.executes.around().clone();
+        walk.lead_to(&around);
+        let patterns = Arc::clone(&walk.pattern_texts);
+        walk.all()?;
+        if walk.pattern_texts == patterns {
+            return walk.finish();
+        }
+        // What was found last may name what was passed by first. All repositories are known by now.
+        let mut again = self.walk(None);
+        let names = walk.survey.names;
+        again.lead_to(&names);
+        again.all()?;
+        again.finish()
+    }
+
+    /// Looks for what counts by the names that were in force `before`; no configuration is read.
+    fn by_names_of(self, before: &'a Survey) -> Result<Survey, SurveyFault> {
+        let mut walk = self.walk(Some(before));
+        walk.lead_to(&before.names);
+        walk.led.extend(before.led.iter().cloned());
+        walk.all()?;
+        walk.finish()
+    }
+
+    fn walk(self, before: Option<&'a Survey>) -> Walk<'a> {
+        let Self { ground, judge, disk, manner, known } = self;
+        Walk {
+            ground,
+            judge,
+            disk,
+            executes: Executes::new(disk, &judge.home, Some(&judge.orders), None),
+            survey: Survey::default(),
+            known,
+            before,
+            manner,
+            led: Vec::new(),
+            patterns: Names::default(),
+            pattern_texts: Arc::default(),
+            watch: Watch::default(),
+            n_left: match manner {
+                Manner::Strict => ENTRIES_MAX,
+                Manner::Thorough => ENTRIES_THOROUGH_MAX,
+            },
+            n_text_bytes_left: TEXTS_BYTES_MAX,
+        }
     }
 }

@@ -236,7 +236,7 @@ impl Warden {
         let state = State { survey: Arc::clone(&survey), asleep, is_settled: false, done: None };
         *locked(&guarded.state) = state;
         match guarded.kept.uncovered(&survey) {
-            Some(path) => Looked::Anew(Self::end(live, &path)),
+            Some(path) => Looked::Anew(Self::end(live, (&path, still)).await),
             None => Looked::Same,
         }
     }
@@ -248,15 +248,8 @@ impl Warden {
         (moment, still): (Moment, Option<StandingStill>),
     ) -> Looked {
         // SECURITY: asked to end, it could hide what it did.
-        match (still, live.guarded.as_ref().and_then(|it| it.sleep.clone())) {
-            (Some(still), _) => still.kill(),
-            (None, Some(sleep)) => {
-                let killing =
-                    tokio::task::spawn_blocking(move || sleep.hold().map(StandingStill::kill));
-                // What cannot be stopped is ended as any other.
-                killing.await.ok();
-            }
-            (None, None) => {}
+        if let Some(still) = Self::hold(live, still).await {
+            still.kill();
         }
         let done = self.mend_live(live, Settled::default()).await;
         match &live.guarded {
@@ -270,13 +263,29 @@ impl Warden {
     }
 
     /// Ends a server for which something is not covered.
-    fn end(live: &Live, path: &CanonicalPath) -> String {
+    async fn end(live: &Live, (path, still): (&CanonicalPath, Option<StandingStill>)) -> String {
         let why = format!(
             "`{path}` appeared or was replaced, and programs on this machine run it or take orders from \
              it; it becomes read-only for this server"
         );
+        // SECURITY: asked to end, it could write there until it is over.
+        let still = Self::hold(live, still).await;
         live.connection.end(&why);
+        if let Some(still) = still {
+            still.kill();
+        }
         why
+    }
+
+    /// Stops a server, unless it stands still; what cannot be stopped is ended as any other.
+    async fn hold(live: &Live, still: Option<StandingStill>) -> Option<StandingStill> {
+        let sleep = live.guarded.as_ref().and_then(|it| it.sleep.clone());
+        match (still, sleep) {
+            (None, Some(sleep)) => {
+                tokio::task::spawn_blocking(move || sleep.hold()).await.ok().flatten()
+            }
+            (still, _) => still,
+        }
     }
 
     /// Deals with a server of which nothing is left; `has_slept` says that somebody outside replaced what
@@ -435,6 +444,7 @@ impl Warden {
         event.insert("event", "host-executes-put-back");
         event.insert("away", paths(&mut done.away.iter().map(|it| &it.path)));
         event.insert("back", paths(&mut done.back.iter()));
+        event.insert("restored", paths(&mut done.restored.iter()));
         let entry = Entry {
             server: Some(server.clone()),
             reason: Some(Arc::from(reason)),

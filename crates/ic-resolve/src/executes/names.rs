@@ -61,6 +61,11 @@ impl Names {
         self.paths.keys()
     }
 
+    /// Returns whether `path` is one of these.
+    pub fn has_path(&self, path: &CanonicalPath) -> bool {
+        self.paths.contains_key(path)
+    }
+
     /// Returns whether a pattern names `path`, or something above it.
     pub fn has_pattern_for(&self, path: &CanonicalPath) -> bool {
         self.patterns.iter().any(|(pattern, _)| pattern.is_hit(path, Hit::Within))
@@ -80,6 +85,16 @@ impl Names {
             self.add_pattern(pattern.clone(), why.clone());
         }
         self.patterns.len() != n
+    }
+
+    /// Returns whether both hold the same paths and patterns, whoever names them.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let has =
+            |(pattern, _): &(Pattern, Why)| other.patterns.iter().any(|(it, _)| it == pattern);
+        self.paths.len() == other.paths.len()
+            && self.patterns.len() == other.patterns.len()
+            && self.paths.keys().all(|path| other.paths.contains_key(path))
+            && self.patterns.iter().all(has)
     }
 
     /// Returns the patterns among them.
@@ -269,6 +284,21 @@ mod tests {
         let texts: Vec<String> = names.texts().collect();
         let again = Names::of_texts(texts.iter().map(String::as_str));
         assert_eq!(again.texts().collect::<Vec<_>>(), texts, "{name}");
+    }
+
+    #[test]
+    fn names_are_the_same_in_any_order_and_not_with_one_more_or_less() {
+        let of = |texts: &[&str]| Names::of_texts(texts.iter().copied());
+        let names = of(&["/w/a", "/w/b", "/w/*.sh", "/w/**/x"]);
+        assert!(names.is_same(&of(&["/w/**/x", "/w/b", "/w/*.sh", "/w/a"])));
+        for other in [
+            &["/w/a", "/w/b", "/w/*.sh"][..],
+            &["/w/a", "/w/*.sh", "/w/**/x"],
+            &["/w/a", "/w/c", "/w/*.sh", "/w/**/x"],
+            &["/w/a", "/w/b", "/w/*.py", "/w/**/x"],
+        ] {
+            assert!(!names.is_same(&of(other)) && !of(other).is_same(&names), "{other:?}");
+        }
     }
 
     #[test]

@@ -14,7 +14,9 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 use rustix::fs::{AtFlags, CWD, Mode};
 
 use super::seen::{Moment, Seen, SeenEntry, Watch};
-use super::{Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text};
+use super::{
+    Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text, target_of,
+};
 
 /// A name that stands for any.
 const ANY: &str = "any-name";
@@ -26,6 +28,8 @@ pub(super) struct Walk<'a> {
     pub(super) executes: Executes<'a>,
     pub(super) survey: Survey,
     pub(super) known: Option<&'a Survey>,
+    /// Whose names count, instead of those of the configurations as they are now.
+    pub(super) before: Option<&'a Survey>,
     pub(super) manner: Manner,
     /// What configurations and links lead to.
     pub(super) led: Vec<CanonicalPath>,
@@ -37,7 +41,23 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    pub(super) fn root(&mut self, root: &CanonicalPath) -> Result<(), SurveyFault> {
+    /// Walks through the whole ground.
+    pub(super) fn all(&mut self) -> Result<(), SurveyFault> {
+        let ground = self.ground;
+        ground.roots.iter().try_for_each(|root| self.root(root))
+    }
+
+    /// Notes what configurations and links lead to as well, and returns what was found.
+    pub(super) fn finish(mut self) -> Result<Survey, SurveyFault> {
+        // What stands topmost comes first.
+        self.led.sort_unstable_by(|a, b| b.cmp(a));
+        while let Some(path) = self.led.pop() {
+            self.led_to(&path)?;
+        }
+        Ok(self.survey)
+    }
+
+    fn root(&mut self, root: &CanonicalPath) -> Result<(), SurveyFault> {
         // What is a link by now is not what the server sees.
         let entry = self.disk.look(root.as_path()).ok().flatten();
         if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
@@ -61,8 +81,9 @@ impl Walk<'_> {
                 self.note(&directory, Reach::Beneath);
             }
             let top = if seen.is_top { Some(directory.clone()) } else { top };
-            // SECURITY: of a directory that counts by itself alone, what is in it may count too.
-            let is_counted = self.survey.counts_beneath(&directory);
+            // SECURITY: of a directory that counts by itself alone, what is in it may count too. What
+            // is in a root is looked at even if all of it counts: a root is not covered, nor moved away.
+            let is_counted = directory != *root && self.survey.counts_beneath(&directory);
             for SeenEntry { path, kind, reach, is_part, is_border } in &seen.entries {
                 if *is_part {
                     self.note_part(path);
@@ -145,7 +166,11 @@ impl Walk<'_> {
             let kind = self.kind(&path, kind);
             let is_part = is_part_of_repository(&name);
             let is_border = self.ground.borders.contains(&path);
-            let reach = if is_border { None } else { self.reach(&path, top, names) };
+            let mut reach = if is_border { None } else { self.reach(&path, top, names) };
+            // What a pattern names may be found through a link.
+            if kind == Kind::Link && reach.is_none() && self.patterns.why(&path).is_some() {
+                reach = Some(Reach::Itself);
+            }
             let is_plain = matches!(kind, Kind::File | Kind::Other);
             if reach.is_some() || is_part || !is_plain {
                 seen.entries.push(SeenEntry { path, kind, reach, is_part, is_border });
@@ -156,13 +181,16 @@ impl Walk<'_> {
 
     /// Notes what the repository at `top` names or leads to.
     fn lead(&mut self, top: &CanonicalPath) {
-        let names = self.executes.led_to(top);
-        self.lead_to(&names, Some(top));
+        if self.before.is_none() {
+            let names = self.executes.led_to(top);
+            self.lead_to(&names);
+        }
     }
 
     /// Notes what a configuration names; its patterns are tried on everything that is found.
-    pub(super) fn lead_to(&mut self, names: &Names, top: Option<&CanonicalPath>) {
-        self.led.extend(names.paths().filter(|path| Some(*path) != top).cloned());
+    pub(super) fn lead_to(&mut self, names: &Names) {
+        self.led.extend(names.paths().cloned());
+        self.survey.names.extend(names);
         if self.patterns.extend_patterns(names) {
             self.pattern_texts = self.patterns.texts().collect();
         }
@@ -171,7 +199,13 @@ impl Walk<'_> {
     /// Returns whether whatever is made in a directory counts.
     fn counts_whole(&self, directory: &CanonicalPath) -> bool {
         let Ok(path) = directory.join(OsStr::new(ANY)) else { return true };
-        !self.executes.of(&[Change { role: Role::WritePath, path, is_kept: false }]).is_empty()
+        match self.before {
+            Some(before) => before.counts_beneath(directory) || before.names.why(&path).is_some(),
+            None => {
+                let change = Change { role: Role::WritePath, path, is_kept: false };
+                !self.executes.of(&[change]).is_empty()
+            }
+        }
     }
 
     /// Returns how far a path counts by its name.
@@ -204,20 +238,35 @@ impl Walk<'_> {
     pub(super) fn led_to(&mut self, path: &CanonicalPath) -> Result<(), SurveyFault> {
         let is_above = self.ground.roots.iter().any(|root| root.is_within(path));
         let is_on_ground = self.ground.roots.iter().any(|root| path.is_within(root));
-        let is_known = path
-            .ancestors()
-            .any(|it| self.survey.counted.get(&it).is_some_and(|it| it.reach == Reach::Beneath));
-        if is_on_ground && !is_above && !is_known {
-            self.n_left = self.n_left.checked_sub(1).ok_or_else(|| too_many(path))?;
-            // What is on the way may be a link.
+        if is_on_ground && !is_above && !self.is_counted(path) {
+            self.n_left = match self.manner {
+                Manner::Strict => self.n_left.checked_sub(1).ok_or_else(|| too_many(path))?,
+                Manner::Thorough => self.n_left,
+            };
             let found = AbsolutePath::new(path.as_path()).ok();
             let found = found.and_then(|it| follow(self.disk, &it, Last::Keep).ok());
             if let Some(found) = found {
+                // SECURITY: a link on the way decides what is found; it is not merely led to.
+                for link in &found.links {
+                    if self.is_on_ground(link) && !self.is_counted(link) {
+                        self.note(link, Reach::Beneath);
+                    }
+                }
                 self.survey.led.insert(found.path.clone());
                 self.note(&found.path, Reach::Beneath);
             }
         }
         Ok(())
+    }
+
+    fn is_on_ground(&self, path: &CanonicalPath) -> bool {
+        self.ground.roots.iter().any(|root| root != path && path.is_within(root))
+    }
+
+    /// Returns whether a path lies at or beneath something that counts, other than a root.
+    fn is_counted(&self, path: &CanonicalPath) -> bool {
+        let is_beneath = |it: &CanonicalPath| self.survey.counts_beneath(it);
+        path.ancestors().any(|it| is_beneath(&it) && !self.ground.roots.contains(&it))
     }
 
     fn note(&mut self, path: &CanonicalPath, reach: Reach) {
@@ -227,6 +276,7 @@ impl Walk<'_> {
             let found = AbsolutePath::new(path.as_path()).ok();
             let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
             self.led.extend(found.map(|found| found.path).filter(|found| found != path));
+            self.note_target(path);
         }
         if entry.kind == Kind::File {
             self.note_text(path, entry.state);
@@ -245,6 +295,14 @@ impl Walk<'_> {
             let identity = Identity::at(link, &entry.state);
             let counted = Counted { identity, kind: entry.kind, reach: Reach::Itself };
             self.survey.counted.insert(link.clone(), counted);
+            self.note_target(link);
+        }
+    }
+
+    /// Remembers where a link leads.
+    fn note_target(&mut self, link: &CanonicalPath) {
+        if let Some(target) = target_of(link) {
+            self.survey.links.insert(link.clone(), target);
         }
     }
 
@@ -288,6 +346,9 @@ impl Walk<'_> {
         directory: &CanonicalPath,
         root: &CanonicalPath,
     ) -> Result<Vec<(OsString, Kind)>, SurveyFault> {
+        if self.n_left == 0 && self.manner == Manner::Thorough {
+            return Ok(Vec::new());
+        }
         let entries = match self.disk.list(directory.as_path(), self.n_left.saturating_add(1)) {
             Ok(entries) => entries,
             // The server cannot look there either; what it closed itself is opened again.
@@ -304,7 +365,15 @@ impl Walk<'_> {
                 return Err(SurveyFault::System { path, reason });
             }
         };
-        self.n_left = self.n_left.checked_sub(entries.len()).ok_or_else(|| too_many(root))?;
+        self.n_left = match (self.n_left.checked_sub(entries.len()), self.manner) {
+            (Some(n_left), _) => n_left,
+            (None, Manner::Strict) => return Err(too_many(root)),
+            // SECURITY: what was found is put back all the same.
+            (None, Manner::Thorough) => {
+                self.survey.unseen.push(too_many(root).to_string());
+                0
+            }
+        };
         Ok(entries)
     }
 }

@@ -7,6 +7,8 @@ mod attribution;
 mod captured;
 mod kept;
 mod later;
+mod linked;
+mod obeyed;
 
 use std::fs;
 use std::path::Path;

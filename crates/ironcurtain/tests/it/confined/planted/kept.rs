@@ -43,7 +43,7 @@ impl Approver {
 }
 
 #[track_caller]
-fn answer(question: &Pending, reply: &Reply, expected: Decision) {
+pub(super) fn answer(question: &Pending, reply: &Reply, expected: Decision) {
     let told = question.answer(reply, DecidedBy::Cli, SystemClock.now()).unwrap();
     assert_eq!(told.receipt, Receipt::Accepted(expected));
 }
