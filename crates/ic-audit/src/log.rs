@@ -319,7 +319,9 @@ impl AuditLog {
             session_entry(closing)
         })?;
         self.stop();
-        self.shared.commit_now()
+        self.shared.commit_now()?;
+        self.shared.lock()?.sink.release();
+        Ok(())
     }
 
     fn stop(&self) {

@@ -22,6 +22,9 @@ pub trait Sink: Send {
 
     /// Returns a handle with which another thread can make the bytes durable.
     fn durable(&self) -> Arc<dyn Durable>;
+
+    /// Lets others write the log; nothing more is appended here.
+    fn release(&mut self) {}
 }
 
 /// Makes what was appended survive the machine.
@@ -69,6 +72,11 @@ impl Sink for FileSink {
 
     fn durable(&self) -> Arc<dyn Durable> {
         Arc::clone(&self.file) as Arc<dyn Durable>
+    }
+
+    fn release(&mut self) {
+        // If this fails the lock goes with the file, when nobody holds the log any more.
+        self.file.unlock().ok();
     }
 }
 

@@ -41,6 +41,8 @@ mod roots;
 pub mod server;
 mod sight;
 mod strategy;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod violation;
 pub mod witness;
 

@@ -122,6 +122,13 @@ pub struct Unavailable {
     why: Arc<str>,
 }
 
+#[cfg(feature = "testing")]
+impl Unavailable {
+    pub(crate) fn new(server: &ServerName, why: &str) -> Self {
+        Self { server: server.clone(), why: Arc::from(why) }
+    }
+}
+
 /// Why a server is down.
 ///
 /// What a server says of its own end was never looked at by anybody, so a model hears it in our
