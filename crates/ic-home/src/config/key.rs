@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use ic_types::{Host, Provider};
+use ic_types::{Host, Provider, distance};
 
 use crate::config::value::Kind;
 use crate::environment;
@@ -336,21 +336,6 @@ fn similar(name: &str) -> Option<&'static str> {
         .min()
         .filter(|(distance, _)| *distance <= 3.min(name.len() / 2))
         .map(|(_, name)| name)
-}
-
-/// Counts the letters to change, add or drop on the way from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (at, from) in a.chars().enumerate() {
-        let mut next = vec![at + 1];
-        let mut left = at + 1;
-        for ((to, above), before) in b.chars().zip(row.iter().skip(1)).zip(&row) {
-            left = (before + usize::from(from != to)).min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

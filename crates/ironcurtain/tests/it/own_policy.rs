@@ -1,6 +1,7 @@
 //! A policy of one's own: made, chosen, linted, and changed one sentence at a time.
 
 mod attacks;
+mod every_server;
 mod linting;
 
 use std::fs;

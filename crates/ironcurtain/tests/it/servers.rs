@@ -11,6 +11,7 @@ mod importing;
 mod installing;
 mod real_clients;
 mod reviewing;
+mod switching;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -555,6 +556,7 @@ fn the_help_is_complete() {
         &["servers", "add"],
         &["servers", "import"],
         &["servers", "remove"],
+        &["servers", "restore"],
         &["servers", "review"],
         &["servers", "list"],
         &["servers", "test"],
@@ -576,14 +578,15 @@ fn the_help_is_complete() {
     Usage: ironcurtain servers <COMMAND>
 
     Commands:
-      add     Add an MCP server, in a cage of its own
-      import  Show the MCP servers of other clients, and add those that you name
-      list    Show the configured servers
-      remove  Remove a server: its entry, what was installed for it, its drafts and its trusted identity
-      review  Confirm what was guessed about the tools of a server
-      test    Start servers, list their tools, and end them again
-      trust   Look at what has changed about a server since it was trusted, and trust it as it is now
-      help    Print this message or the help of the given subcommand(s)
+      add      Add an MCP server, in a cage of its own
+      import   Show the MCP servers of other clients, and add those that you name
+      list     Show the configured servers
+      remove   Remove a server: its entry, what was installed for it, its drafts and its trusted identity
+      restore  Switch a built-in server on again that `servers remove` switched off
+      review   Confirm what was guessed about the tools of a server
+      test     Start servers, list their tools, and end them again
+      trust    Look at what has changed about a server since it was trusted, and trust it as it is now
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help  Print help

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ic_broker::petition::PetitionKind;
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
-use ic_broker::servers_file::{ServerConfig, Start};
+use ic_broker::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_confine::Confinement;
 use ic_home::{Environment, config};
 use ic_policy::{Containment, SandboxKind};
@@ -99,16 +99,34 @@ pub(crate) fn run(
         });
     }
     if args.json {
-        let rows = rows.iter().map(|row| Json::Object(row.to_object())).collect();
-        screen.json(&Json::Array(rows).to_string())?;
+        let mut all: Vec<Json> = rows.iter().map(|row| Json::Object(row.to_object())).collect();
+        all.extend(off(&servers).map(|name| {
+            let mut row = Object::new();
+            row.insert("name", name);
+            row.insert("builtin", name);
+            row.insert("available", false);
+            Json::Object(row)
+        }));
+        screen.json(&Json::Array(all).to_string())?;
     } else {
         print(&rows, screen)?;
+        for name in off(&servers) {
+            screen.line(&format!(
+                "{name}  off; `ironcurtain servers restore {name}` switches it on again"
+            ))?;
+        }
         if !rows.is_empty() {
             screen.line("")?;
             screen.line(&in_force(&holding))?;
         }
     }
     Ok(Exit::Success)
+}
+
+/// Returns the built-in servers that are switched off.
+fn off(servers: &ServersFile) -> impl Iterator<Item = &'static str> {
+    let names = BuiltinServer::ALL.into_iter().map(BuiltinServer::as_str);
+    names.filter(|name| servers.get(name).is_none())
 }
 
 fn print(rows: &[Row<'_>], screen: &mut Screen) -> Result<(), Failure> {
