@@ -326,6 +326,11 @@ fn fault_of_host(entry: &str) -> Option<String> {
 /// Returns the key whose name is nearest to `name`, if one is near.
 fn similar(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
+    // What is merely cut short is meant, if only one begins so.
+    let mut longer = KEYS.iter().filter(|key| key.name.to_lowercase().starts_with(&lower));
+    if let (4.., Some(key), None) = (lower.len(), longer.next(), longer.next()) {
+        return Some(key.name);
+    }
     KEYS.iter()
         .map(|key| {
             let candidate = key.name.to_lowercase();
@@ -387,6 +392,8 @@ mod tests {
             ("budget.maxStep", Some("budget.maxSteps")),
             ("maxSteps", Some("budget.maxSteps")),
             ("protectedPath", Some("protectedPaths")),
+            ("escalationTimeout", Some("escalationTimeoutSeconds")),
+            ("esc", None),
             ("x", None),
             ("colour", None),
         ] {

@@ -3,6 +3,7 @@
 mod attacks;
 mod every_server;
 mod linting;
+mod naming;
 
 use std::fs;
 use std::process::Command;

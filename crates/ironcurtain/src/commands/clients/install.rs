@@ -11,6 +11,7 @@ use super::{Change, client, told_about_own_tools};
 use crate::commands::Exit;
 use crate::commands::proxy::ProxyArgs;
 use crate::error::Failure;
+use crate::judge::Origin;
 use crate::person::Answer;
 use crate::screen::{Screen, visible, visible_line};
 
@@ -200,6 +201,9 @@ fn proxy(options: &[String], environment: &Environment) -> Result<Proxy, Failure
         Failure::usage(format!("`ironcurtain proxy` would not take these options: {first}"))
     })?;
     parsed.proxy.check_for_client()?;
+    if let Some(policy) = &parsed.proxy.policy {
+        Origin::named(policy, environment)?;
+    }
     let mut arguments = vec!["proxy".to_owned()];
     arguments.extend(options.iter().cloned());
     let home = match environment.is_set("IRONCURTAIN_HOME") {

@@ -9,10 +9,11 @@ use ic_broker::petition::PetitionKind;
 use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
 use ic_broker::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_confine::Confinement;
-use ic_home::{Environment, config};
+use ic_home::{Environment, Home, config};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
+use super::drafts::{self, Drafts};
 use super::{load, runs_here, what};
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -45,6 +46,8 @@ struct Row<'a> {
     identity: Trust,
     held: Held,
     is_racy: bool,
+    /// How many of its tools nobody has reviewed.
+    n_drafts: usize,
 }
 
 /// What would hold a server.
@@ -76,8 +79,15 @@ pub(crate) fn run(
     let servers = load(args.servers.as_deref(), environment)?;
     let home = home(environment)?;
     let pins = PinsFile::of(&home).read()?;
-    home.prepare()?;
-    let trial = Trial::new_in(&home.root())?;
+    // Nothing is written to the home, so one that cannot be written to is no obstacle.
+    let trial = match home.prepare().map_err(Failure::from) {
+        Ok(()) => Trial::new_in(&home.root()),
+        Err(failure) => Err(failure),
+    };
+    let trial = match trial {
+        Ok(trial) => trial,
+        Err(failure) => Trial::new_in(&std::env::temp_dir()).map_err(|_| failure)?,
+    };
     let wanted = Wanted {
         policy: None,
         sandbox: Some((environment.absolute(&trial.sandbox())?, SandboxKind::Session)),
@@ -96,17 +106,14 @@ pub(crate) fn run(
             identity: Trust::of(name, config, &pins),
             held: Held::of(config, &holding),
             is_racy: recipe.is_racy(),
+            n_drafts: match config.start {
+                Start::Builtin(_) => 0,
+                Start::Command(_) | Start::Url(_) => n_drafts(name, &home),
+            },
         });
     }
     if args.json {
-        let mut all: Vec<Json> = rows.iter().map(|row| Json::Object(row.to_object())).collect();
-        all.extend(off(&servers).map(|name| {
-            let mut row = Object::new();
-            row.insert("name", name);
-            row.insert("builtin", name);
-            row.insert("available", false);
-            Json::Object(row)
-        }));
+        let all = rows.iter().map(|row| Json::Object(row.to_object())).collect();
         screen.json(&Json::Array(all).to_string())?;
     } else {
         print(&rows, screen)?;
@@ -212,6 +219,13 @@ impl Row<'_> {
                 notes.push(format!("may send requests to {whom}, if you approve each one"));
             }
         }
+        if 0 < self.n_drafts {
+            notes.push(format!(
+                "{} not reviewed, so every call of them needs approval; `ironcurtain servers review {}`",
+                tools(self.n_drafts),
+                self.name
+            ));
+        }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(
                 "started in another way than it was when it was trusted, so it is withheld; \
@@ -230,7 +244,7 @@ impl Row<'_> {
     }
 
     fn race(&self) -> &'static str {
-        if self.is_racy { "race: possible" } else { "race: none" }
+        if self.is_racy { "race: possible" } else { "" }
     }
 
     fn to_object(&self) -> Object {
@@ -256,7 +270,7 @@ impl Row<'_> {
         row.insert("contained", self.is_contained());
         let held = Json::from(self.held.name());
         row.insert("confinement", if runs_here { held } else { Json::Null });
-        let race = self.race().trim_start_matches("race: ");
+        let race = if self.is_racy { "possible" } else { "none" };
         row.insert("race", if runs_here { Json::from(race) } else { Json::Null });
         row
     }
@@ -304,6 +318,12 @@ impl Trust {
             row.insert("pinnedTools", n_tools as u64);
         }
     }
+}
+
+/// Counts the tools of a server that nobody has reviewed.
+fn n_drafts(name: &ServerName, home: &Home) -> usize {
+    let drafts = Drafts::read(name, home);
+    drafts.map_or(0, |it| it.tools().iter().filter(|tool| drafts::is_draft(tool)).count())
 }
 
 /// Counts tools in words.

@@ -46,10 +46,8 @@ pub(crate) fn run(
     let would = entries.would_remove(&name);
     if would == Removed::Nothing {
         if BuiltinServer::named(name.as_str()).is_some() {
-            screen.line(&format!(
-                "{name} is off already; `ironcurtain servers restore {name}` switches it on"
-            ))?;
-            return Ok(Exit::Success);
+            return Err(Failure::config(format!("`{name}` is off already"))
+                .with_hint(format!("`ironcurtain servers restore {name}` switches it on again")));
         }
         return Err(Failure::config(format!("there is no server `{name}`"))
             .with_hint("`ironcurtain servers list` shows those that there are"));

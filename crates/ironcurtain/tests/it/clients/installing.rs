@@ -217,6 +217,20 @@ fn own_tools_of_goose_and_opencode_are_turned_off_in_place() {
 }
 
 #[test]
+fn the_list_says_which_clients_are_connected() {
+    let place = place();
+    assert_eq!(place.run(["clients", "install", "codex", "--yes"]).code, 0);
+    place.write("home/.cursor/mcp.json", r#"{"mcpServers":{"ironcurtain":{"command":"other"}}}"#);
+    let listed = place.run(["clients", "list"]).stdout;
+    assert_eq!(listed.lines().count(), CLIENTS.len(), "{listed}");
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_str(&place.run(["clients", "list", "--json"]).stdout).unwrap();
+    let connected: Vec<&serde_json::Value> =
+        rows.iter().filter(|it| it["connected"] == true).map(|it| &it["name"]).collect();
+    assert_eq!(connected, ["codex"], "{rows:?}");
+}
+
+#[test]
 fn an_entry_that_is_not_ours_is_neither_overwritten_nor_removed() {
     for (name, file, text) in [
         (
@@ -348,6 +362,8 @@ fn options_of_the_proxy_are_checked_and_written() {
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.stderr.contains(reason), "{refused:?}");
     }
+    let refused = place.run(["clients", "install", "codex", "--yes", "--", "--policy", "nosuch"]);
+    assert!(refused.stderr.contains("there is no policy `nosuch`"), "{refused:?}");
     assert!(!in_home(&place, ".codex/config.toml").exists());
     let elsewhere = place.path("elsewhere").display().to_string();
     let place = crate::place().with_variable("IRONCURTAIN_HOME", &elsewhere);

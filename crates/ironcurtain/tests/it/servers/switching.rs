@@ -1,7 +1,5 @@
 //! A built-in server that is switched off and on again, and what is asked before a server goes.
 
-use serde_json::Value;
-
 use crate::approvals::world::Rig;
 use crate::place;
 
@@ -22,16 +20,12 @@ fn a_built_in_server_is_switched_off_only_on_purpose_and_comes_back() {
          again\n"
     );
     let again = place.run(["servers", "remove", "filesystem", "--yes"]);
-    assert!(again.code == 0 && again.stdout.contains("is off already"), "{again:?}");
+    assert!(again.code == 1 && again.stderr.contains("is off already"), "{again:?}");
     let listed = place.run(["servers", "list"]).stdout;
     assert!(
         listed.contains("filesystem  off; `ironcurtain servers restore filesystem`"),
         "{listed}"
     );
-    let listed: Vec<Value> =
-        serde_json::from_str(&place.run(["servers", "list", "--json"]).stdout).unwrap();
-    let row = listed.iter().find(|it| it["name"] == "filesystem").unwrap();
-    assert_eq!(row["available"], false, "{row}");
     let doctor = place.run(["doctor"]).stdout;
     assert!(doctor.contains("off; `ironcurtain servers restore filesystem`"), "{doctor}");
 
@@ -81,8 +75,9 @@ fn at_a_terminal_it_is_asked_before_anything_goes() {
         assert_eq!(terminal.end().code, code, "{answer}");
     }
     assert!(rig.place.run(["servers", "list"]).stdout.contains("fetch  off;"));
-    rig.place.run(["start", "list the files"]);
-    rig.place.run(["start", "list the files"]);
+    for _ in 0..2 {
+        assert_eq!(rig.place.run(["start", "list the files"]).code, 0);
+    }
     let count = || rig.place.run(["sessions", "list"]).stdout.lines().count();
     let before = count();
     for (answer, code) in [("n\n", 1), ("y\n", 0)] {
