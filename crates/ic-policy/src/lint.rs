@@ -100,6 +100,7 @@ pub fn additions(
             );
         }
         if let (Some(Place::Directory(_)), Some(within)) = (addition.place(), within)
+            && addition.effect() == Effect::Allow
             && !(world.is_directory)(within)
         {
             say(format!("the directory `{within}` does not exist"), "make it, or remove the entry");
