@@ -89,7 +89,8 @@ impl Annotations {
     pub(crate) fn servers_with(&self, is_meant: impl Fn(Role) -> bool) -> Vec<&ServerName> {
         let mut servers: Vec<&ServerName> = Vec::new();
         for (server, _, annotation) in self.iter() {
-            let mut roles = annotation.arguments().iter().flat_map(|it| it.possible_roles());
+            let mut roles =
+                annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
             if servers.last() != Some(&server) && roles.any(&is_meant) {
                 servers.push(server);
             }

@@ -32,6 +32,9 @@ const VERBS: [(&str, Role, Option<&str>); 5] = [
 /// What the policy says about each of [`VERBS`] in one place; `None` where it cannot be done.
 type Effects = [Option<Effect>; VERBS.len()];
 
+/// Which of [`VERBS`] are meant.
+type Meant = [bool; VERBS.len()];
+
 /// Who does something: a server, or one tool of it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Who {
@@ -52,7 +55,7 @@ impl Loaded {
     pub(crate) fn outline(&self) -> String {
         let mut said = Said::default();
         let elsewhere = self.effects_of_files(&format!("{}/{EXAMPLE}", self.home()));
-        let is_same = !self.say_places(&elsewhere, &mut said);
+        let is_same = !self.say_places(elsewhere, &mut said);
         self.say_hosts(&mut said);
         self.say_servers(&mut said);
         let others = [
@@ -73,7 +76,7 @@ impl Loaded {
                 named.truncate(ENTRIES_MAX);
                 named.push(format!("and {n_more} more (`ironcurtain policy show`)"));
             }
-            named.extend(not_named(&elsewhere, (is_same, is_any_cut), &others, effect));
+            named.extend(not_named(elsewhere, (is_same, is_any_cut), &others, effect));
             if !named.is_empty() {
                 parts.push(format!("{title}: {}", named.join(", ")));
             }
@@ -87,32 +90,30 @@ impl Loaded {
     }
 
     /// Says what is special about the places of rules; returns whether anything is.
-    fn say_places(&self, elsewhere: &Effects, said: &mut Said) -> bool {
+    fn say_places(&self, elsewhere: Effects, said: &mut Said) -> bool {
         let mut is_any = false;
         for (name, path, place) in self.places(said) {
             let here = self.effects_of_files(&path);
             let whos = place.map_or_else(BTreeSet::new, |place| self.whos_at(&place));
             for effect in [Effect::Allow, Effect::Escalate, Effect::Deny] {
-                let is_special = |at: usize| here[at] == Some(effect) && here[at] != elsewhere[at];
-                if let Some(verbs) = verbs(is_special, here.iter().flatten().count()) {
+                let special = meant(here, effect, &[elsewhere]);
+                if let Some(verbs) = verbs(special, here.iter().flatten().count()) {
                     is_any = true;
                     let to = match effect {
-                        Effect::Deny => self.refused_to(&path, is_special),
+                        Effect::Deny => self.refused_to(&path, special),
                         Effect::Allow | Effect::Escalate => String::new(),
                     };
                     said.entries.push((effect, format!("{verbs} in {name}{to}")));
                 }
-                let is_whole = (0..VERBS.len()).all(|at| here[at].is_none() || is_special(at));
+                let is_whole = here.iter().zip(special).all(|(it, is)| it.is_none() || is);
                 for who in &whos {
                     let of = |path: &str| self.effects_of(who, path);
                     let (there, is) = (of(&format!("{}/{EXAMPLE}", self.home())), of(&path));
-                    let is_special = |at: usize| {
-                        is[at] == Some(effect) && is[at] != there[at] && is[at] != here[at]
-                    };
+                    let special = meant(is, effect, &[there, here]);
                     // Everything there is said to be so already.
                     let is_said = is_whole && is.iter().flatten().all(|it| *it == effect);
                     let n_possible = self.n_verbs(who);
-                    if let Some(verbs) = verbs(is_special, n_possible).filter(|_| !is_said) {
+                    if let Some(verbs) = verbs(special, n_possible).filter(|_| !is_said) {
                         is_any = true;
                         said.entries.push((effect, format!("{verbs} in {name} ({})", who.name())));
                     }
@@ -171,10 +172,10 @@ impl Loaded {
     }
 
     /// Says to whom a place is refused, unless it is to everyone.
-    fn refused_to(&self, path: &str, is_meant: impl Fn(usize) -> bool) -> String {
-        let roles: Vec<Role> = (VERBS.iter().enumerate())
-            .filter(|(at, _)| is_meant(*at))
-            .map(|(_, (_, role, _))| *role)
+    fn refused_to(&self, path: &str, meant: Meant) -> String {
+        let roles: Vec<Role> = (VERBS.iter().zip(meant))
+            .filter(|(_, is_meant)| *is_meant)
+            .map(|((_, role, _), _)| *role)
             .collect();
         let is_refused = |server: &&ServerName| {
             let can = |role: &Role| {
@@ -279,15 +280,14 @@ impl Loaded {
 
     /// Returns what someone may do with the file at `path`.
     fn effects_of(&self, who: &Who, path: &str) -> Effects {
-        VERBS.map(|(_, role, _)| match &who.tool {
-            Some(tool) => self.effect_of_role((&who.server, tool), role, path),
-            None => {
-                let of_server =
-                    self.judge.policy.annotations().filter(|(server, ..)| **server == who.server);
-                of_server
-                    .filter_map(|(server, tool, _)| self.effect_of_role((server, tool), role, path))
-                    .max()
+        VERBS.map(|(_, role, _)| {
+            if let Some(tool) = &who.tool {
+                return self.effect_of_role((&who.server, tool), role, path);
             }
+            let tools = self.judge.policy.annotations();
+            let tools = tools.filter(|(server, ..)| **server == who.server);
+            let effect = |(server, tool, _)| self.effect_of_role((server, tool), role, path);
+            tools.filter_map(effect).max()
         })
     }
 
@@ -334,11 +334,22 @@ fn example_in(directory: &CanonicalPath) -> String {
     directory.as_path().join(EXAMPLE).display().to_string()
 }
 
+/// Returns which verbs have `effect`, and another one in all the others.
+fn meant(is: Effects, effect: Effect, others: &[Effects]) -> Meant {
+    let mut meant = is.map(|it| it == Some(effect));
+    for other in others {
+        for ((meant, here), there) in meant.iter_mut().zip(is).zip(*other) {
+            *meant &= here != there;
+        }
+    }
+    meant
+}
+
 /// Names the verbs that are meant; `None` if none is.
-fn verbs(is_meant: impl Fn(usize) -> bool, n_possible: usize) -> Option<String> {
-    let words: Vec<&str> = (VERBS.iter().enumerate())
-        .filter(|(at, _)| is_meant(*at))
-        .map(|(_, (word, _, _))| *word)
+fn verbs(meant: Meant, n_possible: usize) -> Option<String> {
+    let words: Vec<&str> = (VERBS.iter().zip(meant))
+        .filter(|(_, is_meant)| *is_meant)
+        .map(|((word, _, _), _)| *word)
         .collect();
     match words.len() {
         0 => None,
@@ -359,13 +370,13 @@ fn listed<T: AsRef<str>>(words: &[T]) -> String {
 
 /// Says what has `effect` wherever no place was named.
 fn not_named(
-    elsewhere: &Effects,
+    elsewhere: Effects,
     (is_same, is_cut): (bool, bool),
     others: &[(&str, Option<Effect>)],
     effect: Effect,
 ) -> Vec<String> {
     let n_possible = elsewhere.iter().flatten().count();
-    let words = verbs(|at| elsewhere[at] == Some(effect), n_possible);
+    let words = verbs(meant(elsewhere, effect, &[]), n_possible);
     let others: Vec<&str> =
         others.iter().filter(|(_, it)| *it == Some(effect)).map(|(name, _)| *name).collect();
     let is_all = words.as_deref() == Some("everything");

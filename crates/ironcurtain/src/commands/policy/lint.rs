@@ -91,7 +91,7 @@ fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
         let mut found = Found::of(it, file(COMPILED));
         if is_note {
             found.level = NOTE;
-            found.remedy = "the rule has no effect until you make it".to_owned();
+            "the rule has no effect until you make it".clone_into(&mut found.remedy);
         }
         found
     }));

@@ -79,15 +79,8 @@ pub(crate) fn run(
     let servers = load(args.servers.as_deref(), environment)?;
     let home = home(environment)?;
     let pins = PinsFile::of(&home).read()?;
-    // Nothing is written to the home, so one that cannot be written to is no obstacle.
-    let trial = match home.prepare().map_err(Failure::from) {
-        Ok(()) => Trial::new_in(&home.root()),
-        Err(failure) => Err(failure),
-    };
-    let trial = match trial {
-        Ok(trial) => trial,
-        Err(failure) => Trial::new_in(&std::env::temp_dir()).map_err(|_| failure)?,
-    };
+    home.prepare()?;
+    let trial = Trial::new_in(&home.root())?;
     let wanted = Wanted {
         policy: None,
         sandbox: Some((environment.absolute(&trial.sandbox())?, SandboxKind::Session)),

@@ -190,5 +190,5 @@ pub(super) fn left_out(additions: &[Addition], after: &Loaded) -> Option<String>
         addition.place().cloned(),
     );
     let command = every.ok().and_then(|it| words::command(&it))?;
-    Some(format!("note: this does not cover {}; for every server: {command}", others.join(", "),))
+    Some(format!("note: this does not cover {}; for every server: {command}", others.join(", ")))
 }
