@@ -14,7 +14,7 @@ use ic_types::{Category, Json, Object, Role, ServerName, ToolName};
 use crate::artifact::{self, AdditionFile, AdditionsFile, ArtifactError, EffectFile, Source};
 use crate::domain::DomainPattern;
 use crate::effect::Effect;
-pub(crate) use merge::merge;
+pub(crate) use merge::{Placed, merge};
 
 /// The most additions of one policy.
 pub const ADDITIONS_MAX: usize = 1000;
@@ -24,11 +24,12 @@ const VERSION: u32 = 1;
 /// One thing that the user has said.
 ///
 /// Invariant: the roles fit the place: path roles with a directory, roles that lead to hosts with a host;
-/// if roles are named, there is at least one.
+/// if roles are named, there is at least one. Without a server it restricts, names no tool, and has a place or
+/// roles.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Addition {
     effect: Effect,
-    server: ServerName,
+    server: Option<ServerName>,
     tool: Option<ToolName>,
     roles: Option<Vec<Role>>,
     place: Option<Place>,
@@ -54,6 +55,15 @@ pub enum InvalidAddition {
     /// A role has no values of the kind that the place is about.
     #[error("the role `{0}` is not about {1}")]
     RoleOfOtherKind(Role, &'static str),
+    /// What is allowed is allowed to one server.
+    #[error("an `allow` needs a server: an agent could use any other one for the same")]
+    NoServer,
+    /// A tool belongs to a server.
+    #[error("it names a tool without its server")]
+    ToolWithoutServer,
+    /// Without a server, a place and roles it would be about everything.
+    #[error("it names no server, no place and no role")]
+    Everything,
     /// A repository limits only what goes to git remotes.
     #[error("only the role `git-remote-url` can be limited to a repository; name the host")]
     Repository,
@@ -63,13 +73,25 @@ impl Addition {
     /// Makes an addition.
     pub fn new(
         effect: Effect,
-        (server, tool): (ServerName, Option<ToolName>),
+        (server, tool): (Option<ServerName>, Option<ToolName>),
         roles: Option<Vec<Role>>,
         place: Option<Place>,
     ) -> Result<Self, InvalidAddition> {
         let named = roles.as_deref();
         if named.is_some_and(<[Role]>::is_empty) {
             return Err(InvalidAddition::NoRole);
+        }
+        if server.is_none() {
+            match (effect, &tool) {
+                (Effect::Allow, _) => return Err(InvalidAddition::NoServer),
+                (Effect::Escalate | Effect::Deny, Some(_)) => {
+                    return Err(InvalidAddition::ToolWithoutServer);
+                }
+                (Effect::Escalate | Effect::Deny, None) if named.is_none() && place.is_none() => {
+                    return Err(InvalidAddition::Everything);
+                }
+                (Effect::Escalate | Effect::Deny, None) => {}
+            }
         }
         let fits = |what: &'static str, is_one: fn(Role) -> bool| match named
             .into_iter()
@@ -105,9 +127,14 @@ impl Addition {
         self.effect
     }
 
-    /// Returns the server that it is about.
-    pub fn server(&self) -> &ServerName {
-        &self.server
+    /// Returns the server that it is about, or `None` for every one.
+    pub fn server(&self) -> Option<&ServerName> {
+        self.server.as_ref()
+    }
+
+    /// Returns whether it is about calls of `server`.
+    pub fn is_about_server(&self, server: &ServerName) -> bool {
+        self.server.as_ref().is_none_or(|it| it == server)
     }
 
     /// Returns the tool that it is about, or `None` for all tools of the server.
@@ -146,7 +173,9 @@ impl Addition {
     fn to_json(&self) -> Json {
         let mut entry = Object::new();
         entry.insert("then", self.effect.as_str());
-        entry.insert("server", self.server.as_str());
+        if let Some(server) = &self.server {
+            entry.insert("server", server.as_str());
+        }
         if let Some(tool) = &self.tool {
             entry.insert("tool", tool.as_str());
         }
@@ -188,8 +217,17 @@ impl Addition {
             }
             (None, None) => None,
         };
-        let addition = Self::new(effect, (server, tool), roles, place)
-            .map_err(|error| (".roles", error.to_string()))?;
+        let addition = Self::new(effect, (server, tool), roles, place).map_err(|error| {
+            let place = match error {
+                InvalidAddition::NoServer
+                | InvalidAddition::ToolWithoutServer
+                | InvalidAddition::Everything => "",
+                InvalidAddition::NoRole
+                | InvalidAddition::RoleOfOtherKind(..)
+                | InvalidAddition::Repository => ".roles",
+            };
+            (place, error.to_string())
+        })?;
         Ok(Self { added_at, added_by, ..addition })
     }
 }
@@ -197,7 +235,11 @@ impl Addition {
 /// Prints the addition as a command would say it: `allow filesystem.read_file in ~/notes`.
 impl fmt::Display for Addition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", verb(self.effect), self.server)?;
+        write!(f, "{} ", verb(self.effect))?;
+        match &self.server {
+            Some(server) => write!(f, "{server}")?,
+            None => f.write_str("any server")?,
+        }
         if let Some(tool) = &self.tool {
             write!(f, ".{tool}")?;
         }

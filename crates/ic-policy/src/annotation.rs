@@ -85,6 +85,19 @@ impl Annotations {
         self.0.get(server)?.get(tool)
     }
 
+    /// Returns the servers with a tool that has an argument of such a role.
+    pub(crate) fn servers_with(&self, is_meant: impl Fn(Role) -> bool) -> Vec<&ServerName> {
+        let mut servers: Vec<&ServerName> = Vec::new();
+        for (server, _, annotation) in self.iter() {
+            let mut roles =
+                annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
+            if servers.last() != Some(&server) && roles.any(&is_meant) {
+                servers.push(server);
+            }
+        }
+        servers
+    }
+
     /// Returns all annotated tools, sorted.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ServerName, &ToolName, &Annotation)> {
         let mut all: Vec<_> = self

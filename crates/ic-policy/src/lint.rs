@@ -87,10 +87,11 @@ pub fn additions(
                 remedy: remedy.to_owned(),
             });
         };
-        let (server, tool) = (addition.server(), addition.tool());
-        if !knows_server(policy, world, server.as_str()) {
+        if let Some(server) = addition.server()
+            && !knows_server(policy, world, server.as_str())
+        {
             say(format!("there is no server `{server}`"), "correct the name, or remove the entry");
-        } else if let Some(tool) = tool
+        } else if let (Some(server), Some(tool)) = (addition.server(), addition.tool())
             && policy.annotation(server, tool).is_none()
         {
             say(
@@ -99,6 +100,7 @@ pub fn additions(
             );
         }
         if let (Some(Place::Directory(_)), Some(within)) = (addition.place(), within)
+            && addition.effect() == Effect::Allow
             && !(world.is_directory)(within)
         {
             say(format!("the directory `{within}` does not exist"), "make it, or remove the entry");

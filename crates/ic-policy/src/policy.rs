@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ic_types::{CanonicalPath, Digest, Host, Role, ServerName, ToolName};
 
-use crate::additions::{self, Addition, Place};
+use crate::additions::{self, Addition, Place, Placed};
 use crate::annotation::{Annotation, Annotations, ArgumentAnnotation};
 use crate::artifact::{self, AnnotationsFile, ArtifactError, CompiledFile, Source};
 use crate::bounds::Sandbox;
@@ -308,6 +308,20 @@ fn added(
         let open = tools.filter(|(_, _, annotation)| names_none(annotation));
         open.map(|(_, tool, _)| tool.to_string()).collect()
     };
-    additions::merge(&additions, rules, &without_places)
+    let placed = additions.iter().enumerate().flat_map(|(position, (addition, within))| {
+        let servers = match addition.server() {
+            Some(server) => vec![server],
+            None => annotations.servers_with(|role| addition.is_about(role)),
+        };
+        let within = within.clone();
+        let number = position + 1;
+        servers.into_iter().map(move |server| Placed {
+            addition,
+            number,
+            server,
+            within: within.clone(),
+        })
+    });
+    additions::merge(&placed.collect::<Vec<_>>(), rules, &without_places)
         .map_err(|error| ArtifactError::new(source.file, "additions", error))
 }

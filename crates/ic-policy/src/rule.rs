@@ -175,13 +175,24 @@ impl Rule {
 
 impl Rule {
     /// Returns whether the rule can be about calls of `server`.
-    pub(crate) fn is_about(&self, server: &str) -> bool {
+    pub fn is_about(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|names| names.iter().any(|name| name == server))
     }
 
     /// Returns the directory that the rule is about, if it is about one.
     pub fn place(&self) -> Option<&CanonicalPath> {
         self.paths.as_ref().map(|paths| &paths.within)
+    }
+
+    /// Returns whether the rule is about some tools only.
+    pub fn names_tools(&self) -> bool {
+        self.tools.is_some()
+    }
+
+    /// Returns the roles that the rule is about, if it names some.
+    pub fn roles(&self) -> Option<Vec<Role>> {
+        let roles = self.roles?;
+        Some(Role::all().filter(|role| roles.contains(*role)).collect())
     }
 
     /// Returns the hosts and repositories that the rule is about, if it is about some.
@@ -225,7 +236,7 @@ impl Rule {
     }
 
     /// Returns whether the rule can be about calls of `tool`.
-    pub(crate) fn is_about_tool(&self, tool: &str) -> bool {
+    pub fn is_about_tool(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|names| names.iter().any(|name| name == tool))
     }
 

@@ -159,8 +159,18 @@ impl From<FileError> for Failure {
                 "make it yours with chown, or set IRONCURTAIN_HOME to a directory of your own",
             ),
             FileError::Link { .. } => failure.with_hint("put the file itself there"),
-            FileError::System { .. }
-            | FileError::NotRegular { .. }
+            FileError::System { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => failure.with_hint(
+                    "the disk is full: free some space, or set IRONCURTAIN_HOME to a directory on \
+                     another disk",
+                ),
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => failure
+                    .with_hint(
+                        "make it writable for you, or set IRONCURTAIN_HOME to another directory",
+                    ),
+                _ => failure,
+            },
+            FileError::NotRegular { .. }
             | FileError::NotDirectory { .. }
             | FileError::Exists { .. }
             | FileError::TooLong { .. } => failure,
@@ -170,7 +180,8 @@ impl From<FileError> for Failure {
 
 /// What to do about a home of the other program.
 const FOREIGN: &str = "set IRONCURTAIN_HOME to another directory; `ironcurtain migrate` then copies \
-                       constitution, policies and keys there";
+                       constitution, policies and keys there. If you wrote this config.json yourself \
+                       for this program, add `\"version\": 1` to it";
 
 impl From<HomeError> for Failure {
     fn from(error: HomeError) -> Self {

@@ -2,6 +2,7 @@
 //!
 //! Forwards nothing and records nothing.
 
+mod example;
 mod origin;
 mod outline;
 mod policy_files;
@@ -29,7 +30,8 @@ use crate::error::Failure;
 use crate::files;
 use crate::screen::Screen;
 
-pub(crate) use origin::Origin;
+pub(crate) use example::{arguments, possible_roles};
+pub(crate) use origin::{Origin, own_names};
 use policy_files::PolicyFiles;
 pub(crate) use policy_files::{ADDITIONS, COMPILED, PolicyFile, added_annotations};
 use roots::Roots;

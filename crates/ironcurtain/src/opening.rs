@@ -120,7 +120,7 @@ impl SessionWanted<'_> {
         let how = As { held: holding.confinement, ..As::IS };
         let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment, screen)?;
         loaded.roots.remember(&loaded.origin, &home)?;
-        let hello = hello(directory, &loaded, &holding);
+        let hello = hello(directory, &loaded, &holding, &home);
         let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
@@ -222,20 +222,46 @@ impl Surroundings {
 }
 
 /// Says which session this is, and what it does not protect against.
-fn hello(directory: &SessionDirectory, loaded: &Loaded, holding: &Holding) -> Vec<String> {
+fn hello(
+    directory: &SessionDirectory,
+    loaded: &Loaded,
+    holding: &Holding,
+    home: &Home,
+) -> Vec<String> {
     let sandbox = loaded.sandbox();
+    let what = match loaded.judge.bounds.sandbox.as_ref().map(|it| it.kind) {
+        Some(SandboxKind::Workspace) => "workspace",
+        Some(SandboxKind::Session | SandboxKind::Filled) | None => "sandbox",
+    };
     let mut lines = vec![
         format!("session {} ({})", directory.id, directory.name),
-        format!("policy {}, sandbox {sandbox}", loaded.origin),
+        format!("policy {}, {what} {sandbox}", loaded.origin),
         loaded.outline(),
         holding.header(),
     ];
+    lines.extend(others_home(home));
     lines.extend(exceptions(holding, loaded).into_iter().map(|name| {
         format!(
             "server `{name}` is not confined, as its entry says: it runs with all of your rights"
         )
     }));
     lines
+}
+
+/// Warns if our own files are made among those of another user, as `sudo` does with a kept `HOME`.
+fn others_home(home: &Home) -> Option<String> {
+    let root = home.root();
+    let above = root.parent()?;
+    let owner = rustix::fs::stat(above).ok()?.st_uid;
+    let us = rustix::process::geteuid().as_raw();
+    (us == 0 && owner != us).then(|| {
+        format!(
+            "`{}` belongs to another user (uid {owner}), and this runs as root: files in `{}` will be \
+             root's; set HOME or IRONCURTAIN_HOME, or run it as that user",
+            above.display(),
+            root.display()
+        )
+    })
 }
 
 fn workspace(wanted: &Wanted) -> Option<String> {

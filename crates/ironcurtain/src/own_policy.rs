@@ -67,6 +67,7 @@ impl Target {
         named: Option<PathBuf>,
         loaded: &Loaded,
         home: &Home,
+        environment: &Environment,
     ) -> Result<Self, Failure> {
         let builtin = match &loaded.found {
             Origin::Directory(directory) => {
@@ -81,6 +82,14 @@ impl Target {
             let directory = home.policies().join(name);
             let copy_of = file::names(&directory)?.is_none().then_some(builtin);
             return Ok(Self { directory, copy_of, becomes: None, wanted: named });
+        }
+        // Whoever makes it holds the lock until it is in force.
+        let is_made = file::names(home.policies().join(&name))?.is_some();
+        let _lock = is_made.then(|| Lock::acquire(home.policies_lock())).transpose()?;
+        if is_in_force(&name, home, environment)? {
+            // Another process made it since the policy was loaded.
+            let directory = home.policies().join(name);
+            return Ok(Self { directory, copy_of: None, becomes: None, wanted: None });
         }
         // SECURITY: one that is there is not in force and may allow more, so it is left as it is.
         let name = unused_name(&name, home)?;

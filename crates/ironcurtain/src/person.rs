@@ -45,6 +45,11 @@ pub(crate) enum Answer {
     Denied,
 }
 
+/// Returns whether somebody types at a terminal what this process reads.
+pub(crate) fn is_at_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// Whether `approvals.scripted` lets scripts answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Scripts {

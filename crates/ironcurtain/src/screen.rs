@@ -155,6 +155,8 @@ impl Screen {
 
     /// Tells the person what failed and what to do.
     pub(crate) fn failure(&mut self, failure: &Failure) {
+        // What explains it was said before it.
+        self.out.flush().ok();
         self.message("error: ", &failure.to_string());
         for detail in failure.details() {
             self.message("  ", detail);

@@ -204,7 +204,7 @@ impl World {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().canonicalize().unwrap().join(name);
         let clock = Arc::new(TestClock(AtomicU64::new(NOW)));
-        let redactor = Arc::new(Redactor::new([Secret::new(KEY.to_owned())]));
+        let redactor = Arc::new(Redactor::new([Arc::new(Secret::new(KEY.to_owned()))]));
         let options = LogOptions {
             session: SESSION.parse().unwrap(),
             key: AuditKey::from_bytes([7; 32]),

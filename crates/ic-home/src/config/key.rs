@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use ic_types::{Host, Provider};
+use ic_types::{Host, Provider, distance};
 
 use crate::config::value::Kind;
 use crate::environment;
@@ -326,6 +326,11 @@ fn fault_of_host(entry: &str) -> Option<String> {
 /// Returns the key whose name is nearest to `name`, if one is near.
 fn similar(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
+    // What is merely cut short is meant, if only one begins so.
+    let mut longer = KEYS.iter().filter(|key| key.name.to_lowercase().starts_with(&lower));
+    if let (4.., Some(key), None) = (lower.len(), longer.next(), longer.next()) {
+        return Some(key.name);
+    }
     KEYS.iter()
         .map(|key| {
             let candidate = key.name.to_lowercase();
@@ -336,21 +341,6 @@ fn similar(name: &str) -> Option<&'static str> {
         .min()
         .filter(|(distance, _)| *distance <= 3.min(name.len() / 2))
         .map(|(_, name)| name)
-}
-
-/// Counts the letters to change, add or drop on the way from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (at, from) in a.chars().enumerate() {
-        let mut next = vec![at + 1];
-        let mut left = at + 1;
-        for ((to, above), before) in b.chars().zip(row.iter().skip(1)).zip(&row) {
-            left = (before + usize::from(from != to)).min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -402,6 +392,8 @@ mod tests {
             ("budget.maxStep", Some("budget.maxSteps")),
             ("maxSteps", Some("budget.maxSteps")),
             ("protectedPath", Some("protectedPaths")),
+            ("escalationTimeout", Some("escalationTimeoutSeconds")),
+            ("esc", None),
             ("x", None),
             ("colour", None),
         ] {

@@ -21,6 +21,17 @@ const RULES_MAX: usize = 10_000;
 /// Finds the tools of a server that name no directory and no host.
 pub(crate) type WithoutPlaces<'a> = &'a dyn Fn(&ServerName) -> Vec<String>;
 
+/// An addition as it counts for one server.
+#[derive(Debug)]
+pub(crate) struct Placed<'a> {
+    pub(crate) addition: &'a Addition,
+    /// Its place in the file, counted from 1.
+    pub(crate) number: usize,
+    pub(crate) server: &'a ServerName,
+    /// The directory that it leads to.
+    pub(crate) within: Option<CanonicalPath>,
+}
+
 /// An addition, and where it holds.
 struct Said<'a> {
     addition: &'a Addition,
@@ -34,20 +45,17 @@ struct Said<'a> {
 pub(crate) struct TooMany;
 
 /// Returns the rules that stand for `additions` in front of `rules`.
-///
-/// Each addition comes with the directory that it leads to.
 pub(crate) fn merge(
-    additions: &[(Addition, Option<CanonicalPath>)],
+    additions: &[Placed<'_>],
     rules: &[Rule],
     without_places: WithoutPlaces<'_>,
 ) -> Result<Vec<Rule>, TooMany> {
     let said: Vec<Said<'_>> = additions
         .iter()
-        .enumerate()
-        .map(|(position, (addition, within))| Said {
+        .map(|Placed { addition, number, server, within }| Said {
             addition,
-            region: Region::of(addition, within.clone()),
-            number: position + 1,
+            region: Region::of(addition, server, within.clone()),
+            number: *number,
         })
         .collect();
     let mut merged = Vec::new();
@@ -264,9 +272,10 @@ impl Said<'_> {
     /// Puts the name of the addition on a rule.
     fn sign(&self, rule: &mut Rule) {
         let Self { addition, number, .. } = self;
+        let server = addition.server.as_ref().map_or_else(String::new, |it| format!("-{it}"));
         let tool = addition.tool.as_ref().map_or_else(String::new, |tool| format!(".{tool}"));
         let verb = super::verb(addition.effect);
-        rule.name = Arc::from(format!("added-{number}-{verb}-{}{tool}", addition.server));
+        rule.name = Arc::from(format!("added-{number}-{verb}{server}{tool}"));
         rule.description = format!("Added by you: {addition}.");
         rule.principle = String::new();
         rule.reason = Arc::from(format!("You added `{addition}` to this policy"));

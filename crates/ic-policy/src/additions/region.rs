@@ -54,12 +54,16 @@ impl Order {
 }
 
 impl Region {
-    /// Returns where `addition` holds; its directory leads to `within`.
-    pub(super) fn of(addition: &Addition, within: Option<CanonicalPath>) -> Self {
+    /// Returns where `addition` holds for `server`; its directory leads to `within`.
+    pub(super) fn of(
+        addition: &Addition,
+        server: &ServerName,
+        within: Option<CanonicalPath>,
+    ) -> Self {
         let is_bounded = addition.roles.is_some() || addition.place.is_some();
         let roles: Vec<Role> = Role::all().filter(|role| addition.is_about(*role)).collect();
         Self {
-            server: addition.server.clone(),
+            server: server.clone(),
             tool: addition.tool.clone(),
             // The root of all is no place: everything lies in it.
             within: within.filter(|path| path.parent().is_some()),

@@ -16,7 +16,8 @@ pub(crate) struct AdditionsFile {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AdditionFile {
     pub(crate) then: EffectFile,
-    pub(crate) server: ServerName,
+    /// Without one it is about every server, those that are added later included.
+    pub(crate) server: Option<ServerName>,
     pub(crate) tool: Option<ToolName>,
     pub(crate) roles: Option<Vec<Role>>,
     pub(crate) within: Option<String>,

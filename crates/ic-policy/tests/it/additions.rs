@@ -117,7 +117,10 @@ fn allowed_without_a_place_is_only_what_names_none() {
 fn a_broken_file_is_an_error_with_its_place() {
     for (additions, expected) in [
         ("[", "additions.json: expected a value at line 1"),
-        (r#"[{"then":"allow"}]"#, "additions.json: additions[0]: missing field `server`"),
+        (r#"[{"then":"allow"}]"#, "additions.json: additions[0]: an `allow` needs a server"),
+        (r#"[{"then":"allow","within":"/d"}]"#, "additions[0]: an `allow` needs a server"),
+        (r#"[{"then":"deny"}]"#, "additions[0]: it names no server, no place and no role"),
+        (r#"[{"then":"deny","tool":"t","within":"/d"}]"#, "additions[0]: it names a tool without"),
         (
             r#"[{"then":"maybe","server":"x"}]"#,
             "additions.json: additions[0].then: unknown variant",
@@ -152,18 +155,43 @@ fn a_broken_file_is_an_error_with_its_place() {
 }
 
 #[test]
+fn without_a_server_every_server_is_meant() {
+    let never = r#"{"then":"deny","within":"/d"}"#;
+    let every = format!("[{never}]");
+    check(ASK, &every, "/d/a/f", "deny by added-1-never");
+    check(ASK, &every, "/e", "escalate by ask (read-path)");
+    // A rule of the policy that names servers is not the more specific one for that.
+    let rules = r#"[{"name":"open","if":{"server":["x"],"paths":{"roles":["read-path"],"within":"/d"}},"then":"allow","reason":"r"}]"#;
+    check(rules, &every, "/d/f", "deny by added-1-never");
+    // Neither is another addition; one with a place beneath it is.
+    let allow = r#"{"then":"allow","server":"x","within":"/d"}"#;
+    check(ASK, &format!("[{allow},{never}]"), "/d/f", "deny by added-2-never");
+    let beneath = r#"{"then":"allow","server":"x","within":"/d/a"}"#;
+    check(ASK, &format!("[{never},{beneath}]"), "/d/a/f", "allow by added-2-allow-x");
+    // Without a place nothing makes an exception.
+    let never =
+        r#"[{"then":"deny","roles":["read-path"]},{"then":"allow","server":"x","within":"/d"}]"#;
+    check(ASK, never, "/d/f", "deny by added-1-never");
+    // Only servers that have to do with such places get rules.
+    let policy = load("[]", r#"[{"then":"deny","roles":["email-address"]}]"#).unwrap();
+    assert!(policy.rules().is_empty(), "{:?}", policy.rules());
+}
+
+#[test]
 fn what_is_written_is_read_back() {
     let text = r#"{"version":1,"additions":[
         {"then":"allow","server":"x","tool":"t","roles":["read-path"],"within":"~/a \"b\"","addedAt":"2026","addedBy":"cli"},
-        {"then":"escalate","server":"x","host":"https://*.b.example:8080"},{"then":"deny","server":"x"}]}"#;
+        {"then":"escalate","server":"x","host":"https://*.b.example:8080"},{"then":"deny","server":"x"},
+        {"then":"deny","within":"~/p"}]}"#;
     let read = |text: &str| {
         additions::read(Source { file: "additions.json", bytes: text.as_bytes() }).unwrap()
     };
     let all = read(text);
-    assert_eq!(all.len(), 3);
+    assert_eq!(all.len(), 4);
     assert_eq!(read(&additions::write(&all)), all);
     assert_eq!(read(&additions::write(&[])), []);
     assert_eq!(all[0].to_string(), "allow x.t for read-path in ~/a \"b\"");
+    assert_eq!(all[3].to_string(), "never any server in ~/p");
 }
 
 // === a second opinion ===

@@ -10,11 +10,12 @@ use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::commands::sessions::told;
 use crate::error::Failure;
+use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::Screen;
 
 /// Remove the directories of sessions that were not used for a while
 ///
-/// Never one that is running. Audit logs are kept, in `audit/` of the IronCurtain home; workspaces of
+/// Asks first at a terminal. Never one that is running. Audit logs are kept, in `audit/` of the IronCurtain home; workspaces of
 /// your own are not touched.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CleanupArgs {
@@ -24,6 +25,9 @@ pub(crate) struct CleanupArgs {
     /// Only say what would be removed
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Runs the command.
@@ -37,6 +41,25 @@ pub(crate) fn run(
     let before = SystemClock.now().unix_ms().saturating_sub(age_ms);
     let doing = if args.dry_run { Doing::OnPaper } else { Doing::ForGood };
     let sessions = Sessions::of(&home);
+    // A script that cleans up every night has nobody to ask.
+    if doing == Doing::ForGood && !args.yes && person::is_at_terminal() {
+        let found = sessions.clean_up(Timestamp::from_unix_ms(before), Doing::OnPaper)?;
+        told(&found, ("removed", "would remove"), Doing::OnPaper, screen)?;
+        if found.removed.is_empty() {
+            return Ok(Exit::Success);
+        }
+        screen.out().flush().map_err(Failure::output)?;
+        let mut person =
+            Person::find("whether sessions are to be removed", false, Scripts::MayNotAnswer)?;
+        let question = match found.removed.len() {
+            1 => "Remove this session with its sandbox?".to_owned(),
+            n => format!("Remove these {n} sessions with their sandboxes?"),
+        };
+        if person.ask(&question)? == Answer::Denied {
+            screen.line("Nothing was removed.")?;
+            return Ok(Exit::Failed);
+        }
+    }
     let removed = sessions.clean_up(Timestamp::from_unix_ms(before), doing)?;
     told(&removed, ("removed", "would remove"), doing, screen)?;
     // So that the list is right for whoever reads the file.

@@ -7,6 +7,7 @@
 mod edit;
 mod install;
 mod known;
+mod list;
 mod remove;
 mod target;
 
@@ -26,6 +27,7 @@ use target::Target;
 pub(crate) enum ClientsCommand {
     Install(install::InstallArgs),
     Remove(remove::RemoveArgs),
+    List(list::ListArgs),
 }
 
 /// Runs `command`.
@@ -37,6 +39,7 @@ pub(crate) fn run(
     match command {
         ClientsCommand::Install(args) => install::run(&args, environment, screen),
         ClientsCommand::Remove(args) => remove::run(&args, environment, screen),
+        ClientsCommand::List(args) => list::run(&args, environment, screen),
     }
 }
 
@@ -96,7 +99,9 @@ fn make(
         let mut lines = vec![format!("{}:", target.shown())];
         // Behind the mark of a line it is indented as it is in the file.
         let shown = |line: &str| match line.split_at_checked(1) {
-            Some((mark @ ("+" | "-" | " "), rest)) => format!("{mark}{}", visible_line(rest)),
+            Some((mark @ ("+" | "-" | " "), rest)) => {
+                format!("{mark}{}", visible_line(&rest.replace('\t', "    ")))
+            }
             _ => visible(line),
         };
         lines.extend(difference.lines().skip(2).map(shown));

@@ -5,11 +5,12 @@ mod check;
 mod confirm;
 mod explain;
 mod lint;
+mod list;
 mod new;
 mod request;
 mod show;
 pub(crate) mod test;
-mod using;
+pub(in crate::commands) mod using;
 
 use ic_home::Environment;
 use ic_policy::Effect;
@@ -25,6 +26,7 @@ pub(crate) enum PolicyCommand {
     Test(test::TestArgs),
     Explain(explain::ExplainArgs),
     Show(show::ShowArgs),
+    List(list::ListArgs),
     Confirm(confirm::ConfirmArgs),
     New(new::NewArgs),
     Use(using::UseArgs),
@@ -53,6 +55,7 @@ pub(crate) fn run(
         PolicyCommand::Test(args) => test::run(&args, environment, screen),
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
+        PolicyCommand::List(args) => list::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),
         PolicyCommand::New(args) => new::run(&args, environment, screen),
         PolicyCommand::Use(args) => using::run(&args, environment, screen),

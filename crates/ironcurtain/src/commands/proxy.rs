@@ -43,11 +43,11 @@ pub(crate) struct ProxyArgs {
     /// sandbox; the directory is made if it is missing, and may not be one that others can write.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    /// Policy in force: `default`, `coding`, `readonly`, one of your own by name, or a directory
     ///
-    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
+    /// Without it, the one that `ironcurtain policy use` chose, or the built-in `default`.
     #[arg(long, value_name = "NAME|DIR")]
-    policy: Option<PathBuf>,
+    pub(crate) policy: Option<PathBuf>,
     /// Directory in which the agent is free; without it, one that is made for the session
     #[arg(long, value_name = "DIR", conflicts_with = "workspace")]
     sandbox: Option<PathBuf>,

@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     /// Directory of your own to work in; changing files that your tools run needs approval
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    /// Policy in force: `default`, `coding`, `readonly`, one of your own by name, or a directory
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Name of the session

@@ -11,6 +11,7 @@ pub(super) mod list;
 mod meaning;
 mod plan;
 mod remove;
+mod restore;
 mod review;
 mod test;
 mod trust;
@@ -33,6 +34,7 @@ pub(crate) enum ServersCommand {
     Import(import::ImportArgs),
     List(list::ListArgs),
     Remove(remove::RemoveArgs),
+    Restore(restore::RestoreArgs),
     Review(review::ReviewArgs),
     Test(test::TestArgs),
     Trust(trust::TrustArgs),
@@ -49,6 +51,7 @@ pub(crate) fn run(
         ServersCommand::Import(args) => import::run(&args, environment, screen),
         ServersCommand::List(args) => list::run(&args, environment, screen),
         ServersCommand::Remove(args) => remove::run(&args, environment, screen),
+        ServersCommand::Restore(args) => restore::run(&args, environment, screen),
         ServersCommand::Review(args) => review::run(&args, environment, screen),
         ServersCommand::Test(args) => test::run(&args, environment, screen),
         ServersCommand::Trust(args) => trust::run(&args, environment, screen),

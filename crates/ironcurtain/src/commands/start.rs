@@ -66,9 +66,9 @@ pub(crate) struct StartArgs {
     /// this one clone, and nothing that the agent asks for later; what the policy denies stays denied.
     #[arg(long, value_name = "URL", conflicts_with_all = ["workspace", "is_continued", "resume"])]
     repo: Option<String>,
-    /// Policy in force: `default`, `coding`, `readonly`, or a directory
+    /// Policy in force: `default`, `coding`, `readonly`, one of your own by name, or a directory
     ///
-    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
+    /// Without it, the one that `ironcurtain policy use` chose, or the built-in `default`.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Model to use: `provider:model`, a model of Anthropic, or `offline`

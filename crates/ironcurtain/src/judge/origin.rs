@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, PolicyChoice, PolicyName, file};
 use ic_policy::Builtin;
-use ic_types::AbsolutePath;
+use ic_types::{AbsolutePath, nearest};
 
 use super::policy_files::{ADDITIONS, ANNOTATIONS, LISTS};
 use super::{COMPILED, follow, is_directory};
@@ -60,11 +60,7 @@ impl Origin {
         let directory = environment.absolute(named)?;
         match is_directory(&directory)? {
             true => Ok(Self::Directory(directory)),
-            false => Err(Failure::config(format!("there is no policy `{}`", named.display()))
-                .with_hint(
-                    "name `default`, `coding` or `readonly`, one of your own (`ironcurtain policy \
-                     new NAME` makes one), or a directory with compiled-policy.json",
-                )),
+            false => Err(unknown(named, environment)),
         }
     }
 
@@ -137,6 +133,37 @@ impl Origin {
         let directory = environment.absolute(&directory)?;
         Ok(is_directory(&directory)?.then_some(Self::Directory(directory)))
     }
+}
+
+/// Says that there is no such policy, and which there are.
+fn unknown(named: &Path, environment: &Environment) -> Failure {
+    let own = own_names(environment).unwrap_or_default();
+    let builtin = Builtin::ALL.iter().map(|it| it.name());
+    let names: Vec<&str> = builtin.chain(own.iter().map(String::as_str)).collect();
+    let text = named.display().to_string();
+    let meant = nearest(&text, names.iter().copied())
+        .map_or_else(String::new, |name| format!("is `{name}` meant? "));
+    Failure::config(format!("there is no policy `{text}`")).with_hint(format!(
+        "{meant}The policies are {}; a directory with compiled-policy.json can be named too, and \
+         `ironcurtain policy new NAME` makes a policy",
+        names.join(", ")
+    ))
+}
+
+/// Returns the names of the policies in the home, sorted.
+pub(crate) fn own_names(environment: &Environment) -> Result<Vec<String>, Failure> {
+    let home = Home::new(environment.ironcurtain_home()?);
+    let mut names: Vec<String> = file::names(home.policies())?
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|name| name.to_str().map(str::to_owned))
+        .filter(|name| name.parse::<PolicyName>().is_ok())
+        .collect();
+    names.sort();
+    if file::names(home.generated())?.is_some() {
+        names.push(GENERATED.to_owned());
+    }
+    Ok(names)
 }
 
 /// Returns the directories of the home's own policies, which any later session may use.

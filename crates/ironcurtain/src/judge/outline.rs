@@ -1,47 +1,82 @@
 //! One line about a policy: what is free, what asks, what is refused, what is out of reach.
 //!
 //! Found out by asking the policy in force about example calls, so it is true of any policy. Nothing is
-//! forwarded, and no rule is read here.
+//! forwarded. The rules only say which places, hosts and servers to ask about; where there are more than fit,
+//! the line says so and claims nothing about the rest.
 
-use ic_policy::{Effect, SandboxKind};
-use ic_types::{CanonicalPath, Json, Object, Role, ToolCall};
+use std::collections::BTreeSet;
 
-use super::Loaded;
+use ic_policy::{Effect, Rule, SandboxKind};
+use ic_types::{CanonicalPath, Role, ServerName, ToolName};
 
-/// How many directories of rules are named besides the sandbox, and how many hosts.
-const DIRECTORIES_MAX: usize = 6;
-const HOSTS_MAX: usize = 4;
+use super::{Loaded, possible_roles};
+
+/// How many entries are named under one heading.
+const ENTRIES_MAX: usize = 8;
+/// How many places and hosts of rules are asked about.
+const ASKED_MAX: usize = 64;
+/// How many tools are named one by one.
+const TOOLS_MAX: usize = 3;
 /// A file that is nowhere, to ask about.
 const EXAMPLE: &str = "ironcurtain-example.txt";
 
-/// What can be done with a file, and the tool that does it.
-const VERBS: [(&str, &str); 3] =
-    [("read", "read_text_file"), ("write", "write_file"), ("delete", "delete_file")];
+/// What can be done with files: the word for it, its role, and the built-in tool that stands for it.
+const VERBS: [(&str, Role, Option<&str>); 5] = [
+    ("read", Role::ReadPath, Some("read_text_file")),
+    ("write", Role::WritePath, Some("write_file")),
+    ("delete", Role::DeletePath, Some("delete_file")),
+    ("commit", Role::WriteHistory, None),
+    ("rewrite history", Role::DeleteHistory, None),
+];
 
-/// What the policy says about each of [`VERBS`] in one place.
-type Effects = [Effect; 3];
+/// What the policy says about each of [`VERBS`] in one place; `None` where it cannot be done.
+type Effects = [Option<Effect>; VERBS.len()];
+
+/// Which of [`VERBS`] are meant.
+type Meant = [bool; VERBS.len()];
+
+/// Who does something: a server, or one tool of it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Who {
+    server: ServerName,
+    tool: Option<ToolName>,
+}
+
+/// What is said, each with its verdict.
+#[derive(Debug, Default)]
+struct Said {
+    entries: Vec<(Effect, String)>,
+    /// Whether there is more than was asked about.
+    is_cut: bool,
+}
 
 impl Loaded {
     /// Says in one line what the agent may do.
     pub(crate) fn outline(&self) -> String {
-        let elsewhere = self.effects(&format!("{}/{EXAMPLE}", self.home()));
-        let web = self.effect_of_url("https://example.com/");
-        let others = [("the web", web), ("git remotes", self.effect_of_remotes())];
-        let hosts = self.hosts(web);
-        let places: Vec<(String, Effects)> =
-            self.places().into_iter().map(|(name, path)| (name, self.effects(&path))).collect();
-        let is_same = places.iter().all(|(_, effects)| *effects == elsewhere);
-        let anywhere = if is_same { "anywhere" } else { "anywhere else" };
+        let mut said = Said::default();
+        let elsewhere = self.effects_of_files(&format!("{}/{EXAMPLE}", self.home()));
+        let is_same = !self.say_places(elsewhere, &mut said);
+        self.say_hosts(&mut said);
+        self.say_servers(&mut said);
+        let others = [
+            ("the web", self.effect_of_url("https://example.com/")),
+            ("git remotes", self.effect_of_remote("https://git.example.com/example/example.git")),
+        ];
         let mut parts = Vec::new();
+        let is_any_cut = said.is_cut
+            || [Effect::Allow, Effect::Escalate, Effect::Deny]
+                .iter()
+                .any(|effect| ENTRIES_MAX < said.of(*effect).count());
         for (title, effect) in
             [("free", Effect::Allow), ("asks", Effect::Escalate), ("refused", Effect::Deny)]
         {
-            let named: Vec<String> = places
-                .iter()
-                .filter_map(|(name, effects)| differing(name, *effects, elsewhere, effect))
-                .chain(hosts.iter().filter(|(_, it)| *it == effect).map(|(name, _)| name.clone()))
-                .chain(not_named((&elsewhere, anywhere), &others, effect))
-                .collect();
+            let mut named: Vec<String> = said.of(effect).map(str::to_owned).collect();
+            if ENTRIES_MAX < named.len() {
+                let n_more = named.len() - ENTRIES_MAX;
+                named.truncate(ENTRIES_MAX);
+                named.push(format!("and {n_more} more (`ironcurtain policy show`)"));
+            }
+            named.extend(not_named(elsewhere, (is_same, is_any_cut), &others, effect));
             if !named.is_empty() {
                 parts.push(format!("{title}: {}", named.join(", ")));
             }
@@ -54,51 +89,180 @@ impl Loaded {
         self.judge.home.as_path().display().to_string()
     }
 
-    /// Returns the places that are asked about, each with its name and a file in it.
-    fn places(&self) -> Vec<(String, String)> {
+    /// Says what is special about the places of rules; returns whether anything is.
+    fn say_places(&self, elsewhere: Effects, said: &mut Said) -> bool {
+        let mut is_any = false;
+        for (name, path, place) in self.places(said) {
+            let here = self.effects_of_files(&path);
+            let whos = place.map_or_else(BTreeSet::new, |place| self.whos_at(&place));
+            for effect in [Effect::Allow, Effect::Escalate, Effect::Deny] {
+                let special = meant(here, effect, &[elsewhere]);
+                if let Some(verbs) = verbs(special, here.iter().flatten().count()) {
+                    is_any = true;
+                    let to = match effect {
+                        Effect::Deny => self.refused_to(&path, special),
+                        Effect::Allow | Effect::Escalate => String::new(),
+                    };
+                    said.entries.push((effect, format!("{verbs} in {name}{to}")));
+                }
+                let is_whole = here.iter().zip(special).all(|(it, is)| it.is_none() || is);
+                for who in &whos {
+                    let of = |path: &str| self.effects_of(who, path);
+                    let (there, is) = (of(&format!("{}/{EXAMPLE}", self.home())), of(&path));
+                    let special = meant(is, effect, &[there, here]);
+                    // Everything there is said to be so already.
+                    let is_said = is_whole && is.iter().flatten().all(|it| *it == effect);
+                    let n_possible = self.n_verbs(who);
+                    if let Some(verbs) = verbs(special, n_possible).filter(|_| !is_said) {
+                        is_any = true;
+                        said.entries.push((effect, format!("{verbs} in {name} ({})", who.name())));
+                    }
+                }
+            }
+        }
+        is_any
+    }
+
+    /// Returns the places that are asked about: the name, a file in it, and the place if rules name it.
+    fn places(&self, said: &mut Said) -> Vec<(String, String, Option<CanonicalPath>)> {
         let sandbox = self.judge.bounds.sandbox.as_ref();
-        let mut places: Vec<(String, String)> = sandbox
-            .iter()
-            .map(|sandbox| {
-                let name = match sandbox.kind {
-                    SandboxKind::Workspace => "the workspace",
-                    SandboxKind::Session | SandboxKind::Filled => "the sandbox",
-                };
-                (name.to_owned(), sandbox.path.join_example())
-            })
-            .collect();
+        let mut places: Vec<(String, String, Option<CanonicalPath>)> = Vec::new();
+        if let Some(sandbox) = sandbox {
+            let name = match sandbox.kind {
+                SandboxKind::Workspace => "the workspace",
+                SandboxKind::Session | SandboxKind::Filled => "the sandbox",
+            };
+            places.push((name.to_owned(), example_in(&sandbox.path), None));
+        }
         let mut named: Vec<&CanonicalPath> = Vec::new();
-        for place in self.judge.policy.rules().iter().filter_map(ic_policy::Rule::place) {
+        for place in self.judge.policy.rules().iter().filter_map(Rule::place) {
             let is_sandbox = sandbox.is_some_and(|sandbox| sandbox.path == *place);
             if place.parent().is_some() && !is_sandbox && !named.contains(&place) {
                 named.push(place);
             }
         }
-        let shown = named.into_iter().take(DIRECTORIES_MAX);
-        places.extend(shown.map(|place| (self.shortened(place), place.join_example())));
+        said.is_cut |= ASKED_MAX < named.len();
+        places.extend(
+            named
+                .into_iter()
+                .take(ASKED_MAX)
+                .map(|place| (self.shortened(place), example_in(place), Some(place.clone()))),
+        );
         places
     }
 
-    /// Returns the hosts of rules that are treated differently from the rest of the `web`.
-    fn hosts(&self, web: Effect) -> Vec<(String, Effect)> {
-        let mut hosts: Vec<(String, Effect)> = Vec::new();
-        for pattern in self.judge.policy.rules().iter().flat_map(ic_policy::Rule::hosts) {
-            let text = pattern.to_string();
-            let name = text.rsplit("//").next().unwrap_or_default();
-            // Every host is the web, and a repository is no page.
-            let is_one = name != "*" && !pattern.names_repository();
-            let named = format!("pages of {text}");
-            if !is_one || hosts.iter().any(|(known, _)| *known == named) {
-                continue;
+    /// Returns the servers and tools that rules about `place` are about.
+    fn whos_at(&self, place: &CanonicalPath) -> BTreeSet<Who> {
+        let rules = self.judge.policy.rules().iter().filter(|rule| rule.place() == Some(place));
+        let mut whos = BTreeSet::new();
+        for rule in rules {
+            let meant = self.judge.policy.annotations().filter(|(server, tool, _)| {
+                rule.is_about(server.as_str())
+                    && rule.is_about_tool(tool.as_str())
+                    && self.servers.get(server.as_str()).is_some()
+            });
+            whos.extend(meant.map(|(server, tool, _)| Who {
+                server: server.clone(),
+                tool: rule.names_tools().then(|| tool.clone()),
+            }));
+        }
+        // The files of the built-in server are what is said without naming anyone.
+        whos.retain(|who| who.server.as_str() != "filesystem" || who.tool.is_some());
+        whos
+    }
+
+    /// Says to whom a place is refused, unless it is to everyone.
+    fn refused_to(&self, path: &str, meant: Meant) -> String {
+        let roles: Vec<Role> = (VERBS.iter().zip(meant))
+            .filter(|(_, is_meant)| *is_meant)
+            .map(|((_, role, _), _)| *role)
+            .collect();
+        let is_refused = |server: &&ServerName| {
+            let can = |role: &Role| {
+                self.most_lenient(server, *role, path).is_some_and(|it| it != Effect::Deny)
+            };
+            !roles.iter().any(can)
+        };
+        let (refused, others): (Vec<&ServerName>, Vec<&ServerName>) =
+            self.path_servers().into_iter().partition(is_refused);
+        let names: Vec<&str> = refused.iter().map(|it| it.as_str()).collect();
+        if others.is_empty() || names.is_empty() {
+            return String::new();
+        }
+        format!(" to {} only", listed(&names))
+    }
+
+    /// Says what is special about the hosts of rules.
+    fn say_hosts(&self, said: &mut Said) {
+        let web = self.effect_of_url("https://example.com/");
+        let remotes = self.effect_of_remote("https://git.example.com/example/example.git");
+        let mut known: Vec<String> = Vec::new();
+        for rule in self.judge.policy.rules() {
+            for pattern in rule.hosts() {
+                let text = pattern.to_string();
+                let name = text.rsplit("//").next().unwrap_or_default();
+                if name == "*" || known.contains(&text) {
+                    continue;
+                }
+                if known.len() == ASKED_MAX {
+                    said.is_cut = true;
+                    return;
+                }
+                known.push(text.clone());
+                let host = name.replacen("*.", "www.", 1);
+                let (page, remote) = match pattern.names_repository() {
+                    true => (None, format!("https://{host}.git")),
+                    false => (
+                        self.effect_of_url(&format!("https://{host}/")),
+                        format!("https://{host}/example/example.git"),
+                    ),
+                };
+                let remote = self.effect_of_remote(&remote);
+                for (what, is, was) in
+                    [("pages of", page, web), ("git remotes at", remote, remotes)]
+                {
+                    if let Some(effect) = is.filter(|_| is != was) {
+                        said.entries.push((effect, format!("{what} {text}")));
+                    }
+                }
             }
-            let example = name.replacen("*.", "www.", 1);
-            let effect = self.effect_of_url(&format!("https://{example}/"));
-            if effect != web {
-                hosts.push((named, effect));
+            // What other servers may reach there is not asked about here.
+            said.is_cut |= !rule.hosts().is_empty()
+                && (rule.names_tools() || !["fetch", "git"].iter().any(|it| rule.is_about(it)));
+        }
+    }
+
+    /// Says what was added about servers and tools without naming a place.
+    fn say_servers(&self, said: &mut Said) {
+        let policy = &self.judge.policy;
+        let n_added = policy.rules().len() - policy.own_rules().len();
+        let added = policy.rules().iter().take(n_added);
+        for rule in added.filter(|rule| rule.place().is_none() && rule.hosts().is_empty()) {
+            let meant: Vec<String> = policy
+                .annotations()
+                .filter(|(server, tool, _)| {
+                    rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str())
+                })
+                .map(|(server, tool, _)| format!("{server}.{tool}"))
+                .collect();
+            let servers: BTreeSet<&str> =
+                meant.iter().filter_map(|it| Some(it.split_once('.')?.0)).collect();
+            let servers = listed(&servers.into_iter().collect::<Vec<_>>());
+            let verbs = rule.roles().map(|roles| {
+                let verb = |role: &Role| VERBS.iter().find(|(_, it, _)| it == role).map(|it| it.0);
+                roles.iter().filter_map(verb).collect::<Vec<_>>()
+            });
+            let entry = match (verbs, rule.names_tools()) {
+                (Some(verbs), false) if verbs.is_empty() => continue,
+                (Some(verbs), _) => format!("{} with {servers}", listed(&verbs)),
+                (None, true) if meant.len() <= TOOLS_MAX => listed(&meant),
+                (None, true) => format!("{} tools of {servers}", meant.len()),
+                (None, false) => format!("everything of {servers}"),
+            };
+            if !meant.is_empty() && !said.entries.contains(&(rule.effect(), entry.clone())) {
+                said.entries.push((rule.effect(), entry));
             }
         }
-        hosts.truncate(HOSTS_MAX);
-        hosts
     }
 
     /// Returns a path as people write it.
@@ -109,95 +273,130 @@ impl Loaded {
         }
     }
 
-    fn effects(&self, path: &str) -> Effects {
-        VERBS.map(|(verb, tool)| {
-            let arguments: &[(&str, &str)] = match verb {
-                "write" => &[("path", path), ("content", "")],
-                _ => &[("path", path)],
-            };
-            self.judge_example("filesystem", tool, arguments).0
+    /// Returns what the built-in server for files may do with the file at `path`.
+    fn effects_of_files(&self, path: &str) -> Effects {
+        VERBS.map(|(_, role, tool)| self.effect("filesystem", tool?, role, path))
+    }
+
+    /// Returns what someone may do with the file at `path`.
+    fn effects_of(&self, who: &Who, path: &str) -> Effects {
+        VERBS.map(|(_, role, _)| {
+            if let Some(tool) = &who.tool {
+                return self.effect_of_role((&who.server, tool), role, path);
+            }
+            let tools = self.judge.policy.annotations();
+            let tools = tools.filter(|(server, ..)| **server == who.server);
+            let effect = |(server, tool, _)| self.effect_of_role((server, tool), role, path);
+            tools.filter_map(effect).max()
         })
     }
 
-    fn effect_of_url(&self, url: &str) -> Effect {
-        self.effect("fetch", "http_fetch", &[("url", url)], Role::FetchUrl)
+    /// Counts what someone can do with files, also if it depends on other arguments.
+    fn n_verbs(&self, who: &Who) -> usize {
+        let tools = self.judge.policy.annotations().filter(|(server, tool, _)| {
+            **server == who.server && who.tool.as_ref().is_none_or(|it| it == *tool)
+        });
+        let roles: Vec<Role> = tools.flat_map(|(_, _, it)| possible_roles(it)).collect();
+        VERBS.iter().filter(|(_, role, _)| roles.contains(role)).count()
     }
 
-    fn effect_of_remotes(&self) -> Effect {
-        let url = "https://git.example.com/example/example.git";
-        self.effect("git", "git_clone", &[("url", url), ("localPath", EXAMPLE)], Role::GitRemoteUrl)
+    fn effect_of_url(&self, url: &str) -> Option<Effect> {
+        self.effect("fetch", "http_fetch", Role::FetchUrl, url)
     }
 
-    /// Returns what is said about one role of an example.
-    fn effect(&self, server: &str, tool: &str, arguments: &[(&str, &str)], role: Role) -> Effect {
-        let (whole, findings) = self.judge_example(server, tool, arguments);
-        let of_role = findings.iter().filter(|(it, _)| *it == Some(role));
-        of_role.map(|(_, effect)| *effect).max().unwrap_or(whole)
+    fn effect_of_remote(&self, url: &str) -> Option<Effect> {
+        self.effect("git", "git_clone", Role::GitRemoteUrl, url)
     }
 
-    /// Returns what the policy says about an example, as a whole and finding by finding.
-    fn judge_example(
-        &self,
-        server: &str,
-        tool: &str,
-        arguments: &[(&str, &str)],
-    ) -> (Effect, Vec<(Option<Role>, Effect)>) {
-        let (Ok(server), Ok(tool)) = (server.parse(), tool.parse()) else {
-            return (Effect::Deny, Vec::new());
-        };
-        let mut object = Object::new();
-        for (name, value) in arguments {
-            object.insert(*name, Json::from(*value));
+    fn effect(&self, server: &str, tool: &str, role: Role, value: &str) -> Option<Effect> {
+        self.servers.get(server)?;
+        self.effect_of_role((&server.parse().ok()?, &tool.parse().ok()?), role, value)
+    }
+}
+
+impl Said {
+    fn of(&self, effect: Effect) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(move |(it, _)| *it == effect).map(|(_, text)| text.as_str())
+    }
+}
+
+impl Who {
+    fn name(&self) -> String {
+        match &self.tool {
+            Some(tool) => format!("{}.{tool}", self.server),
+            None => self.server.to_string(),
         }
-        let (_, findings) = self.judge.explain(ToolCall { server, tool, arguments: object });
-        let effects = findings.iter().map(|finding| (finding.role, finding.effect)).collect();
-        (ic_policy::decisive(&findings).map_or(Effect::Deny, |it| it.effect), effects)
     }
 }
 
-/// A file in a directory, to ask about.
-trait Example {
-    fn join_example(&self) -> String;
+/// Returns a file in a directory, to ask about.
+fn example_in(directory: &CanonicalPath) -> String {
+    directory.as_path().join(EXAMPLE).display().to_string()
 }
 
-impl Example for CanonicalPath {
-    fn join_example(&self) -> String {
-        self.as_path().join(EXAMPLE).display().to_string()
+/// Returns which verbs have `effect`, and another one in all the others.
+fn meant(is: Effects, effect: Effect, others: &[Effects]) -> Meant {
+    let mut meant = is.map(|it| it == Some(effect));
+    for other in others {
+        for ((meant, here), there) in meant.iter_mut().zip(is).zip(*other) {
+            *meant &= here != there;
+        }
     }
+    meant
 }
 
-/// Says what `effect` a place has on verbs that are treated differently elsewhere.
-fn differing(name: &str, effects: Effects, elsewhere: Effects, effect: Effect) -> Option<String> {
-    let verbs: Vec<&str> = (VERBS.iter().zip(effects.iter().zip(elsewhere)))
-        .filter(|(_, (here, there))| **here == effect && **here != *there)
-        .map(|((verb, _), _)| *verb)
+/// Names the verbs that are meant; `None` if none is.
+fn verbs(meant: Meant, n_possible: usize) -> Option<String> {
+    let words: Vec<&str> = (VERBS.iter().zip(meant))
+        .filter(|(_, is_meant)| *is_meant)
+        .map(|((word, _, _), _)| *word)
         .collect();
-    (!verbs.is_empty()).then(|| match verbs.len() {
-        n if n == VERBS.len() => format!("everything in {name}"),
-        _ => format!("{} in {name}", verbs.join(" and ")),
-    })
+    match words.len() {
+        0 => None,
+        n if n == n_possible && 1 < n => Some("everything".to_owned()),
+        _ => Some(listed(&words)),
+    }
+}
+
+/// Joins words as a sentence does.
+fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// Says what has `effect` wherever no place was named.
 fn not_named(
-    (elsewhere, anywhere): (&Effects, &str),
-    others: &[(&str, Effect)],
+    elsewhere: Effects,
+    (is_same, is_cut): (bool, bool),
+    others: &[(&str, Option<Effect>)],
     effect: Effect,
 ) -> Vec<String> {
-    let verbs: Vec<&str> = (VERBS.iter().zip(elsewhere))
-        .filter(|(_, there)| **there == effect)
-        .map(|((verb, _), _)| *verb)
-        .collect();
+    let n_possible = elsewhere.iter().flatten().count();
+    let words = verbs(meant(elsewhere, effect, &[]), n_possible);
     let others: Vec<&str> =
-        others.iter().filter(|(_, it)| *it == effect).map(|(name, _)| *name).collect();
-    let is_all = verbs.len() == VERBS.len();
+        others.iter().filter(|(_, it)| *it == Some(effect)).map(|(name, _)| *name).collect();
+    let is_all = words.as_deref() == Some("everything");
     if is_all && others.len() == 2 {
-        return vec!["everything else".to_owned()];
+        return vec![
+            match is_cut {
+                true => "everything that no other rule is about",
+                false => "everything else",
+            }
+            .to_owned(),
+        ];
     }
-    let files = match (verbs.is_empty(), is_all) {
-        (true, _) => None,
-        (false, true) => Some(format!("files {anywhere}")),
-        (false, false) => Some(format!("{} {anywhere}", verbs.join(" and "))),
+    let anywhere = match (is_same, is_cut) {
+        (_, true) => "where no other rule is about it",
+        (true, false) => "anywhere",
+        (false, false) => "anywhere else",
     };
+    let files = words.map(|words| match is_all {
+        true => format!("files {anywhere}"),
+        false => format!("{words} {anywhere}"),
+    });
     files.into_iter().chain(others.into_iter().map(ToOwned::to_owned)).collect()
 }

@@ -131,7 +131,9 @@ impl Roots {
     /// Returns each name of a directory and where it leads.
     pub(crate) fn lines(&self) -> Vec<String> {
         let found = self.found.borrow();
-        found.iter().map(|(text, root)| format!("{text} is {}", root.path)).collect()
+        let is_spelled_so = |text: &String, path: &CanonicalPath| path.to_str() == Some(text);
+        let others = found.iter().filter(|(text, root)| !is_spelled_so(text, &root.path));
+        others.map(|(text, root)| format!("{text} is {}", root.path)).collect()
     }
 }
 

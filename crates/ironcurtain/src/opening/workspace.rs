@@ -10,6 +10,7 @@ use std::path::Path;
 use ic_confine::CageSpec;
 use ic_home::Environment;
 use ic_policy::SandboxKind;
+use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
@@ -107,10 +108,22 @@ impl Owners<'_> {
             }
             () if ours.is_within(&found) => Some("it holds the IronCurtain home"),
             () if found.is_within(&ours) => Some("it lies in the IronCurtain home"),
+            () if self.is_protected(&found, disk) => {
+                Some("it is protected: it holds keys or credentials, and no policy opens it")
+            }
             () if !CageSpec::can_show(found.as_path()) => {
                 Some("it is the system's own, and no cage can show it")
             }
             () => None,
+        })
+    }
+
+    /// Returns whether `path` lies in a place of the user's home that is always protected.
+    fn is_protected(&self, path: &CanonicalPath, disk: &dyn Disk) -> bool {
+        PROTECTED_HOME_NAMES.iter().any(|name| {
+            let place = AbsolutePath::new(self.user.as_path().join(name)).ok();
+            let found = place.and_then(|place| follow(&place, disk).ok());
+            found.is_some_and(|found| path.is_within(&found.path))
         })
     }
 
@@ -180,6 +193,8 @@ db:x:101:104::/var/lib/db:/bin/bash";
         }
     }
 
+    const PROTECTED: Option<&str> =
+        Some("it is protected: it holds keys or credentials, and no policy opens it");
     const HOME: Option<&str> = Some("it is a home directory, or holds one");
     const SYSTEM: Option<&str> = Some("it is the system's own, and no cage can show it");
 
@@ -197,7 +212,9 @@ db:x:101:104::/var/lib/db:/bin/bash";
             .dir("/usr/sbin")
             .dir("/usr/src")
             .dir("/srv/work")
-            .dir("/elsewhere/me/work");
+            .dir("/elsewhere/me/work")
+            .dir("/elsewhere/me/.ssh/keys")
+            .dir("/elsewhere/me/.config/gh");
         let everybody = [
             ("/root", HOME),
             ("/root/work", None),
@@ -217,6 +234,10 @@ db:x:101:104::/var/lib/db:/bin/bash";
             ("/elsewhere", HOME),
             ("/elsewhere/me", HOME),
             ("/elsewhere/me/work", None),
+            ("/elsewhere/me/.ssh", PROTECTED),
+            ("/elsewhere/me/.ssh/keys", PROTECTED),
+            ("/elsewhere/me/.config/gh", PROTECTED),
+            ("/elsewhere/me/.config", None),
         ];
         check(&disk, 1000, &everybody);
         check(&disk, 1000, &[("/var/lib/db", None), ("/var/lib/db/work", None)]);

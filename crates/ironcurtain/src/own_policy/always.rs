@@ -64,7 +64,8 @@ impl Always {
             Wanted { policy: policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
         let environment = &*self.environment;
         let before = Loaded::load(&wanted, NoSandbox::None, environment, &mut silent())?;
-        let target = Target::find(policy, &before, &Home::new(environment.ironcurtain_home()?))?;
+        let home = Home::new(environment.ironcurtain_home()?);
+        let target = Target::find(policy, &before, &home, environment)?;
         let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
         let after = change.on(&known, self.by)?;
         if after == known {
@@ -116,7 +117,7 @@ fn additions_of(
     if let Some(rule) = rules.find(|rule| rule.starts_with(STRUCTURAL_PREFIX)) {
         return Err(format!("`{rule}` asks every time, whatever the policy says"));
     }
-    let name = || (request.server.clone(), Some(request.tool.clone()));
+    let name = || (Some(request.server.clone()), Some(request.tool.clone()));
     let allow = |roles: Option<Vec<Role>>, place: Option<Place>| {
         Addition::new(Effect::Allow, name(), roles, place).map_err(|error| error.to_string())
     };

@@ -5,14 +5,14 @@
 use ic_audit::read::{Filter, Records};
 use ic_home::Home;
 use ic_policy::additions::{Addition, Place};
-use ic_policy::{ArgumentAnnotation, Effect, Finding, Sandbox, SandboxKind};
+use ic_policy::{Effect, Finding, Sandbox, SandboxKind};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
-use ic_types::{AbsolutePath, Json, Object, Role, ServerName, SessionId, ToolCall, ToolName};
+use ic_types::{AbsolutePath, Category, Json, Object, Role, ServerName, SessionId, ToolCall};
 
 use crate::commands::audit::find;
 use crate::error::Failure;
-use crate::judge::Loaded;
+use crate::judge::{self, Loaded};
 use crate::screen::visible;
 
 /// How many logs are looked at, the newest first.
@@ -21,6 +21,8 @@ const LOGS_MAX: usize = 20;
 const CALLS_MAX: usize = 500;
 /// How many tools examples are made for.
 const EXAMPLES_MAX: usize = 4;
+/// How many tools of each server, if all servers are meant.
+const EXAMPLES_EACH_MAX: usize = 2;
 /// How many changes are shown.
 const SHOWN_MAX: usize = 12;
 /// How much of a call is shown.
@@ -41,11 +43,21 @@ struct Judged {
     call: String,
     before: Effect,
     after: Effect,
-    /// Who decides after the change.
+    /// Who decides before the change, and after it.
+    rule_before: String,
     rule: String,
     /// The roles that the additions are about and that are judged otherwise, each before and after.
     of_roles: Vec<(Role, Effect, Effect)>,
+    /// For an example that the additions are about: whether what they are about is allowed without them.
+    is_open: Option<bool>,
     count: usize,
+}
+
+/// Where an example is, beside the place that an addition is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Where {
+    Inside,
+    Outside,
 }
 
 impl Preview {
@@ -75,8 +87,12 @@ impl Preview {
     pub(crate) fn of_examples(before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
         let mut preview = Self::default();
         for addition in additions {
-            for call in examples(addition, after) {
-                let judged = Judged::of(&call, before, after, additions);
+            for (call, place) in examples(addition, after) {
+                let mut judged = Judged::of(&call, before, after, additions);
+                judged.is_open = match place {
+                    Where::Inside => Some(is_open(&call, before, addition)),
+                    Where::Outside => None,
+                };
                 if !preview.examples.iter().any(|it| it.call == judged.call) {
                     preview.examples.push(judged);
                 }
@@ -99,7 +115,8 @@ impl Preview {
             if self.n_recorded.is_some_and(|n_recorded| CALLS_MAX <= n_recorded) {
                 return;
             }
-            let is_about = |server: &ServerName| additions.iter().any(|it| it.server() == server);
+            let is_about =
+                |server: &ServerName| additions.iter().any(|it| it.is_about_server(server));
             let Some(call) = call_of(&record.fields).filter(|call| is_about(&call.server)) else {
                 continue;
             };
@@ -125,6 +142,17 @@ impl Preview {
         self.all().any(|it| {
             lifts(it.before, it.after) || it.of_roles.iter().any(|(_, was, is)| lifts(*was, *is))
         })
+    }
+
+    /// Returns whether everything that an `allow` is about is allowed without it.
+    pub(crate) fn is_allowed_already(&self) -> bool {
+        let mut meant = self.examples.iter().filter_map(|it| it.is_open).peekable();
+        meant.peek().is_some() && meant.all(|is_open| is_open)
+    }
+
+    /// Returns the rule that allows the first example without the change.
+    pub(crate) fn allowed_by(&self) -> Option<&str> {
+        self.examples.first().map(|it| it.rule_before.as_str())
     }
 
     /// Returns the rule that keeps the first example from being what the change asks for.
@@ -162,13 +190,15 @@ impl Judged {
     fn of(call: &ToolCall, before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
         let shown =
             format!("{}.{} {}", call.server, call.tool, Json::Object(call.arguments.clone()));
-        let judged = after.judge.judge(call.clone());
+        let [was, judged] = [before, after].map(|loaded| loaded.judge.judge(call.clone()));
         Self {
             call: shown,
-            before: before.judge.judge(call.clone()).effect(),
+            before: was.effect(),
             after: judged.effect(),
+            rule_before: was.rule().to_owned(),
             rule: judged.rule().to_owned(),
             of_roles: of_roles(call, before, after, additions),
+            is_open: None,
             count: 1,
         }
     }
@@ -232,6 +262,15 @@ fn of_roles(
         .collect()
 }
 
+/// Returns whether what `addition` is about is allowed in `call`.
+fn is_open(call: &ToolCall, loaded: &Loaded, addition: &Addition) -> bool {
+    let (_, findings) = loaded.judge.explain(call.clone());
+    let is_meant = |it: &&Finding| it.role.is_none_or(|role| addition.is_about(role));
+    let worst = findings.iter().filter(is_meant).map(|it| it.effect).max();
+    let whole = ic_policy::decisive(&findings).map(|it| it.effect);
+    worst.or(whole) == Some(Effect::Allow)
+}
+
 /// Reads the call of an intent; `None` if it cannot be judged again.
 fn call_of(record: &Object) -> Option<ToolCall> {
     if record.get("replayable").is_some_and(|it| *it == Json::Bool(false)) {
@@ -262,67 +301,69 @@ fn sandbox_of(session: &SessionId, home: &Home) -> Option<Sandbox> {
 }
 
 /// Makes calls of the tools that `addition` is about, inside and outside its place.
-fn examples(addition: &Addition, loaded: &Loaded) -> Vec<ToolCall> {
-    let (inside, outside) = match addition.place() {
+fn examples(addition: &Addition, loaded: &Loaded) -> Vec<(ToolCall, Where)> {
+    let outside = match addition.place() {
         Some(Place::Directory(within)) => {
             let parent = within.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let within = within.trim_end_matches('/');
-            (format!("{within}/example.txt"), Some(format!("{parent}/example.txt")))
+            Some(format!("{parent}/example.txt"))
         }
-        Some(Place::Host(pattern)) => {
-            let host = pattern.to_string().replace("*.", "www.").replace('*', "www.example.com");
-            let url = if host.contains("://") { host } else { format!("https://{host}") };
-            (url, None)
-        }
-        None => (String::new(), None),
+        Some(Place::Host(_)) | None => None,
     };
-    let tools = loaded.judge.policy.annotations().filter(|(server, tool, annotation)| {
-        let roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
-        *server == addition.server()
-            && addition.tool().is_none_or(|it| it == *tool)
-            && (addition.place().is_none() || roles.into_iter().any(|role| addition.is_about(role)))
+    let tools = loaded.judge.policy.annotations().filter(|(server, _, annotation)| {
+        let is_about = |role: Role| addition.is_about(role);
+        let is_bounded = addition.place().is_some() || addition.roles().is_some();
+        addition.is_about_server(server)
+            && loaded.servers.get(server.as_str()).is_some()
+            && (!is_bounded || judge::possible_roles(annotation).any(is_about))
     });
-    let mut calls = Vec::new();
-    for (server, tool, annotation) in tools.take(EXAMPLES_MAX) {
-        let call = |value: &str| example((server, tool), annotation, addition, value);
-        calls.push(call(&inside));
-        if calls.len() == 1 {
-            calls.extend(outside.as_deref().map(call));
+    let mut calls: Vec<(ToolCall, Where)> = Vec::new();
+    for (server, tool, annotation) in tools {
+        let of_server = calls.iter().filter(|(call, _)| call.server == *server).count();
+        let n_most = if addition.server().is_some() { EXAMPLES_MAX } else { EXAMPLES_EACH_MAX };
+        if addition.tool().is_some_and(|it| it != tool) || n_most <= of_server {
+            continue;
+        }
+        let call = |value_of: &dyn Fn(Role) -> Option<String>| ToolCall {
+            server: server.clone(),
+            tool: tool.clone(),
+            arguments: judge::arguments(annotation, value_of),
+        };
+        let is_first = calls.is_empty();
+        calls.push((call(&|role| example_of(role, addition)), Where::Inside));
+        if let Some(outside) = outside.as_ref().filter(|_| is_first) {
+            let call = call(&|role| addition.is_about(role).then(|| outside.clone()));
+            calls.push((call, Where::Outside));
         }
     }
     calls
 }
 
-fn example(
-    (server, tool): (&ServerName, &ToolName),
-    annotation: &ic_policy::Annotation,
-    addition: &Addition,
-    value: &str,
-) -> ToolCall {
-    let mut arguments = Object::new();
-    let is_about =
-        |role: Role| ic_policy::additions::names_a_place(role) && addition.is_about(role);
-    for argument in annotation.arguments() {
-        let name = argument.place().as_str();
-        let is_list = annotation.input_schema().is_some_and(|schema| is_list(schema, name));
-        if name.starts_with('/') || !argument.possible_roles().any(is_about) {
-            continue;
-        }
-        match is_list {
-            true => arguments.insert(name, Json::Array(vec![Json::from(value)])),
-            false => arguments.insert(name, value),
-        }
+/// Returns a value in the place that `addition` is about, for arguments that it is about.
+fn example_of(role: Role, addition: &Addition) -> Option<String> {
+    if !addition.is_about(role) {
+        return None;
     }
-    ToolCall { server: server.clone(), tool: tool.clone(), arguments }
-}
-
-/// Returns whether the schema says that the argument `name` is a list.
-fn is_list(schema: &Json, name: &str) -> bool {
-    let get = |json: &Json, key: &str| match json {
-        Json::Object(object) => object.get(key).cloned(),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
-    };
-    let kind =
-        get(schema, "properties").and_then(|it| get(&it, name)).and_then(|it| get(&it, "type"));
-    kind.is_some_and(|kind| kind == Json::from("array"))
+    match addition.place() {
+        Some(Place::Directory(within)) => {
+            Some(format!("{}/example.txt", within.trim_end_matches('/')))
+        }
+        Some(Place::Host(pattern)) => {
+            let host = pattern.to_string().replace("*.", "www.").replace('*', "www.example.com");
+            let url = if host.contains("://") { host } else { format!("https://{host}") };
+            match role {
+                Role::GitRemoteUrl if !pattern.names_repository() => {
+                    Some(format!("{url}/example/example.git"))
+                }
+                _ => Some(url),
+            }
+        }
+        None => match role.category() {
+            Category::Path => Some("~/example.txt".to_owned()),
+            Category::Url if role == Role::GitRemoteUrl => {
+                Some("https://git.example.com/example/example.git".to_owned())
+            }
+            Category::Url => Some("https://example.com/".to_owned()),
+            Category::Identifier | Category::Opaque => None,
+        },
+    }
 }

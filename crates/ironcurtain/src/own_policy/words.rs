@@ -51,13 +51,16 @@ pub(crate) fn to_take_back(additions: &[Addition]) -> String {
 }
 
 /// Returns the command that adds the same; `None` if there is none.
-fn command(addition: &Addition) -> Option<String> {
+pub(crate) fn command(addition: &Addition) -> Option<String> {
     let word = match addition.effect() {
         Effect::Allow => "allow",
         Effect::Escalate => "ask",
         Effect::Deny => "never",
     };
-    let mut command = format!("ironcurtain policy {word} {}", addition.server());
+    let mut command = format!("ironcurtain policy {word}");
+    if let Some(server) = addition.server() {
+        command.extend([" ", server.as_str()]);
+    }
     if let Some(tool) = addition.tool() {
         command.extend([".", tool.as_str()]);
     }
@@ -105,7 +108,7 @@ mod tests {
         roles: Option<&[Role]>,
         place: Option<Place>,
     ) -> String {
-        let name = (what.0.parse().unwrap(), what.1.map(|it| it.parse().unwrap()));
+        let name = (Some(what.0.parse().unwrap()), what.1.map(|it| it.parse().unwrap()));
         let roles = roles.map(<[Role]>::to_vec);
         let addition = Addition::new(Effect::Allow, name, roles, place).unwrap();
         to_take_back(&[addition])

@@ -287,7 +287,7 @@ fn a_policy_is_tried_with_its_scenarios() {
     findings.failed(&[]);
     findings.has("policy", "warning", "1 rules, ");
     findings.has("policy", "warning", "gone");
-    findings.has("scenarios", "warning", "no test-scenarios.json");
+    findings.has("scenarios", "info", "no test-scenarios.json");
     let scenario = |server: &str| {
         json!({"description": format!("about {server}"), "expectedDecision": "allow", "reasoning": "",
             "source": "handwritten",

@@ -1,7 +1,9 @@
 //! A policy of one's own: made, chosen, linted, and changed one sentence at a time.
 
 mod attacks;
+mod every_server;
 mod linting;
+mod naming;
 
 use std::fs;
 use std::process::Command;

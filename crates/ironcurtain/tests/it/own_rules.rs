@@ -332,8 +332,8 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
     for (flags, expected) in [
         (
             &["--policy", "default"][..],
-            "free: everything in the sandbox, read and write in ~/Downloads, read in ~/Documents; \
-             asks: everything else; "
+            "free: everything in the sandbox, read and write in ~/Downloads, commit in ~/Downloads \
+             (git), read in ~/Documents; asks: everything else; "
                 .to_owned(),
         ),
         (

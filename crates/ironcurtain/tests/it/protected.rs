@@ -138,6 +138,7 @@ fn the_policy_in_force_is_protected_in_sessions_that_use_another_one() {
     place.link("home/.ironcurtain/policies/mine", place.path("home/Downloads/real"));
     place.link("home/Downloads/real/additions.json", place.path("home/Downloads/mine.json"));
     let directory = place.path("home/Downloads/pol");
+    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
     let set = ["config", "set", "policy", directory.to_str().unwrap()];
     let paths = [
         "home/Downloads/pol/additions.json",
@@ -173,6 +174,7 @@ fn a_session_in_the_directory_of_the_policy_in_force_is_refused_whatever_it_uses
     let work = place.path("work");
     let check = |policy: &str| {
         let directory = place.path(policy);
+        assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
         let set = place.run(["config", "set", "policy", directory.to_str().unwrap()]);
         assert_eq!(set.code, 0, "{set:?}");
         let call = ["filesystem", "read_file", r#"{"path":"a"}"#];

@@ -11,6 +11,7 @@ mod importing;
 mod installing;
 mod real_clients;
 mod reviewing;
+mod switching;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
@@ -178,6 +179,9 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     let rig = Rig::new().scripted();
     assert_snapshot!(rig.seen(&rig.run(&["list"])), @"
     plain  new  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
+    filesystem  off; `ironcurtain servers restore filesystem` switches it on again
+    git  off; `ironcurtain servers restore git` switches it on again
+    fetch  off; `ironcurtain servers restore fetch` switches it on again
 
     In a session: confinement [RUNG].
     --- exit 0
@@ -207,12 +211,13 @@ fn the_list_says_what_each_server_is_and_starts_none() {
                 keeps\u{a}notes
                 started in another way than it was when it was trusted, so it is withheld; `ironcurtain servers trust changed` shows the difference
     far         new                                               not contained  on another machine                    https://x.example/mcp
-    filesystem  ours                                              not contained  confined: [RUNG]  race: none      built-in filesystem
+    filesystem  ours                                              not contained  confined: [RUNG]                  built-in filesystem
     free        new                                               not contained  confined: none        race: possible  /bin/free
                 may send requests to the client's model, if you approve each one
-    git         ours                                              contained      confined: [RUNG]  race: none      built-in git
+    git         ours                                              contained      confined: [RUNG]                  built-in git
     plain       trusted since 2026-01-01T00:00:00.000Z (2 tools)  not contained  confined: [RUNG]  race: possible  python3 [ROOT]/plain.py [ROOT]/plain.json
-    tame        new                                               contained      confined: [RUNG]  race: none      /bin/tame
+    tame        new                                               contained      confined: [RUNG]                  /bin/tame
+    fetch  off; `ironcurtain servers restore fetch` switches it on again
 
     In a session: confinement [RUNG].
     --- exit 0
@@ -222,7 +227,8 @@ fn the_list_says_what_each_server_is_and_starts_none() {
     --- exit 0
     "#);
     rig.configure(&json!({}));
-    assert_eq!(rig.run(&["list"]).stdout, "no server is configured\n");
+    let none = rig.run(&["list"]).stdout;
+    assert!(none.starts_with("no server is configured\n") && none.contains("git  off; "), "{none}");
     assert_eq!(rig.run(&["list", "--json"]).stdout, "[]\n");
 }
 
@@ -309,7 +315,7 @@ fn servers_are_removed_from_the_file_as_it_is_written() {
     let removed = rig.run(&["remove", "git"]);
     assert_eq!(removed.stdout, "git is removed; the built-in server `git` is used again\n");
     assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 3));
-    assert_eq!(rig.run(&["remove", "git"]).stdout, "git is removed\n");
+    assert_eq!(rig.run(&["remove", "git", "--yes"]).code, 0);
     assert_eq!(written(), json!({"mcpServers": {"git": null}}));
     assert_eq!(names(), ["fetch", "filesystem"]);
     assert_ne!(rig.run(&["remove", "git"]).code, 0, "it is gone");
@@ -555,6 +561,7 @@ fn the_help_is_complete() {
         &["servers", "add"],
         &["servers", "import"],
         &["servers", "remove"],
+        &["servers", "restore"],
         &["servers", "review"],
         &["servers", "list"],
         &["servers", "test"],
@@ -576,14 +583,16 @@ fn the_help_is_complete() {
     Usage: ironcurtain servers <COMMAND>
 
     Commands:
-      add     Add an MCP server, in a cage of its own
-      import  Show the MCP servers of other clients, and add those that you name
-      list    Show the configured servers
-      remove  Remove a server: its entry, what was installed for it, its drafts and its trusted identity
-      review  Confirm what was guessed about the tools of a server
-      test    Start servers, list their tools, and end them again
-      trust   Look at what has changed about a server since it was trusted, and trust it as it is now
-      help    Print this message or the help of the given subcommand(s)
+      add      Add an MCP server, in a cage of its own
+      import   Show the MCP servers of other clients, and add those that you name
+      list     Show the configured servers
+      remove   Remove a server: its entry, what was installed for it, its drafts and its trusted
+               identity
+      restore  Switch a built-in server on again that `servers remove` switched off
+      review   Confirm what was guessed about the tools of a server
+      test     Start servers, list their tools, and end them again
+      trust    Look at what has changed about a server since it was trusted, and trust it as it is now
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help  Print help

@@ -25,6 +25,10 @@ pub(super) enum Want {
     Setting { path: &'static [&'static str], value: Value },
     /// An item of a list.
     Item { path: &'static [&'static str], value: Value },
+    /// A value that takes the place of whatever is there.
+    Whole { path: &'static [&'static str], value: Value },
+    /// An entry that is switched off: one that is there keeps its other keys.
+    Off { path: &'static [&'static str], keys: Map<String, Value> },
 }
 
 /// Why a file cannot be changed by us.
@@ -55,13 +59,19 @@ pub(super) fn with(text: &str, format: Format, wants: &[Want]) -> Result<String,
     for want in wants {
         match want {
             Want::Entry { path, keys } => {
-                after = set_entry(&after, format, path, keys, at(&meant, path))?;
-                let entry = at_mut(&mut meant, path)?;
-                if !entry.is_object() {
-                    *entry = Value::Object(Map::new());
+                after = put_entry(&after, format, (path, keys), &mut meant)?;
+            }
+            Want::Off { path, keys } => {
+                let is_there = at(&meant, path).is_some_and(Value::is_object);
+                let kept = |(key, _): &(&String, &Value)| !is_there || *key == "enabled";
+                let keys = keys.iter().filter(kept).map(|(key, it)| (key.clone(), it.clone()));
+                after = put_entry(&after, format, (path, &keys.collect()), &mut meant)?;
+            }
+            Want::Whole { path, value } => {
+                if at(&meant, path) != Some(value) {
+                    after = jsonc::set(&after, path, value)?;
+                    *at_mut(&mut meant, path)? = value.clone();
                 }
-                let Value::Object(entry) = entry else { return Err(NotEditable::Shape) };
-                entry.extend(keys.clone());
             }
             Want::Setting { path, value } => {
                 if at(&meant, path).is_none() {
@@ -119,7 +129,8 @@ pub(super) fn without(text: &str, format: Format, wants: &[Want]) -> Result<Stri
                     }
                 }
             }
-            Want::Entry { .. } | Want::Setting { .. } => {}
+            // What turns tools off stays: it may be the user's own.
+            Want::Entry { .. } | Want::Setting { .. } | Want::Whole { .. } | Want::Off { .. } => {}
         }
     }
     checked(after, format, &meant)
@@ -133,7 +144,7 @@ pub(super) fn kept(text: &str, format: Format, wants: &[Want]) -> Vec<(String, V
             let now = at(&before, path).filter(|now| *now != value)?;
             Some((path.join("."), now.clone(), value.clone()))
         }
-        Want::Entry { .. } | Want::Item { .. } => None,
+        Want::Entry { .. } | Want::Item { .. } | Want::Whole { .. } | Want::Off { .. } => None,
     });
     differing.collect()
 }
@@ -142,6 +153,70 @@ pub(super) fn kept(text: &str, format: Format, wants: &[Want]) -> Vec<(String, V
 pub(super) fn is_empty(text: &str, format: Format) -> bool {
     matches!(text.trim(), "" | "{}")
         && read(text, format).is_ok_and(|it| it.as_object().is_some_and(Map::is_empty))
+}
+
+/// Sets keys of an entry, in the text and in what is meant.
+fn put_entry(
+    text: &str,
+    format: Format,
+    (path, keys): (&[&str], &Map<String, Value>),
+    meant: &mut Value,
+) -> Result<String, NotEditable> {
+    let after = set_entry(text, format, path, keys, at(meant, path))?;
+    let entry = at_mut(meant, path)?;
+    if !entry.is_object() {
+        *entry = Value::Object(Map::new());
+    }
+    let Value::Object(entry) = entry else { return Err(NotEditable::Shape) };
+    entry.extend(keys.clone());
+    Ok(after)
+}
+
+/// Returns the entries beside ours that start or reach a server, and what ours starts if it is not our proxy.
+pub(super) fn neighbours(
+    text: &str,
+    format: Format,
+    wants: &[Want],
+    is_proxy: impl Fn(&[String]) -> bool,
+) -> (Vec<String>, Option<String>) {
+    let (Ok(value), Some(Want::Entry { path, .. })) = (read(text, format), wants.first()) else {
+        return (Vec::new(), None);
+    };
+    let Some((own, above)) = path.split_last() else { return (Vec::new(), None) };
+    let entries = at(&value, above).and_then(Value::as_object);
+    let mut others = Vec::new();
+    let mut foreign = None;
+    for (name, entry) in entries.into_iter().flatten() {
+        let words = words_of(entry);
+        if name == own {
+            foreign = (!is_proxy(&words)).then(|| words.join(" "));
+        } else if !words.is_empty() {
+            others.push(name.clone());
+        }
+    }
+    (others, foreign)
+}
+
+/// Returns the command line of our entry, if there is one.
+pub(super) fn own_words(text: &str, format: Format, wants: &[Want]) -> Option<Vec<String>> {
+    let value = read(text, format).ok()?;
+    match wants.first()? {
+        Want::Entry { path, .. } => at(&value, path).map(words_of),
+        Want::Setting { .. } | Want::Item { .. } | Want::Whole { .. } | Want::Off { .. } => None,
+    }
+}
+
+/// Returns the command line of an entry, or where it leads.
+fn words_of(entry: &Value) -> Vec<String> {
+    let texts = |value: &Value| match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => {
+            items.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let keys = ["command", "cmd", "url", "uri", "httpUrl", "serverUrl", "args"];
+    keys.iter().filter_map(|key| entry.get(key)).flat_map(texts).collect()
 }
 
 fn set_entry(

@@ -4,15 +4,16 @@ use clap::Parser as _;
 use ic_home::Environment;
 use ic_resolve::{Disk as _, RealDisk};
 
-use super::edit::{NotEditable, Want, with};
+use super::edit::{NotEditable, Want, neighbours, with};
 use super::known::{Client, ConfigFile, Proxy};
 use super::target::Target;
 use super::{Change, client, told_about_own_tools};
 use crate::commands::Exit;
 use crate::commands::proxy::ProxyArgs;
 use crate::error::Failure;
+use crate::judge::Origin;
 use crate::person::Answer;
-use crate::screen::{Screen, visible_line};
+use crate::screen::{Screen, visible, visible_line};
 
 /// Write `ironcurtain proxy` into the configuration of a client
 ///
@@ -27,6 +28,9 @@ pub(crate) struct InstallArgs {
     /// Only print what would be written
     #[arg(long)]
     print: bool,
+    /// Turn the client's own tools off in the same file, as far as it has settings for that
+    #[arg(long)]
+    own_tools_off: bool,
     /// Do not ask before the file is changed
     #[arg(long)]
     yes: bool,
@@ -51,13 +55,18 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let client = client(&args.client)?;
     let proxy = proxy(&args.options, environment)?;
+    let off = off(client, args.own_tools_off)?;
     if args.print {
-        return print(client, &proxy, environment, screen);
+        return print(client, (&proxy, &off), environment, screen);
     }
     let mut changes = Vec::new();
-    for config in client.files {
+    for (at, config) in client.files.iter().enumerate() {
         let target = Target::find(config, environment)?;
-        let wants = (config.wants)(&proxy);
+        let mut wants = (config.wants)(&proxy);
+        look_around(client, (&target, config), &wants, screen)?;
+        if at == 0 {
+            wants.extend(off.iter().cloned());
+        }
         let before = target.text.clone().unwrap_or_default();
         let after = with(&before, config.format, &wants)
             .map_err(|error| by_hand(client, &target, &error))?;
@@ -68,27 +77,84 @@ pub(crate) fn run(
     }
     if changes.is_empty() {
         screen.line(&format!("{} is connected already; nothing was changed.", client.title))?;
-        tell(client, screen);
+        tell(client, args.own_tools_off, screen);
         return Ok(Exit::Success);
     }
     if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
         return Ok(Exit::Failed);
     }
-    tell(client, screen);
+    tell(client, args.own_tools_off, screen);
     Ok(Exit::Success)
+}
+
+/// Returns what turns the client's own tools off, if that `is_wanted`.
+fn off(client: &Client, is_wanted: bool) -> Result<Vec<Want>, Failure> {
+    match (is_wanted, client.own_tools.off) {
+        (false, _) => Ok(Vec::new()),
+        (true, Some(off)) => Ok(off()),
+        (true, None) => {
+            let block = client.own_tools.block.unwrap_or_default();
+            Err(Failure::usage(format!(
+                "{} has no setting in its file that turns its own tools off",
+                client.title
+            ))
+            .with_details(block.lines().map(str::to_owned).collect())
+            .with_hint(client.own_tools.how))
+        }
+    }
+}
+
+/// Refuses to overwrite an entry of the user's, and names the servers that the client starts by itself.
+fn look_around(
+    client: &Client,
+    (target, config): (&Target, &ConfigFile),
+    wants: &[Want],
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let text = target.text.as_deref().unwrap_or_default();
+    let (others, foreign) = neighbours(text, config.format, wants, is_proxy);
+    if let Some(command) = foreign {
+        return Err(Failure::config(format!(
+            "{} has an entry `ironcurtain` already that starts something else: `{}`",
+            target.shown(),
+            visible(&command)
+        ))
+        .with_hint("nothing was changed; give that entry another name, or take it out"));
+    }
+    if !others.is_empty() {
+        screen.warning(&format!(
+            "{} starts these servers itself, so IronCurtain does not judge them: {}. To put them behind \
+             IronCurtain, run `ironcurtain servers import`, then take them out of {}.",
+            client.title,
+            visible(&others.join(", ")),
+            target.shown()
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether a command line starts our proxy.
+pub(super) fn is_proxy(words: &[String]) -> bool {
+    let [program, rest @ ..] = words else { return false };
+    let name = std::path::Path::new(program).file_name();
+    name.is_some_and(|it| it == "ironcurtain") && rest.first().is_some_and(|it| it == "proxy")
 }
 
 /// Prints what would be written to new files.
 fn print(
     client: &Client,
-    proxy: &Proxy,
+    (proxy, off): (&Proxy, &[Want]),
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    for config in client.files {
+    for (at, config) in client.files.iter().enumerate() {
         let target = Target::find(config, environment)?;
         screen.notice(&format!("for {}:", target.expected.display()));
-        let text = with("", config.format, &(config.wants)(proxy)).map_err(|error| {
+        let mut wants = (config.wants)(proxy);
+        if at == 0 {
+            wants.extend(off.iter().cloned());
+        }
+        let text = with("", config.format, &wants).map_err(|error| {
             Failure::config(format!("cannot write the configuration of {}", client.title))
                 .with_source(error)
         })?;
@@ -96,7 +162,7 @@ fn print(
             screen.line(&visible_line(line))?;
         }
     }
-    tell(client, screen);
+    tell(client, !off.is_empty(), screen);
     Ok(Exit::Success)
 }
 
@@ -108,8 +174,10 @@ fn keep_told(before: &str, config: &ConfigFile, wants: &[Want], screen: &mut Scr
 }
 
 /// Says what else people have to do.
-fn tell(client: &Client, screen: &mut Screen) {
-    told_about_own_tools(client, screen);
+fn tell(client: &Client, are_own_tools_off: bool, screen: &mut Screen) {
+    if !are_own_tools_off {
+        told_about_own_tools(client, screen);
+    }
     screen.notice(
         "To answer approval requests, keep `ironcurtain approvals watch --desk` open in another \
          terminal; without it calls that need approval are denied.",
@@ -133,6 +201,9 @@ fn proxy(options: &[String], environment: &Environment) -> Result<Proxy, Failure
         Failure::usage(format!("`ironcurtain proxy` would not take these options: {first}"))
     })?;
     parsed.proxy.check_for_client()?;
+    if let Some(policy) = &parsed.proxy.policy {
+        Origin::named(policy, environment)?;
+    }
     let mut arguments = vec!["proxy".to_owned()];
     arguments.extend(options.iter().cloned());
     let home = match environment.is_set("IRONCURTAIN_HOME") {

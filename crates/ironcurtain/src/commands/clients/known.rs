@@ -47,6 +47,8 @@ pub(super) struct OwnTools {
     pub(super) how: &'static str,
     /// What to write or to type.
     pub(super) block: Option<&'static str>,
+    /// What belongs into the first of its files for that, if a file can do it.
+    pub(super) off: Option<fn() -> Vec<Want>>,
 }
 
 /// How a client starts the proxy.
@@ -81,6 +83,7 @@ pub(super) const CLIENTS: [Client; 6] = [
         own_tools: OwnTools {
             how: "Start Claude Code without its own tools, and without the servers of a project:",
             block: Some("claude --tools= --strict-mcp-config --mcp-config ~/.claude.json"),
+            off: None,
         },
     },
     Client {
@@ -94,12 +97,9 @@ pub(super) const CLIENTS: [Client; 6] = [
             wants: |proxy| vec![entry(&["mcp_servers", NAME], proxy.codex())],
         }],
         own_tools: OwnTools {
-            how: "To turn Codex's own tools off, put this at the top of the same file:",
-            block: Some(
-                "web_search = \"disabled\"\nsandbox_mode = \"read-only\"\napproval_policy = \"never\"\n\n\
-                 [features]\nshell_tool = false\nview_image = false\nmulti_agent = false\ngoals = false\n\
-                 apps = false\nplugins = false",
-            ),
+            how: "This turns them off in the same file:",
+            block: Some("ironcurtain clients install codex --own-tools-off"),
+            off: Some(codex_off),
         },
     },
     Client {
@@ -113,8 +113,12 @@ pub(super) const CLIENTS: [Client; 6] = [
             wants: |proxy| vec![entry(&["mcp", NAME], proxy.opencode())],
         }],
         own_tools: OwnTools {
-            how: "To turn OpenCode's own tools off, add this setting to the same file:",
-            block: Some("{ \"permission\": { \"*\": \"deny\", \"ironcurtain_*\": \"allow\" } }"),
+            how: "This turns them off in the same file:",
+            block: Some("ironcurtain clients install opencode --own-tools-off"),
+            off: Some(|| {
+                let value = json!({"*": "deny", "ironcurtain_*": "allow"});
+                vec![Want::Whole { path: &["permission"], value }]
+            }),
         },
     },
     Client {
@@ -128,8 +132,9 @@ pub(super) const CLIENTS: [Client; 6] = [
             wants: |proxy| vec![entry(&["extensions", NAME], proxy.goose())],
         }],
         own_tools: OwnTools {
-            how: "To turn Goose's own tools off, add these entries to `extensions` in the same file:",
-            block: Some(GOOSE_OFF),
+            how: "This turns them off in the same file:",
+            block: Some("ironcurtain clients install goose --own-tools-off"),
+            off: Some(goose_off),
         },
     },
     Client {
@@ -147,6 +152,7 @@ pub(super) const CLIENTS: [Client; 6] = [
                   Agents, choose `Allowlist` and no sandbox, and write this to \
                   `~/.cursor/permissions.json`, so that each command asks you first:",
             block: Some("{\"terminalAllowlist\": []}"),
+            off: None,
         },
     },
     Client {
@@ -167,18 +173,47 @@ pub(super) const CLIENTS: [Client; 6] = [
                 "---\ndescription: Works through IronCurtain only\ntools: ['ironcurtain/*']\n\
                  agents: []\n---",
             ),
+            off: None,
         },
     },
 ];
 
-const GOOSE_OFF: &str = "extensions:
-  developer: { type: platform, name: developer, description: \"\", enabled: false }
-  extensionmanager: { type: platform, name: Extension Manager, description: \"\", enabled: false }
-  analyze: { type: platform, name: analyze, description: \"\", enabled: false }
-  apps: { type: platform, name: apps, description: \"\", enabled: false }
-  scheduler: { type: platform, name: scheduler, description: \"\", enabled: false }
-  skills: { type: platform, name: skills, description: \"\", enabled: false }
-  summon: { type: platform, name: summon, description: \"\", enabled: false }";
+/// The keys at the top of the file, and its features.
+fn codex_off() -> Vec<Want> {
+    let top = json!({
+        "web_search": "disabled",
+        "sandbox_mode": "read-only",
+        "approval_policy": "never",
+    });
+    let features = json!({
+        "shell_tool": false,
+        "view_image": false,
+        "multi_agent": false,
+        "goals": false,
+        "apps": false,
+        "plugins": false,
+    });
+    vec![entry(&[], object(top)), entry(&["features"], object(features))]
+}
+
+/// An extension of its own that the file does not name is on, so all of them are named.
+fn goose_off() -> Vec<Want> {
+    let off = |path: &'static [&'static str; 2], name: &str| Want::Off {
+        path,
+        keys: object(
+            json!({"type": "platform", "name": name, "description": "", "enabled": false}),
+        ),
+    };
+    vec![
+        off(&["extensions", "developer"], "developer"),
+        off(&["extensions", "extensionmanager"], "Extension Manager"),
+        off(&["extensions", "analyze"], "analyze"),
+        off(&["extensions", "apps"], "apps"),
+        off(&["extensions", "scheduler"], "scheduler"),
+        off(&["extensions", "skills"], "skills"),
+        off(&["extensions", "summon"], "summon"),
+    ]
+}
 
 fn entry(path: &'static [&'static str], keys: Map<String, Value>) -> Want {
     Want::Entry { path, keys }

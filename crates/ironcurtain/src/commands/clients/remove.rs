@@ -3,13 +3,14 @@
 use ic_home::Environment;
 
 use super::Change;
-use super::edit::{is_empty, without};
+use super::edit::{is_empty, neighbours, without};
+use super::install::is_proxy;
 use super::known::Proxy;
 use super::target::Target;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::person::Answer;
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 
 /// Take `ironcurtain proxy` out of the configuration of a client
 ///
@@ -32,13 +33,22 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let client = super::client(&args.client)?;
-    // An entry of ours goes whatever it says.
+    // An entry of ours goes whatever its options are.
     let proxy = Proxy { program: String::new(), arguments: Vec::new(), home: None };
     let mut changes = Vec::new();
     for config in client.files {
         let target = Target::find(config, environment)?;
         let Some(before) = target.text.clone() else { continue };
-        let after = without(&before, config.format, &(config.wants)(&proxy)).map_err(|error| {
+        let wants = (config.wants)(&proxy);
+        if let (_, Some(command)) = neighbours(&before, config.format, &wants, is_proxy) {
+            screen.warning(&format!(
+                "the entry `ironcurtain` in {} starts `{}`, which `clients install` did not write; it stays",
+                target.shown(),
+                visible(&command)
+            ));
+            continue;
+        }
+        let after = without(&before, config.format, &wants).map_err(|error| {
             Failure::config(format!("cannot change `{}`: {error}", target.real.display()))
                 .with_hint("nothing was changed; take the entry `ironcurtain` out by hand")
         })?;

@@ -2,19 +2,22 @@
 
 use std::io::Read as _;
 
-use ic_home::Environment;
 use ic_home::config::update::{self, Unset};
 use ic_home::config::{ConfigFile, Key, KeyName, Kind};
+use ic_home::{Environment, Home};
 use ic_types::{Json, JsonLimits};
 
 use crate::commands::Exit;
 use crate::commands::config::home;
+use crate::commands::policy::using;
 use crate::error::Failure;
+use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::Screen;
 
 /// Set a key in the configuration file
 ///
 /// The value is checked before anything is written, and the rest of the file stays as it is.
+/// `policy` asks as `policy use` does, and at a terminal so does `approvals.scripted`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +39,10 @@ pub(crate) struct UnsetArgs {
     key: String,
 }
 
+/// The key of the policy in force.
+const POLICY: &str = "policy";
+/// The key that lets scripts answer.
+const SCRIPTED: &str = "approvals.scripted";
 /// The longest value that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -62,9 +69,40 @@ pub(crate) fn run(
     key.kind
         .check(&value, environment)
         .map_err(|reason| Failure::usage(format!("`{name}` is not changed: {reason}")))?;
-    update::set(&home(environment)?, environment, vec![(name, value)])?;
+    let home = home(environment)?;
+    match (key.name, &value) {
+        // SECURITY: another policy can allow more, so it is shown and confirmed as `policy use` does.
+        (POLICY, Json::String(policy)) => {
+            let exit = using::run_for_config(policy.as_ref(), environment, screen)?;
+            if exit != Exit::Success {
+                return Ok(exit);
+            }
+        }
+        (SCRIPTED, Json::Bool(true)) if !is_scripts_agreed(&home, environment, screen)? => {
+            screen.line("Nothing was changed.")?;
+            return Ok(Exit::Failed);
+        }
+        (_, _) => update::set(&home, environment, vec![(name, value)])?,
+    }
     warn_if_hidden(key, environment, screen);
     Ok(Exit::Success)
+}
+
+/// Asks, at a terminal, whether scripts may answer from now on.
+fn is_scripts_agreed(
+    home: &Home,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<bool, Failure> {
+    if !person::is_at_terminal() || Scripts::of(home, environment)? == Scripts::MayAnswer {
+        return Ok(true);
+    }
+    screen.out().flush().map_err(Failure::output)?;
+    let what = "whether scripts may answer";
+    let mut person = Person::find(what, false, Scripts::MayNotAnswer)?;
+    let question = "Every program that runs as you could then approve calls, trust servers and change \
+                    the policy in your place. Allow that?";
+    Ok(person.ask(question)? == Answer::Approved)
 }
 
 /// Runs `config unset`.

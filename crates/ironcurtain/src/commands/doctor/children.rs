@@ -64,7 +64,14 @@ pub(super) fn check(
         return;
     };
     let ward = Ward { patient, trial, judge, holding };
-    checks.extend(OWN.map(|name| ward.own(name, screen)));
+    let is_off = |name: &str| settings.servers.as_ref().is_some_and(|it| it.get(name).is_none());
+    checks.extend(OWN.map(|name| match is_off(name) {
+        true => Check::info(
+            own_label(name),
+            format!("off; `ironcurtain servers restore {name}` switches it on again"),
+        ),
+        false => ward.own(name, screen),
+    }));
     for (name, config) in settings.servers.iter().flat_map(ServersFile::iter) {
         match &config.start {
             // These were tried.

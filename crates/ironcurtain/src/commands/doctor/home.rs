@@ -26,11 +26,7 @@ pub(super) fn check(home: &Home, checks: &mut Vec<Check>) -> (HomeState, Option<
                 (HomeState::Usable, Some(trial))
             }
             Err(failure) => {
-                let remedy = format!(
-                    "make `{}` writable, or set IRONCURTAIN_HOME to another directory",
-                    root.display()
-                );
-                checks.push(Check::of_failure(HOME, &failure, &remedy));
+                checks.push(Check::of_failure(HOME, &failure, &writable(&root)));
                 (HomeState::Unusable, tried(parent).ok())
             }
         },
@@ -96,11 +92,12 @@ fn cannot_be_made(root: &Path, parent: &Path, failure: Failure) -> Check {
         true => Failure::from(HomeError::NoParent { root: root.to_owned() }),
         false => failure,
     };
-    let remedy = format!(
-        "make `{}` writable, or set IRONCURTAIN_HOME to another directory",
-        parent.display()
-    );
-    Check::of_failure(HOME, &failure, &remedy)
+    Check::of_failure(HOME, &failure, &writable(parent))
+}
+
+/// Says what to do about a directory that nothing can be written to.
+fn writable(directory: &Path) -> String {
+    format!("make `{}` writable, or set IRONCURTAIN_HOME to another directory", directory.display())
 }
 
 fn space(path: &Path) -> Check {

@@ -176,10 +176,9 @@ fn scenarios(loaded: &Loaded) -> Check {
     // A scenario about a server that is not there says nothing about this machine.
     let is_there = |it: &Scenario| loaded.servers.get(&it.request.server_name).is_some();
     match test::outcomes(loaded, is_there) {
-        Ok(None) => Check::warning(
+        Ok(None) => Check::info(
             SCENARIOS,
-            "the policy has no test-scenarios.json, so it is not tested",
-            "write down some calls with the decision that you expect",
+            "the policy has no test-scenarios.json; `ironcurtain policy test --help` says what it is for",
         ),
         Ok(Some(outcomes)) => {
             let failed: Vec<&str> = outcomes

@@ -3,21 +3,23 @@
 //! Works out what is meant and refuses what would open too much; the change itself is made in
 //! [`own_policy`], after it was shown and confirmed.
 
-use std::path::{Path, PathBuf};
+mod checks;
+
+use std::path::PathBuf;
 
 use ic_home::{Environment, Home};
-use ic_policy::additions::{self, Addition, Place};
-use ic_policy::{ArgumentAnnotation, DomainPattern, Effect};
-use ic_resolve::path::{self, Last};
-use ic_resolve::{Kind, RealDisk};
+use ic_policy::Effect;
+use ic_policy::additions::{Addition, InvalidAddition, Place};
 use ic_types::{Role, ServerName, ToolName};
+
+use checks::{check, check_server, left_out, names_path, no_place, place};
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::own_policy::preview::Preview;
 use crate::own_policy::words::{self, Verb};
-use crate::own_policy::{self, Agreed, Change, Target};
+use crate::own_policy::{Agreed, Change, Target};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 
@@ -26,14 +28,16 @@ const EXAMPLES: &str = "\
 Examples (`allow`, `ask` and `never` take the same words):
   ironcurtain policy allow filesystem --to read --in ~/notes
   ironcurtain policy allow fetch --host docs.rs
-  ironcurtain policy never filesystem --in ~/private";
+  ironcurtain policy never --in ~/private              (with any server)";
 
 /// What to add to the policy
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AddingArgs {
     /// Server, or server and tool: `filesystem`, `filesystem.read_file`
-    #[arg(required = true, value_name = "SERVER[.TOOL]")]
+    ///
+    /// `ask` and `never` without one are about every server, those that are added later included.
+    #[arg(value_name = "SERVER[.TOOL]")]
     what: Vec<String>,
     /// Only in this directory, at any depth
     #[arg(long = "in", value_name = "DIR", conflicts_with = "host")]
@@ -69,13 +73,12 @@ pub(crate) fn run(
     let wanted =
         Wanted { policy: args.policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
     let mut before = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
-    let place = place(effect, args, &before, environment)?;
-    let additions = args
-        .what
-        .iter()
-        .map(|text| addition(effect, text, place.clone(), args))
-        .collect::<Result<Vec<_>, _>>()?;
-    let target = Target::find(args.policy.clone(), &before, &home)?;
+    let additions = additions(effect, args, &before, environment)?;
+    let target = Target::find(args.policy.clone(), &before, &home, environment)?;
+    if target.copy_of.is_none() && args.policy.is_none() {
+        // It may have come into force just now.
+        before = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    }
     let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
     let change = wanted_change(additions, &known, &target, (args, &before), screen)?;
     let after = change.on(&known, "policy")?;
@@ -85,15 +88,13 @@ pub(crate) fn run(
     }
     let mut loaded = target.load_with(&after, environment, screen)?;
     let preview = Preview::of(&mut before, &mut loaded, change.entries(), &home)?;
-    let lines = shown(&change, &target, &preview);
+    let mut lines = shown(&change, &target, &preview);
+    if !args.remove {
+        lines.extend(left_out(change.entries(), &loaded));
+    }
     let is_allow = effect == Effect::Allow && !args.remove;
     if is_allow && !preview.has_effect() {
-        screen.lines(&lines)?;
-        let kept = preview.kept_by().unwrap_or("another rule").to_owned();
-        return Err(Failure::config(format!(
-            "this would change nothing: `{kept}` decides already"
-        ))
-        .with_hint(no_effect_hint(&kept)));
+        return no_effect(&change, &preview, &lines, (&before, &target), screen);
     }
     if args.dry_run {
         screen.lines(&lines)?;
@@ -199,9 +200,39 @@ fn note_of(addition: &Addition) -> Option<String> {
     })
 }
 
-fn no_effect_hint(rule: &str) -> String {
+/// Says why an `allow` would change nothing.
+fn no_effect(
+    change: &Change,
+    preview: &Preview,
+    lines: &[String],
+    (before, target): (&Loaded, &Target),
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    if preview.is_allowed_already() {
+        let rule = preview.allowed_by().unwrap_or("a rule");
+        screen.line(&format!(
+            "Already allowed by `{}`; the policy `{}` stays as it is.",
+            visible(rule),
+            target.name()
+        ))?;
+        return Ok(Exit::Success);
+    }
+    if let Some(failure) = change.entries().iter().find_map(|it| no_place(it, before)) {
+        return Err(failure);
+    }
+    screen.lines(lines)?;
+    let kept = preview.kept_by().unwrap_or("another rule").to_owned();
+    let server = change.entries().iter().find_map(Addition::server);
+    let server = server.map_or("", |it| it.as_str());
+    Err(Failure::config(format!("this would change nothing: `{kept}` decides already"))
+        .with_hint(no_effect_hint(&kept, server)))
+}
+
+fn no_effect_hint(rule: &str, server: &str) -> String {
     if rule.starts_with("structural-draft") {
-        return "its tools are not reviewed yet: run `ironcurtain servers review`".to_owned();
+        return format!(
+            "its tools are not reviewed yet: run `ironcurtain servers review {server}`"
+        );
     }
     if rule.starts_with("structural-") {
         return "no policy changes that".to_owned();
@@ -218,15 +249,39 @@ fn not_there(unknown: &Addition, known: &[Addition], target: &Target) -> Failure
         .with_hint("the lines above are what was added; use the same words with `--remove`")
 }
 
+/// Works out what is to be added or taken back.
+fn additions(
+    effect: Effect,
+    args: &AddingArgs,
+    before: &Loaded,
+    environment: &Environment,
+) -> Result<Vec<Addition>, Failure> {
+    let of_each = |place: Option<&Place>| -> Result<Vec<Addition>, Failure> {
+        let one = |text: Option<&str>| addition(effect, text, place.cloned(), args);
+        match args.what.is_empty() {
+            true => Ok(vec![one(None)?]),
+            false => args.what.iter().map(|text| one(Some(text))).collect(),
+        }
+    };
+    // A mistyped server is named before a place that is not there.
+    if effect == Effect::Allow && !args.remove {
+        let servers = args.what.iter().map(|text| text.split('.').next().unwrap_or_default());
+        for server in servers.filter_map(|it| it.parse::<ServerName>().ok()) {
+            check_server(&server, before)?;
+        }
+    }
+    of_each(place(effect, args, before, environment)?.as_ref())
+}
+
 /// Reads `SERVER[.TOOL]`.
 fn addition(
     effect: Effect,
-    text: &str,
+    text: Option<&str>,
     place: Option<Place>,
     args: &AddingArgs,
 ) -> Result<Addition, Failure> {
-    let (server, tool) = match text.split_once('.') {
-        Some((server, tool)) => (server, Some(tool)),
+    let (server, tool) = match text.and_then(|text| text.split_once('.')) {
+        Some((server, tool)) => (Some(server), Some(tool)),
         None => (text, None),
     };
     let invalid = |error: ic_types::InvalidName| {
@@ -234,7 +289,7 @@ fn addition(
             "name a server first: `ironcurtain policy allow filesystem --to read --in ~/notes`",
         )
     };
-    let server: ServerName = server.parse().map_err(invalid)?;
+    let server = server.map(str::parse::<ServerName>).transpose().map_err(invalid)?;
     let tool = tool.map(str::parse::<ToolName>).transpose().map_err(invalid)?;
     let mut roles: Vec<Role> = args.verbs.iter().map(|verb| verb.role()).collect();
     roles.dedup();
@@ -247,125 +302,20 @@ fn addition(
         true => None,
         false => Some(roles),
     };
-    Addition::new(effect, (server, tool), roles, place)
-        .map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// Works out where the addition is to hold.
-fn place(
-    effect: Effect,
-    args: &AddingArgs,
-    loaded: &Loaded,
-    environment: &Environment,
-) -> Result<Option<Place>, Failure> {
-    if let Some(host) = &args.host {
-        let pattern = DomainPattern::parse(host).map_err(|error| {
-            Failure::usage(error.to_string()).with_hint(
-                "write the host alone, such as `docs.rs`, `*.example.com` or `host:8080`",
-            )
-        })?;
-        return Ok(Some(Place::Host(pattern)));
-    }
-    let Some(directory) = &args.directory else { return Ok(None) };
-    let found = directory_at(directory, environment)?;
-    let shown = visible(&found.path.to_string());
-    if effect == Effect::Allow && !args.remove {
-        if found.entry.is_none_or(|entry| entry.kind != Kind::Directory) {
-            return Err(Failure::config(format!("there is no directory `{shown}`"))
-                .with_hint(format!("make it first: mkdir -p '{shown}'")));
+    Addition::new(effect, (server, tool), roles, place).map_err(|error| match error {
+        InvalidAddition::NoServer => {
+            Failure::usage("`policy allow` needs a server: an agent could use another one instead")
+                .with_hint(
+                    "for example `ironcurtain policy allow filesystem --to read --in ~/notes`",
+                )
         }
-        let protected = &loaded.judge.bounds.protected;
-        if protected.iter().any(|it| found.path.is_within(it)) {
-            return Err(Failure::config(format!("`{shown}` is protected: no policy opens it")));
-        }
-        // SECURITY: the same directories that no grant may be or contain.
-        if loaded.judge.closed().is_too_much(&found.path) {
-            return Err(Failure::config(format!(
-                "`{shown}` is too much to be open to an agent: it is or holds a home directory, a system directory or protected files"
-            ))
-            .with_hint("name a directory beneath it"));
-        }
-    }
-    Ok(Some(Place::Directory(own_policy::spelled(&found.path, environment)?)))
-}
-
-fn directory_at(directory: &Path, environment: &Environment) -> Result<path::Found, Failure> {
-    let absolute = environment.absolute(directory)?;
-    path::follow(&RealDisk, &absolute, Last::Follow).map_err(|fault| {
-        Failure::config(format!("cannot find `{}`", directory.display())).with_source(fault)
+        InvalidAddition::Everything => Failure::usage("it is not said what this is about")
+            .with_hint(
+                "name a server, a place (`--in DIR`, `--host H`) or what is done (`--to WHAT`)",
+            ),
+        InvalidAddition::NoRole
+        | InvalidAddition::ToolWithoutServer
+        | InvalidAddition::RoleOfOtherKind(..)
+        | InvalidAddition::Repository => Failure::usage(error.to_string()),
     })
-}
-
-/// Refuses what would have no effect, or not the one that is meant.
-fn check(addition: &Addition, loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {
-    let server = addition.server();
-    let policy = &loaded.judge.policy;
-    let is_allow = addition.effect() == Effect::Allow;
-    let mut say = |message: String, hint: String| {
-        if is_allow {
-            return Err(Failure::usage(message).with_hint(hint));
-        }
-        screen.warning(&format!("{message}; {hint}"));
-        Ok(())
-    };
-    if loaded.servers.get(server.as_str()).is_none() {
-        let names: Vec<&str> = loaded.servers.iter().map(|(name, _)| name.as_str()).collect();
-        return say(
-            format!("there is no server `{server}`"),
-            format!("the servers are {}", names.join(", ")),
-        );
-    }
-    let of_server: Vec<_> = policy.annotations().filter(|(of, _, _)| *of == server).collect();
-    let meant: Vec<_> = of_server
-        .iter()
-        .filter(|(_, tool, _)| addition.tool().is_none_or(|it| it == *tool))
-        .collect();
-    if meant.is_empty() {
-        let names: Vec<&str> = of_server.iter().map(|(_, tool, _)| tool.as_str()).collect();
-        let known = match names.is_empty() {
-            true => format!("`ironcurtain servers review {server}` annotates its tools"),
-            false => format!("its tools are {}", names.join(", ")),
-        };
-        let tool = addition.tool().map_or_else(String::new, |tool| format!(" `{tool}`"));
-        return say(format!("the server `{server}` has no known tool{tool}"), known);
-    }
-    let roles: Vec<Role> = meant
-        .iter()
-        .flat_map(|(_, _, annotation)| annotation.arguments())
-        .flat_map(ArgumentAnnotation::possible_roles)
-        .collect();
-    let is_anywhere = addition.place().is_none();
-    let names_places = roles.iter().any(|role| additions::names_a_place(*role));
-    let is_about_any = roles.iter().any(|role| addition.is_about(*role));
-    if is_allow && is_anywhere && names_places && (addition.tool().is_some() || meant.len() == 1) {
-        let message = format!("`{addition}` names no place, and the tool acts on places");
-        return say(message, "say where: `--in DIR` or `--host H`".to_owned());
-    }
-    let every_names = meant.iter().all(|(_, _, annotation)| {
-        let mut roles = annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles);
-        roles.any(additions::names_a_place)
-    });
-    if is_allow && is_anywhere && every_names {
-        let message = format!("every tool of `{server}` acts on places");
-        return say(message, "say where: `--in DIR` or `--host H`".to_owned());
-    }
-    if !is_anywhere && !is_about_any {
-        let message = format!("no tool of `{server}` that is meant acts on such a place");
-        let hint = match addition.place() {
-            Some(Place::Host(pattern)) if names_path(pattern) => {
-                "write the host alone, without a path"
-            }
-            Some(Place::Host(_) | Place::Directory(_)) | None => {
-                "`ironcurtain policy show --tools` shows what its arguments are"
-            }
-        };
-        return say(message, hint.to_owned());
-    }
-    Ok(())
-}
-
-/// Returns whether a pattern names more than a host: a repository on it.
-fn names_path(pattern: &DomainPattern) -> bool {
-    let text = pattern.to_string();
-    text.split_once("://").map_or(text.as_str(), |(_, rest)| rest).contains('/')
 }

@@ -4,7 +4,8 @@ use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
 use ic_home::Environment;
-use ic_types::JsonLimits;
+use ic_policy::Structural;
+use ic_types::{JsonLimits, nearest};
 
 use crate::commands::Exit;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
@@ -73,10 +74,38 @@ pub(crate) fn run(
             )?;
             let request = Request { server: server.clone(), tool: tool.clone(), arguments };
             let name = format!("{server}.{tool}");
-            check_one(&name, &request.judge(&loaded), args.json, screen)
+            let judgement = request.judge(&loaded);
+            let exit = check_one(&name, &judgement, args.json, screen)?;
+            if let Some(hint) = hint(&judgement, (server, tool), &loaded) {
+                screen.notice(&hint);
+            }
+            Ok(exit)
         }
         (None, ..) => Err(Failure::usage("expected SERVER, TOOL and JSON, or --requests")),
     }
+}
+
+/// Says what was probably meant by a call that could not be judged as it is.
+fn hint(judgement: &Judgement, (server, tool): (&str, &str), loaded: &Loaded) -> Option<String> {
+    if judgement.rule == Structural::UnknownTool.as_str() {
+        let servers: Vec<&str> = loaded.servers.iter().map(|(name, _)| name.as_str()).collect();
+        let (what, name, known) = if servers.contains(&server) {
+            let tools = loaded.judge.policy.annotations().filter(|it| it.0.as_str() == server);
+            ("tool", tool, tools.map(|(_, tool, _)| tool.as_str()).collect())
+        } else {
+            ("server", server, servers)
+        };
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(meant) => format!("is `{meant}` meant?"),
+            None => format!("known are {}", known.join(", ")),
+        };
+        return Some(format!("there is no {what} `{}`; {hint}", visible(name)));
+    }
+    let is_without_sandbox = loaded.judge.bounds.sandbox.is_none();
+    let needs_one = judgement.reason.contains("no directory to resolve it against");
+    (is_without_sandbox && needs_one).then(|| {
+        "a relative path needs a sandbox: add `--sandbox .`, or write the whole path".to_owned()
+    })
 }
 
 /// When what was printed is handed on.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ic_home::Environment;
+use ic_policy::Builtin;
 use ic_policy::additions::{self, Addition, Place};
 use ic_policy::artifact::Source;
 use ic_policy::lint::{self, Lint, World};
@@ -19,8 +20,9 @@ use crate::screen::{Screen, visible};
 
 /// Look for mistakes in a policy: names that match nothing, rules that never hold
 ///
-/// Each finding names the file, the rule and what to do. Exits with 0 if there is none and with 1 if
-/// there is one, or if the policy cannot be loaded.
+/// Each finding names the file, the rule and what to do. Exits with 1 if there is one, or if the policy
+/// cannot be loaded, and with 0 if there is none. A directory of a built-in rule that you do not have
+/// is only a note.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LintArgs {
     /// `default`, `coding`, `readonly`, one of your own by name, or a directory; without it the one in force
@@ -30,6 +32,9 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// The level of what needs nobody to do anything.
+const NOTE: &str = "note";
 
 /// A finding as it is printed.
 #[derive(Debug, Serialize)]
@@ -65,7 +70,7 @@ pub(crate) fn run(
     } else {
         print(&origin, &found, screen)?;
     }
-    Ok(if found.is_empty() { Exit::Success } else { Exit::Failed })
+    Ok(if found.iter().all(|it| it.level == NOTE) { Exit::Success } else { Exit::Failed })
 }
 
 fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
@@ -81,7 +86,15 @@ fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
         Origin::Directory(directory) => directory.as_path().join(name).display().to_string(),
     };
     let rules = lint::rules(policy, &world);
-    found.extend(rules.into_iter().map(|it| Found::of(it, file(COMPILED))));
+    found.extend(rules.into_iter().map(|it| {
+        let is_note = it.problem.ends_with("does not exist") && is_of_builtin(&it.rule);
+        let mut found = Found::of(it, file(COMPILED));
+        if is_note {
+            found.level = NOTE;
+            "the rule has no effect until you make it".clone_into(&mut found.remedy);
+        }
+        found
+    }));
     if let Origin::Directory(directory) = &loaded.found {
         let path = directory.as_path().join(ADDITIONS);
         if let Some(bytes) = files::read_if_present(&path)? {
@@ -98,6 +111,14 @@ fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
         }
     }
     Ok(found)
+}
+
+/// Returns whether a rule of this name comes with one of the built-in policies.
+fn is_of_builtin(rule: &str) -> bool {
+    let name = format!("\"{rule}\"");
+    Builtin::ALL
+        .iter()
+        .any(|it| String::from_utf8_lossy(it.sources().compiled.bytes).contains(&name))
 }
 
 fn located(addition: &Addition, loaded: &Loaded) -> Option<CanonicalPath> {
@@ -118,12 +139,13 @@ fn is_directory(path: &CanonicalPath) -> bool {
 fn print(origin: &str, found: &[Found], screen: &mut Screen) -> Result<(), Failure> {
     for Found { level, file, place, rule, problem, remedy } in found {
         let place = if place.is_empty() { String::new() } else { format!(": {place}") };
+        let file = if file.is_empty() { origin } else { file.as_str() };
         screen.line(&format!("{level}: {}", visible(&format!("{file}{place}"))))?;
         let rule = if rule.is_empty() { String::new() } else { format!("`{rule}`: ") };
         screen.line(&format!("  {}", visible(&format!("{rule}{problem}"))))?;
         screen.line(&format!("  {}", visible(remedy)))?;
     }
-    match found.len() {
+    match found.iter().filter(|it| it.level != NOTE).count() {
         0 => screen.line(&format!("no findings ({})", visible(origin))),
         1 => screen.line("1 finding"),
         n => screen.line(&format!("{n} findings")),

@@ -15,6 +15,10 @@ pub(super) const PATH_ROLES: [&str; 3] = ["read-path", "write-path", "delete-pat
 const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
 /// Words in the name of an argument that may hold a path, besides those that say so.
 const MAYBE_PATH_WORDS: [&str; 5] = ["root", "roots", "source", "destination", "repo"];
+/// How the names of arguments end that say what kind of thing something is, and not where it is.
+const KIND_WORDS: [&str; 10] = [
+    "timezone", "zone", "tz", "language", "lang", "locale", "currency", "encoding", "unit", "units",
+];
 /// What the name of one with a URL in it has.
 const URL_WORDS: [&str; 13] = [
     "url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "host", "hostname",
@@ -121,7 +125,8 @@ fn looks(name: &str, schema: &Json) -> Looks {
         return Looks::Nothing;
     }
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    match (has(&URL_WORDS), has(&PATH_WORDS) || has(&MAYBE_PATH_WORDS)) {
+    let is_kind = words.last().is_some_and(|last| KIND_WORDS.contains(&last.as_str()));
+    match (has(&URL_WORDS), has(&PATH_WORDS) || (has(&MAYBE_PATH_WORDS) && !is_kind)) {
         (true, _) => Looks::Url,
         (false, true) => Looks::Path,
         (false, false) => Looks::Nothing,
@@ -245,6 +250,8 @@ mod tests {
             r#""folderIds":{"type":"array","items":{"type":"string"}}"#,
             r#""link-uuid":{"type":"string"}"#,
             r#""id":{"type":"string"}"#,
+            r#""source_timezone":{"type":"string"}"#,
+            r#""sourceLanguage":{"type":"string"}"#,
         ] {
             let drafted = drafted(&format!("{{{property}}}"));
             assert!(drafted.iter().all(|it| it.ends_with("[none]")), "{drafted:?}");

@@ -31,6 +31,8 @@ pub(super) enum Removed {
     Nothing,
     /// A server.
     Server,
+    /// A built-in server, which is off now.
+    Builtin,
     /// A server with the name of a built-in one, which is there again.
     ForBuiltin,
 }
@@ -79,24 +81,40 @@ impl Entries {
 
     /// Takes a server out; a built-in one comes back in the place of another one of its name.
     pub(super) fn remove(&mut self, name: &ServerName) -> Removed {
+        let removed = self.would_remove(name);
+        match removed {
+            Removed::Nothing => {}
+            Removed::Server | Removed::ForBuiltin => {
+                self.file.remove(name.as_str());
+            }
+            Removed::Builtin => self.file.insert(name.as_str(), Json::Null),
+        }
+        removed
+    }
+
+    /// Returns what `remove` would do.
+    pub(super) fn would_remove(&self, name: &ServerName) -> Removed {
         if !self.has(name) {
             return Removed::Nothing;
         }
-        let entry = self.file.remove(name.as_str());
-        if BuiltinServer::named(name.as_str()).is_none() {
-            return Removed::Server;
-        }
-        let is_ours = entry.is_none_or(|entry| match entry {
+        let is_ours = self.file.get(name.as_str()).is_none_or(|entry| match entry {
             Json::Object(entry) => entry.get("builtin").is_some(),
             _ => false,
         });
-        match is_ours {
-            true => {
-                self.file.insert(name.as_str(), Json::Null);
-                Removed::Server
-            }
-            false => Removed::ForBuiltin,
+        match (BuiltinServer::named(name.as_str()), is_ours) {
+            (None, _) => Removed::Server,
+            (Some(_), true) => Removed::Builtin,
+            (Some(_), false) => Removed::ForBuiltin,
         }
+    }
+
+    /// Switches a built-in server on again; returns whether it was off.
+    pub(super) fn restore(&mut self, name: &ServerName) -> bool {
+        let is_off = self.file.get(name.as_str()) == Some(&Json::Null);
+        if is_off {
+            self.file.remove(name.as_str());
+        }
+        is_off
     }
 
     /// Reads the servers as they would be.

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_confine::Confinement;
-use ic_home::{Environment, config};
+use ic_home::{Environment, Home, config};
 use ic_inventory::PetitionKind;
 use ic_inventory::pins::{Identity, Pins, PinsFile, Standing};
-use ic_inventory::servers_file::{ServerConfig, Start};
+use ic_inventory::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
+use super::drafts::{self, Drafts};
 use super::{load, runs_here, what};
 use crate::commands::Exit;
 use crate::commands::config::home;
@@ -45,6 +46,8 @@ struct Row<'a> {
     identity: Trust,
     held: Held,
     is_racy: bool,
+    /// How many of its tools nobody has reviewed.
+    n_drafts: usize,
 }
 
 /// What would hold a server.
@@ -96,19 +99,34 @@ pub(crate) fn run(
             identity: Trust::of(name, config, &pins),
             held: Held::of(config, &holding),
             is_racy: recipe.is_racy(),
+            n_drafts: match config.start {
+                Start::Builtin(_) => 0,
+                Start::Command(_) | Start::Url(_) => n_drafts(name, &home),
+            },
         });
     }
     if args.json {
-        let rows = rows.iter().map(|row| Json::Object(row.to_object())).collect();
-        screen.json(&Json::Array(rows).to_string())?;
+        let all = rows.iter().map(|row| Json::Object(row.to_object())).collect();
+        screen.json(&Json::Array(all).to_string())?;
     } else {
         print(&rows, screen)?;
+        for name in off(&servers) {
+            screen.line(&format!(
+                "{name}  off; `ironcurtain servers restore {name}` switches it on again"
+            ))?;
+        }
         if !rows.is_empty() {
             screen.line("")?;
             screen.line(&in_force(&holding))?;
         }
     }
     Ok(Exit::Success)
+}
+
+/// Returns the built-in servers that are switched off.
+fn off(servers: &ServersFile) -> impl Iterator<Item = &'static str> {
+    let names = BuiltinServer::ALL.into_iter().map(BuiltinServer::as_str);
+    names.filter(|name| servers.get(name).is_none())
 }
 
 fn print(rows: &[Row<'_>], screen: &mut Screen) -> Result<(), Failure> {
@@ -194,6 +212,13 @@ impl Row<'_> {
                 notes.push(format!("may send requests to {whom}, if you approve each one"));
             }
         }
+        if 0 < self.n_drafts {
+            notes.push(format!(
+                "{} not reviewed, so every call of them needs approval; `ironcurtain servers review {}`",
+                tools(self.n_drafts),
+                self.name
+            ));
+        }
         if matches!(self.identity, Trust::Changed { .. }) {
             notes.push(format!(
                 "started in another way than it was when it was trusted, so it is withheld; \
@@ -212,7 +237,7 @@ impl Row<'_> {
     }
 
     fn race(&self) -> &'static str {
-        if self.is_racy { "race: possible" } else { "race: none" }
+        if self.is_racy { "race: possible" } else { "" }
     }
 
     fn to_object(&self) -> Object {
@@ -238,7 +263,7 @@ impl Row<'_> {
         row.insert("contained", self.is_contained());
         let held = Json::from(self.held.name());
         row.insert("confinement", if runs_here { held } else { Json::Null });
-        let race = self.race().trim_start_matches("race: ");
+        let race = if self.is_racy { "possible" } else { "none" };
         row.insert("race", if runs_here { Json::from(race) } else { Json::Null });
         row
     }
@@ -286,6 +311,12 @@ impl Trust {
             row.insert("pinnedTools", n_tools as u64);
         }
     }
+}
+
+/// Counts the tools of a server that nobody has reviewed.
+fn n_drafts(name: &ServerName, home: &Home) -> usize {
+    let drafts = Drafts::read(name, home);
+    drafts.map_or(0, |it| it.tools().iter().filter(|tool| drafts::is_draft(tool)).count())
 }
 
 /// Counts tools in words.

@@ -21,11 +21,11 @@ use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
 use ic_types::{Json, Object, ServerName};
 
-use super::drafts::Drafts;
+use super::drafts::{self, Drafts};
 use super::entries::Entries;
 use super::install::{self, Installed, Site};
 use super::review::table;
-use super::{list, load};
+use super::{guess, list, load};
 use crate::error::Failure;
 use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
@@ -271,7 +271,12 @@ fn tell(
         visible(&introduction.version),
         list::tools(probed.tools.len()),
     )];
-    lines.extend(table::rows(annotations.tools().iter(), false));
+    // What a review offers is shown, so that both say the same.
+    let offered = annotations.tools().iter().map(|tool| {
+        let listed = probed.tools.iter().find(|it| it.name.as_str() == drafts::name_of(tool));
+        guess::offered(tool, listed.map(|it| &it.listed)).unwrap_or_else(|| tool.clone())
+    });
+    lines.extend(table::rows(offered.collect::<Vec<_>>().iter(), false));
     lines.extend(probed.unusable.iter().map(|it| format!("  {}", visible(&it.to_string()))));
     lines.push(format!(
         "{name}: these are guesses, so every call needs approval; `ironcurtain servers review {name}` \

@@ -2,6 +2,8 @@
 
 use ic_home::Environment;
 use ic_inventory::pins::PinsFile;
+use ic_inventory::servers_file::BuiltinServer;
+use ic_policy::artifact::Source;
 use ic_types::ServerName;
 
 use super::entries::{Entries, Removed};
@@ -9,15 +11,23 @@ use super::install;
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::files;
+use crate::judge::{ADDITIONS, Loaded, NoSandbox, Origin, Wanted};
+use crate::own_policy::words;
+use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 
 /// Remove a server: its entry, what was installed for it, its drafts and its trusted identity
 ///
+/// Asks at a terminal first. A built-in server is switched off; `servers restore` switches it on again.
 /// Records of its calls stay, and so does what it kept in its `${DATA}`. A session that runs keeps the server until it ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
     /// Server to remove
     name: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Runs the command.
@@ -32,21 +42,39 @@ pub(crate) fn run(
             .with_source(error)
     })?;
     home.prepare()?;
-    let mut entries = Entries::open(&home)?;
-    let removed = entries.remove(&name);
-    if removed == Removed::Nothing {
+    let entries = Entries::open(&home)?;
+    let would = entries.would_remove(&name);
+    if would == Removed::Nothing {
+        if BuiltinServer::named(name.as_str()).is_some() {
+            return Err(Failure::config(format!("`{name}` is off already"))
+                .with_hint(format!("`ironcurtain servers restore {name}` switches it on again")));
+        }
         return Err(Failure::config(format!("there is no server `{name}`"))
             .with_hint("`ironcurtain servers list` shows those that there are"));
     }
+    drop(entries);
+    if !args.yes && !is_agreed(&name, would, screen)? {
+        screen.line("Nothing was changed.")?;
+        return Ok(Exit::Failed);
+    }
+    let mut entries = Entries::open(&home)?;
+    let removed = entries.remove(&name);
     entries.write()?;
     drop(entries);
+    if removed == Removed::Builtin {
+        screen.line(&format!(
+            "{name} is off for new sessions; `ironcurtain servers restore {name}` switches it on again"
+        ))?;
+        return Ok(Exit::Success);
+    }
+    screen.notice(&format!("removing what was installed for `{name}` …"));
     PinsFile::of(&home).forget(&name)?;
     let kept = install::uninstall(name.as_str(), &home)?;
     screen.line(&match removed {
         Removed::ForBuiltin => {
             format!("{name} is removed; the built-in server `{name}` is used again")
         }
-        Removed::Nothing | Removed::Server => format!("{name} is removed"),
+        Removed::Nothing | Removed::Server | Removed::Builtin => format!("{name} is removed"),
     })?;
     if let Some(kept) = kept {
         screen.line(&format!(
@@ -54,5 +82,47 @@ pub(crate) fn run(
             visible(&kept.display().to_string())
         ))?;
     }
+    for command in dangling(&name, environment) {
+        screen.notice(&format!(
+            "the policy still says something about `{name}`; to take it back: {command} --remove"
+        ));
+    }
     Ok(Exit::Success)
+}
+
+/// Asks whether the server is to go; a pipe may remove what it can add again.
+fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<bool, Failure> {
+    let question = match would {
+        Removed::Builtin => {
+            format!("Switch the built-in server `{name}` off? No agent can use its tools then.")
+        }
+        Removed::ForBuiltin => {
+            format!("Remove `{name}`? The built-in server of this name is used again then.")
+        }
+        Removed::Nothing | Removed::Server => {
+            format!("Remove the server `{name}` with all that was installed for it?")
+        }
+    };
+    if would != Removed::Builtin && !person::is_at_terminal() {
+        return Ok(true);
+    }
+    let mut person = Person::find("whether a server is to go", false, Scripts::MayNotAnswer)
+        .map_err(|failure| failure.with_hint("`--yes` removes without asking"))?;
+    screen.out().flush().map_err(Failure::output)?;
+    Ok(person.ask(&question)? == Answer::Approved)
+}
+
+/// Returns the commands that added something about a server to the policy in force.
+fn dangling(name: &ServerName, environment: &Environment) -> Vec<String> {
+    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+    let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
+    let Ok(loaded) = Loaded::load(&wanted, NoSandbox::None, environment, &mut nobody) else {
+        return Vec::new();
+    };
+    let Origin::Directory(directory) = &loaded.found else { return Vec::new() };
+    let path = directory.as_path().join(ADDITIONS);
+    let Ok(Some(bytes)) = files::read_if_present(&path) else { return Vec::new() };
+    let source = Source { file: ADDITIONS, bytes: &bytes };
+    let all = ic_policy::additions::read(source).unwrap_or_default();
+    all.iter().filter(|it| it.server() == Some(name)).filter_map(words::command).collect()
 }

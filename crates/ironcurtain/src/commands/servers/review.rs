@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use ic_home::{Environment, file};
 use ic_inventory::pins::{Pin, PinsFile};
+use ic_inventory::servers_file::Start;
 use ic_judge::method::CallMethod;
 use ic_types::{Json, ServerName};
 
@@ -62,7 +63,11 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let home = home(environment)?;
     let servers = load(None, environment)?;
-    let (name, _) = find(&args.name, &servers)?;
+    let (name, config) = find(&args.name, &servers)?;
+    if let Start::Builtin(_) = config.start {
+        screen.line(&format!("{name} is part of this program: there is nothing to review"))?;
+        return Ok(Exit::Success);
+    }
     let pins = PinsFile::of(&home).read()?;
     let Some(pin) = pins.get(name) else {
         return Err(Failure::config(format!("nothing is known of the tools of `{name}` yet"))

@@ -33,9 +33,10 @@ pub(crate) struct TestArgs {
     /// Servers to test; all if left out
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Policy that is to know the tools: `default`, `coding`, `readonly`, or a directory
+    /// Policy that is to know the tools: `default`, `coding`, `readonly`, one of your own by name, or a
+    /// directory
     ///
-    /// Without it, the policy of the IronCurtain home, or the built-in `default` if there is none.
+    /// Without it, the one that `ironcurtain policy use` chose, or the built-in `default`.
     #[arg(long, value_name = "NAME|DIR")]
     policy: Option<PathBuf>,
     /// Servers file; without it that of the IronCurtain home, or the built-in servers

@@ -30,7 +30,14 @@ pub(super) fn check(url: &str) -> Result<(), Failure> {
             .with_hint(HINT)
     };
     match remote::parse(url) {
-        Ok(Remote::Network(_)) => Ok(()),
+        Ok(Remote::Network(_)) => match ic_servers::git::find_git() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::environment(format!(
+                "cannot clone `{url}`: git is not installed, or is not usable"
+            ))
+            .with_source(error)
+            .with_hint("install git 2.38 or newer in `/usr/bin` or `/usr/local/bin`")),
+        },
         Ok(Remote::Local(_)) => Err(wrong("it is a place on this machine")),
         Ok(Remote::Name(_)) => Err(wrong("it names no host")),
         Err(fault) => Err(wrong(&fault.to_string())),

@@ -142,6 +142,139 @@ fn what_is_not_ours_stays_as_it_was() {
     }
 }
 
+/// Whatever the file holds, its own keys keep their places, and the client's own tools are off.
+#[test]
+fn own_tools_are_turned_off_wherever_the_users_settings_stand() {
+    for before in [
+        "",
+        "model = \"gpt-5\"\n",
+        "# mine\nmodel = \"gpt-5\"\napproval_policy = \"on-request\" # why\n\n[tui]\ntheme = \"x\"\n",
+        "model = \"gpt-5\"\n[features]\nshell_tool = true\nother = true\n[mcp_servers.other]\ncommand = \"y\"\n",
+        "features.shell_tool = true\nmodel = \"gpt-5\"\n",
+    ] {
+        let place = place();
+        place.write("home/.codex/config.toml", before);
+        let words = ["clients", "install", "codex", "--own-tools-off", "--yes"];
+        let installed = place.run(words);
+        assert_eq!(installed.code, 0, "{before}: {installed:?}");
+        let text = read(&place, ".codex/config.toml");
+        let after: toml::Table = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        let was: toml::Table = before.parse().unwrap();
+        assert_eq!(after.get("model"), was.get("model"), "{text}");
+        assert_eq!(after.get("tui"), was.get("tui"), "{text}");
+        assert_eq!(after["sandbox_mode"].as_str(), Some("read-only"), "{text}");
+        assert_eq!(after["approval_policy"].as_str(), Some("never"), "{text}");
+        assert_eq!(after["web_search"].as_str(), Some("disabled"), "{text}");
+        let features = after["features"].as_table().unwrap();
+        for name in ["shell_tool", "view_image", "multi_agent", "goals", "apps", "plugins"] {
+            assert_eq!(features[name].as_bool(), Some(false), "{name}: {text}");
+        }
+        assert_eq!(features.contains_key("other"), before.contains("other = true"), "{text}");
+        let entry = after["mcp_servers"]["ironcurtain"].as_table().unwrap();
+        assert_eq!(entry["command"].as_str(), Some(BINARY), "{text}");
+        assert_eq!(before.contains("# mine"), text.contains("# mine"), "{text}");
+        assert!(place.run(words).stdout.contains("nothing was changed"), "{text}");
+    }
+}
+
+#[test]
+fn own_tools_of_goose_and_opencode_are_turned_off_in_place() {
+    let place = place();
+    let before = "GOOSE_MODEL: x\nextensions:\n  developer:\n    type: builtin\n    name: developer\n    \
+                  enabled: true\n    bundled: true\n  mine:\n    type: stdio\n    cmd: y\nlast: 1\n";
+    place.write("home/.config/goose/config.yaml", before);
+    let words = ["clients", "install", "goose", "--own-tools-off", "--yes"];
+    assert_eq!(place.run(words).code, 0);
+    let text = read(&place, ".config/goose/config.yaml");
+    let read_back = yaml_rust2::YamlLoader::load_from_str(&text).unwrap();
+    let after = &read_back[0];
+    assert_eq!(text.matches("  developer:").count(), 1, "{text}");
+    let extensions = &after["extensions"];
+    assert_eq!(extensions["developer"]["enabled"].as_bool(), Some(false), "{text}");
+    assert_eq!(extensions["developer"]["type"].as_str(), Some("builtin"), "{text}");
+    assert_eq!(extensions["developer"]["bundled"].as_bool(), Some(true), "{text}");
+    for name in ["extensionmanager", "analyze", "apps", "scheduler", "skills", "summon"] {
+        assert_eq!(extensions[name]["enabled"].as_bool(), Some(false), "{name}: {text}");
+        assert_eq!(extensions[name]["type"].as_str(), Some("platform"), "{name}: {text}");
+    }
+    assert_eq!(extensions["mine"]["cmd"].as_str(), Some("y"), "{text}");
+    assert_eq!(after["last"].as_i64(), Some(1), "{text}");
+
+    place.write(
+        "home/.config/opencode/opencode.json",
+        "{\"permission\": {\"*\": \"ask\", \"bash\": \"allow\"}}",
+    );
+    assert_eq!(place.run(["clients", "install", "opencode", "--own-tools-off", "--yes"]).code, 0);
+    let after: serde_json::Value =
+        serde_json::from_str(&read(&place, ".config/opencode/opencode.json")).unwrap();
+    assert_eq!(after["permission"], serde_json::json!({"*": "deny", "ironcurtain_*": "allow"}));
+
+    for name in ["claude-code", "cursor", "vscode"] {
+        let refused = place.run(["clients", "install", name, "--own-tools-off", "--yes"]);
+        assert_eq!(refused.code, 2, "{name}: {refused:?}");
+        assert!(refused.stderr.contains("has no setting in its file"), "{name}: {refused:?}");
+    }
+}
+
+#[test]
+fn the_list_says_which_clients_are_connected() {
+    let place = place();
+    assert_eq!(place.run(["clients", "install", "codex", "--yes"]).code, 0);
+    place.write("home/.cursor/mcp.json", r#"{"mcpServers":{"ironcurtain":{"command":"other"}}}"#);
+    let listed = place.run(["clients", "list"]).stdout;
+    assert_eq!(listed.lines().count(), CLIENTS.len(), "{listed}");
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_str(&place.run(["clients", "list", "--json"]).stdout).unwrap();
+    let connected: Vec<&serde_json::Value> =
+        rows.iter().filter(|it| it["connected"] == true).map(|it| &it["name"]).collect();
+    assert_eq!(connected, ["codex"], "{rows:?}");
+}
+
+#[test]
+fn an_entry_that_is_not_ours_is_neither_overwritten_nor_removed() {
+    for (name, file, text) in [
+        (
+            "vscode",
+            ".config/Code/User/mcp.json",
+            "{\"servers\": {\"ironcurtain\": {\"command\": \"my-own\", \"args\": [\"--special\"]}}}",
+        ),
+        ("codex", ".codex/config.toml", "[mcp_servers.ironcurtain]\nurl = \"https://x.example\"\n"),
+        (
+            "opencode",
+            ".config/opencode/opencode.json",
+            "{\"mcp\": {\"ironcurtain\": {\"command\": [\"/bin/ironcurtain\", \"demo\"]}}}",
+        ),
+    ] {
+        let place = place();
+        place.write(format!("home/{file}"), text);
+        let refused = place.run(["clients", "install", name, "--yes"]);
+        assert_eq!(refused.code, 1, "{name}: {refused:?}");
+        assert!(refused.stderr.contains("starts something else: `"), "{name}: {refused:?}");
+        let removed = place.run(["clients", "remove", name, "--yes"]);
+        assert!(removed.stderr.contains("did not write; it stays"), "{name}: {removed:?}");
+        assert_eq!(read(&place, file), text, "{name}");
+        assert!(backups(&place).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn servers_that_the_client_starts_itself_are_named() {
+    let place = place();
+    let text = "{\n\t\"mcpServers\": {\n\t\t\"github\": {\"command\": \"gh-mcp\"},\n\t\t\"far\": \
+                {\"url\": \"https://x.example\"}\n\t}\n}\n";
+    place.write("home/.claude.json", text);
+    let installed = place.run(["clients", "install", "claude-code", "--yes"]);
+    assert_eq!(installed.code, 0, "{installed:?}");
+    assert!(
+        installed.stderr.contains("does not judge them: github, far.")
+            && installed.stderr.contains("`ironcurtain servers import`"),
+        "{installed:?}"
+    );
+    // A tab is shown as what it looks like.
+    assert!(installed.stdout.contains("+        \"ironcurtain\": {"), "{installed:?}");
+    assert!(!installed.stdout.contains("\\u{9}"), "{installed:?}");
+}
+
 #[test]
 fn a_setting_of_the_user_stays_and_is_named() {
     let place = place();
@@ -229,6 +362,8 @@ fn options_of_the_proxy_are_checked_and_written() {
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.stderr.contains(reason), "{refused:?}");
     }
+    let refused = place.run(["clients", "install", "codex", "--yes", "--", "--policy", "nosuch"]);
+    assert!(refused.stderr.contains("there is no policy `nosuch`"), "{refused:?}");
     assert!(!in_home(&place, ".codex/config.toml").exists());
     let elsewhere = place.path("elsewhere").display().to_string();
     let place = crate::place().with_variable("IRONCURTAIN_HOME", &elsewhere);

@@ -60,7 +60,7 @@ fn names_and_hosts_that_mean_nothing_are_refused() {
         (&["allow", "fetch", "--host", "docs.rs", "--in", "~/notes"], "cannot be used with"),
         (&["allow", "fetch", "--host", "docs.rs", "--to", "read"], "is not about hosts"),
         (&["allow", "file system"], "file system"),
-        (&["allow"], "required"),
+        (&["allow"], "needs a server"),
     ] {
         let output = policy(&place, &[words, &["--yes"]].concat());
         assert_eq!(output.code, 2, "{words:?}: {output:?}");

@@ -26,7 +26,7 @@ fn remembered(rig: &Rig) -> Option<String> {
 #[test]
 fn it_is_asked_and_the_answer_is_for_once() {
     let rig = rig();
-    let here = format!("sandbox {}", rig.place.path("tree/src").display());
+    let here = format!("workspace {}", rig.place.path("tree/src").display());
     for (key, is_here) in [("h", true), ("s", false)] {
         let mut stage = start(&rig, &["list", "the", "files"]);
         // What comes before it could be read is no answer.

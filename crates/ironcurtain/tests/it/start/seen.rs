@@ -36,8 +36,8 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     assert_eq!(output.code, 3, "{output:?}");
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
     ironcurtain: session [SESSION] (built-in-[ID])
-    ironcurtain: policy built-in `default`, sandbox [ROOT]/work
-    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
+    ironcurtain: policy built-in `default`, workspace [ROOT]/work
+    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, commit in ~/Downloads (git), read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
     ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
@@ -98,10 +98,9 @@ fn the_help_of_start_says_what_there_is() {
               stays denied.
 
           --policy <NAME|DIR>
-              Policy in force: `default`, `coding`, `readonly`, or a directory
+              Policy in force: `default`, `coding`, `readonly`, one of your own by name, or a directory
 
-              Without it, the policy of the IronCurtain home, or the built-in `default` if there is
-              none.
+              Without it, the one that `ironcurtain policy use` chose, or the built-in `default`.
 
           --model <M>
               Model to use: `provider:model`, a model of Anthropic, or `offline`
@@ -161,7 +160,7 @@ fn the_help_of_run_says_what_there_is() {
               Directory of your own to work in; changing files that your tools run needs approval
 
           --policy <NAME|DIR>
-              Policy in force: `default`, `coding`, `readonly`, or a directory
+              Policy in force: `default`, `coding`, `readonly`, one of your own by name, or a directory
 
           --name <N>
               Name of the session

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use super::super::Packages;
 use super::super::person::Person;
-use super::guide::two_blocks;
 use super::setup::{self, Agent, write};
 
 /// After this, an agent will not do any more what it is waited for.
@@ -120,9 +119,11 @@ fn changes(agent: Agent, name: &str) {
         },
     ));
     prepare(agent, &place, &provider.url());
-    let installed = place.run(["clients", "install", name, "--yes"]);
+    let off = (!matches!(agent, Agent::ClaudeCode)).then_some("--own-tools-off");
+    let words: Vec<&str> = ["clients", "install", name, "--yes"].into_iter().chain(off).collect();
+    let installed = place.run(&words);
     assert_eq!(installed.code, 0, "{name}: {installed:?}");
-    let again = place.run(["clients", "install", name, "--yes"]);
+    let again = place.run(&words);
     assert!(again.stdout.contains("nothing was changed"), "{name}: {again:?}");
 
     // Allowed beforehand: whoever is at the desk answers with a command.
@@ -159,7 +160,7 @@ fn changes(agent: Agent, name: &str) {
     assert_eq!(n_asked, steps.len() + 1, "{name}: the model hears of each");
 }
 
-/// Writes what the agent needs besides: its model, and the settings that turn its own tools off.
+/// Writes what the agent needs besides: its model, and settings of the user's.
 fn prepare(agent: Agent, place: &Place, provider: &str) {
     let home = place.path("home");
     place.dir("work");
@@ -167,16 +168,13 @@ fn prepare(agent: Agent, place: &Place, provider: &str) {
     match agent {
         Agent::ClaudeCode => {}
         Agent::Codex => {
-            let [_, off] = two_blocks("Codex", "toml");
             let rest = setup::codex_provider(provider);
-            let text = format!("# mine\n{}{off}\n{rest}", setup::CODEX_MODEL);
+            let text = format!("# mine\n{}{rest}", setup::CODEX_MODEL);
             write(&home, ".codex/config.toml", &text);
         }
         Agent::OpenCode => {
-            let [_, off] = two_blocks("OpenCode", "json");
             let mut config = setup::opencode_model(provider);
-            let off: Value = serde_json::from_str(&off).unwrap();
-            config["permission"] = off["permission"].clone();
+            config["permission"] = json!({"*": "ask", "bash": "allow"});
             let text = format!("// mine\n{config:#}\n");
             write(&home, ".config/opencode/opencode.jsonc", &text);
         }
