@@ -174,7 +174,11 @@ impl Loaded {
         protected.extend(wanted.protected.iter().cloned());
         protected.extend(configured.protected_paths);
         let places = Places { home: home.clone(), sandbox, protected };
-        let bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
+        let mut bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
+        let ours = [Some(&ironcurtain_home), servers_file.as_ref(), in_force.as_ref()];
+        for path in ours.into_iter().flatten().chain(origin.directory()) {
+            bounds.protected.extend(origin::links_to(path, &home));
+        }
 
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, PolicyChoice, PolicyName, file};
 use ic_policy::Builtin;
-use ic_types::AbsolutePath;
+use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::policy_files::{ADDITIONS, ANNOTATIONS, LISTS};
 use super::{COMPILED, follow, is_directory};
@@ -76,6 +76,14 @@ impl Origin {
         }
     }
 
+    /// Returns where it is, unless it is built in.
+    pub(crate) fn directory(&self) -> Option<&AbsolutePath> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Builtin(_) => None,
+        }
+    }
+
     fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Failure> {
         let (found, text) = match choice {
             PolicyChoice::Named(name) => (Self::by_name(name, environment)?, name.to_string()),
@@ -113,10 +121,7 @@ impl Origin {
         in_force: Option<&AbsolutePath>,
         environment: &Environment,
     ) -> Result<Vec<AbsolutePath>, Failure> {
-        let used = match self {
-            Self::Directory(directory) => Some(directory),
-            Self::Builtin(_) => None,
-        };
+        let used = self.directory();
         let of_home = of_home(environment)?;
         let mut protected = Vec::new();
         for directory in used.into_iter().chain(in_force).chain(&of_home) {
@@ -137,6 +142,23 @@ impl Origin {
         let directory = environment.absolute(&directory)?;
         Ok(is_directory(&directory)?.then_some(Self::Directory(directory)))
     }
+}
+
+/// Returns the links that lead to `path`, and that whoever writes beside them could turn.
+///
+/// SECURITY: a link in the place of one of these would lead to another policy. What else such a link leads to
+/// is not closed, but for its being reached by this name.
+pub(super) fn links_to(path: &AbsolutePath, home: &AbsolutePath) -> Vec<CanonicalPath> {
+    let links = |path: &AbsolutePath| follow(path).map(|found| found.links).unwrap_or_default();
+    let of_home = links(home);
+    let is_turnable = |link: &CanonicalPath| {
+        let above = link.parent().filter(|it| *it != CanonicalPath::root());
+        let is_writable = |above: CanonicalPath| {
+            rustix::fs::access(above.as_path(), rustix::fs::Access::WRITE_OK).is_ok()
+        };
+        above.is_some_and(is_writable) && !of_home.contains(link)
+    };
+    links(path).into_iter().filter(is_turnable).collect()
 }
 
 /// Returns the directories of the home's own policies, which any later session may use.
