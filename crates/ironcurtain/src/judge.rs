@@ -176,9 +176,8 @@ impl Loaded {
         let places = Places { home: home.clone(), sandbox, protected };
         let mut bounds = bounds::gather(&RealDisk, &places, servers.traits())?;
         let ours = [Some(&ironcurtain_home), servers_file.as_ref(), in_force.as_ref()];
-        for path in ours.into_iter().flatten().chain(origin.directory()) {
-            bounds.protected.extend(origin::links_to(path, &home));
-        }
+        let ours = ours.into_iter().flatten().chain(origin.directory());
+        bounds.protected.extend(ours.flat_map(|path| origin::links_to(path, &home)));
 
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {
