@@ -9,6 +9,7 @@
     reason = "test support: it makes files, runs the binary, and a failure is a failed test"
 )]
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use std::process::{Command, Stdio};
 pub struct Place {
     directory: tempfile::TempDir,
     binary: PathBuf,
-    variables: Vec<(String, String)>,
+    variables: Vec<(String, OsString)>,
 }
 
 /// What the binary printed, and how it ended.
@@ -85,13 +86,13 @@ impl Place {
     /// Sets an environment variable for the binary.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
-        self.variables.push((name.to_owned(), value.to_owned()));
+        self.variables.push((name.to_owned(), value.into()));
         self
     }
 
     /// Sets an environment variable for the binary that is started next.
-    pub fn set_variable(&mut self, name: &str, value: &str) {
-        self.variables.push((name.to_owned(), value.to_owned()));
+    pub fn set_variable(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.variables.push((name.to_owned(), value.as_ref().to_owned()));
     }
 
     /// Writes a file and the directories above it.
@@ -117,10 +118,7 @@ impl Place {
     }
 
     /// Returns the binary in the place, ready to be started with its streams piped.
-    pub fn command<S: AsRef<std::ffi::OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = S>,
-    ) -> Command {
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.binary);
         command
             .args(arguments)
@@ -136,12 +134,12 @@ impl Place {
     }
 
     /// Runs the binary in the place.
-    pub fn run<S: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Output {
         self.run_with_input(arguments, b"")
     }
 
     /// Runs the binary in a directory of the place.
-    pub fn run_in<S: AsRef<std::ffi::OsStr>>(
+    pub fn run_in<S: AsRef<OsStr>>(
         &self,
         directory: impl AsRef<Path>,
         arguments: impl IntoIterator<Item = S>,
@@ -150,7 +148,7 @@ impl Place {
     }
 
     /// Runs the binary in the place, with `input` on its standard input.
-    pub fn run_with_input<S: AsRef<std::ffi::OsStr>>(
+    pub fn run_with_input<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
@@ -158,7 +156,7 @@ impl Place {
         self.run_at(&self.root(), arguments, input)
     }
 
-    fn run_at<S: AsRef<std::ffi::OsStr>>(
+    fn run_at<S: AsRef<OsStr>>(
         &self,
         directory: &Path,
         arguments: impl IntoIterator<Item = S>,

@@ -183,7 +183,10 @@ impl Loaded {
         protected.extend(wanted.protected.iter().cloned());
         protected.extend(configured.protected_paths);
         let places = Places { home: home.clone(), sandbox, protected };
-        let bounds = bounds::gather(&RealDisk, &places, servers.traits(how.held))?;
+        let mut bounds = bounds::gather(&RealDisk, &places, servers.traits(how.held))?;
+        let ours = [Some(&ironcurtain_home), servers_file.as_ref(), in_force.as_ref()];
+        let ours = ours.into_iter().flatten().chain(origin.directory());
+        bounds.protected.extend(ours.flat_map(|path| origin::links_to(path, &home)));
 
         refuse_in_sandbox(&bounds, "IronCurtain home", &ironcurtain_home)?;
         if let Some(file) = &servers_file {

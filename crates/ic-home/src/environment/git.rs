@@ -39,13 +39,13 @@ pub struct GitVariables {
 }
 
 impl GitVariables {
-    /// Reads `variables`; what is not text names nothing that an agent could write.
+    /// Reads `variables`; in settings, bytes that are not valid Unicode become U+FFFD, as in other variables.
     pub(super) fn of(variables: &[(OsString, OsString)]) -> Self {
         let value = |name: &str| -> Option<&OsStr> {
             let found = variables.iter().find(|(it, value)| it == name && !value.is_empty());
             found.map(|(_, value)| value.as_os_str())
         };
-        let text = |name: &str| value(name)?.to_str().map(ToOwned::to_owned);
+        let text = |name: &str| Some(value(name)?.to_string_lossy().into_owned());
         let files = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG"];
         let mut files: Vec<PathBuf> =
             files.iter().filter_map(|name| value(name).map(PathBuf::from)).collect();
@@ -85,11 +85,27 @@ fn parameters(text: &str) -> impl Iterator<Item = (String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     fn of(pairs: &[(&str, &str)]) -> GitVariables {
         let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
         GitVariables::of(&pairs)
+    }
+
+    #[test]
+    fn what_is_not_unicode_is_read_too() {
+        let value = OsString::from_vec(b"/w/\xff/hooks".to_vec());
+        let pairs = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.hooksPath")];
+        let mut pairs: Vec<(OsString, OsString)> =
+            pairs.map(|(name, value)| (name.into(), value.into())).to_vec();
+        pairs.push(("GIT_CONFIG_VALUE_0".into(), value.clone()));
+        pairs.push(("GIT_CONFIG_GLOBAL".into(), value.clone()));
+        let found = GitVariables::of(&pairs);
+        let setting = ("core.hooksPath".to_owned(), "/w/\u{fffd}/hooks".to_owned());
+        assert_eq!(found.settings, [setting]);
+        assert_eq!(found.files, [PathBuf::from(value)], "a file keeps its name");
     }
 
     #[test]

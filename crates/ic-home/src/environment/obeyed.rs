@@ -173,11 +173,14 @@ const OBEYED: [(&str, Reading); 119] = [
     ("UV_CONFIG_FILE", Path),
 ];
 
-/// Reads `variables`; what is not text names nothing that an agent could write.
+/// Reads `variables`.
+///
+/// SECURITY: bytes that are not valid Unicode become U+FFFD, which stands for any characters of a name where
+/// names are found out. One odd directory in `PATH` must not hide the others, nor itself.
 pub(super) fn of(variables: &[(OsString, OsString)]) -> Vec<Obeyed> {
     let read = |(name, reading): &(&'static str, Reading)| {
         let found = variables.iter().find(|(it, value)| it == name && !value.is_empty());
-        let value = found?.1.to_str()?;
+        let value = found?.1.to_string_lossy();
         let mut end = value.len().min(VALUE_BYTES_MAX);
         while !value.is_char_boundary(end) {
             end -= 1;
@@ -190,6 +193,8 @@ pub(super) fn of(variables: &[(OsString, OsString)]) -> Vec<Obeyed> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     #[test]
@@ -198,6 +203,16 @@ mod tests {
         let pairs: Vec<_> = pairs.map(|(name, value)| (name.into(), value.into())).to_vec();
         let found: Vec<_> = of(&pairs).into_iter().map(|it| (it.name, it.value)).collect();
         assert_eq!(found, [("PATH", "/w/bin:".to_owned()), ("VIMINIT", "q".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_not_unicode_is_read_with_the_rest() {
+        let value = OsString::from_vec(b"/w/bin:/x/\xff\xfe/bin".to_vec());
+        let found = of(&[("PATH".into(), value)]);
+        let values: Vec<_> = found.iter().map(|it| it.value.as_str()).collect();
+        assert_eq!(values, ["/w/bin:/x/\u{fffd}\u{fffd}/bin"]);
+        let long = OsString::from_vec([vec![0xff; VALUE_BYTES_MAX], b"/x".to_vec()].concat());
+        assert!(of(&[("PATH".into(), long)]).iter().all(|it| it.value.len() <= VALUE_BYTES_MAX));
     }
 
     #[test]

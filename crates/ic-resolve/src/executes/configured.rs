@@ -180,7 +180,12 @@ impl Named {
         let (mut found, mut patterns) = (Vec::new(), Vec::new());
         for (name, base) in order.names.iter().flat_map(|it| bases.clone().map(move |at| (it, at)))
         {
-            match name {
+            let loosened = name.loosened().map(|loosened| match order.is_include {
+                // Which configuration it is cannot be told, so it may name anything.
+                true => Name::Everything,
+                false => loosened,
+            });
+            match loosened.as_ref().unwrap_or(name) {
                 Name::Path(word) => found.extend(paths(place, (top, base), word, order.is_hooks)),
                 Name::Glob(word) => patterns.extend(glob(place, base, word, &mut found)),
                 Name::Anywhere(word) => patterns.extend(anywhere(top, word)),

@@ -39,6 +39,29 @@ pub(super) enum Name {
     Everything,
 }
 
+impl Name {
+    /// Returns what a name may be in which U+FFFD stands for bytes that are not valid Unicode; `None` if
+    /// there are none in it.
+    pub(super) fn loosened(&self) -> Option<Self> {
+        let loose = |text: &String| text.replace(char::REPLACEMENT_CHARACTER, "*");
+        let (Self::Path(text)
+        | Self::Glob(text)
+        | Self::Anywhere(text)
+        | Self::Package(text)
+        | Self::Inside(text, _)) = self
+        else {
+            return None;
+        };
+        text.contains(char::REPLACEMENT_CHARACTER).then(|| match self {
+            Self::Anywhere(_) => Self::Anywhere(loose(text)),
+            Self::Inside(_, kind) => Self::Glob(format!("{}/{kind}", loose(text))),
+            Self::Path(_) | Self::Glob(_) | Self::Package(_) | Self::Everything => {
+                Self::Glob(loose(text))
+            }
+        })
+    }
+}
+
 /// When a command is run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum When {

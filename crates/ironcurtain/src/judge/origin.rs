@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, PolicyChoice, PolicyName, file};
 use ic_policy::Builtin;
-use ic_types::{AbsolutePath, nearest};
+use ic_types::{AbsolutePath, CanonicalPath, nearest};
 
 use super::policy_files::{ADDITIONS, ANNOTATIONS, LISTS};
 use super::{COMPILED, follow, is_directory};
@@ -72,6 +72,14 @@ impl Origin {
         }
     }
 
+    /// Returns where it is, unless it is built in.
+    pub(crate) fn directory(&self) -> Option<&AbsolutePath> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            Self::Builtin(_) => None,
+        }
+    }
+
     fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Failure> {
         let (found, text) = match choice {
             PolicyChoice::Named(name) => (Self::by_name(name, environment)?, name.to_string()),
@@ -109,10 +117,7 @@ impl Origin {
         in_force: Option<&AbsolutePath>,
         environment: &Environment,
     ) -> Result<Vec<AbsolutePath>, Failure> {
-        let used = match self {
-            Self::Directory(directory) => Some(directory),
-            Self::Builtin(_) => None,
-        };
+        let used = self.directory();
         let of_home = of_home(environment)?;
         let mut protected = Vec::new();
         for directory in used.into_iter().chain(in_force).chain(&of_home) {
@@ -164,6 +169,23 @@ pub(crate) fn own_names(environment: &Environment) -> Result<Vec<String>, Failur
         names.push(GENERATED.to_owned());
     }
     Ok(names)
+}
+
+/// Returns the links that lead to `path`, and that whoever writes beside them could turn.
+///
+/// SECURITY: a link in the place of one of these would lead to another policy. What else such a link leads to
+/// is not closed, but for its being reached by this name.
+pub(super) fn links_to(path: &AbsolutePath, home: &AbsolutePath) -> Vec<CanonicalPath> {
+    let links = |path: &AbsolutePath| follow(path).map(|found| found.links).unwrap_or_default();
+    let of_home = links(home);
+    let is_turnable = |link: &CanonicalPath| {
+        let above = link.parent().filter(|it| *it != CanonicalPath::root());
+        let is_writable = |above: CanonicalPath| {
+            rustix::fs::access(above.as_path(), rustix::fs::Access::WRITE_OK).is_ok()
+        };
+        above.is_some_and(is_writable) && !of_home.contains(link)
+    };
+    links(path).into_iter().filter(is_turnable).collect()
 }
 
 /// Returns the directories of the home's own policies, which any later session may use.

@@ -174,6 +174,34 @@ fn a_policy_is_put_in_force_by_name_or_directory() {
     assert_eq!(policy(&place, &["use", "nothing", "--yes"]).code, 1);
 }
 
+/// A policy that lies where agents work is used only after a warning.
+#[test]
+fn using_a_policy_in_a_repository_or_where_you_are_warns() {
+    let place = scripted();
+    let rules = r#"{"rules":[{"name":"no","if":{},"then":"deny","reason":"r"}]}"#;
+    for directory in ["ws/deep/pol", "elsewhere/pol", "home/.ironcurtain/policies/mine"] {
+        place.write(format!("{directory}/compiled-policy.json"), rules);
+    }
+    place.dir("ws/.git");
+    let warned = |output: &Output, around: &str| {
+        let text = format!("warning: this policy lies in `{}`", place.path(around).display());
+        output.stdout.contains(&text) || output.stderr.contains(&text)
+    };
+    let at = |path: &str| place.path(path).to_str().unwrap().to_owned();
+    let from = |here: &str, policy: &str| {
+        let output = place.run_in(here, ["policy", "use", policy, "--yes"]);
+        assert_eq!(output.code, 0, "{output:?}");
+        output
+    };
+    assert!(warned(&from("home", &at("ws/deep/pol")), "ws"));
+    assert!(warned(&from("elsewhere", "pol"), "elsewhere"));
+    for policy in [at("elsewhere/pol"), "mine".to_owned(), "coding".to_owned()] {
+        let output = from("home", &policy);
+        let is_silent = |text: &str| !text.contains("warning: this policy lies");
+        assert!(is_silent(&output.stdout) && is_silent(&output.stderr), "{policy}: {output:?}");
+    }
+}
+
 /// `policy use` is what confirms a directory that became a link.
 #[test]
 fn using_a_policy_confirms_its_directories() {

@@ -31,6 +31,11 @@ fn rules(place: &Place, calls: &[(&str, String)]) -> Vec<String> {
     let annotations =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../ic-policy/policies/tool-annotations.json");
     place.write("free/tool-annotations.json", std::fs::read(annotations).unwrap());
+    rules_under(place, place.path("free").to_str().unwrap(), calls)
+}
+
+/// Judges calls of the filesystem server under the policy in a directory.
+fn rules_under(place: &Place, policy: &str, calls: &[(&str, String)]) -> Vec<String> {
     let requests = calls.iter().map(|(tool, path)| {
         let arguments = match *tool {
             "write_file" => json!({"path": path, "content": "x"}),
@@ -39,8 +44,7 @@ fn rules(place: &Place, calls: &[(&str, String)]) -> Vec<String> {
         json!({"server": "filesystem", "tool": tool, "arguments": arguments}).to_string()
     });
     let requests = requests.collect::<Vec<_>>().join("\n");
-    let policy = place.path("free");
-    let words = ["policy", "check", "--policy", policy.to_str().unwrap(), "--requests", "-"];
+    let words = ["policy", "check", "--policy", policy, "--requests", "-"];
     let output = place.run_with_input(words, requests.as_bytes());
     let lines = output.stdout.lines();
     let rule = |line: &str| {
@@ -187,4 +191,50 @@ fn a_session_in_the_directory_of_the_policy_in_force_is_refused_whatever_it_uses
         assert!(output.stderr.contains("where the agent can change it"), "{policy}: {output:?}");
     }
     assert_eq!(check("outside").code, 0);
+}
+
+/// A link in the middle of the path of a policy decides which policy a later session finds.
+#[test]
+fn links_on_the_way_to_what_is_ours_are_protected_and_what_else_they_lead_to_is_not() {
+    for what in ["policy in force", "policy of the session", "home"] {
+        let place = place();
+        place.write("home/real/pol/compiled-policy.json", r#"{"rules":[]}"#);
+        place.write("home/real/other.txt", "free");
+        place.write("home/Downloads/d/keep.txt", "free");
+        place.link("home/Downloads/d/way", place.path("home/real"));
+        let at = |path: &str| place.path(path).to_str().unwrap().to_owned();
+        let changes = [
+            ("delete_file", at("home/Downloads/d/way")),
+            ("delete_file", at("home/Downloads/d")),
+            ("write_file", at("home/real/pol/compiled-policy.json")),
+        ];
+        let free = [
+            ("write_file", at("home/real/other.txt")),
+            ("delete_file", at("home/Downloads/d/keep.txt")),
+            ("write_file", at("home/Downloads/d/new.txt")),
+        ];
+        let before = rules(&place, &changes);
+        assert!(before.iter().all(|rule| !rule.ends_with(PROTECTED)), "{what}: {before:?}");
+        let through = at("home/Downloads/d/way/pol");
+        let place = match what {
+            "policy in force" => {
+                assert_eq!(place.run(["config", "set", "policy", &through]).code, 0);
+                place
+            }
+            "home" => place.with_variable("IRONCURTAIN_HOME", &through),
+            _ => {
+                let rules = std::fs::read(place.path("free/compiled-policy.json")).unwrap();
+                place.write("home/real/pol/compiled-policy.json", rules);
+                let annotations = std::fs::read(place.path("free/tool-annotations.json")).unwrap();
+                place.write("home/real/pol/tool-annotations.json", annotations);
+                place
+            }
+        };
+        let free_policy = place.path("free").to_str().unwrap().to_owned();
+        let policy = if what == "policy of the session" { through } else { free_policy };
+        let protected = rules_under(&place, &policy, &changes);
+        assert_eq!(protected, ["deny structural-protected-path"; 3], "{what}");
+        let others = rules_under(&place, &policy, &free);
+        assert!(others.iter().all(|rule| !rule.ends_with(PROTECTED)), "{what}: {others:?}");
+    }
 }

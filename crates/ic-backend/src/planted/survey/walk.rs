@@ -199,13 +199,10 @@ impl Walk<'_> {
     /// Returns whether whatever is made in a directory counts.
     fn counts_whole(&self, directory: &CanonicalPath) -> bool {
         let Ok(path) = directory.join(OsStr::new(ANY)) else { return true };
-        match self.before {
-            Some(before) => before.counts_beneath(directory) || before.names.why(&path).is_some(),
-            None => {
-                let change = Change { role: Role::WritePath, path, is_kept: false };
-                !self.executes.of(&[change]).is_empty()
-            }
+        if let Some(before) = self.before {
+            return before.counts_beneath(directory) || before.names.why(&path).is_some();
         }
+        !self.executes.of(&[Change { role: Role::WritePath, path, is_kept: false }]).is_empty()
     }
 
     /// Returns how far a path counts by its name.

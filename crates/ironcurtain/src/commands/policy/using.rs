@@ -1,8 +1,12 @@
 //! `ironcurtain policy use`: another policy is in force from now on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, Lock};
+use ic_policy::host_executes::GIT_DIRECTORY;
+use ic_resolve::path::{self, Last};
+use ic_resolve::{Disk as _, RealDisk};
+use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -61,6 +65,7 @@ pub(crate) fn run(
     }
     let roots = after.roots.lines();
     lines.extend(roots.iter().map(|line| format!("  {}", visible_line(line))));
+    lines.extend(warning(&after, &home, environment)?);
     person.show(&lines, screen)?;
     if person.ask("Use this policy from now on?")? == Answer::Denied {
         screen.line("Nothing was changed.")?;
@@ -77,7 +82,7 @@ pub(crate) fn run(
 
 /// Puts a policy in force for `config set policy`, which asks in the same way.
 pub(in crate::commands) fn run_for_config(
-    policy: &std::path::Path,
+    policy: &Path,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
@@ -98,8 +103,44 @@ pub(in crate::commands) fn run_for_config(
     run(&args, environment, screen)
 }
 
+/// Warns of a policy that lies where agents are likely to work: in a repository, or where you are now.
+fn warning(
+    loaded: &Loaded,
+    home: &Home,
+    environment: &Environment,
+) -> Result<Vec<String>, Failure> {
+    let Some(directory) = loaded.found.directory() else { return Ok(Vec::new()) };
+    let canonical = |path: &AbsolutePath| {
+        path::follow(&RealDisk, path, Last::Follow).map(|found| found.path).map_err(|fault| {
+            Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
+                .with_source(fault)
+        })
+    };
+    let policy = canonical(directory)?;
+    if policy.is_within(&canonical(&environment.ironcurtain_home()?)?) {
+        return Ok(Vec::new());
+    }
+    let is_top = |at: &CanonicalPath| {
+        let git = at.join(GIT_DIRECTORY.as_ref());
+        git.is_ok_and(|git| RealDisk.look(git.as_path()).is_ok_and(|entry| entry.is_some()))
+    };
+    let here = canonical(&environment.absolute(Path::new("."))?)?;
+    let is_here = |at: &CanonicalPath| *at == here && here != CanonicalPath::root();
+    let Some(around) = policy.ancestors().find(|at| is_top(at) || is_here(at)) else {
+        return Ok(Vec::new());
+    };
+    let policies = home.policies();
+    let text = format!(
+        "warning: this policy lies in `{around}`. If agents have worked there, check that the rules above \
+         are yours. While it is in force, sessions with that workspace do not start. To avoid this, move \
+         it to `{}`.",
+        policies.display()
+    );
+    Ok(vec![visible_line(&text)])
+}
+
 /// Returns what stands for the policy in the configuration: its name, or its whole path.
-fn configured(policy: &std::path::Path, loaded: &Loaded) -> Result<String, Failure> {
+fn configured(policy: &Path, loaded: &Loaded) -> Result<String, Failure> {
     match &loaded.found {
         Origin::Builtin(builtin) => Ok(builtin.name().to_owned()),
         Origin::Directory(directory) => {

@@ -1,6 +1,8 @@
 //! Variables of the environment in which the program was started: what they name is run or read as code by
 //! shells, interpreters and pagers of the user's, and by git through these.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
@@ -37,13 +39,18 @@ const fn case(
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What ran without a question before these were read, each by another kind of reading.
-const CASES: [Case; 15] = [
+const CASES: [Case; 19] = [
     case("PATH", "WORK/bin:USUAL", "bin/git", "git status"),
     case("PATH", "./bin:USUAL", "bin/git", "git status"),
     case("PATH", "bin:USUAL", "bin/git", "git status"),
     case("PATH", "WORK:USUAL", "git", "git status"),
     case("PATH", ":USUAL", "git", "git status"),
     case("PATH", ".:USUAL", "git", "git status"),
+    // A byte that is not valid Unicode hides nothing.
+    case("PATH", "/odd-BYTE/bin:WORK/bin:USUAL", "bin/git", "git status"),
+    case("PATH", "odd-BYTE/bin::USUAL", "git", "git status"),
+    case("PROMPT_COMMAND", ": odd-BYTE; . WORK/rc.sh", "rc.sh", "echo true | bash -i"),
+    case("GIT_EDITOR", "sh rc.sh odd-BYTE", "rc.sh", "exec git commit --allow-empty"),
     case("BASH_ENV", "WORK/rc.sh", "rc.sh", "exec bash -c true"),
     case("BASH_ENV", "./rc.sh", "rc.sh", "exec bash -c true"),
     case("PROMPT_COMMAND", ". WORK/rc.sh", "rc.sh", "echo true | bash -i"),
@@ -72,9 +79,15 @@ fn project() -> World {
     world
 }
 
-fn value(world: &World, case: &Case) -> String {
+fn value(world: &World, case: &Case) -> OsString {
     let work = world.workspace().to_str().unwrap().to_owned();
-    case.value.replace("WORK", &work).replace("USUAL", USUAL)
+    let value = case.value.replace("WORK", &work).replace("USUAL", USUAL);
+    let mut bytes = Vec::new();
+    for (nth, part) in value.split("BYTE").enumerate() {
+        bytes.extend((0 < nth).then_some(0xff));
+        bytes.extend(part.as_bytes());
+    }
+    OsString::from_vec(bytes)
 }
 
 fn text(world: &World, text: Text) -> String {
