@@ -10,6 +10,7 @@ use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::{AbsolutePath, Json, Object, Role, ServerName, SessionId, ToolCall, ToolName};
 
+use super::Change;
 use crate::commands::audit::find;
 use crate::error::Failure;
 use crate::judge::Loaded;
@@ -33,6 +34,17 @@ pub(crate) struct Preview {
     n_recorded: Option<usize>,
     recorded: Vec<Judged>,
     examples: Vec<Judged>,
+    /// What becomes of examples that are not shown and are denied now.
+    lifted_unseen: Option<Lifted>,
+    /// Whether something is taken away from the policy.
+    is_removal: bool,
+}
+
+/// What becomes of a call that is denied now.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Lifted {
+    ToAsk,
+    ToAllow,
 }
 
 /// A call, judged before and after.
@@ -53,11 +65,11 @@ impl Preview {
     pub(crate) fn of(
         before: &mut Loaded,
         after: &mut Loaded,
-        additions: &[Addition],
+        change: &Change,
         home: &Home,
     ) -> Result<Self, Failure> {
-        let mut preview =
-            Self { n_recorded: Some(0), ..Self::of_examples(before, after, additions) };
+        let additions = change.entries();
+        let mut preview = Self { n_recorded: Some(0), ..Self::of_examples(before, after, change) };
         let mut logs = find::all(home)?;
         for found in logs.drain(..).rev().take(LOGS_MAX) {
             let Some(session) = &found.session else { continue };
@@ -72,12 +84,18 @@ impl Preview {
     }
 
     /// Judges examples of calls alone, which takes no longer however much was recorded.
-    pub(crate) fn of_examples(before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
-        let mut preview = Self::default();
+    pub(crate) fn of_examples(before: &Loaded, after: &Loaded, change: &Change) -> Self {
+        let additions = change.entries();
+        let is_removal = matches!(change, Change::Remove(_));
+        let mut preview = Self { is_removal, ..Self::default() };
         for addition in additions {
-            for call in examples(addition, after) {
-                let judged = Judged::of(&call, before, after, additions);
-                if !preview.examples.iter().any(|it| it.call == judged.call) {
+            let is_in_directory = matches!(addition.place(), Some(Place::Directory(_)));
+            let n_shown = EXAMPLES_MAX + usize::from(is_in_directory);
+            for (at, call) in examples(addition, after).iter().enumerate() {
+                let judged = Judged::of(call, before, after, additions);
+                if n_shown <= at {
+                    preview.lifted_unseen = preview.lifted_unseen.max(judged.lifted());
+                } else if !preview.examples.iter().any(|it| it.call == judged.call) {
                     preview.examples.push(judged);
                 }
             }
@@ -118,13 +136,11 @@ impl Preview {
         self.all().any(|it| it.before != it.after || !it.of_roles.is_empty())
     }
 
-    /// Returns whether a call would be allowed that is denied now.
+    /// Returns whether a call would be allowed that is denied now, or, by something that is added, asked about.
     pub(crate) fn lifts_denial(&self) -> bool {
-        let lifts =
-            |before: Effect, after: Effect| before == Effect::Deny && after == Effect::Allow;
-        self.all().any(|it| {
-            lifts(it.before, it.after) || it.of_roles.iter().any(|(_, was, is)| lifts(*was, *is))
-        })
+        let lifted = self.all().filter_map(Judged::lifted).chain(self.lifted_unseen);
+        // Whoever takes a `never` back gets the rules beneath it, which may well ask.
+        lifted.max() >= Some(if self.is_removal { Lifted::ToAllow } else { Lifted::ToAsk })
     }
 
     /// Returns the rule that keeps the first example from being what the change asks for.
@@ -171,6 +187,17 @@ impl Judged {
             of_roles: of_roles(call, before, after, additions),
             count: 1,
         }
+    }
+
+    /// Returns what becomes of it, as a whole or in one of its roles, if it is denied now.
+    fn lifted(&self) -> Option<Lifted> {
+        let of = |before: Effect, after: Effect| match (before, after) {
+            (Effect::Deny, Effect::Allow) => Some(Lifted::ToAllow),
+            (Effect::Deny, Effect::Escalate) => Some(Lifted::ToAsk),
+            (Effect::Deny, Effect::Deny) | (Effect::Escalate | Effect::Allow, _) => None,
+        };
+        let of_roles = self.of_roles.iter().map(|(_, was, is)| of(*was, *is));
+        of_roles.chain([of(self.before, self.after)]).max().flatten()
     }
 
     fn is_like(&self, other: &Self) -> bool {
@@ -261,7 +288,7 @@ fn sandbox_of(session: &SessionId, home: &Home) -> Option<Sandbox> {
     Some(Sandbox { path: found.path, kind })
 }
 
-/// Makes calls of the tools that `addition` is about, inside and outside its place.
+/// Makes calls of the tools that `addition` is about, inside its place and one outside of it.
 fn examples(addition: &Addition, loaded: &Loaded) -> Vec<ToolCall> {
     let (inside, outside) = match addition.place() {
         Some(Place::Directory(within)) => {
@@ -283,7 +310,7 @@ fn examples(addition: &Addition, loaded: &Loaded) -> Vec<ToolCall> {
             && (addition.place().is_none() || roles.into_iter().any(|role| addition.is_about(role)))
     });
     let mut calls = Vec::new();
-    for (server, tool, annotation) in tools.take(EXAMPLES_MAX) {
+    for (server, tool, annotation) in tools {
         let call = |value: &str| example((server, tool), annotation, addition, value);
         calls.push(call(&inside));
         if calls.len() == 1 {
