@@ -60,7 +60,7 @@ use crate::aids::Lender;
 use crate::launch::Recipe;
 use crate::levels::Levels;
 use crate::locked;
-use crate::pins::{Identity, RememberedPins};
+use crate::pins::{Identity, Pins, RememberedPins};
 use crate::planted::{Keepable, PutBack};
 use crate::servers_file::{BuiltinServer, ServerConfig, Start};
 
@@ -85,6 +85,8 @@ pub(crate) struct Server {
     known: Option<Arc<ToolTable>>,
     /// Its tools while it does not run.
     recalled: Recalled,
+    /// Its identity with the files that it is installed from, as they were when it was started last.
+    looked_at: Mutex<Option<Identity>>,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
@@ -209,6 +211,7 @@ impl Server {
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
             known: known::tools(&recipe.config.start),
             recalled: Recalled::default(),
+            looked_at: Mutex::default(),
             petitions: Way::new(yard.petitions.clone()),
             recipe,
             yard,
@@ -288,7 +291,7 @@ impl Server {
         }
         let is_begun = matches!(&*locked(&self.phase), Phase::Up(_) | Phase::Starting(_));
         if !is_begun {
-            self.recall();
+            self.recall(self.trusted());
         }
         if is_begun || self.has_to_be_asked() {
             return self.live().await.map(Some);
@@ -315,9 +318,9 @@ impl Server {
     }
 
     /// Compares the tools of a running server with what is trusted by now.
-    pub(crate) fn compare_again(&self, live: &Live) {
-        let Ok(pins) = self.yard.pins.read() else { return };
-        live.change_tools(|tools| tools.compared(&self.name, &pins, self.is_ours));
+    pub(crate) fn compare_again(&self, live: &Live, trusted: Option<&Pins>) {
+        let Some(pins) = trusted else { return };
+        live.change_tools(|tools| tools.compared(&self.name, pins, self.is_ours));
     }
 
     fn begin(self: &Arc<Self>, phase: &mut Phase) -> watch::Receiver<Option<Started>> {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use ic_broker::pins::PinsError;
+use ic_broker::pins::{PackageError, PinsError};
 use ic_home::config::update::UpdateError;
 use ic_home::config::{ConfigError, UnknownKey};
 use ic_home::environment::EnvironmentError;
@@ -259,6 +259,13 @@ impl From<PinsError> for Failure {
             "no server is started while it is unknown what was trusted: restore \
              servers.lock.json, or move it away, and each server counts as new",
         )
+    }
+}
+
+impl From<PackageError> for Failure {
+    fn from(error: PackageError) -> Self {
+        Self::environment(chain(&error))
+            .with_hint("`ironcurtain servers remove NAME`, and add it again, installs it anew")
     }
 }
 

@@ -82,16 +82,7 @@ impl Broker {
     /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        for server in self.servers.values().filter(|it| !it.is_ours()) {
-            if let Some(live) = server.running() {
-                server.compare_again(&live);
-                continue;
-            }
-            server.recall();
-            if !server.has_to_be_asked() {
-                continue;
-            }
-            let server = Arc::clone(server);
+        for server in self.unknown_servers() {
             starting.spawn(async move { server.live().await.map(drop) });
         }
         let all = async { while starting.join_next().await.is_some() {} };
@@ -102,6 +93,26 @@ impl Broker {
         };
         tokio::time::timeout(wait, all).await.ok();
         // Starting goes on in tasks of its own; only our waiting ends here.
+    }
+
+    /// Compares what is known of servers with what is trusted now, and returns those of which only they
+    /// themselves can say what they offer.
+    fn unknown_servers(&self) -> Vec<Arc<Server>> {
+        let mut others = self.servers.values().filter(|it| !it.is_ours()).peekable();
+        // They share one file, which is read once for all of them.
+        let trusted = others.peek().and_then(|server| server.trusted());
+        let mut unknown = Vec::new();
+        for server in others {
+            if let Some(live) = server.running() {
+                server.compare_again(&live, trusted.as_deref());
+                continue;
+            }
+            server.recall(trusted.clone());
+            if server.has_to_be_asked() {
+                unknown.push(Arc::clone(server));
+            }
+        }
+        unknown
     }
 
     /// Returns whether clients were given another list than they would be given now.

@@ -93,7 +93,7 @@ impl Broker {
         let mut offer = offered();
         if let (Some(Offer { withheld: Some(_), .. }), Some(live)) = (&offer, &live) {
             // Somebody may have trusted it since we looked.
-            server.compare_again(live);
+            server.compare_again(live, server.trusted().as_deref());
             offer = offered();
         }
         match offer {

@@ -9,6 +9,7 @@ mod settings;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ic_broker::pins::PACKAGE_LIMITS;
 use ic_home::file;
 use ic_home::tree::{TreeLinks, copy_tree};
 use ic_types::Object;
@@ -16,7 +17,7 @@ use ic_types::Object;
 use self::lock::Lock;
 use self::settings::Settings;
 use super::index::Index;
-use super::{Installer, Job, NOWHERE, PACKAGE_LIMITS};
+use super::{Installer, Job, NOWHERE};
 use crate::error::Failure;
 use crate::screen::Screen;
 

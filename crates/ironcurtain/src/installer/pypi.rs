@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use ic_broker::pins::PACKAGE_LIMITS;
 use ic_home::file;
 use ic_home::tree::{TreeLinks, copy_tree};
 
@@ -23,7 +24,7 @@ use self::report::{Resolved, hash_of};
 use self::settings::Settings;
 use self::wheels::Wheels;
 use super::index::Index;
-use super::{Installer, Job, PACKAGE_LIMITS, real_path};
+use super::{Installer, Job, real_path};
 use crate::error::Failure;
 use crate::screen::Screen;
 

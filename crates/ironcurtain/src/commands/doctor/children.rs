@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use ic_broker::Judge;
 use ic_broker::launch::{LaunchFault, Recipe};
-use ic_broker::pins::{Identity, Pins, Standing};
+use ic_broker::pins::{Pins, PinsFile, Standing};
 use ic_broker::servers_file::{ServerConfig, ServersFile, Start};
 use ic_broker::tool::Tool;
 use ic_confine::{Child, ChildSpec, Hold, find_program};
+use ic_home::{Clock as _, SystemClock};
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::{Pid, test_kill_process};
@@ -197,11 +198,15 @@ impl Ward<'_> {
         let Some(pins) = pins else {
             return Check::not_tried(label(name), "it is unknown what was trusted");
         };
-        let identity = Identity::of(config);
         let look = format!("look at it with `ironcurtain servers trust {name}`");
         let recipe = match self.recipe(server) {
             Ok(recipe) => recipe,
             Err(failure) => return Check::of_failure(label(name), &failure, &look),
+        };
+        let identity = PinsFile::of(&self.patient.home).identity(config, SystemClock.now());
+        let identity = match identity {
+            Ok((identity, _)) => identity,
+            Err(error) => return Check::of_failure(label(name), &Failure::from(error), &look),
         };
         if let Some(why) = pins.why_not_started(name, &identity, recipe.is_held()) {
             return Check::warning(label(name), why, look);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_broker::petition::PetitionKind;
-use ic_broker::pins::{Identity, Pins, PinsFile, Standing};
+use ic_broker::pins::{Pins, PinsFile, Standing};
 use ic_broker::servers_file::{ServerConfig, Start};
 use ic_confine::Confinement;
-use ic_home::{Environment, config};
+use ic_home::{Clock as _, Environment, SystemClock, config};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
@@ -75,7 +75,8 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let servers = load(args.servers.as_deref(), environment)?;
     let home = home(environment)?;
-    let pins = PinsFile::of(&home).read()?;
+    let file = PinsFile::of(&home);
+    let pins = file.read()?;
     home.prepare()?;
     let trial = Trial::new_in(&home.root())?;
     let wanted = Wanted {
@@ -93,7 +94,7 @@ pub(crate) fn run(
         rows.push(Row {
             name,
             config,
-            identity: Trust::of(name, config, &pins),
+            identity: Trust::of(name, config, (&file, &pins)),
             held: Held::of(config, &holding),
             is_racy: recipe.is_racy(),
         });
@@ -245,7 +246,7 @@ impl Row<'_> {
 }
 
 impl Trust {
-    fn of(name: &ServerName, config: &ServerConfig, pins: &Pins) -> Self {
+    fn of(name: &ServerName, config: &ServerConfig, (file, pins): (&PinsFile, &Pins)) -> Self {
         if matches!(config.start, Start::Builtin(_)) {
             return Self::Ours;
         }
@@ -253,7 +254,12 @@ impl Trust {
             Some(pin) => (pin.at.clone(), pin.tools.len()),
             None => (String::new(), 0),
         };
-        match pins.of_start(name, &Identity::of(config)) {
+        // A package that cannot be looked at is not what it was.
+        let standing = match file.identity(config, SystemClock.now()) {
+            Ok((identity, _)) => pins.of_start(name, &identity),
+            Err(_) => Standing::Changed,
+        };
+        match standing {
             Standing::New => Self::New,
             Standing::Trusted => Self::Trusted { since, n_tools },
             Standing::Changed => Self::Changed { since },

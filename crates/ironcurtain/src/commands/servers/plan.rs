@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_broker::method::CallMethod;
-use ic_broker::pins::{Identity, PinsFile};
+use ic_broker::pins::PinsFile;
 use ic_broker::probe::Probed;
 use ic_broker::servers_file::{ServerConfig, ServersFile};
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
@@ -253,7 +253,10 @@ fn trust(
 ) -> Result<(), Failure> {
     // What a person cannot see is not trusted by itself.
     let plain = probed.tools.iter().filter(|tool| tool.hidden_text().is_none());
-    Ok(PinsFile::of(home).trust(name, &Identity::of(config), plain, SystemClock.now())?)
+    let file = PinsFile::of(home);
+    let (identity, package) = file.identity(config, SystemClock.now())?;
+    file.trust(name, &identity, plain, SystemClock.now())?;
+    Ok(package.map_or(Ok(()), |package| package.keep())?)
 }
 
 fn tell(
