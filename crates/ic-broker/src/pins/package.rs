@@ -125,7 +125,8 @@ fn named(text: &str, root: &Path) -> Vec<PathBuf> {
 
 impl Part {
     fn look(directory: PathBuf, now: Timestamp) -> Result<Self, PackageError> {
-        let list = directory.with_extension("files.json");
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let list = directory.with_file_name(format!("files-{name}.json"));
         let known = match file::read_own(&list, LIST_LIMITS.bytes_max as u64)? {
             // A list that is not ours vouches for nothing, so every file is read.
             Some(bytes) => Json::parse(&bytes, LIST_LIMITS).ok().and_then(Manifest::of_json),
