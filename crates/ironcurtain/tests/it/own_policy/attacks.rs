@@ -97,6 +97,49 @@ fn no_addition_opens_what_no_rule_opens() {
     );
     // The directory itself is not what is in it.
     change(&place, &["allow", "filesystem", "--in", "~/notes", "--yes"]);
+    let delete = judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes"}"#);
+    assert_eq!(delete, ("escalate".into(), "escalate-deletes-elsewhere".into()));
+}
+
+#[test]
+fn what_the_policy_forbids_is_not_allowed_by_a_script() {
+    let place = scripted();
+    place.dir("home/notes/pub");
+    change(&place, &["never", "filesystem", "--to", "read", "--in", "~/notes"]);
+    // As specific as the `never`: it has no effect, and is not written down.
+    let same = ["allow", "filesystem", "--to", "read", "--in", "~/notes", "--yes"];
+    let output = policy(&place, &same);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("added-1-never-filesystem"), "{output:?}");
+    // More specific: an exception, which only a person can make.
+    let exception = ["allow", "filesystem", "--to", "read", "--in", "~/notes/pub"];
+    let output = policy(&place, &[&exception[..], &["--yes"]].concat());
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("a script cannot confirm"), "{output:?}");
+    assert_eq!(read_file(&place, "~/notes/pub/a"), "deny");
+    let output = at_terminal(&place, &["y\\n", "n\\n"], &exception);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stdout.contains("DENIED now would be allowed"), "{output:?}");
+    assert_eq!(read_file(&place, "~/notes/pub/a"), "deny");
+    let output = at_terminal(&place, &["y\\n", "y\\n"], &exception);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(read_file(&place, "~/notes/pub/a"), "allow");
+    assert_eq!(read_file(&place, "~/notes/a"), "deny");
+    // Without a place a `never` is absolute.
+    change(&place, &["never", "filesystem"]);
+    assert_eq!(read_file(&place, "~/notes/pub/a"), "deny");
+    // So is what a policy forbids everywhere.
+    change(&place, &["use", "readonly", "--yes"]);
+    let output =
+        policy(&place, &["allow", "filesystem", "--to", "write", "--in", "~/notes", "--yes"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("`deny-writes` decides already"), "{output:?}");
+}
+
+#[test]
+fn what_the_policy_forbids_is_not_even_asked_about_because_of_a_script() {
+    let place = scripted();
+    place.dir("home/notes/pub");
     let delete = || judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes/pub/a"}"#).0;
     // The tool that it is about is not among the few examples that are shown.
     change(&place, &["never", "filesystem", "--to", "delete", "--in", "~/notes"]);
