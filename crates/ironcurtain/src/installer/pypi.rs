@@ -52,11 +52,11 @@ sys.exit(main(sys.argv[1:]))
 /// Compiles what is in a directory, for the interpreter that will run it; runs nothing of it.
 ///
 /// Sources are not compared with what was compiled when they are loaded: both are part of what is trusted.
-const COMPILE: &str = r#"
+const COMPILE: &str = r"
 import compileall, py_compile, sys
 compileall.compile_dir(sys.argv[1], maxlevels=64, quiet=2, stripdir=sys.argv[1],
                        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
-"#;
+";
 /// Prints where pip looks if nobody says where.
 const DEFAULT_INDEX: &str = r#"
 from pip._internal.models.index import PyPI

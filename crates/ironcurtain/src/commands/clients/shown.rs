@@ -177,8 +177,9 @@ mod tests {
     /// However much changes, and wherever a difference of lines finds what is the same.
     #[test]
     fn a_difference_that_is_too_long_shows_no_more() {
-        let before: String = (0..2000).map(|n| format!("a{n} {KEY}{n}\n")).collect();
-        let after: String = (0..2000).rev().map(|n| format!("b{n} {KEY}{n}\n")).collect();
+        let before = (0..2000).map(|n| format!("a{n} {KEY}{n}\n")).collect::<Vec<_>>().concat();
+        let after =
+            (0..2000).rev().map(|n| format!("b{n} {KEY}{n}\n")).collect::<Vec<_>>().concat();
         let shown = lines(&before, &after).concat();
         assert!(shown.contains("b1") && !shown.contains("SECRET"));
     }

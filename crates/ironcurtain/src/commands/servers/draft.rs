@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         trail: &Trail,
         found: &mut Vec<(String, Looks)>,
     ) {
-        let parts = self.parts_beyond(schema, trail.references.clone());
+        let parts = self.parts_beyond(schema, &trail.references);
         let is_nested = |(part, _): &Part<'_>| {
             properties(part).next().is_some() || items(part).chain(unnamed(part)).next().is_some()
         };
@@ -198,13 +198,13 @@ impl<'a> Walk<'a> {
     /// Returns everything that is said of one value: the schema, its alternatives, and what it refers to.
     fn parts(&mut self, schema: &'a Json) -> Vec<&'a Object> {
         let is_recursive = self.is_recursive;
-        let parts = self.parts_beyond(schema, Vec::new());
+        let parts = self.parts_beyond(schema, &[]);
         self.is_recursive = is_recursive;
         parts.into_iter().map(|(part, _)| part).collect()
     }
 
     /// Does the same for a schema that lies in others, which it may refer to again.
-    fn parts_beyond(&mut self, schema: &'a Json, references: Vec<String>) -> Vec<Part<'a>> {
+    fn parts_beyond(&mut self, schema: &'a Json, references: &[String]) -> Vec<Part<'a>> {
         let mut parts = Vec::new();
         self.flatten(schema, references, &mut Vec::new(), &mut parts);
         parts
@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
     fn flatten(
         &mut self,
         schema: &'a Json,
-        references: Vec<String>,
+        references: &[String],
         seen: &mut Vec<&'a str>,
         parts: &mut Vec<Part<'a>>,
     ) {
@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
             return;
         };
         self.schemas_left = left;
-        parts.push((schema, references.clone()));
+        parts.push((schema, references.to_vec()));
         if let Some(reference) = schema.get("$ref").or_else(|| schema.get("$dynamicRef")) {
             let reference = reference.as_str().unwrap_or_default();
             match self.referred(reference) {
@@ -231,8 +231,8 @@ impl<'a> Walk<'a> {
                 _ if references.iter().any(|it| it == reference) => self.is_recursive = true,
                 Some(schema) => {
                     seen.push(reference);
-                    let further = [references.as_slice(), &[reference.to_owned()]].concat();
-                    self.flatten(schema, further, seen, parts);
+                    let further = [references, &[reference.to_owned()]].concat();
+                    self.flatten(schema, &further, seen, parts);
                 }
                 None => self.is_unknown = true,
             }
@@ -243,7 +243,7 @@ impl<'a> Walk<'a> {
         });
         let single = BRANCHES.into_iter().filter_map(|key| schema.get(key));
         for schema in several.flatten().chain(single) {
-            self.flatten(schema, references.clone(), seen, parts);
+            self.flatten(schema, references, seen, parts);
         }
     }
 
