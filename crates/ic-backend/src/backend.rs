@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use ic_audit::Recorded;
 use ic_confine::Confinement;
+use ic_inventory::pins::Pins;
 use ic_inventory::servers_file::BuiltinServer;
 use ic_judge::method::CallMethod;
 use ic_judge::{Aside, Judged, Weight};
@@ -59,11 +60,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// so that no other such call may run beside it.
     fn changes_alone(&self, tool: &ToolName, annotation: Option<&Annotation>) -> bool;
 
-    /// Compares its tools with what is trusted by now.
-    fn compare_again(&self);
+    /// Returns what is trusted by now; the servers of a session share it.
+    fn trusted(&self) -> Option<Arc<Pins>>;
+
+    /// Compares its tools with what is trusted, if it runs.
+    fn compare_again(&self, trusted: Option<&Pins>);
 
     /// Looks at what is known of its tools without starting it; returns whether it has to be started for them.
-    fn has_to_be_asked(&self) -> bool;
+    fn has_to_be_asked(&self, trusted: Option<Arc<Pins>>) -> bool;
 
     /// Starts it, if it does not run.
     fn start(self: Arc<Self>) -> Pending<'static, Result<(), Unavailable>>;

@@ -35,7 +35,7 @@ mod yard;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ic_inventory::pins::Identity;
+use ic_inventory::pins::{Identity, Pins};
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, Start};
 use ic_judge::Judge;
 use ic_types::{CanonicalPath, ServerName};
@@ -89,6 +89,8 @@ pub(crate) struct Server {
     known: Option<Arc<ToolTable>>,
     /// Its tools while it does not run.
     recalled: Recalled,
+    /// Its identity with the files that it is installed from, as they were when it was started last.
+    looked_at: Mutex<Option<Identity>>,
     yard: Arc<Yard>,
     phase: Mutex<Phase>,
     /// The order of its calls, if it takes them one by one.
@@ -171,6 +173,7 @@ impl Server {
             is_ours: matches!(recipe.config.start, Start::Builtin(_)),
             known: known::tools(&recipe.config.start),
             recalled: Recalled::default(),
+            looked_at: Mutex::default(),
             petitions: Way::new(yard.petitions.clone()),
             recipe,
             yard,
@@ -245,7 +248,7 @@ impl Server {
         }
         let is_begun = matches!(&*locked(&self.phase), Phase::Up(_) | Phase::Starting(_));
         if !is_begun {
-            self.recall();
+            self.recall(self.trusted());
         }
         if is_begun || self.has_to_be_asked() {
             return self.live().await.map(Some);
@@ -297,9 +300,9 @@ impl Server {
     }
 
     /// Compares the tools of a running server with what is trusted by now.
-    pub(crate) fn compare_again(&self, live: &Live) {
-        let Ok(pins) = self.yard.pins.read() else { return };
-        live.change_tools(|tools| tools.compared(&self.name, &pins, self.is_ours));
+    pub(crate) fn compare_again(&self, live: &Live, trusted: Option<&Pins>) {
+        let Some(pins) = trusted else { return };
+        live.change_tools(|tools| tools.compared(&self.name, pins, self.is_ours));
     }
 
     fn begin(self: &Arc<Self>, phase: &mut Phase) -> watch::Receiver<Option<Started>> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ic_audit::Recorded;
 use ic_confine::{Confinement, Rung};
+use ic_inventory::pins::Pins;
 use ic_inventory::servers_file::BuiltinServer;
 use ic_inventory::tool::Tool;
 use ic_judge::Weight;
@@ -181,9 +182,13 @@ impl Backend for FakeBackend {
         false
     }
 
-    fn compare_again(&self) {}
+    fn trusted(&self) -> Option<Arc<Pins>> {
+        None
+    }
 
-    fn has_to_be_asked(&self) -> bool {
+    fn compare_again(&self, _: Option<&Pins>) {}
+
+    fn has_to_be_asked(&self, _: Option<Arc<Pins>>) -> bool {
         false
     }
 

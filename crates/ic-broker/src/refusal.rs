@@ -6,6 +6,10 @@
 use ic_policy::{Denial, Effect, Escalation, RefusalCause};
 use ic_types::{Json, Object};
 
+/// How people come to be asked, for those who see the text of a refusal alone.
+const HOW_TO_ANSWER: &str = "The user can run `ironcurtain approvals watch --desk` in another terminal to be \
+                             asked about such calls from then on.";
+
 /// A call that is answered without having been served.
 #[derive(Clone, Debug)]
 pub struct Refusal {
@@ -112,8 +116,16 @@ impl Refusal {
         let mut content = Object::new();
         content.insert("type", "text");
         content.insert("text", self.text());
+        let mut contents = vec![Json::Object(content)];
+        if self.kind == RefusalKind::NoHandler {
+            // Many clients show people the text alone.
+            let mut how = Object::new();
+            how.insert("type", "text");
+            how.insert("text", HOW_TO_ANSWER);
+            contents.push(Json::Object(how));
+        }
         let mut result = Object::new();
-        result.insert("content", vec![Json::Object(content)]);
+        result.insert("content", contents);
         let mut ours = Object::new();
         ours.insert("ironcurtain", self.details());
         result.insert("structuredContent", ours);
@@ -155,7 +167,8 @@ impl Refusal {
                 "Repeating the call changes nothing. Do something else, or tell the user."
             }
             RefusalKind::InvalidArguments => {
-                "Read the tool's input schema and call again with arguments that fit it."
+                "The same arguments are refused again. Read the tool's input schema, and make another \
+                 call whose arguments fit it."
             }
             RefusalKind::Confinement => {
                 "No spelling of the path helps. Continue without it, use another server for it, \

@@ -29,6 +29,9 @@ use crate::resolve::Resolve;
 use crate::tally::{Kind, Tally};
 use crate::target::Target;
 
+/// How often a ledger hears of a connection that goes on.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+
 /// One cage.
 pub(crate) struct Cage {
     pub(crate) server: ServerName,
@@ -143,8 +146,15 @@ impl Cage {
             client.write_all(greeting).await?;
             relay(gate, &mut client, &mut upstream.stream, start, &traffic).await
         };
+        let telling = async {
+            loop {
+                tokio::time::sleep(TELL_EVERY).await;
+                self.ledger.carried(&connection, traffic.received.load(Ordering::Relaxed));
+            }
+        };
         let ending = select! {
             () = self.over.cancelled() => Err(None),
+            () = telling => Err(None),
             carried = carrying => carried.map_err(Some),
         };
         let (ending, turned) = match ending {

@@ -25,6 +25,9 @@ pub trait Ledger: Send + Sync {
     /// [`Self::opened`].
     fn refused(&self, refused: &Refused);
 
+    /// Hears now and then how many bytes have come back so far on a connection that goes on.
+    fn carried(&self, _connection: &Connection, _received: u64) {}
+
     /// Records the end of a connection that was opened, likewise.
     fn closed(&self, connection: &Connection, closed: &Closed);
 }

@@ -6,7 +6,7 @@
 use std::io;
 
 use ic_home::random;
-use ic_policy::{Cause, Escalation, Structural, Ticket};
+use ic_policy::{Cause, Escalation, RuleRef, Structural, Ticket};
 use ic_types::{Digest, Json, Object, Role, ServerName, Timestamp, ToolName};
 
 use crate::document::list;
@@ -34,6 +34,8 @@ pub struct Grant {
     fixed: Fixed,
     /// The invariants that asked when it was given.
     structural: Vec<Structural>,
+    /// The rules that asked then, each about a role.
+    rules: Vec<(Role, RuleRef)>,
     created_at: Timestamp,
     expires_at: Timestamp,
     /// How many calls are left, if they are counted.
@@ -62,13 +64,16 @@ pub(crate) struct Ground {
     binding: Binding,
     fixed: Fixed,
     structural: Vec<Structural>,
+    rules: Vec<(Role, RuleRef)>,
 }
 
 impl Ground {
     pub(crate) fn of(escalation: &Escalation, ticket: &Ticket) -> Self {
         let structural = escalation.causes().iter().filter_map(|cause| cause.structural).collect();
         let fixed = Fixed::of(escalation.call(), escalation.roles());
-        Self { binding: Binding::of(escalation, ticket), fixed, structural }
+        let rules =
+            escalation.causes().iter().filter_map(|cause| cause.role.zip(cause.by)).collect();
+        Self { binding: Binding::of(escalation, ticket), fixed, structural, rules }
     }
 
     /// Makes the grant of what was chosen from the offer of the same escalation.
@@ -79,6 +84,7 @@ impl Ground {
             scopes: choice.scopes,
             fixed: self.fixed.clone(),
             structural: self.structural.clone(),
+            rules: self.rules.clone(),
             created_at: now,
             expires_at: terms.expires_at,
             left: terms.count,
@@ -169,9 +175,12 @@ impl Grant {
 
     fn covers_cause(&self, cause: &Cause) -> bool {
         // SECURITY: what is about the call as a whole, no scope limits.
-        let Some(scope) = cause.role.and_then(|role| self.scope(role)) else { return false };
+        let Some(role) = cause.role else { return false };
+        let Some(scope) = self.scope(role) else { return false };
         match cause.structural {
-            None => true,
+            // SECURITY: a rule that did not ask when the grant was given speaks of something that the person
+            // was not asked about: a place in the granted directory of which they said more.
+            None => cause.by.is_some_and(|rule| self.rules.contains(&(role, rule))),
             Some(structural) => self.structural.contains(&structural) && scope.is_exact(),
         }
     }

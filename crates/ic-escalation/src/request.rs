@@ -249,7 +249,7 @@ fn causes(escalation: &Escalation) -> Vec<AskedCause> {
     let mut causes: Vec<AskedCause> = Vec::new();
     // There may be one for each of very many values.
     let mut places: HashMap<(&str, &str, bool), usize> = HashMap::new();
-    for Cause { rule, reason, role, structural: _ } in escalation.causes() {
+    for Cause { rule, reason, role, structural: _, by: _ } in escalation.causes() {
         let at = *places.entry((rule, reason, role.is_none())).or_insert(causes.len());
         match (causes.get_mut(at), role) {
             (Some(cause), Some(role)) if !cause.roles.contains(role) => cause.roles.push(*role),

@@ -8,6 +8,8 @@
     reason = "every file is opened beneath a handle, through no link"
 )]
 
+pub mod manifest;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};

@@ -1,10 +1,11 @@
 //! `servers.lock.json`: what each server was when somebody trusted it.
 //!
-//! A server's identity is what its entry says, and what it says of each of its tools. The first start
+//! A server's identity is what its entry says, the files of its package, and what it says of each of its tools. The first start
 //! records it, unless nothing would hold the server; whatever differs later is withheld until a person has
 //! looked at it. Nothing is started here, and nobody is asked.
 
 mod identity;
+mod package;
 mod remembered;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use ic_home::{FileError, Home, Lock, file};
 use ic_types::{Json, JsonError, JsonLimits, Object, ServerName, Timestamp};
 
 pub use identity::{Identity, Seal};
+pub use package::{PACKAGE_LIMITS, Package, PackageError};
 pub use remembered::RememberedPins;
 
 use crate::servers_file::BuiltinServer;
@@ -30,6 +32,8 @@ const LIMITS: JsonLimits = JsonLimits { bytes_max: 64 << 20, depth_max: 80, valu
 pub struct PinsFile {
     path: PathBuf,
     lock: PathBuf,
+    /// Where servers are installed.
+    installed: PathBuf,
 }
 
 /// What was trusted, by server.
@@ -43,6 +47,8 @@ pub struct Pin {
     pub start: Object,
     /// What that said and may be secret.
     pub seal: Seal,
+    /// The digest of the package that it was run from, if it is installed and was looked at.
+    pub package: Option<String>,
     /// What it said of each tool.
     pub tools: BTreeMap<String, Object>,
     /// When that was.
@@ -92,7 +98,11 @@ pub enum PinsError {
 impl PinsFile {
     /// Names the file in a home.
     pub fn of(home: &Home) -> Self {
-        Self { path: home.servers_lock(), lock: home.servers_lock_lock() }
+        Self {
+            path: home.servers_lock(),
+            lock: home.servers_lock_lock(),
+            installed: home.installed_servers(),
+        }
     }
 
     /// Reads what was trusted; nothing if there is no file.
@@ -140,8 +150,17 @@ impl PinsFile {
         now: Timestamp,
     ) -> Result<(Pins, bool), PinsError> {
         let pins = self.read()?;
-        if pins.get(server).is_some() {
-            return Ok((pins, false));
+        if let Some(pin) = pins.get(server) {
+            return match (&pin.package, identity.package()) {
+                // It was trusted before packages were looked at; the first look counts.
+                (None, Some(package)) if pin.is_of(identity) => self.change(|pins| {
+                    if let Some(pin) = pins.0.get_mut(server.as_str()) {
+                        pin.package.get_or_insert(package.to_string());
+                    }
+                    (pins.clone(), false)
+                }),
+                (_, _) => Ok((pins, false)),
+            };
         }
         let pin = Pin::new(identity, tools, now)?;
         self.change(|pins| {
@@ -177,11 +196,25 @@ impl Pin {
         let tools = tools.into_iter().map(|it| (it.name.to_string(), it.listed.clone()));
         let (start, seal) = (identity.as_object().clone(), Seal::of(identity));
         let seal = seal.map_err(PinsError::Random)?;
-        Ok(Self { start, seal, tools: tools.collect(), at: now.to_string() })
+        let package = identity.package().map(|package| package.to_string());
+        Ok(Self { start, seal, package, tools: tools.collect(), at: now.to_string() })
     }
 
     fn is_of(&self, identity: &Identity) -> bool {
+        self.is_of_entry(identity) && self.is_of_package(identity)
+    }
+
+    /// Returns whether the entry says what it said when the server was trusted.
+    pub fn is_of_entry(&self, identity: &Identity) -> bool {
         tool::hash(&self.start) == identity.hash() && self.seal.broken(identity).is_empty()
+    }
+
+    /// Returns whether the package is what it was, as far as both are known.
+    fn is_of_package(&self, identity: &Identity) -> bool {
+        match (&self.package, identity.package()) {
+            (Some(known), Some(package)) => *known == package.to_string(),
+            (_, _) => true,
+        }
     }
 }
 
@@ -212,6 +245,13 @@ impl Pins {
     ) -> Option<String> {
         let look = format!("the user can look at it with `ironcurtain servers trust {server}`");
         match self.of_start(server, identity) {
+            Standing::Changed if self.get(server).is_some_and(|pin| pin.is_of_entry(identity)) => {
+                Some(format!(
+                    "the files that it is installed from have changed since it was trusted, so it is \
+                     withheld; the user can look at the difference with `ironcurtain servers trust \
+                     {server}`"
+                ))
+            }
             Standing::Changed => Some(format!(
                 "how it is started has changed since it was trusted, so it is withheld; the user \
                  can look at the difference with `ironcurtain servers trust {server}`"
@@ -278,7 +318,12 @@ impl Pins {
             let tools: Result<_, &'static str> =
                 tools.into_entries().map(|(name, tool)| Ok((name, object(tool)?))).collect();
             let at = pin.get("trustedAt").and_then(Json::as_str).unwrap_or_default().to_owned();
-            Ok(Pin { start, seal, tools: tools?, at })
+            let package = match pin.remove("package") {
+                None => None,
+                Some(Json::String(package)) => Some(package),
+                Some(_) => return Err("a `package` is not text"),
+            };
+            Ok(Pin { start, seal, package, tools: tools?, at })
         };
         servers
             .into_entries()
@@ -298,6 +343,9 @@ impl Pins {
             entry.insert("identity", pin.start.clone());
             entry.insert("identityHash", tool::hash(&pin.start).to_string());
             entry.insert("seal", pin.seal.to_json());
+            if let Some(package) = &pin.package {
+                entry.insert("package", package.as_str());
+            }
             entry.insert("trustedAt", pin.at.as_str());
             entry.insert("tools", tools);
             servers.insert(name.as_str(), entry);

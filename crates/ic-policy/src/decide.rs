@@ -331,9 +331,11 @@ fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
     // A rule and a role are one cause, however many values they are about.
     let mut noted = HashSet::new();
     for finding in findings.iter().filter(|finding| finding.effect == Effect::Escalate) {
-        if let Some(rule) = finding.authority.rule(policy) {
-            noted.insert((&*rule.name, &*rule.reason, finding.role));
-        }
+        let by = match finding.authority {
+            Authority::Rule(rule) => Some(rule),
+            Authority::Structural(_) | Authority::Default => None,
+        };
+        noted.extend(by.map(|by| (by, finding.role)));
         causes.push(Cause {
             rule: finding.authority.name(policy),
             reason: finding.reason(policy),
@@ -342,16 +344,19 @@ fn causes(findings: &[Finding], policy: &Policy) -> Vec<Cause> {
                 Authority::Structural(structural) => Some(structural),
                 Authority::Rule(_) | Authority::Default => None,
             },
+            by,
         });
         // The values of one role may be asked about by different rules, of which a finding names one.
         for (_, authority) in &finding.settled {
+            let Authority::Rule(by) = *authority else { continue };
             let asks = |rule: &&Rule| rule.effect == Effect::Escalate;
             let Some(rule) = authority.rule(policy).filter(asks) else { continue };
-            if !noted.insert((&*rule.name, &*rule.reason, finding.role)) {
+            if !noted.insert((by, finding.role)) {
                 continue;
             }
-            let (name, reason) = (Arc::clone(&rule.name), Arc::clone(&rule.reason));
-            causes.push(Cause { rule: name, reason, role: finding.role, structural: None });
+            let (rule, reason) = (Arc::clone(&rule.name), Arc::clone(&rule.reason));
+            let (role, by) = (finding.role, Some(by));
+            causes.push(Cause { rule, reason, role, structural: None, by });
         }
     }
     causes

@@ -37,8 +37,8 @@ pub enum Authority {
     Default,
 }
 
-/// A rule of the policy that was asked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// A rule of the policy that was asked; two of them may have the same name.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct RuleRef(pub(crate) RuleId);
 
 /// What no policy can override.

@@ -54,7 +54,7 @@ pub use call::{
 pub use decide::{containment_notes, decisive, evaluate, explain};
 pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
 pub use effect::Effect;
-pub use finding::{Authority, Finding, Structural};
+pub use finding::{Authority, Finding, RuleRef, Structural};
 pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources, Restricted};
 pub use push::{Push, PushManner, PushedRef};

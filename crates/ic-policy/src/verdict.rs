@@ -10,7 +10,7 @@ use ic_types::{Digest, EscalationId, Json, Object, Role, SessionId, Timestamp};
 
 use crate::call::ResolvedCall;
 use crate::effect::Effect;
-use crate::finding::Structural;
+use crate::finding::{RuleRef, Structural};
 
 /// What the policy says about a call.
 #[derive(Debug)]
@@ -139,6 +139,8 @@ pub struct Cause {
     pub role: Option<Role>,
     /// The invariant, if it is one.
     pub structural: Option<Structural>,
+    /// Which rule of the policy it is, if it is one.
+    pub by: Option<RuleRef>,
 }
 
 /// What a question is about besides the call: who asks, of which server, until when.

@@ -117,7 +117,7 @@ impl Wait {
             }
             (Self::ForAnybody, false) => {
                 "approvals: no approver is connected; calls that need approval wait until you \
-                 answer with `ironcurtain approvals`"
+                 answer with `ironcurtain approvals approve` or `deny`"
             }
             (Self::WhileAttended, false) => {
                 "approvals: no approver is connected, so calls that need approval are denied; \

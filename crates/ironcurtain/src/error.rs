@@ -12,7 +12,7 @@ use ic_home::config::{ConfigError, UnknownKey};
 use ic_home::environment::EnvironmentError;
 use ic_home::migrate::MigrateError;
 use ic_home::{FileError, HomeError};
-use ic_inventory::pins::PinsError;
+use ic_inventory::pins::{PackageError, PinsError};
 use ic_policy::ArtifactError;
 use ic_resolve::BoundsError;
 pub(crate) use ic_types::chain;
@@ -270,6 +270,13 @@ impl From<PinsError> for Failure {
             "no server is started while it is unknown what was trusted: restore \
              servers.lock.json, or move it away, and each server counts as new",
         )
+    }
+}
+
+impl From<PackageError> for Failure {
+    fn from(error: PackageError) -> Self {
+        Self::environment(chain(&error))
+            .with_hint("`ironcurtain servers remove NAME`, and add it again, installs it anew")
     }
 }
 

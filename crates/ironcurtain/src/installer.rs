@@ -27,7 +27,6 @@ use ic_confine::{
     find_program,
 };
 use ic_egress::{Allowed, Egress, SystemResolver};
-use ic_home::tree::TreeLimits;
 use ic_home::{Environment, Home, config, file};
 use ic_resolve::path::{Last, follow};
 use ic_resolve::{Disk as _, Kind, RealDisk};
@@ -62,10 +61,6 @@ const GIT: [&str; 5] = [
     "/usr/libexec/git-core",
     "/usr/local/libexec/git-core",
 ];
-
-/// What an installed package may be.
-pub(crate) const PACKAGE_LIMITS: TreeLimits =
-    TreeLimits { entries_max: 200_000, bytes_max: 4 << 30, file_bytes_max: 1 << 30, depth_max: 64 };
 
 /// What runs installers.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ic_audit::Recorded;
 use ic_confine::Confinement;
+use ic_inventory::pins::Pins;
 use ic_inventory::servers_file::{BuiltinServer, Start};
 use ic_judge::Weight;
 use ic_judge::method::CallMethod;
@@ -59,16 +60,21 @@ impl Backend for Server {
         self.strategy().changes_files(tool.as_str()) && may_change(annotation)
     }
 
-    fn compare_again(&self) {
+    fn trusted(&self) -> Option<Arc<Pins>> {
+        Self::trusted(self)
+    }
+
+    fn compare_again(&self, trusted: Option<&Pins>) {
         if let Some(live) = self.running() {
-            Self::compare_again(self, &live);
+            Self::compare_again(self, &live, trusted);
         }
     }
 
-    fn has_to_be_asked(&self) -> bool {
-        if self.running().is_none() {
-            self.recall();
+    fn has_to_be_asked(&self, trusted: Option<Arc<Pins>>) -> bool {
+        if self.running().is_some() {
+            return false;
         }
+        self.recall(trusted);
         Self::has_to_be_asked(self)
     }
 

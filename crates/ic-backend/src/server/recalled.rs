@@ -40,17 +40,21 @@ impl Recalled {
 }
 
 impl Server {
-    /// Looks again at what is trusted by now, and at the tools that follow from it.
+    /// Returns what is trusted by now; nothing if that cannot be known.
+    pub(crate) fn trusted(&self) -> Option<Arc<Pins>> {
+        self.yard.pins.read().ok()
+    }
+
+    /// Looks again at what is [trusted](Self::trusted), and at the tools that follow from it.
     ///
     /// A server that would not be started has none, and neither has one of which nothing is recorded: only
     /// starting it says more.
-    pub(crate) fn recall(&self) {
+    pub(crate) fn recall(&self, trusted: Option<Arc<Pins>>) {
         if self.known.is_some() {
             return;
         }
-        let pins = self.yard.pins.read();
         let mut state = locked(&self.recalled.0);
-        let Ok(pins) = pins else {
+        let Some(pins) = trusted else {
             // SECURITY: nothing vouches for the tools any more.
             *state = State::default();
             return;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ic_confine::DoorsToCome;
 use ic_egress::Allowed;
-use ic_inventory::pins::Pins;
+use ic_inventory::pins::{Identity, Pins, Standing};
 use ic_inventory::servers_file::Start;
 use ic_inventory::tool::{Tool, UnusableTool};
 use ic_resolve::RealDisk;
@@ -20,6 +20,7 @@ use super::{
     Yard, handshake, process, remote,
 };
 use crate::launch::Launch;
+use crate::locked;
 use crate::planted::{PutBack, Settled, Survey};
 use crate::sight::Sight;
 
@@ -32,6 +33,7 @@ impl Server {
         if self.yard.stop.is_cancelled() {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
+        self.look_at_package().await.map_err(Trouble::ours)?;
         self.refuse_if_withheld().map_err(Trouble::ours)?;
         // What it may write is looked at, and nothing is put back until it runs.
         let starting = match self.is_ours {
@@ -182,7 +184,35 @@ impl Server {
     }
 
     pub(super) fn why_withheld(&self, pins: &Pins) -> Option<String> {
-        pins.why_not_started(&self.name, &self.identity, self.recipe.is_held())
+        pins.why_not_started(&self.name, &self.identity_now(), self.recipe.is_held())
+    }
+
+    fn identity_now(&self) -> Identity {
+        locked(&self.looked_at).clone().unwrap_or_else(|| self.identity.clone())
+    }
+
+    /// Looks at the files that the server is installed from, so that they are compared with what was trusted.
+    async fn look_at_package(self: &Arc<Self>) -> Result<(), String> {
+        if self.is_ours {
+            return Ok(());
+        }
+        let server = Arc::clone(self);
+        let looking = tokio::task::spawn_blocking(move || {
+            let (pins, config) = (server.yard.pins.file(), &server.recipe.config);
+            let package = pins.package(config, server.yard.clock.now());
+            let package = package.map_err(|error| crate::chain(&error))?;
+            let identity = server.identity.clone().with_package(package.as_ref());
+            // A list that cannot be written costs time at the next start, and nothing else.
+            let trusted = pins.read().map_err(|error| crate::chain(&error))?;
+            if let (Some(package), Standing::Trusted) =
+                (package, trusted.of_start(&server.name, &identity))
+            {
+                package.keep().ok();
+            }
+            *locked(&server.looked_at) = Some(identity);
+            Ok(())
+        });
+        looking.await.unwrap_or_else(|error| Err(format!("cannot look at its package: {error}")))
     }
 
     /// Compares what the server lists with what is trusted; the first list is recorded.
@@ -196,7 +226,8 @@ impl Server {
             // A tool with text that nobody sees is not trusted by itself.
             let plain = tools.iter().filter(|tool| tool.hidden_text().is_none());
             let now = self.yard.clock.now();
-            let trusted = self.yard.pins.file().trust_first(&self.name, &self.identity, plain, now);
+            let identity = self.identity_now();
+            let trusted = self.yard.pins.file().trust_first(&self.name, &identity, plain, now);
             let (known, is_first) = trusted.map_err(|error| crate::chain(&error))?;
             pins = known;
             // Another session may have recorded another one first.

@@ -83,11 +83,8 @@ impl Broker {
     /// Starts servers that have to be asked for their tools, and waits a while for them.
     async fn wait_for_servers(&self) {
         let mut starting = JoinSet::new();
-        for server in self.servers.values().filter(|it| it.builtin().is_none()) {
-            server.compare_again();
-            if server.has_to_be_asked() {
-                starting.spawn(Arc::clone(server).start());
-            }
+        for server in self.unknown_servers() {
+            starting.spawn(server.start());
         }
         let all = async { while starting.join_next().await.is_some() {} };
         let wait = match locked(&self.last_list).is_some() {
@@ -97,6 +94,19 @@ impl Broker {
         };
         tokio::time::timeout(wait, all).await.ok();
         // Starting goes on in tasks of its own; only our waiting ends here.
+    }
+
+    /// Compares what is known of servers with what is trusted now, and returns those of which only they
+    /// themselves can say what they offer.
+    fn unknown_servers(&self) -> Vec<Arc<dyn Backend>> {
+        let mut others = self.servers.values().filter(|it| it.builtin().is_none()).peekable();
+        // They share one file, which is read once for all of them.
+        let trusted = others.peek().and_then(|server| server.trusted());
+        let unknown = others.filter(|server| {
+            server.compare_again(trusted.as_deref());
+            server.has_to_be_asked(trusted.clone())
+        });
+        unknown.cloned().collect()
     }
 
     /// Returns whether clients were given another list than they would be given now.

@@ -70,7 +70,7 @@ impl Broker {
         let mut offer = offered();
         if let Some(Offer { withheld: Some(_), .. }) = &offer {
             // Somebody may have trusted it since we looked.
-            server.compare_again();
+            server.compare_again(server.trusted().as_deref());
             offer = offered();
         }
         match offer {

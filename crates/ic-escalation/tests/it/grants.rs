@@ -338,6 +338,49 @@ async fn used(ask: &Ask, inside: &[Ask], outside: &[Ask]) -> (Vec<bool>, Vec<boo
 }
 
 /// One move that was approved does not approve moving anything else.
+/// Asks about a place in a directory, by a rule of its own, and then about everything.
+const ASK_APART: &str = r#"[
+    {"name":"ask","if":{"paths":{"roles":["write-path","delete-path"],"within":"/d/e/sub"}},"then":"escalate","reason":"a person decides"},
+    {"name":"ask","if":{},"then":"escalate","reason":"a person decides"}]"#;
+
+/// The rules have the same name and reason, so that only the rules themselves tell them apart.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_did_not_ask_then_asks_in_a_granted_directory() {
+    let apart = |ask: Ask| ask.with(|ask| ask.rules = ASK_APART);
+    let two = |one: &str, other: &str| {
+        Ask::of("write_file", &[(Role::WritePath, &[file(one), file(other)])])
+    };
+    check(
+        &apart(write(file("/d/e/a"))),
+        Chosen::Widest,
+        &[apart(write(file("/d/e/b"))), apart(write(file("/d/e/other/b")))],
+        &[
+            apart(write(file("/d/e/sub/c"))),
+            apart(write(file("/d/e/sub/deep/c"))),
+            apart(two("/d/e/a", "/d/e/sub/c")),
+            apart(two("/d/e/sub/c", "/d/e/a")),
+        ],
+    )
+    .await;
+    // In the place itself a grant for it holds, and nothing around it.
+    check(
+        &apart(write(file("/d/e/sub/c"))),
+        Chosen::Widest,
+        &[apart(write(file("/d/e/sub/d")))],
+        &[apart(write(file("/d/e/a")))],
+    )
+    .await;
+    // A directory that is deleted takes along the place of which more was said.
+    let delete = |value: Value| apart(Ask::of("delete_file", &[(Role::DeletePath, &[value])]));
+    check(
+        &delete(file("/d/e/a")),
+        Chosen::Widest,
+        &[delete(file("/d/e/b"))],
+        &[delete(directory("/d/e/sub"))],
+    )
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_role_that_asks_has_to_be_granted() {
     let move_file = |from: &str, to: &str| {

@@ -11,6 +11,7 @@ use std::io;
 use ic_home::random;
 use ic_types::{Digest, Json, Object};
 
+use super::Package;
 use crate::servers_file::ServerConfig;
 use crate::tool;
 
@@ -25,6 +26,8 @@ pub struct Identity {
     start: Object,
     /// What may be secret, by key and name.
     values: BTreeMap<String, String>,
+    /// Of the files that it is installed from, if they were looked at.
+    package: Option<Digest>,
 }
 
 /// Which values were trusted, in a form that tells nobody what they are.
@@ -56,7 +59,19 @@ impl Identity {
                 value => start.insert(key, value.clone()),
             }
         }
-        Self { start, values }
+        Self { start, values, package: None }
+    }
+
+    /// Returns the identity with the package that it is run from, as that is now.
+    #[must_use]
+    pub fn with_package(mut self, package: Option<&Package>) -> Self {
+        self.package = package.map(Package::digest);
+        self
+    }
+
+    /// Returns the digest of the package that it is run from, if that was looked at.
+    pub fn package(&self) -> Option<Digest> {
+        self.package
     }
 
     /// Returns the identity as it is written down, without what may be secret.

@@ -88,6 +88,18 @@ const PRELUDE: &str = r#"const plain = (value) => {
   if (value && typeof value.content === "string") return value.content;
   return value === undefined ? "" : JSON.stringify(value, null, 2);
 };
+const parsed = (text) => {
+  // What was left out is told behind the JSON.
+  for (let cut = text, n = 0; ; n += 1) {
+    try {
+      return [JSON.parse(cut), text.slice(cut.length).trim()];
+    } catch (error) {
+      const at = cut.lastIndexOf("\n");
+      if (at < 0 || n >= 8) throw error;
+      cut = cut.slice(0, at);
+    }
+  }
+};
 const bytes = (text) => {
   let n = 0;
   for (const c of text) {
@@ -226,9 +238,9 @@ fn with_values(values: &[(&str, &String)], rest: &str) -> String {
 }
 
 const TREE: &str = r#"  const found = plain(filesystem.directory_tree({ path: dir }));
-  let root;
+  let root, note;
   try {
-    root = JSON.parse(found);
+    [root, note] = parsed(found);
   } catch {
     return found;
   }
@@ -241,6 +253,7 @@ const TREE: &str = r#"  const found = plain(filesystem.directory_tree({ path: di
   };
   if (!Array.isArray(root)) return found;
   draw(root, "");
+  if (note !== "") lines.push(note);
   return lines.join("\n");
 "#;
 
@@ -265,8 +278,10 @@ const SEARCH: &str = r#"  const files = [];
     }
   };
   let isFile = false;
+  let note = "";
   try {
-    const tree = JSON.parse(plain(filesystem.directory_tree({ path: dir })));
+    const [tree, told] = parsed(plain(filesystem.directory_tree({ path: dir })));
+    note = told;
     gather(tree, dir === "." ? "" : dir.replace(/\/*$/, "/"));
   } catch (error) {
     isFile = /a directory is needed|not a directory|ENOTDIR/i.test(error.message);
@@ -294,6 +309,7 @@ const SEARCH: &str = r#"  const files = [];
   }
   if (lines.length >= limits.lines) lines.push("[cut: there may be more]");
   if (unread > 0) lines.push("[" + unread + " files were not looked into]");
+  if (note !== "") lines.push(note);
   return lines.join("\n");
 "#;
 

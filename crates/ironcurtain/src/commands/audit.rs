@@ -9,6 +9,7 @@ mod verify;
 
 use ic_audit::read::{Filter, Record};
 use ic_home::Environment;
+use ic_types::Timestamp;
 
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -45,12 +46,25 @@ struct FilterArgs {
     /// Only records of this call
     #[arg(long, value_name = "ID")]
     request: Option<String>,
-    /// Not before this time, for example 2026-11-15 or 2026-11-15T10:30
-    #[arg(long, value_name = "TIME")]
+    /// Not before this time (UTC), for example 2026-11-15 or 2026-11-15T10:30
+    #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<String>,
-    /// Not after this time
-    #[arg(long, value_name = "TIME")]
+    /// Not after this time (UTC)
+    #[arg(long, value_name = "TIME", value_parser = time)]
     until: Option<String>,
+}
+
+/// Reads a time, or the beginning of one, as records have it.
+fn time(text: &str) -> Result<String, String> {
+    let rest = "0000-01-01T00:00:00Z".get(text.len()..).unwrap_or_default();
+    let is_beginning = [4, 7, 10, 13, 16, 19].contains(&text.len());
+    if is_beginning && format!("{text}{rest}").parse::<Timestamp>().is_ok() {
+        return Ok(text.to_owned());
+    }
+    // At any offset: records are in UTC.
+    text.parse::<Timestamp>().map(|time| time.to_string()).map_err(|_| {
+        "not a time; write it as 2026-11-15, 2026-11-15T10:30 or 2026-11-15T10:30:00Z".to_owned()
+    })
 }
 
 /// Runs `command`.

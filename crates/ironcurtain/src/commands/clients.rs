@@ -9,15 +9,15 @@ mod install;
 mod known;
 mod list;
 mod remove;
+mod shown;
 mod target;
 
 use ic_home::Environment;
-use ic_servers::filesystem::diff;
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::person::{Answer, Person, Scripts};
-use crate::screen::{Screen, visible, visible_line};
+use crate::screen::{Screen, visible};
 
 use known::{CLIENTS, Client};
 use target::Target;
@@ -95,16 +95,8 @@ fn make(
             .with_hint("leave `--yes` out, and confirm the change at a terminal"));
         }
         let after = change.after.as_deref().unwrap_or_default();
-        let difference = diff::unified("", &change.before, after);
         let mut lines = vec![format!("{}:", target.shown())];
-        // Behind the mark of a line it is indented as it is in the file.
-        let shown = |line: &str| match line.split_at_checked(1) {
-            Some((mark @ ("+" | "-" | " "), rest)) => {
-                format!("{mark}{}", visible_line(&rest.replace('\t', "    ")))
-            }
-            _ => visible(line),
-        };
-        lines.extend(difference.lines().skip(2).map(shown));
+        lines.extend(shown::lines(&change.before, after));
         person.show(&lines, screen)?;
     }
     let answer = person.ask("Make this change?")?;

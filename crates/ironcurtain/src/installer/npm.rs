@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 
 use ic_home::file;
 use ic_home::tree::{TreeLinks, copy_tree};
+use ic_inventory::pins::PACKAGE_LIMITS;
 use ic_types::Object;
 
 use self::lock::Lock;
 use self::settings::Settings;
 use super::index::Index;
-use super::{Installer, Job, NOWHERE, PACKAGE_LIMITS};
+use super::{Installer, Job, NOWHERE};
 use crate::error::Failure;
 use crate::screen::Screen;
 

@@ -18,12 +18,13 @@ use std::path::{Path, PathBuf};
 
 use ic_home::file;
 use ic_home::tree::{TreeLinks, copy_tree};
+use ic_inventory::pins::PACKAGE_LIMITS;
 
 use self::report::{Resolved, hash_of};
 use self::settings::Settings;
 use self::wheels::Wheels;
 use super::index::Index;
-use super::{Installer, Job, PACKAGE_LIMITS, real_path};
+use super::{Installer, Job, real_path};
 use crate::error::Failure;
 use crate::screen::Screen;
 
@@ -48,6 +49,14 @@ from pip._internal.cli.main import main
 sys.argv[0] = "pip"
 sys.exit(main(sys.argv[1:]))
 "#;
+/// Compiles what is in a directory, for the interpreter that will run it; runs nothing of it.
+///
+/// Sources are not compared with what was compiled when they are loaded: both are part of what is trusted.
+const COMPILE: &str = r"
+import compileall, py_compile, sys
+compileall.compile_dir(sys.argv[1], maxlevels=64, quiet=2, stripdir=sys.argv[1],
+                       invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+";
 /// Prints where pip looks if nobody says where.
 const DEFAULT_INDEX: &str = r#"
 from pip._internal.models.index import PyPI
@@ -103,6 +112,7 @@ pub(crate) fn install(
     let tree = installer.work().join("tree");
     file::create_new_dir(&tree)?;
     pip.install_list(package, &resolved.list, &tree, screen)?;
+    pip.compile(package, &tree, screen);
     copy_tree(&tree, &target.join(PACKAGES), (PACKAGE_LIMITS, TreeLinks::Refuse), &|_| false)
         .map_err(|error| what(&ic_types::chain(&error)))?;
     let Resolved { version, integrity, list } = resolved;
@@ -161,6 +171,14 @@ impl<'a> Pip<'a> {
         ];
         let job = self.job(&format!("unpacking {package}"), PIP, &wheels_alone("install", &words));
         self.installer.run(&job, screen).map(drop).map_err(no_pip)
+    }
+
+    /// Compiles what was unpacked, so that no start has to; a package that cannot be compiled runs all the same.
+    fn compile(&self, package: &str, tree: &Path, screen: &mut Screen) {
+        let job = self.job(&format!("compiling {package}"), COMPILE, &[&text(tree)]);
+        if let Err(failure) = self.installer.run(&job, screen) {
+            screen.warning(&format!("`{package}` is not compiled, and starts slowly: {failure}"));
+        }
     }
 
     /// Gathers the wheels of a list: those that are kept, and those that are fetched now and kept then.

@@ -2,7 +2,7 @@
 //!
 //! No session has a log for it: a person asked for the installation, and is told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,14 +16,15 @@ const REFUSED_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     connections: AtomicU64,
-    received: AtomicU64,
+    /// How much came back, by connection.
+    received: Mutex<BTreeMap<u64, u64>>,
     refused: Mutex<BTreeSet<String>>,
 }
 
 impl Traffic {
     /// Says how much was fetched.
     pub(super) fn told(&self) -> String {
-        let received = self.received.load(Ordering::Relaxed);
+        let received: u64 = locked(&self.received).values().sum();
         match self.connections.load(Ordering::Relaxed) {
             0 => "no connection yet".to_owned(),
             1 => format!("1 connection, {} KiB received", received / 1024),
@@ -52,7 +53,11 @@ impl Ledger for Traffic {
         }
     }
 
-    fn closed(&self, _: &Connection, closed: &Closed) {
-        self.received.fetch_add(closed.received, Ordering::Relaxed);
+    fn carried(&self, connection: &Connection, received: u64) {
+        locked(&self.received).insert(connection.id, received);
+    }
+
+    fn closed(&self, connection: &Connection, closed: &Closed) {
+        locked(&self.received).insert(connection.id, closed.received);
     }
 }

@@ -73,11 +73,11 @@ impl Always {
             return Err(Failure::config(format!("the policy `{name}` has it for new sessions")));
         }
         let after = target.load_with(&after, environment, &mut silent())?;
-        let preview = Preview::of_examples(&before, &after, change.entries());
+        let preview = Preview::of_examples(&before, &after, &change);
         // SECURITY: an exception to the user's own "never" needs a second yes, which is asked elsewhere.
         if preview.lifts_denial() {
             return Err(Failure::config(
-                "calls that the policy denies now would be allowed; use `ironcurtain policy allow`",
+                "calls that the policy denies now would be allowed or asked about; use `ironcurtain policy allow`",
             ));
         }
         Ok(AlwaysOffer { change, target, preview })

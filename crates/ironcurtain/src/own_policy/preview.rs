@@ -10,6 +10,7 @@ use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::{AbsolutePath, Category, Json, Object, Role, ServerName, SessionId, ToolCall};
 
+use super::Change;
 use crate::commands::audit::find;
 use crate::error::Failure;
 use crate::judge::{self, Loaded};
@@ -35,6 +36,17 @@ pub(crate) struct Preview {
     n_recorded: Option<usize>,
     recorded: Vec<Judged>,
     examples: Vec<Judged>,
+    /// What becomes of examples that are not shown and are denied now.
+    lifted_unseen: Option<Lifted>,
+    /// Whether something is taken away from the policy.
+    is_removal: bool,
+}
+
+/// What becomes of a call that is denied now.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Lifted {
+    ToAsk,
+    ToAllow,
 }
 
 /// A call, judged before and after.
@@ -60,16 +72,24 @@ enum Where {
     Outside,
 }
 
+/// A call of a tool that an addition is about.
+struct Example {
+    call: ToolCall,
+    place: Where,
+    /// Whether a person is shown it; what the others would lift counts all the same.
+    is_shown: bool,
+}
+
 impl Preview {
     /// Judges recorded calls of the servers of `additions`, and examples of them.
     pub(crate) fn of(
         before: &mut Loaded,
         after: &mut Loaded,
-        additions: &[Addition],
+        change: &Change,
         home: &Home,
     ) -> Result<Self, Failure> {
-        let mut preview =
-            Self { n_recorded: Some(0), ..Self::of_examples(before, after, additions) };
+        let additions = change.entries();
+        let mut preview = Self { n_recorded: Some(0), ..Self::of_examples(before, after, change) };
         let mut logs = find::all(home)?;
         for found in logs.drain(..).rev().take(LOGS_MAX) {
             let Some(session) = &found.session else { continue };
@@ -84,16 +104,20 @@ impl Preview {
     }
 
     /// Judges examples of calls alone, which takes no longer however much was recorded.
-    pub(crate) fn of_examples(before: &Loaded, after: &Loaded, additions: &[Addition]) -> Self {
-        let mut preview = Self::default();
+    pub(crate) fn of_examples(before: &Loaded, after: &Loaded, change: &Change) -> Self {
+        let additions = change.entries();
+        let is_removal = matches!(change, Change::Remove(_));
+        let mut preview = Self { is_removal, ..Self::default() };
         for addition in additions {
-            for (call, place) in examples(addition, after) {
+            for Example { call, place, is_shown } in examples(addition, after) {
                 let mut judged = Judged::of(&call, before, after, additions);
                 judged.is_open = match place {
                     Where::Inside => Some(is_open(&call, before, addition)),
                     Where::Outside => None,
                 };
-                if !preview.examples.iter().any(|it| it.call == judged.call) {
+                if !is_shown {
+                    preview.lifted_unseen = preview.lifted_unseen.max(judged.lifted());
+                } else if !preview.examples.iter().any(|it| it.call == judged.call) {
                     preview.examples.push(judged);
                 }
             }
@@ -135,13 +159,11 @@ impl Preview {
         self.all().any(|it| it.before != it.after || !it.of_roles.is_empty())
     }
 
-    /// Returns whether a call would be allowed that is denied now.
+    /// Returns whether a call would be allowed that is denied now, or, by something that is added, asked about.
     pub(crate) fn lifts_denial(&self) -> bool {
-        let lifts =
-            |before: Effect, after: Effect| before == Effect::Deny && after == Effect::Allow;
-        self.all().any(|it| {
-            lifts(it.before, it.after) || it.of_roles.iter().any(|(_, was, is)| lifts(*was, *is))
-        })
+        let lifted = self.all().filter_map(Judged::lifted).chain(self.lifted_unseen);
+        // Whoever takes a `never` back gets the rules beneath it, which may well ask.
+        lifted.max() >= Some(if self.is_removal { Lifted::ToAllow } else { Lifted::ToAsk })
     }
 
     /// Returns whether everything that an `allow` is about is allowed without it.
@@ -201,6 +223,17 @@ impl Judged {
             is_open: None,
             count: 1,
         }
+    }
+
+    /// Returns what becomes of it, as a whole or in one of its roles, if it is denied now.
+    fn lifted(&self) -> Option<Lifted> {
+        let of = |before: Effect, after: Effect| match (before, after) {
+            (Effect::Deny, Effect::Allow) => Some(Lifted::ToAllow),
+            (Effect::Deny, Effect::Escalate) => Some(Lifted::ToAsk),
+            (Effect::Deny, Effect::Deny) | (Effect::Escalate | Effect::Allow, _) => None,
+        };
+        let of_roles = self.of_roles.iter().map(|(_, was, is)| of(*was, *is));
+        of_roles.chain([of(self.before, self.after)]).max().flatten()
     }
 
     fn is_like(&self, other: &Self) -> bool {
@@ -300,8 +333,8 @@ fn sandbox_of(session: &SessionId, home: &Home) -> Option<Sandbox> {
     Some(Sandbox { path: found.path, kind })
 }
 
-/// Makes calls of the tools that `addition` is about, inside and outside its place.
-fn examples(addition: &Addition, loaded: &Loaded) -> Vec<(ToolCall, Where)> {
+/// Makes calls of all tools that `addition` is about, inside its place and one outside of it.
+fn examples(addition: &Addition, loaded: &Loaded) -> Vec<Example> {
     let outside = match addition.place() {
         Some(Place::Directory(within)) => {
             let parent = within.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -316,11 +349,10 @@ fn examples(addition: &Addition, loaded: &Loaded) -> Vec<(ToolCall, Where)> {
             && loaded.servers.get(server.as_str()).is_some()
             && (!is_bounded || judge::possible_roles(annotation).any(is_about))
     });
-    let mut calls: Vec<(ToolCall, Where)> = Vec::new();
+    let n_most = if addition.server().is_some() { EXAMPLES_MAX } else { EXAMPLES_EACH_MAX };
+    let mut examples: Vec<Example> = Vec::new();
     for (server, tool, annotation) in tools {
-        let of_server = calls.iter().filter(|(call, _)| call.server == *server).count();
-        let n_most = if addition.server().is_some() { EXAMPLES_MAX } else { EXAMPLES_EACH_MAX };
-        if addition.tool().is_some_and(|it| it != tool) || n_most <= of_server {
+        if addition.tool().is_some_and(|it| it != tool) {
             continue;
         }
         let call = |value_of: &dyn Fn(Role) -> Option<String>| ToolCall {
@@ -328,14 +360,16 @@ fn examples(addition: &Addition, loaded: &Loaded) -> Vec<(ToolCall, Where)> {
             tool: tool.clone(),
             arguments: judge::arguments(annotation, value_of),
         };
-        let is_first = calls.is_empty();
-        calls.push((call(&|role| example_of(role, addition)), Where::Inside));
+        let is_first = examples.is_empty();
+        let is_shown = examples.iter().filter(|it| it.call.server == *server).count() < n_most;
+        let inside = call(&|role| example_of(role, addition));
+        examples.push(Example { call: inside, place: Where::Inside, is_shown });
         if let Some(outside) = outside.as_ref().filter(|_| is_first) {
             let call = call(&|role| addition.is_about(role).then(|| outside.clone()));
-            calls.push((call, Where::Outside));
+            examples.push(Example { call, place: Where::Outside, is_shown });
         }
     }
-    calls
+    examples
 }
 
 /// Returns a value in the place that `addition` is about, for arguments that it is about.

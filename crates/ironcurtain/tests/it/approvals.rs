@@ -256,7 +256,7 @@ fn a_person_denies_at_the_terminal() {
 
     If you deny it, the call is not forwarded, and the agent is told so.
     Deny this call? [y/N] yes
-    Escalation denied. #1 was accepted by `work`.
+    Escalation denied. Your denial of #1 was accepted by `work`.
     --- exit 0
     "#);
     assert_eq!(rig.summary(asked), "Denied by cli");
@@ -319,7 +319,7 @@ fn without_a_terminal_nothing_is_answered_unless_scripts_may() {
     let denied = rig.run(&["approvals", "deny", two]);
     assert_eq!(denied.code, 0, "{denied:?}");
     assert!(
-        denied.stdout.ends_with("Escalation denied. #1 was accepted by `work`.\n"),
+        denied.stdout.ends_with("Escalation denied. Your denial of #1 was accepted by `work`.\n"),
         "{denied:?}"
     );
     assert_eq!(rig.summary(first), "Approved by cli");

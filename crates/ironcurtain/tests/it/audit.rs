@@ -388,3 +388,35 @@ fn a_log_grows_no_longer_than_the_configuration_says() {
     let verified = place.run(["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified:?}");
 }
+
+/// A mistyped time would otherwise be a filter that lets nothing, or everything, through.
+#[test]
+fn a_text_that_is_not_a_time_is_refused() {
+    let place = place();
+    open(&place, "2026-11-15-00-00-00-000-aaaa");
+    for option in ["--since", "--until"] {
+        for text in [
+            "yesterday",
+            "tomorrow",
+            "2026-13-45",
+            "2026-1",
+            "2026-11-15T25",
+            "",
+            "2026-11-15 10:30",
+        ] {
+            let output = place.run(["audit", "show", option, text]);
+            assert_eq!(output.code, 2, "{text}: {output:?}");
+            assert!(output.stderr.contains("2026-11-15T10:30"), "{text}: {output:?}");
+        }
+        for text in [
+            "2026-11-15",
+            "2026-11-15T10",
+            "2026-11-15T10:30",
+            "2026-11-15T10:30:00",
+            "2026-11-15T10:30:00+02:00",
+        ] {
+            let output = place.run(["audit", "show", option, text]);
+            assert_ne!(output.code, 2, "{text}: {output:?}");
+        }
+    }
+}

@@ -11,7 +11,7 @@ use ic_escalation::display::View;
 use ic_escalation::offer::LIFETIME;
 use ic_escalation::{Offer, Pending, Receipt, Reply, ScopeKind, Terms, Told, Wish};
 use ic_home::{Clock as _, Environment, SystemClock};
-use ic_policy::DecidedBy;
+use ic_policy::{DecidedBy, Decision};
 use ic_types::Timestamp;
 
 use super::{At, Sight, Target, lines, person, unusable};
@@ -167,7 +167,11 @@ fn settle(
 /// Says that an answer was accepted; that it was not is a failure.
 pub(super) fn receipt(pending: &Pending, told: Told) -> Result<String, Failure> {
     let hint = match told.receipt {
-        Receipt::Accepted(_) => {
+        Receipt::Accepted(Decision::Denied) => {
+            let (number, session) = (told.number, pending.session());
+            return Ok(format!("{told} Your denial of #{number} was accepted by `{session}`."));
+        }
+        Receipt::Accepted(Decision::Approved) => {
             return Ok(format!("{told} #{} was accepted by `{}`.", told.number, pending.session()));
         }
         Receipt::Expired => "the call was not forwarded; the agent may ask again",

@@ -126,7 +126,15 @@ pub(crate) fn run(
                 keys::sit(&home, console, &stop).await
             }
             (None, true) => watch(&home, format, Some(Desk::open(always)?), &stop, screen).await,
-            (None, false) => watch(&home, format, None, &stop, screen).await,
+            (None, false) => {
+                if !args.desk && format == Format::Lines {
+                    screen.notice(
+                        "watching until you press Ctrl-C; answer with `ironcurtain approvals approve N` or \
+                         `deny N`, or right here with `--desk`",
+                    );
+                }
+                watch(&home, format, None, &stop, screen).await
+            }
         };
         drop(seat);
         watched

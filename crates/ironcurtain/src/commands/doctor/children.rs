@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ic_backend::launch::{LaunchFault, Recipe};
 use ic_confine::{Child, ChildSpec, Hold, find_program};
-use ic_inventory::pins::{Identity, Pins, Standing};
+use ic_home::{Clock as _, SystemClock};
+use ic_inventory::pins::{Pins, PinsFile, Standing};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 use ic_inventory::tool::Tool;
 use ic_judge::Judge;
@@ -204,11 +205,15 @@ impl Ward<'_> {
         let Some(pins) = pins else {
             return Check::not_tried(label(name), "it is unknown what was trusted");
         };
-        let identity = Identity::of(config);
         let look = format!("look at it with `ironcurtain servers trust {name}`");
         let recipe = match self.recipe(server) {
             Ok(recipe) => recipe,
             Err(failure) => return Check::of_failure(label(name), &failure, &look),
+        };
+        let identity = PinsFile::of(&self.patient.home).identity(config, SystemClock.now());
+        let identity = match identity {
+            Ok((identity, _)) => identity,
+            Err(error) => return Check::of_failure(label(name), &Failure::from(error), &look),
         };
         if let Some(why) = pins.why_not_started(name, &identity, recipe.is_held()) {
             return Check::warning(label(name), why, look);

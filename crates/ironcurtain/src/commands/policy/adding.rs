@@ -87,7 +87,7 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let mut loaded = target.load_with(&after, environment, screen)?;
-    let preview = Preview::of(&mut before, &mut loaded, change.entries(), &home)?;
+    let preview = Preview::of(&mut before, &mut loaded, &change, &home)?;
     let mut lines = shown(&change, &target, &preview);
     if !args.remove {
         lines.extend(left_out(change.entries(), &loaded));
@@ -152,7 +152,7 @@ fn verb_of(effect: Effect) -> &'static str {
     }
 }
 
-/// Asks the person, twice if something is opened that the policy denies.
+/// Asks the person, twice if something is opened, or asked about, that the policy denies.
 fn confirmed(person: &mut Person, preview: &Preview) -> Result<bool, Failure> {
     if person.ask("Change the policy like this?")? == Answer::Denied {
         return Ok(false);
@@ -163,11 +163,12 @@ fn confirmed(person: &mut Person, preview: &Preview) -> Result<bool, Failure> {
     // SECURITY: an exception to the user's own "never" is for the user to make, not for a script.
     if let Person::Scripted = person {
         return Err(Failure::config(
-            "this would allow calls that the policy denies now, which a script cannot confirm",
+            "calls that the policy denies now would be allowed or asked about, which a script cannot confirm",
         )
         .with_hint("run it at a terminal without `--yes`, or remove what denies them"));
     }
-    Ok(person.ask("Calls that are DENIED now would be allowed. Are you sure?")? == Answer::Approved)
+    Ok(person.ask("Calls that are DENIED now would be allowed or asked about. Are you sure?")?
+        == Answer::Approved)
 }
 
 fn shown(change: &Change, target: &Target, preview: &Preview) -> Vec<String> {

@@ -66,7 +66,7 @@ impl Witness for StderrWitness {
     fn escalation(&self, news: EscalationNews<'_>) {
         match news {
             EscalationNews::Raised { server, tool, until, .. } => self.notice(&format!(
-                "{server}.{tool} waits for approval until {until}; see `ironcurtain approvals`"
+                "{server}.{tool} waits for approval until {until}; see `ironcurtain approvals list`"
             )),
             EscalationNews::Ended(..) | EscalationNews::Unattended => {}
         }

@@ -1,42 +1,27 @@
 //! What the arguments of a tool may mean, guessed from their names and schemas, without a model.
 //!
 //! A guess is a draft: every call over it needs a person at least, until somebody has confirmed it. So
-//! it may be too wide, and never too narrow: what looks like a path may be read, written and deleted.
-//! Nothing is asked or written here.
+//! it may be too wide, and never too narrow: what looks like a path may be read, written and deleted, and
+//! an argument whose schema we cannot follow to its end is taken for a path as a whole, so that a call with
+//! anything but a text in it is denied. What a name says is in `names`. Nothing is asked or written here.
 
-use ic_resolve::PATH_WORDS;
+pub(super) mod names;
+
 use ic_types::{Json, Object};
 
+use names::Looks;
+
 /// How deep into an argument we look.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 8;
+/// How many schemas of one tool we look at.
+const SCHEMAS_MAX: usize = 10_000;
 /// What may be done to whatever looks like a path.
 pub(super) const PATH_ROLES: [&str; 3] = ["read-path", "write-path", "delete-path"];
-/// How the names of arguments end that name something by a number or a code, and not by its place.
-const ID_WORDS: [&str; 6] = ["id", "ids", "uuid", "uuids", "guid", "guids"];
-/// Words in the name of an argument that may hold a path, besides those that say so.
-const MAYBE_PATH_WORDS: [&str; 5] = ["root", "roots", "source", "destination", "repo"];
-/// How the names of arguments end that say what kind of thing something is, and not where it is.
-const KIND_WORDS: [&str; 10] = [
-    "timezone", "zone", "tz", "language", "lang", "locale", "currency", "encoding", "unit", "units",
-];
-/// What the name of one with a URL in it has.
-const URL_WORDS: [&str; 13] = [
-    "url", "urls", "uri", "uris", "href", "link", "links", "endpoint", "host", "hostname",
-    "website", "site", "webpage",
-];
 /// The formats of texts that are URLs.
 const URL_FORMATS: [&str; 4] = ["uri", "url", "uri-reference", "iri"];
-
-/// What an argument looks like.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Looks {
-    /// Like a path.
-    Path,
-    /// Like a URL.
-    Url,
-    /// Like neither.
-    Nothing,
-}
+/// Keys that hold further schemas for the same value.
+const PARTS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+const BRANCHES: [&str; 3] = ["if", "then", "else"];
 
 impl Looks {
     fn roles(self) -> &'static [&'static str] {
@@ -50,17 +35,20 @@ impl Looks {
 
 /// Drafts the annotation of a tool that its server lists in this way.
 pub(super) fn annotation(server: &str, name: &str, listed: &Object) -> Object {
-    let schema = object(listed.get("inputSchema"));
-    let mut drafted: Vec<(String, Looks)> = Vec::new();
-    if let Some(Json::Object(properties)) = schema.and_then(|schema| schema.get("properties")) {
-        for (argument, schema) in properties.iter() {
-            draft(argument, schema, &mut drafted);
-        }
-    }
     let mut args = Object::new();
-    for (argument, looks) in drafted {
-        let roles: Vec<Json> = looks.roles().iter().map(|role| Json::from(*role)).collect();
-        args.insert(argument, roles);
+    if let Some(root @ Json::Object(schema)) = listed.get("inputSchema") {
+        let mut walk = Walk::new(schema);
+        // Arguments that we cannot find are not named, and a call with one is denied.
+        let parts = walk.parts(root);
+        for (argument, schema) in parts.iter().flat_map(|part| properties(part)) {
+            for (place, looks) in walk.argument(argument, schema) {
+                // What stands in several branches is taken for a path if one of them says so.
+                if looks == Looks::Path || args.get(&place).is_none() {
+                    let roles: Vec<Json> = looks.roles().iter().map(|it| Json::from(*it)).collect();
+                    args.insert(place, roles);
+                }
+            }
+        }
     }
     let mut annotation = Object::new();
     annotation.insert("toolName", name);
@@ -71,104 +59,240 @@ pub(super) fn annotation(server: &str, name: &str, listed: &Object) -> Object {
     annotation
 }
 
-/// Drafts one argument of a tool.
-fn draft(argument: &str, schema: &Json, drafted: &mut Vec<(String, Looks)>) {
-    match looks(argument, schema) {
-        Looks::Nothing => {
-            let mut inside = Vec::new();
-            look_inside(&format!("/{}", escaped(argument)), schema, DEPTH_MAX, &mut inside);
-            match inside.is_empty() {
-                true => drafted.push((argument.to_owned(), Looks::Nothing)),
-                false => drafted.extend(inside),
+/// A way through the schema of one tool.
+#[derive(Debug)]
+struct Walk<'a> {
+    /// The schema to which references are relative.
+    root: &'a Object,
+    /// How many more schemas are looked at.
+    schemas_left: usize,
+    /// Whether something of the argument at hand cannot be followed or named.
+    is_unknown: bool,
+    /// Whether the argument at hand holds things of its own kind.
+    is_recursive: bool,
+}
+
+/// How a place in a schema was reached.
+#[derive(Clone, Debug, Default)]
+struct Trail {
+    depth: usize,
+    /// The references that lead to the schema in which it lies.
+    references: Vec<String>,
+    /// Whether it lies in something whose name says that it is a path.
+    is_in_path: bool,
+}
+
+/// One of the schemas that are about the same value, and the references that lead to it.
+type Part<'a> = (&'a Object, Vec<String>);
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Object) -> Self {
+        Self { root, schemas_left: SCHEMAS_MAX, is_unknown: false, is_recursive: false }
+    }
+
+    /// Drafts one argument of a tool.
+    fn argument(&mut self, argument: &str, schema: &'a Json) -> Vec<(String, Looks)> {
+        (self.is_unknown, self.is_recursive) = (false, false);
+        let mut found = Vec::new();
+        let looks = self.look(argument, schema, false);
+        if looks == Looks::Nothing {
+            let pointer = format!("/{}", escaped(argument));
+            self.look_inside((&pointer, argument), schema, &Trail::default(), &mut found);
+        }
+        // SECURITY: what is behind a reference that we do not know, or deeper than we look, may be a path;
+        // and a place that repeats itself for ever has no pointer.
+        if self.is_unknown || (self.is_recursive && !found.is_empty()) {
+            return vec![(argument.to_owned(), Looks::Path)];
+        }
+        if found.is_empty() {
+            found.push((argument.to_owned(), looks));
+        }
+        found
+    }
+
+    /// Finds texts that look like something inside of objects and lists.
+    fn look_inside(
+        &mut self,
+        (pointer, name): (&str, &str),
+        schema: &'a Json,
+        trail: &Trail,
+        found: &mut Vec<(String, Looks)>,
+    ) {
+        let parts = self.parts_beyond(schema, &trail.references);
+        let is_nested = |(part, _): &Part<'_>| {
+            properties(part).next().is_some() || items(part).chain(unnamed(part)).next().is_some()
+        };
+        if trail.depth >= DEPTH_MAX {
+            self.is_unknown |= parts.iter().any(is_nested);
+            return;
+        }
+        let is_in_path = trail.is_in_path || names::of_name(name) == Looks::Path;
+        for (part, references) in parts {
+            let trail = Trail { depth: trail.depth + 1, references, is_in_path };
+            for (key, schema) in properties(part) {
+                let pointer = format!("{pointer}/{}", escaped(key));
+                match self.look(key, schema, is_in_path) {
+                    Looks::Nothing => self.look_inside((&pointer, key), schema, &trail, found),
+                    looks => found.push((pointer, looks)),
+                }
+            }
+            for schema in items(part) {
+                self.look_inside((&format!("{pointer}/*"), name), schema, &trail, found);
+            }
+            // The keys of these are the caller's, so what is found behind one has no pointer.
+            for schema in unnamed(part) {
+                let mut inside = Vec::new();
+                let looks = self.look(name, schema, is_in_path);
+                self.look_inside((pointer, ""), schema, &trail, &mut inside);
+                self.is_unknown |= looks != Looks::Nothing || !inside.is_empty();
             }
         }
-        looks => drafted.push((argument.to_owned(), looks)),
+    }
+
+    /// Says what a value looks like by its name and schema; only texts and lists of them look like anything.
+    fn look(&mut self, name: &str, schema: &'a Json, is_in_path: bool) -> Looks {
+        let parts = self.parts(schema);
+        if parts.is_empty() || parts.iter().any(|part| self.holds_text(part, 0)) {
+            let said = |key: &str| parts.iter().find_map(|part| part.get(key)?.as_str());
+            if said("format").is_some_and(|format| URL_FORMATS.contains(&format)) {
+                return Looks::Url;
+            }
+            let values = parts.iter().flat_map(|part| names::of_values(part));
+            return names::of_argument(name, said("description"), is_in_path, values);
+        }
+        Looks::Nothing
+    }
+
+    /// Returns whether a text, or a list of texts, may stand there by this part of a schema.
+    fn holds_text(&mut self, part: &'a Object, depth: usize) -> bool {
+        let is_text = |value: &Json| value.as_str().is_some();
+        match part.get("enum") {
+            Some(Json::Array(values)) => return values.iter().any(is_text),
+            _ if part.get("const").is_some() => return part.get("const").is_some_and(is_text),
+            _ => {}
+        }
+        let is = |kind: &Json, name: &str| kind.as_str() == Some(name);
+        let names_type = |name: &str| match part.get("type") {
+            Some(Json::Array(kinds)) => kinds.iter().any(|kind| is(kind, name)),
+            Some(kind) => is(kind, name),
+            // Nothing is said, so anything may stand there; other parts may say something.
+            None => ![&PARTS[..], &BRANCHES, &["$ref"]]
+                .concat()
+                .iter()
+                .any(|key| part.get(key).is_some()),
+        };
+        if names_type("string") {
+            return true;
+        }
+        if !names_type("array") || depth >= DEPTH_MAX {
+            return names_type("array");
+        }
+        let items: Vec<&'a Json> = items(part).collect();
+        items.is_empty()
+            || items.into_iter().any(|schema| {
+                let parts = self.parts(schema);
+                parts.is_empty() || parts.into_iter().any(|part| self.holds_text(part, depth + 1))
+            })
+    }
+
+    /// Returns everything that is said of one value: the schema, its alternatives, and what it refers to.
+    fn parts(&mut self, schema: &'a Json) -> Vec<&'a Object> {
+        let is_recursive = self.is_recursive;
+        let parts = self.parts_beyond(schema, &[]);
+        self.is_recursive = is_recursive;
+        parts.into_iter().map(|(part, _)| part).collect()
+    }
+
+    /// Does the same for a schema that lies in others, which it may refer to again.
+    fn parts_beyond(&mut self, schema: &'a Json, references: &[String]) -> Vec<Part<'a>> {
+        let mut parts = Vec::new();
+        self.flatten(schema, references, &mut Vec::new(), &mut parts);
+        parts
+    }
+
+    fn flatten(
+        &mut self,
+        schema: &'a Json,
+        references: &[String],
+        seen: &mut Vec<&'a str>,
+        parts: &mut Vec<Part<'a>>,
+    ) {
+        let Json::Object(schema) = schema else { return };
+        let Some(left) = self.schemas_left.checked_sub(1) else {
+            self.is_unknown = true;
+            return;
+        };
+        self.schemas_left = left;
+        parts.push((schema, references.to_vec()));
+        if let Some(reference) = schema.get("$ref").or_else(|| schema.get("$dynamicRef")) {
+            let reference = reference.as_str().unwrap_or_default();
+            match self.referred(reference) {
+                _ if seen.contains(&reference) => {}
+                _ if references.iter().any(|it| it == reference) => self.is_recursive = true,
+                Some(schema) => {
+                    seen.push(reference);
+                    let further = [references, &[reference.to_owned()]].concat();
+                    self.flatten(schema, &further, seen, parts);
+                }
+                None => self.is_unknown = true,
+            }
+        }
+        let several = PARTS.into_iter().filter_map(|key| match schema.get(key) {
+            Some(Json::Array(schemas)) => Some(schemas.as_slice()),
+            _ => None,
+        });
+        let single = BRANCHES.into_iter().filter_map(|key| schema.get(key));
+        for schema in several.flatten().chain(single) {
+            self.flatten(schema, references, seen, parts);
+        }
+    }
+
+    /// Finds what a reference into the same schema leads to; no other document is ever looked at.
+    fn referred(&self, reference: &str) -> Option<&'a Json> {
+        let steps = reference.strip_prefix("#/")?;
+        if steps.contains('%') {
+            return None;
+        }
+        let mut steps = steps.split('/').map(|step| step.replace("~1", "/").replace("~0", "~"));
+        let mut found = self.root.get(&steps.next()?)?;
+        for step in steps {
+            found = match found {
+                Json::Object(object) => object.get(&step)?,
+                Json::Array(items) => items.get(step.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        matches!(found, Json::Object(_) | Json::Bool(_)).then_some(found)
     }
 }
 
-/// Finds texts that look like something inside of objects and lists.
-fn look_inside(pointer: &str, schema: &Json, depth: usize, found: &mut Vec<(String, Looks)>) {
-    let (Some(schema), Some(depth)) = (object(Some(schema)), depth.checked_sub(1)) else { return };
-    if let Some(Json::Object(properties)) = schema.get("properties") {
-        for (key, schema) in properties.iter() {
-            let pointer = format!("{pointer}/{}", escaped(key));
-            match looks(key, schema) {
-                Looks::Nothing => look_inside(&pointer, schema, depth, found),
-                looks => found.push((pointer, looks)),
-            }
-        }
-    }
-    if let Some(items) = schema.get("items") {
-        let pointer = format!("{pointer}/*");
-        look_inside(&pointer, items, depth, found);
-    }
-    for key in ["anyOf", "oneOf", "allOf"] {
-        if let Some(Json::Array(parts)) = schema.get(key) {
-            for part in parts {
-                look_inside(pointer, part, depth, found);
-            }
-        }
-    }
-}
-
-/// Says what a value looks like by its name and schema; only texts and lists of them look like anything.
-fn looks(name: &str, schema: &Json) -> Looks {
-    if !holds_text(schema, DEPTH_MAX) {
-        return Looks::Nothing;
-    }
-    let format = object(Some(schema)).and_then(|schema| schema.get("format"));
-    if format.and_then(Json::as_str).is_some_and(|format| URL_FORMATS.contains(&format)) {
-        return Looks::Url;
-    }
-    let words = words(name);
-    if words.last().is_some_and(|last| ID_WORDS.contains(&last.as_str())) {
-        return Looks::Nothing;
-    }
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let is_kind = words.last().is_some_and(|last| KIND_WORDS.contains(&last.as_str()));
-    match (has(&URL_WORDS), has(&PATH_WORDS) || (has(&MAYBE_PATH_WORDS) && !is_kind)) {
-        (true, _) => Looks::Url,
-        (false, true) => Looks::Path,
-        (false, false) => Looks::Nothing,
-    }
-}
-
-/// Returns whether a text, or a list of texts, may stand there.
-fn holds_text(schema: &Json, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else { return true };
-    let Some(schema) = object(Some(schema)) else { return true };
-    let is = |kind: &Json, name: &str| kind.as_str() == Some(name);
-    let names_type = |name: &str| match schema.get("type") {
-        Some(Json::Array(kinds)) => kinds.iter().any(|kind| is(kind, name)),
-        Some(kind) => is(kind, name),
-        // Nothing is said, so anything may stand there.
-        None => {
-            !["anyOf", "oneOf", "allOf", "enum", "const"].iter().any(|it| schema.get(it).is_some())
-        }
+fn properties(part: &Object) -> impl Iterator<Item = (&str, &Json)> {
+    let properties = match part.get("properties") {
+        Some(Json::Object(properties)) => Some(properties),
+        _ => None,
     };
-    let of_parts = ["anyOf", "oneOf", "allOf"].iter().any(|key| match schema.get(key) {
-        Some(Json::Array(parts)) => parts.iter().any(|part| holds_text(part, depth)),
-        _ => false,
-    });
-    let of_items =
-        names_type("array") && schema.get("items").is_none_or(|it| holds_text(it, depth));
-    names_type("string") || of_items || of_parts
+    properties.into_iter().flat_map(Object::iter)
 }
 
-/// Splits a name at its capitals and at whatever is no letter.
-pub(super) fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            words.push(String::new());
-        }
-        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
-            word.extend(c.to_lowercase());
-        }
-        was_lower = c.is_lowercase() || c.is_numeric();
-    }
-    words
+/// Returns the schemas of the items of a list.
+fn items(part: &Object) -> impl Iterator<Item = &Json> {
+    let several = ["items", "prefixItems"].into_iter().filter_map(|key| match part.get(key) {
+        Some(Json::Array(schemas)) => Some(schemas.as_slice()),
+        _ => None,
+    });
+    let single = part.get("items").filter(|it| !matches!(it, Json::Array(_)));
+    several.flatten().chain(single)
+}
+
+/// Returns the schemas of entries whose keys the schema does not name.
+fn unnamed(part: &Object) -> impl Iterator<Item = &Json> {
+    let by_pattern = match part.get("patternProperties") {
+        Some(Json::Object(patterns)) => Some(patterns),
+        _ => None,
+    };
+    // Of `additionalProperties: true` nothing is said, and nothing can be guessed.
+    let others = part.get("additionalProperties").filter(|it| matches!(it, Json::Object(_)));
+    by_pattern.into_iter().flat_map(Object::iter).map(|(_, schema)| schema).chain(others)
 }
 
 /// Writes a key as part of a JSON pointer.
@@ -176,97 +300,5 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-fn object(json: Option<&Json>) -> Option<&Object> {
-    match json {
-        Some(Json::Object(object)) => Some(object),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use ic_types::JsonLimits;
-
-    /// Drafts a tool with these properties, and returns each argument with its roles.
-    fn drafted(properties: &str) -> Vec<String> {
-        let text = format!(r#"{{"inputSchema":{{"type":"object","properties":{properties}}}}}"#);
-        let listed = Json::parse(text.as_bytes(), JsonLimits::CALL).unwrap();
-        let Json::Object(listed) = listed else { panic!("an object") };
-        let annotation = annotation("s", "t", &listed);
-        assert_eq!(annotation.get("draft").map(ToString::to_string).as_deref(), Some("true"));
-        let Some(Json::Object(args)) = annotation.get("args") else { panic!("no args") };
-        args.iter().map(|(name, roles)| format!("{name} {roles}").replace('"', "")).collect()
-    }
-
-    const PATH: &str = "[read-path,write-path,delete-path]";
-
-    #[test]
-    fn what_looks_like_a_path_may_be_anything_that_is_done_to_one() {
-        for name in ["path", "filePath", "repo_path", "paths", "source", "outputDir", "cwd", "File"]
-        {
-            assert_eq!(
-                drafted(&format!(r#"{{"{name}":{{"type":"string"}}}}"#)),
-                [format!("{name} {PATH}")]
-            );
-        }
-        for schema in [
-            r#"{"type":"array","items":{"type":"string"}}"#,
-            r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#,
-            r#"{"type":["string","null"]}"#,
-            "{}",
-            "true",
-        ] {
-            assert_eq!(
-                drafted(&format!(r#"{{"path":{schema}}}"#)),
-                [format!("path {PATH}")],
-                "{schema}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_looks_like_a_url_is_fetched() {
-        for property in [
-            r#""url":{"type":"string"}"#,
-            r#""imageUrl":{"type":"string"}"#,
-            r#""where":{"type":"string","format":"uri"}"#,
-            r#""host":{"type":"string"}"#,
-        ] {
-            let drafted = drafted(&format!("{{{property}}}"));
-            assert!(drafted.iter().all(|it| it.ends_with("[fetch-url]")), "{drafted:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_text_looks_like_nothing() {
-        for property in [
-            r#""path":{"type":"integer"}"#,
-            r#""message":{"type":"string"}"#,
-            r#""profile":{"type":"string"}"#,
-            r#""dry_run":{"type":"boolean"}"#,
-            r#""pathology":{"type":"string"}"#,
-            r#""file_id":{"type":"string"}"#,
-            r#""folderIds":{"type":"array","items":{"type":"string"}}"#,
-            r#""link-uuid":{"type":"string"}"#,
-            r#""id":{"type":"string"}"#,
-            r#""source_timezone":{"type":"string"}"#,
-            r#""sourceLanguage":{"type":"string"}"#,
-        ] {
-            let drafted = drafted(&format!("{{{property}}}"));
-            assert!(drafted.iter().all(|it| it.ends_with("[none]")), "{drafted:?}");
-        }
-        assert_eq!(drafted("{}"), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_inside_is_found() {
-        assert_eq!(
-            drafted(
-                r#"{"edits":{"type":"array","items":{"type":"object","properties":
-                    {"path":{"type":"string"},"text":{"type":"string"},"at/b":{"type":"object","properties":{"url":{}}}}}}}"#
-            ),
-            [format!("/edits/*/path {PATH}"), "/edits/*/at~1b/url [fetch-url]".to_owned()]
-        );
-    }
-}
+mod tests;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_confine::Confinement;
-use ic_home::{Environment, Home, config};
+use ic_home::{Clock as _, Environment, Home, SystemClock, config};
 use ic_inventory::PetitionKind;
-use ic_inventory::pins::{Identity, Pins, PinsFile, Standing};
+use ic_inventory::pins::{Pins, PinsFile, Standing};
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
@@ -78,7 +78,8 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let servers = load(args.servers.as_deref(), environment)?;
     let home = home(environment)?;
-    let pins = PinsFile::of(&home).read()?;
+    let file = PinsFile::of(&home);
+    let pins = file.read()?;
     home.prepare()?;
     let trial = Trial::new_in(&home.root())?;
     let wanted = Wanted {
@@ -96,7 +97,7 @@ pub(crate) fn run(
         rows.push(Row {
             name,
             config,
-            identity: Trust::of(name, config, &pins),
+            identity: Trust::of(name, config, (&file, &pins)),
             held: Held::of(config, &holding),
             is_racy: recipe.is_racy(),
             n_drafts: match config.start {
@@ -270,7 +271,7 @@ impl Row<'_> {
 }
 
 impl Trust {
-    fn of(name: &ServerName, config: &ServerConfig, pins: &Pins) -> Self {
+    fn of(name: &ServerName, config: &ServerConfig, (file, pins): (&PinsFile, &Pins)) -> Self {
         if matches!(config.start, Start::Builtin(_)) {
             return Self::Ours;
         }
@@ -278,7 +279,12 @@ impl Trust {
             Some(pin) => (pin.at.clone(), pin.tools.len()),
             None => (String::new(), 0),
         };
-        match pins.of_start(name, &Identity::of(config)) {
+        // A package that cannot be looked at is not what it was.
+        let standing = match file.identity(config, SystemClock.now()) {
+            Ok((identity, _)) => pins.of_start(name, &identity),
+            Err(_) => Standing::Changed,
+        };
+        match standing {
             Standing::New => Self::New,
             Standing::Trusted => Self::Trusted { since, n_tools },
             Standing::Changed => Self::Changed { since },

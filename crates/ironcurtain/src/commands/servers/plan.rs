@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ic_backend::probe::Probed;
 use ic_home::{Clock as _, Environment, Home, SystemClock, file};
-use ic_inventory::pins::{Identity, PinsFile};
+use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::{ServerConfig, ServersFile};
 use ic_judge::method::CallMethod;
 use ic_policy::SandboxKind;
@@ -253,7 +253,10 @@ fn trust(
 ) -> Result<(), Failure> {
     // What a person cannot see is not trusted by itself.
     let plain = probed.tools.iter().filter(|tool| tool.hidden_text().is_none());
-    Ok(PinsFile::of(home).trust(name, &Identity::of(config), plain, SystemClock.now())?)
+    let file = PinsFile::of(home);
+    let (identity, package) = file.identity(config, SystemClock.now())?;
+    file.trust(name, &identity, plain, SystemClock.now())?;
+    Ok(package.map_or(Ok(()), |package| package.keep())?)
 }
 
 fn tell(

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ic_backend::launch::Recipe;
 use ic_backend::probe::{ProbeError, Probed};
-use ic_home::Environment;
-use ic_inventory::pins::{Identity, Pins, PinsFile};
+use ic_home::{Clock as _, Environment, SystemClock};
+use ic_inventory::pins::{Pins, PinsFile};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 use ic_inventory::tool::Tool;
 use ic_policy::{Policy, SandboxKind};
@@ -109,7 +109,8 @@ pub(crate) fn run(
     let home = home(environment)?;
     let servers = load(args.servers.as_deref(), environment)?;
     let chosen = chosen(&args.names, &servers)?;
-    let pins = PinsFile::of(&home).read()?;
+    let file = PinsFile::of(&home);
+    let pins = file.read()?;
     home.prepare()?;
     let trial = Trial::new_in(&home.root())?;
     let sandbox = environment.absolute(&trial.sandbox())?;
@@ -126,7 +127,7 @@ pub(crate) fn run(
     let mut outcomes = Vec::new();
     for (name, config) in chosen {
         let recipe = trial.recipe((name, config), &judge, &holding, environment)?;
-        let probed = match why_not_started(&recipe, &pins) {
+        let probed = match why_not_started(&recipe, (&file, &pins)) {
             Some(why) => Err(ProbeError::Server(why)),
             None => trial.probe(&recipe, screen),
         };
@@ -166,11 +167,15 @@ fn chosen<'a>(
 }
 
 /// SECURITY: what a session would not start is not started here either.
-fn why_not_started(recipe: &Recipe, pins: &Pins) -> Option<String> {
+fn why_not_started(recipe: &Recipe, (file, pins): (&PinsFile, &Pins)) -> Option<String> {
     let Recipe { name, config, .. } = recipe;
-    let is_ours = matches!(config.start, Start::Builtin(_));
-    let identity = Identity::of(config);
-    if is_ours { None } else { pins.why_not_started(name, &identity, recipe.is_held()) }
+    if matches!(config.start, Start::Builtin(_)) {
+        return None;
+    }
+    match file.identity(config, SystemClock.now()) {
+        Ok((identity, _)) => pins.why_not_started(name, &identity, recipe.is_held()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn print(outcome: &Outcome, screen: &mut Screen) -> Result<(), Failure> {

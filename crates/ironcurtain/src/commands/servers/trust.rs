@@ -61,10 +61,20 @@ pub(crate) fn run(
     let what = format!("whether to trust `{name}`");
     let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
 
-    let (pin, identity) = (pins.get(name), Identity::of(config));
+    let pin = pins.get(name);
+    let (identity, package) = file.identity(config, SystemClock.now())?;
     let standing = pins.of_start(name, &identity);
     if standing != Standing::Trusted {
-        person.show(&start_lines(name, pin, &identity), screen)?;
+        let mut lines = Vec::new();
+        if pin.is_none_or(|pin| !pin.is_of_entry(&identity)) {
+            lines.extend(start_lines(name, pin, &identity));
+        }
+        let is_other =
+            pin.is_some_and(|pin| pin.package != identity.package().map(|it| it.to_string()));
+        if let (Some(package), true) = (&package, is_other) {
+            lines.extend(difference::of_package(name, package));
+        }
+        person.show(&lines, screen)?;
         if person.ask("Start it in this way, to look at its tools?")? == Answer::Denied {
             return denied(name, screen);
         }
@@ -88,6 +98,7 @@ pub(crate) fn run(
         return denied(name, screen);
     }
     file.trust(name, &identity, &probed.tools, SystemClock.now())?;
+    package.map_or(Ok(()), |package| package.keep())?;
     screen.line(&format!(
         "{name} is trusted as it is now, with {}",
         list::tools(probed.tools.len())

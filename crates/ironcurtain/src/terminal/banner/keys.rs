@@ -76,5 +76,16 @@ impl Action {
 /// Says which keys there are for what stands there.
 pub(super) fn line(group: &Group, situation: Situation) -> String {
     let keys = KEYS.into_iter().filter(|key| key.action.is_offered(group, situation));
-    keys.map(|key| format!("{} {}", key.letter, key.name)).collect::<Vec<_>>().join(" · ")
+    // Of several calls it is said again where the answer is typed: the heading may have scrolled away.
+    let all = match group.len() {
+        1 => String::new(),
+        n_calls => format!(" all {n_calls}"),
+    };
+    let name = |key: &Key| match key.action {
+        Action::Approve | Action::Deny => format!("{} {}{all}", key.letter, key.name),
+        Action::Grant | Action::Always | Action::Details | Action::Skip => {
+            format!("{} {}", key.letter, key.name)
+        }
+    };
+    keys.map(|key| name(&key)).collect::<Vec<_>>().join(" · ")
 }

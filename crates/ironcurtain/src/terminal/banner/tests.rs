@@ -214,10 +214,9 @@ async fn questions_that_differ_in_little_are_answered_together() {
     scene.put("e", "ask", "/d/src/e.rs");
     scene.act(Banner::recheck);
     scene.ask().await;
-    assert!(
-        scene
-            .said("? y approve · n deny · g approve and grant · s next (then Enter) · 1 more wait")
-    );
+    assert!(scene.said(
+        "? y approve all 3 · n deny all 3 · g approve and grant · s next (then Enter) · 1 more wait"
+    ));
     scene.typed("y");
     assert_eq!(scene.answered(), ["a yes", "b yes", "c yes"]);
     assert!(scene.said("Escalation approved. (3 calls)"));

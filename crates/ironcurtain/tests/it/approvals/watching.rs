@@ -197,7 +197,9 @@ fn at_the_desk_answers_are_typed() {
     let second = work.ask("/d/b.txt", &"x".repeat(500));
     terminal.expect("#2 work: ").expect("340 of 500 characters").expect("`d` shows all of it\n");
     terminal.expect(READY).type_in("d 2\n").expect(&"x".repeat(500)).expect(READY);
-    terminal.type_in("n #2\n").expect("Escalation denied. #2 was accepted by `work`.\n");
+    terminal
+        .type_in("n #2\n")
+        .expect("Escalation denied. Your denial of #2 was accepted by `work`.\n");
     assert_eq!(rig.summary(second), "Denied by cli");
     terminal.type_in("q\n");
     assert_eq!(terminal.end().code, 0);

@@ -92,6 +92,24 @@ fn what_is_installed_twice_is_there_once_and_is_removed_without_a_trace() {
     }
 }
 
+/// The file holds the keys of other servers, and the difference is shown on a terminal that others may see.
+#[test]
+fn what_is_shown_of_a_change_holds_nothing_of_others() {
+    let place = place();
+    let key = "hunter2-of-another-server";
+    let before = format!(
+        "{{\n  \"mcpServers\": {{\n    \"x\": {{\"env\": {{\"K\": \"{key}\"}}}}\n  }},\n  \"y\": \"{key}\"\n}}\n"
+    );
+    place.write("home/.claude.json", &before);
+    for words in [["install", "claude-code"], ["remove", "claude-code"]] {
+        let output = place.run([&["clients"][..], &words, &["--yes"]].concat());
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(output.stdout.contains("ironcurtain"), "{output:?}");
+        assert!(!format!("{output:?}").contains(key), "{output:?}");
+    }
+    assert_eq!(read(&place, ".claude.json"), before);
+}
+
 #[test]
 fn what_is_not_ours_stays_as_it_was() {
     for (name, file, before) in [

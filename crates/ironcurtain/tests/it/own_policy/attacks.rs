@@ -137,6 +137,32 @@ fn what_the_policy_forbids_is_not_allowed_by_a_script() {
 }
 
 #[test]
+fn what_the_policy_forbids_is_not_even_asked_about_because_of_a_script() {
+    let place = scripted();
+    place.dir("home/notes/pub");
+    let delete = || judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes/pub/a"}"#).0;
+    // The tool that it is about is not among the few examples that are shown.
+    change(&place, &["never", "filesystem", "--to", "delete", "--in", "~/notes"]);
+    let attempts: [&[&str]; 2] = [
+        &["ask", "filesystem", "--to", "delete", "--in", "~/notes/pub"],
+        &["ask", "filesystem", "--in", "~/notes/pub"],
+    ];
+    for words in attempts {
+        let output = policy(&place, &[words, &["--yes"]].concat());
+        assert_eq!(output.code, 1, "{words:?}: {output:?}");
+        assert!(output.stderr.contains("a script cannot confirm"), "{words:?}: {output:?}");
+        assert_eq!(delete(), "deny", "{words:?}");
+    }
+    // A person can, and is asked twice.
+    let output = at_terminal(&place, &["y\\n", "n\\n"], attempts[1]);
+    assert_eq!((output.code, delete().as_str()), (1, "deny"), "{output:?}");
+    let output = at_terminal(&place, &["y\\n", "y\\n"], attempts[1]);
+    assert_eq!((output.code, delete().as_str()), (0, "escalate"), "{output:?}");
+    // Where nothing is denied, a script may still make the policy ask.
+    change(&place, &["ask", "filesystem", "--to", "read", "--in", "~/Documents", "--yes"]);
+}
+
+#[test]
 fn without_a_person_or_a_script_that_may_answer_nothing_is_allowed() {
     let place = crate::place();
     place.dir("home/notes");

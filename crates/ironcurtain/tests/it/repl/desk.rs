@@ -27,7 +27,7 @@ fn the_keys_of_a_conversation_answer_at_the_desk() {
     let second = work.ask_tool("create_directory", &serde_json::json!({"path": "/d/b"}));
     let third = work.ask("/d/c.txt", "x");
     desk.asked_alone(2).expect("· s next · q quit · 1 more wait").type_in("s").asked_alone(3);
-    desk.type_in("n").expect("Escalation denied. #3 was accepted").asked_alone(2);
+    desk.type_in("n").expect("Escalation denied. Your denial of #3 was accepted").asked_alone(2);
     assert_eq!(rig.summary(third), "Denied by cli");
     desk.type_in("g").expect("Which one? 1 or 2; n for none").type_in("n");
     desk.expect("Nothing was granted, and nothing answered.").asked_alone(2);

@@ -242,7 +242,7 @@ impl Stage {
     pub(crate) fn asked_alone(&self, number: u64) -> &Self {
         self.until(&format!("the question #{number}, and its keys"), |rows| {
             let stands = rows.iter().any(|row| row.starts_with(&format!("#{number} ")));
-            stands && rows.iter().any(|row| row.starts_with(KEYS))
+            stands && rows.iter().any(|row| row.starts_with("y approve"))
         })
     }
 
@@ -260,7 +260,7 @@ impl Stage {
         let wanted = format!("> {typed}");
         self.until(&format!("the question, and `{typed}`"), |rows| {
             let last = rows.last().is_some_and(|row| row == wanted.trim_end());
-            last && rows.iter().rev().nth(1).is_some_and(|row| row.starts_with(KEYS))
+            last && rows.iter().rev().nth(1).is_some_and(|row| row.starts_with("y approve"))
         })
     }
 

@@ -1,6 +1,7 @@
 //! `servers add --from`: a server of the user's own, copied to where no agent writes.
 
 use std::fs;
+use std::path::Path;
 
 use ic_testkit::{Place, Proxy};
 use serde_json::{Value, json};
@@ -67,6 +68,75 @@ fn a_server_is_copied_pinned_and_run_from_the_copy() {
     place.write("ws/server/more", "x");
     assert_eq!(place.run(add).code, 0);
     assert_ne!(entry(&place)["cwd"], first["cwd"]);
+}
+
+/// The files of an installed server are part of what was trusted, whoever changes them.
+#[test]
+fn a_server_whose_installed_files_changed_is_withheld_until_somebody_looks() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 6] = [
+        ("changed: plain.py", |at| {
+            let text = fs::read_to_string(at.join("plain.py")).unwrap();
+            fs::write(at.join("plain.py"), format!("{text}\n# more\n")).unwrap();
+        }),
+        ("new: __pycache__", |at| {
+            fs::create_dir(at.join("__pycache__")).unwrap();
+            fs::write(at.join("__pycache__/json.pyc"), "x").unwrap();
+        }),
+        ("new: more.txt", |at| fs::write(at.join("more.txt"), "").unwrap()),
+        ("changed: said.json", |at| {
+            fs::rename(at.join("said.json"), at.join("said2.json")).unwrap();
+            std::os::unix::fs::symlink("said2.json", at.join("said.json")).unwrap();
+        }),
+        ("changed: latest.json", |at| {
+            fs::remove_file(at.join("latest.json")).unwrap();
+            fs::copy(at.join("said.json"), at.join("latest.json")).unwrap();
+        }),
+        ("gone: unused", |at| fs::remove_file(at.join("unused")).unwrap()),
+    ];
+    let place = with_server();
+    place.write("ws/server/unused", "x");
+    place.write("home/.ironcurtain/config.json", r#"{"version":1,"approvals":{"scripted":true}}"#);
+    let from = place.path("ws/server");
+    let from = from.to_str().unwrap();
+    let added = place.run([
+        "servers",
+        "add",
+        "mine",
+        "--from",
+        from,
+        "--",
+        "python3",
+        "-B",
+        "plain.py",
+        "latest.json",
+    ]);
+    assert_eq!(added.code, 0, "{added:?}");
+    let copy = entry(&place)["cwd"].as_str().unwrap().to_owned();
+    for words in [["servers", "review", "mine", "--yes"], ["policy", "allow", "mine", "--yes"]] {
+        let output = place.run(words);
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+    for (named, change) in changes {
+        assert_eq!(place.run(["servers", "test", "mine"]).code, 0, "{named}: before");
+        change(Path::new(&copy));
+        let test = place.run(["servers", "test", "mine"]);
+        assert_eq!(test.code, 1, "{named}: {test:?}");
+        let says = "the files that it is installed from have changed";
+        assert!(test.stdout.contains(says), "{named}: {test:?}");
+        let list = place.run(["servers", "list"]);
+        assert!(list.stdout.contains("changed (trusted "), "{named}: {list:?}");
+        // A session does not start it either.
+        let mut proxy = Proxy::start(&place, &[]);
+        proxy.initialize();
+        let answer = proxy.call("mine__t", &json!({}));
+        assert!(answer.line.contains(says), "{}", answer.line);
+        proxy.finish();
+        let trust = place.run(["servers", "trust", "mine", "--yes"]);
+        assert_eq!(trust.code, 0, "{trust:?}");
+        assert!(trust.stdout.contains(named) && trust.stdout.contains(&copy), "{named}: {trust:?}");
+    }
+    assert_eq!(place.run(["servers", "test", "mine"]).code, 0);
 }
 
 #[test]

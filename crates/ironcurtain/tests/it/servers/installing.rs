@@ -158,6 +158,19 @@ fn a_requirement_with_an_address_builds_nothing() {
     let added = good.run(&place, &["add", "good", "--", "uvx", "good"]);
     assert_eq!(added.code, 0, "{added:?}");
     assert!(added.stdout.contains("good 1.0 of PyPI"), "{added:?}");
+    // It is compiled once, so that no start has to do that.
+    let mut left = vec![place.path("home/.ironcurtain/servers/good")];
+    let mut is_compiled = false;
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            is_compiled |= path.extension().is_some_and(|it| it == "pyc");
+            if path.is_dir() {
+                left.push(path);
+            }
+        }
+    }
+    assert!(is_compiled, "{added:?}");
 }
 
 /// Wheels are kept by their hash and shared between servers; one that was changed is not used.

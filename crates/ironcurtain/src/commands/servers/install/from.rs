@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use ic_home::remove_tree;
 use ic_home::tree::{TreeLinks, copy_tree};
+use ic_inventory::pins::PACKAGE_LIMITS;
 use ic_types::ServerName;
 
 use super::{Installed, Site, place, text, write_record};
 use crate::error::Failure;
-use crate::installer::{PACKAGE_LIMITS, is_of_the_system, real_path};
+use crate::installer::{is_of_the_system, real_path};
 use crate::screen::{Screen, visible};
 
 /// What is not part of a server.

@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use ic_inventory::pins::{Identity, Pin, Pins, Standing};
+use ic_home::tree::manifest::Difference;
+use ic_inventory::pins::{Identity, Package, Pin, Pins, Standing};
 use ic_inventory::tool::Tool;
 use ic_servers::filesystem::diff::unified;
 use ic_types::{Json, Object, ServerName};
@@ -17,6 +18,8 @@ use crate::screen::{visible, visible_line};
 
 /// How much of one text is shown.
 const CHARS_MAX: usize = 64 << 10;
+/// How many files of a package are named.
+const FILES_MAX: usize = 50;
 /// Where a line is folded.
 const WIDTH: usize = 72;
 
@@ -55,6 +58,28 @@ pub(super) fn of_start(pin: Option<&Pin>, identity: &Identity) -> Vec<String> {
                 &format!("{}: {}", visible(name), visible(&shown_value(name, value))),
                 &mut lines,
             );
+        }
+    }
+    lines
+}
+
+/// Says which files of an installed package are not what they were.
+pub(super) fn of_package(server: &ServerName, package: &Package) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{server}: the files that it is installed from have changed since it was trusted:"
+    )];
+    for (directory, differences) in package.differences() {
+        lines.push(format!("  in {}", visible(&directory.display().to_string())));
+        for (path, difference) in differences.iter().take(FILES_MAX) {
+            let word = match difference {
+                Difference::New => "new",
+                Difference::Changed => "changed",
+                Difference::Gone => "gone",
+            };
+            lines.push(format!("    {word}: {}", visible(path)));
+        }
+        if let Some(n_more @ 1..) = differences.len().checked_sub(FILES_MAX) {
+            lines.push(format!("    and {n_more} more"));
         }
     }
     lines
