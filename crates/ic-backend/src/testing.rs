@@ -218,7 +218,7 @@ impl Backend for FakeBackend {
         Box::pin(async move { Ok((1, Listed::default())) })
     }
 
-    fn plan<'a>(self: Arc<Self>, _: Wanted<'a>) -> Pending<'a, Result<Box<dyn Plan>, NoPlan>> {
+    fn plan(self: Arc<Self>, _: Wanted<'_>) -> Pending<'_, Result<Box<dyn Plan>, NoPlan>> {
         Box::pin(async move {
             let next = locked(&self.script).pop_front();
             match next {

@@ -1,7 +1,5 @@
 //! A broker with servers that follow scripts, a desk that does too, and a clock that stands still.
 
-#![expect(clippy::disallowed_methods, reason = "tests make files")]
-
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
