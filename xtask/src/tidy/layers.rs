@@ -112,7 +112,7 @@ mod tests {
             "ic-compiler",
             Kind::Build,
             &["crates/ic-session/Cargo.toml:3: `ic-session` uses `ic-compiler`: \
-               a crate of row 6 uses only rows below its own, and this is row 6."],
+               a crate of row 8 uses only rows below its own, and this is row 8."],
         );
     }
 
