@@ -127,6 +127,24 @@ pub struct Wanted<'a> {
 }
 
 /// How one call is served: once, or not at all.
+///
+/// One record is one call:
+///
+/// ```compile_fail,E0382
+/// use ic_backend::backend::{Plan, Sending};
+///
+/// fn twice(a: Box<dyn Plan>, b: Box<dyn Plan>, proof: ic_audit::Recorded, s: [Sending<'_>; 2]) {
+///     let [first, second] = s;
+///     drop(a.forward(proof, first));
+///     drop(b.forward(proof, second));
+/// }
+/// ```
+///
+/// and what carries it to a server cannot be reached in another way:
+///
+/// ```compile_fail,E0603
+/// use ic_backend::server::Connection;
+/// ```
 pub trait Plan: Send {
     /// Returns what holds the server.
     fn confinement(&self) -> Confinement;
