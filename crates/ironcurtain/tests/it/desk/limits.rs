@@ -1,17 +1,13 @@
 //! What keeps a person from being buried in questions, and an approval from being used late.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ic_confine::{Confinement, Launcher};
-use ic_home::{Clock, SystemClock};
 use ic_policy::Decision;
-use ic_types::Timestamp;
 use serde_json::json;
 
-use super::scripted::{Rig, Spec, answered, approve};
+use super::scripted::{Rig, Spec, answered};
 
 /// How many questions a session may ask in a minute.
 const QUESTIONS_MAX: usize = 30;
@@ -70,33 +66,6 @@ async fn another_spelling_of_what_was_denied_is_the_same_question() {
     rig.write("b").await;
     assert_eq!(rig.n_asked(), 2, "another file is another question");
     rig.end().await;
-}
-
-/// A clock that can be set.
-struct Set(AtomicU64);
-
-impl Clock for Set {
-    fn now(&self) -> Timestamp {
-        let ahead_ms = self.0.load(Ordering::SeqCst);
-        Timestamp::from_unix_ms(SystemClock.now().unix_ms() + ahead_ms)
-    }
-}
-
-/// The machine slept after somebody had approved: nobody approved what is done hours later.
-#[tokio::test]
-async fn an_approval_that_has_become_old_forwards_nothing() {
-    let clock = Arc::new(Set(AtomicU64::new(0)));
-    let ahead = Arc::clone(&clock);
-    let mut spec = Spec::new(move |question| {
-        ahead.0.store(3_600_000, Ordering::SeqCst);
-        Ok(Some(approve(question)))
-    });
-    spec.clock = clock;
-    let mut rig = Rig::of(spec).await;
-    let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION EXPIRED: it was approved, but"), "{text}");
-    assert!(!rig.is_written("a"));
-    assert_eq!(rig.end().await, ["raised", "answered", "expired"]);
 }
 
 /// A server that takes calls one by one does not come to an end with another one meanwhile.

@@ -1,7 +1,7 @@
 //! A broker whose desk says whatever a test wants: what it brings back is not taken on trust.
 //!
 //! The broker is driven over its own protocol, without the binary around it; the binary only starts
-//! the filesystem server.
+//! the filesystem server. What the kernel makes of answers is tested in its own crate, without either.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -142,10 +142,6 @@ impl Rig {
         answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }
 
-    pub(super) fn is_written(&self, name: &str) -> bool {
-        self.link.at("work").join(name).exists()
-    }
-
     pub(super) fn n_asked(&self) -> usize {
         self.desk.asked.lock().unwrap().len()
     }
@@ -174,101 +170,6 @@ fn policy() -> Policy {
 pub(super) fn answered(decision: Decision, digest: Digest, at: Timestamp) -> Outcome {
     let answer = Answer::by_person(Shown::assert_shown(digest), decision, DecidedBy::Listener);
     Outcome::Answered(Box::new(Answered { answer, at, grant: None, no_grant: None }))
-}
-
-/// Approves what was asked about, in time.
-pub(super) fn approve(question: &Question) -> Outcome {
-    answered(Decision::Approved, question.digest(), question.request().created_at)
-}
-
-#[tokio::test]
-async fn an_approval_of_the_very_question_forwards_the_call_once() {
-    let mut rig = Rig::new(|question| Ok(Some(approve(question)))).await;
-    let text = rig.write("a").await;
-    assert!(rig.is_written("a"), "{text}");
-    assert_eq!(rig.n_asked(), 1);
-    assert_eq!(rig.end().await, ["raised", "answered"]);
-}
-
-/// A desk that approves anything has approved nothing: the digest is compared, and the asking ends.
-#[tokio::test]
-async fn an_approval_of_something_else_is_asked_again_three_times_at_most() {
-    let mut rig = Rig::new(|question| {
-        let at = question.request().created_at;
-        Ok(Some(answered(Decision::Approved, Digest::of(b"anything"), at)))
-    })
-    .await;
-    let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: the target of the call kept changing"), "{text}");
-    assert!(!rig.is_written("a"));
-    assert_eq!(rig.n_asked(), 3);
-    let asked = ["raised", "answered", "changed"];
-    assert_eq!(rig.end().await, [&asked[..], &asked, &asked, &["notAsked"]].concat());
-}
-
-#[tokio::test]
-async fn an_approval_after_the_deadline_is_none() {
-    let mut rig = Rig::new(|question| {
-        let late = Timestamp::from_unix_ms(question.request().expires_at.unix_ms() + 1);
-        Ok(Some(answered(Decision::Approved, question.digest(), late)))
-    })
-    .await;
-    let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION EXPIRED: "), "{text}");
-    assert!(!rig.is_written("a"));
-    rig.end().await;
-}
-
-#[tokio::test]
-async fn a_no_needs_no_digest() {
-    let mut rig = Rig::new(|question| {
-        let at = question.request().created_at;
-        Ok(Some(answered(Decision::Denied, Digest::of(b"anything"), at)))
-    })
-    .await;
-    let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: the user denied it"), "{text}");
-    let text = rig.write("a").await;
-    assert!(text.starts_with("ESCALATION DENIED: the user denied this call"), "{text}");
-    assert_eq!(rig.n_asked(), 1);
-    assert!(!rig.is_written("a"));
-    rig.end().await;
-}
-
-#[tokio::test]
-async fn a_desk_that_cannot_ask_or_closes_forwards_nothing() {
-    type Said = fn(&Question) -> Result<Option<Outcome>, DeskError>;
-    let scripts: [(Said, &str); 3] = [
-        (
-            |_| Err(DeskError::Full { max: 3 }),
-            "ESCALATION DENIED: approval could not be requested: 3 questions",
-        ),
-        (
-            |_| Err(DeskError::Closed),
-            "ESCALATION DENIED: approval could not be requested: the desk is closed",
-        ),
-        (|_| Ok(Some(Outcome::Closed)), "ESCALATION EXPIRED: the session ended before"),
-    ];
-    for (script, expected) in scripts {
-        let mut rig = Rig::new(script).await;
-        let text = rig.write("a").await;
-        assert!(text.starts_with(expected), "{text}");
-        assert!(!rig.is_written("a"));
-        rig.end().await;
-    }
-}
-
-#[tokio::test]
-async fn a_call_that_is_taken_back_withdraws_its_question_at_once() {
-    let mut rig = Rig::new(|_| Ok(None)).await;
-    let id = rig.ask("a").await;
-    rig.desk.raised.notified().await;
-    assert_eq!(rig.desk.withdrawn.load(Ordering::Relaxed), 0);
-    rig.cancel(id).await;
-    rig.desk.withdrawal.notified().await;
-    assert_eq!(rig.desk.withdrawn.load(Ordering::Relaxed), 1);
-    assert!(!rig.is_written("a"));
-    assert_eq!(rig.end().await, ["raised", "withdrawn"]);
 }
 
 #[tokio::test]
