@@ -60,7 +60,7 @@ fn policy_files_that_cannot_be_used_are_named() {
 #[test]
 fn missing_files_and_unknown_policies_are_named() {
     let nothing = place();
-    fails(&nothing, &[], 1, &["there is no policy `policy`", "hint: name `default`"]);
+    fails(&nothing, &[], 1, &["there is no policy `policy`", "hint: The policies are default"]);
     nothing.dir("policy");
     fails(&nothing, &[], 1, &["policy/compiled-policy.json` does not exist", "hint:"]);
     nothing.write("policy/compiled-policy.json", RULES);

@@ -23,7 +23,8 @@ fn a_foreign_home_is_refused_with_the_remedies_and_left_alone() {
             "error: `/home/.ironcurtain` was made by another IronCurtain program (its config.json \
              has no `version`), and is left as it is\n\n\
              hint: set IRONCURTAIN_HOME to another directory; `ironcurtain migrate` then copies \
-             constitution, policies and keys there\n"
+             constitution, policies and keys there. If you wrote this config.json yourself for this \
+             program, add `\"version\": 1` to it\n"
         );
     }
     assert_eq!(fs::read_to_string(path).unwrap(), r#"{"apiKey":"sk-theirs"}"#);

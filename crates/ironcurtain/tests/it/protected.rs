@@ -218,6 +218,8 @@ fn links_on_the_way_to_what_is_ours_are_protected_and_what_else_they_lead_to_is_
         let through = at("home/Downloads/d/way/pol");
         let place = match what {
             "policy in force" => {
+                let scripted = ["config", "set", "approvals.scripted", "true"];
+                assert_eq!(place.run(scripted).code, 0);
                 assert_eq!(place.run(["config", "set", "policy", &through]).code, 0);
                 place
             }

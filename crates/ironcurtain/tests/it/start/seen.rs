@@ -46,6 +46,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
                  DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
       ✗ refused  filesystem.write_file path=[ROOT]/home/Documents/a.txt content=x
                  ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
+                 The user can run `ironcurtain approvals watch --desk` in another terminal to be asked about such calls from then on.
     ironcurtain: 1 call made, 2 refused, 0 approved by you, 1 unanswered, 1 file changed, $0.0000; `ironcurtain audit show [SESSION]` shows the record
     ironcurtain: to continue this session: ironcurtain start --continue
     ");
@@ -56,6 +57,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     I could not read `~/.ssh/id_rsa`: DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
 
     I could not write `[ROOT]/home/Documents/a.txt`: ESCALATION REQUIRED: The call writes outside the sandbox and Downloads. Action denied (no escalation handler).
+    The user can run `ironcurtain approvals watch --desk` in another terminal to be asked about such calls from then on.
 
     (Answered by the offline model.)
     ");
