@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::locked;
 use crate::server::Connection;
 
-/// The least severe message that somebody wants to hear of, as a place in [`LEVELS`].
+/// The least severe message that somebody wants to hear of, as a place in the list of levels.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Level(usize);
 

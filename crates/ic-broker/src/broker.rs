@@ -1,9 +1,7 @@
 //! One call through the house: find, check, resolve, decide, record, forward, limit, record, reply.
 //!
 //! The broker decides nothing itself: it asks the policy, and takes the proof of each step by value
-//! to the next. It knows no transport; who called, and over what, is the business of [`client`].
-//!
-//! [`client`]: crate::client
+//! to the next. It knows no transport; who called, and over what, is the business of `ic-client`.
 
 mod catalog;
 mod changing;

@@ -1,7 +1,7 @@
 //! `ironcurtain policy allow|ask|never`: one sentence more in the user's policy.
 //!
 //! Works out what is meant and refuses what would open too much; the change itself is made in
-//! [`own_policy`], after it was shown and confirmed.
+//! `own_policy`, after it was shown and confirmed.
 
 mod checks;
 
