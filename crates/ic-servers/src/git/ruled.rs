@@ -137,6 +137,12 @@ impl Ruled {
         paths.filter(|it| self.has(Role::ReadPath, it)).map(Named::read).collect()
     }
 
+    /// Returns the files among those that are taken into the index that rules are about reading.
+    pub(super) fn taken_in(&self, top: &CanonicalPath, names: &[String]) -> Vec<Named> {
+        let tops = std::slice::from_ref(top);
+        sorted(names.iter().flat_map(|name| self.unread(tops, name)).collect())
+    }
+
     /// Returns whether rules are about reading a file of the repository, in any of its working trees.
     pub(super) fn is_unread(&self, tops: &[CanonicalPath], name: &str) -> bool {
         !self.unread(tops, name).is_empty()

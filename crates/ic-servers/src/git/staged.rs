@@ -26,6 +26,8 @@ pub(super) struct Staged {
     pub(super) entries: Vec<Entry>,
     /// Files that would count elsewhere, and may come there.
     pub(super) carried: Vec<Entry>,
+    /// The names of all files that are taken in.
+    pub(super) added: Vec<String>,
 }
 
 /// Returns what `git add` takes in.
@@ -53,7 +55,7 @@ pub(super) fn staged(
     if terms.is_shared {
         entries.extend(hashed(run, terms, &added)?);
     }
-    Ok(Staged { entries, carried })
+    Ok(Staged { entries, carried, added })
 }
 
 /// Returns what of a repository by its shape lies in the index once files are staged: on the disk it may

@@ -149,12 +149,12 @@ pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<()
     let is_checked = run.does == Does::Change && deed.changes_tree();
     let Some(terms) = run.terms.filter(|_| is_checked) else { return Ok(()) };
     let reading = Run { does: Does::Read, terms: None, ..*run };
-    let mut carried = Vec::new();
+    let (mut carried, mut taken_in) = (Vec::new(), Vec::new());
     let outcome = match deed {
         Deed::Leaves | Deed::Tells(_) => Outcome::default(),
         Deed::Stages(staging) => {
             let staged = staged(&reading, terms, staging)?;
-            carried = staged.carried;
+            (carried, taken_in) = (staged.carried, staged.added);
             Outcome::of(staged.entries)
         }
         Deed::Cleans { with_ignored, with_directories } => {
@@ -172,7 +172,9 @@ pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<()
             rehearsed(&reading, terms, deed, words)?
         }
     };
-    let ruled = terms.ruled.changed(&reading, terms, (deed, &outcome))?;
+    let mut ruled = terms.ruled.changed(&reading, terms, (deed, &outcome))?;
+    // SECURITY: what is in the index is in the repository, to be committed, pushed and read from there.
+    ruled.extend(terms.ruled.taken_in(&run.repository.top, &taken_in));
     carried.extend(strays::leading_out(&reading, &outcome.entries)?);
     let mut counted = counted(&reading, terms, outcome.entries)?;
     keep_changed(&reading, terms, &mut counted)?;

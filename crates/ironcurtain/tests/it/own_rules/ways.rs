@@ -249,6 +249,40 @@ fn what_is_closed_is_not_brought_to_another_place() {
     check("subtree", (with_secret, subtree, LEAKED), &reads);
 }
 
+/// What is in the index is in the repository: it can be committed, pushed, and read from its objects.
+#[test]
+fn what_is_closed_is_not_taken_into_the_repository() {
+    let untracked: Prepare = || {
+        let place = begun(&[("pub.txt", "pub\n")]);
+        place.write("work/private/secret.txt", format!("{SECRET}\n"));
+        place
+    };
+    let changed: Prepare = || {
+        let place = begun(&[("private/secret.txt", "harmless\n")]);
+        place.write("work/private/secret.txt", format!("{SECRET}\n"));
+        place
+    };
+    const TAKEN_IN: Effect = |place, _| {
+        let staged = git(&place.path("work"), &["ls-files", "--stage", "private"]);
+        let of_secret = git(&place.path("work"), &["hash-object", "private/secret.txt"]);
+        staged.contains(of_secret.trim())
+    };
+    let acts: [(&str, Act); 5] = [
+        ("all of it", |it| drop(it.git("add", json!({"files": ["."]})))),
+        ("by force", |it| drop(it.git("add", json!({"files": ["."], "force": true})))),
+        ("all", |it| drop(it.git("add", json!({"files": ["."], "all": true})))),
+        ("with a commit", |it| {
+            it.git("commit", json!({"message": "m", "filesToStage": ["."]}));
+        }),
+        ("by its name", |it| drop(it.git("add", json!({"files": ["private/secret.txt"]})))),
+    ];
+    for (name, act) in acts {
+        for prepare in [untracked, changed] {
+            check(name, (prepare, act, TAKEN_IN), &both(&["read-path"], "private"));
+        }
+    }
+}
+
 /// Git takes a file for another one that is much like it, and puts changes of that one into it.
 #[test]
 fn what_is_changed_in_a_closed_file_does_not_come_into_one_that_looks_like_it() {
