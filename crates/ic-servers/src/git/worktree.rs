@@ -151,8 +151,9 @@ fn add(git: &Git, run: &Run<'_>, arguments: Arguments<'_>) -> Told {
     }
     let (parent, name) = parent_of(git, &place, Rights::WRITE)?;
     let made = make_empty(&parent, &name, &place)?;
-    let mut entry = None;
+    let (mut entry, mut has_head) = (None, false);
     let filled = start.head(run).and_then(|head| {
+        has_head = true;
         let pointer = trees::enter(run.repository, &place, &head)?;
         let text = pointer.text();
         entry = Some(pointer);
@@ -171,6 +172,10 @@ fn add(git: &Git, run: &Run<'_>, arguments: Arguments<'_>) -> Told {
             discard(&parent, &name, &made).ok();
             if let Some(pointer) = entry {
                 trees::forget(run.repository, &pointer.name).ok();
+            }
+            // The branch too: what was refused leaves nothing, and what is approved finds no branch.
+            if let (true, Start::New(name, _)) = (has_head, &start) {
+                run.git(&["branch", "-D", "--end-of-options", name.as_str()]).ok();
             }
             Err(fault)
         }

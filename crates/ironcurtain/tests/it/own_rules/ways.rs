@@ -283,6 +283,17 @@ fn what_is_closed_is_not_taken_into_the_repository() {
     }
 }
 
+#[test]
+fn a_working_tree_that_is_refused_leaves_no_branch() {
+    let act: Act = |it| it.tree();
+    const HAS_BRANCH: Effect = |place, _| {
+        let branches = git(&place.path("work"), &["branch", "--list", "f"]);
+        branches.contains('f') || place.path("work/wt").exists()
+    };
+    let prepare: Prepare = || begun(&[("a/b/y.txt", "y\n"), ("pub.txt", "pub\n")]);
+    check("refused", (prepare, act, HAS_BRANCH), &both(&["read-path"], "a/b"));
+}
+
 /// Git takes a file for another one that is much like it, and puts changes of that one into it.
 #[test]
 fn what_is_changed_in_a_closed_file_does_not_come_into_one_that_looks_like_it() {
