@@ -262,7 +262,7 @@ fn what_is_closed_is_not_taken_into_the_repository() {
         place.write("work/private/secret.txt", format!("{SECRET}\n"));
         place
     };
-    const TAKEN_IN: Effect = |place, _| {
+    let taken_in: Effect = |place, _| {
         let staged = git(&place.path("work"), &["ls-files", "--stage", "private"]);
         let of_secret = git(&place.path("work"), &["hash-object", "private/secret.txt"]);
         staged.contains(of_secret.trim())
@@ -278,7 +278,7 @@ fn what_is_closed_is_not_taken_into_the_repository() {
     ];
     for (name, act) in acts {
         for prepare in [untracked, changed] {
-            check(name, (prepare, act, TAKEN_IN), &both(&["read-path"], "private"));
+            check(name, (prepare, act, taken_in), &both(&["read-path"], "private"));
         }
     }
 }
@@ -286,12 +286,12 @@ fn what_is_closed_is_not_taken_into_the_repository() {
 #[test]
 fn a_working_tree_that_is_refused_leaves_no_branch() {
     let act: Act = |it| it.tree();
-    const HAS_BRANCH: Effect = |place, _| {
+    let has_branch: Effect = |place, _| {
         let branches = git(&place.path("work"), &["branch", "--list", "f"]);
         branches.contains('f') || place.path("work/wt").exists()
     };
     let prepare: Prepare = || begun(&[("a/b/y.txt", "y\n"), ("pub.txt", "pub\n")]);
-    check("refused", (prepare, act, HAS_BRANCH), &both(&["read-path"], "a/b"));
+    check("refused", (prepare, act, has_branch), &both(&["read-path"], "a/b"));
 }
 
 /// Git takes a file for another one that is much like it, and puts changes of that one into it.
