@@ -17,14 +17,14 @@ use ic_client::socket::{Socket, SocketError};
 use ic_client::stdio;
 use ic_home::{Environment, Home};
 use ic_judge::method::CallMethod;
+use ic_opening::policy::{Wanted, refuse_path_in_sandbox};
+use ic_opening::workspace::check_directory;
 use ic_policy::SandboxKind;
 use ic_session::Wait;
 use ic_types::{AbsolutePath, SessionName};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Wanted, refuse_path_in_sandbox};
-use crate::opening::check_directory;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
 

@@ -7,14 +7,15 @@ use ic_broker::Broker;
 use ic_client::client::{ClientInfo, Open};
 use ic_home::Environment;
 use ic_judge::method::CallMethod;
+use ic_opening::SessionWanted;
+use ic_opening::policy::Wanted;
 use ic_policy::SandboxKind;
 use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
 use ic_types::SessionName;
 
 use super::witness::StderrWitness;
 use crate::error::Failure;
-use crate::judge::Wanted;
-use crate::opening::SessionWanted;
+use crate::opening::open;
 use crate::screen::Screen;
 
 /// The desk and the log of a session, once there is one.
@@ -61,7 +62,7 @@ impl Open for Opener<'_> {
             |directory: &ic_session::SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, _> {
                 Ok(Arc::new(StderrWitness::new(&directory.log())?))
             };
-        let opened = session.open(witness, self.environment, self.screen).await?;
+        let opened = open(session, witness, self.environment, self.screen).await?;
         *self.at_end = Some((opened.ground.desk, opened.ground.log));
         Ok(opened.ground.broker)
     }

@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ic_backend::{EscalationNews, Witness};
+use ic_opening::Fault;
 use ic_session::Journal;
 use ic_types::ServerName;
 
-use crate::error::Failure;
 use crate::screen::visible;
 
 /// How many notices wait for somebody who does not read; further ones are only kept.
@@ -32,7 +32,7 @@ pub(super) struct StderrWitness {
 
 impl StderrWitness {
     /// Makes a witness that keeps what servers say in the file at `path`.
-    pub(super) fn new(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn new(path: &Path) -> Result<Self, Fault> {
         let journal = Journal::open(path)?;
         let (notices, waiting) = sync_channel::<String>(NOTICES_MAX);
         let (writing, written) = channel();
@@ -45,7 +45,7 @@ impl StderrWitness {
                 }
                 drop(writing);
             })
-            .map_err(|source| Failure::environment("cannot start").with_source(source))?;
+            .map_err(|source| Fault::machine("cannot start").with_source(source))?;
         Ok(Self { journal, notices: Some(notices), written: Mutex::new(written) })
     }
 }
