@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_agent::{Limits, TurnError};
+use ic_agent::Limits;
 use ic_home::Environment;
 use ic_model::ModelName;
 use ic_opening::Thinker;
@@ -23,8 +23,8 @@ use ic_opening::workspace::workspace_at;
 use ic_opening::{Fault, Opened, SessionWanted};
 use ic_policy::SandboxKind;
 use ic_session::{
-    AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
-    SessionKind, Wait, Workbench,
+    AtTerminal, BuiltIn, Conversation as _, Journal, Mind, News, SessionDirectory, SessionError,
+    SessionHandle as _, SessionKind, Wait, Workbench,
 };
 use ic_store::Metadata;
 use ic_types::{SessionId, SessionName};
@@ -336,7 +336,7 @@ fn report(
                 _ => Exit::NeedsApproval,
             })
         }
-        Err(SessionError::MessageFailed(TurnError::Cancelled)) => Ok(Exit::Cancelled),
+        Err(SessionError::Cancelled) => Ok(Exit::Cancelled),
         Err(error @ SessionError::BudgetExhausted(_)) => {
             screen.warning(&error.to_string());
             if let Some(hint) = error.hint() {
@@ -376,6 +376,7 @@ fn failed(error: SessionError) -> Failure {
         }
         error @ (SessionError::NotReady(_)
         | SessionError::Closed
+        | SessionError::Cancelled
         | SessionError::MessageFailed(_)
         | SessionError::BudgetExhausted(_)) => {
             let failure = Failure::environment(error.to_string());

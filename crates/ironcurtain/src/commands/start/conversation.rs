@@ -7,7 +7,7 @@ use ic_audit::Redactor;
 use ic_home::{Clock as _, Environment, SystemClock};
 use ic_model::Cost;
 use ic_opening::Opened;
-use ic_session::{BuiltIn, Session as _, Tally};
+use ic_session::{BuiltIn, Conversation as _, SessionHandle as _, Tally};
 use ic_terminal::{Command, Named};
 use ic_types::Timestamp;
 use tokio_util::sync::CancellationToken;
