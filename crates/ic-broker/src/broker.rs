@@ -35,10 +35,11 @@ use ic_inventory::servers_file::BuiltinServer;
 use ic_judge::{Aside, Judge, Weight};
 use ic_mcp::{RpcError, code};
 use ic_policy::{Denial, Effect, Rule, Verdict};
-use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName};
+use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName, visible};
 use tokio::sync::{RwLock, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::breaker::{Breaker, Came};
 use crate::questions::Questions;
@@ -100,8 +101,18 @@ pub struct Asked {
 
 impl Broker {
     /// Serves one call.
-    pub async fn call(&self, asked: Asked, mut flight: Flight) -> Reply {
-        let request_id = self.request_id();
+    pub async fn call(&self, asked: Asked, flight: Flight) -> Reply {
+        let id = self.request_id();
+        let session = &self.people.session;
+        let span = tracing::info_span!("call", %session, id, tool = %visible(&asked.name));
+        // Wrapping costs a copy of the future, which is large.
+        match span.is_disabled() {
+            true => self.call_as(asked, flight, id).await,
+            false => Box::pin(self.call_as(asked, flight, id)).instrument(span).await,
+        }
+    }
+
+    async fn call_as(&self, asked: Asked, mut flight: Flight, request_id: String) -> Reply {
         // A call that is taken back before it was judged has left no trace that a record could name.
         let found = async {
             // What is offered may change while the call waits for its turn.
@@ -155,6 +166,7 @@ impl Broker {
             Ok(judged) => judged,
             Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
         };
+        tracing::debug!(verdict = %verdict.effect(), "judged");
         match verdict {
             Verdict::Deny(denial) => self.deny(denial, (weight, id), repetition).await,
             Verdict::Allow(permit) => {
@@ -260,6 +272,7 @@ impl Broker {
     }
 
     fn answered(&self, recorded: Result<u64, AuditError>, refusal: &Refusal) -> Reply {
+        tracing::info!(rule = refusal.rule(), "refused");
         match recorded {
             // A reason can hold the last words of a server.
             Ok(_) => {
@@ -316,6 +329,7 @@ impl Broker {
     }
 
     fn broken_off(&self, message: String) -> Reply {
+        tracing::error!(message, "broken off");
         self.witness.notice(&message);
         Reply::Error(RpcError::new(code::INTERNAL_ERROR, message))
     }

@@ -62,6 +62,7 @@ pub(crate) const KEYS_FD: &str = "IRONCURTAIN_KEYS_FD";
 const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
+const IRONCURTAIN_LOG: &str = "IRONCURTAIN_LOG";
 const NO_COLOR: &str = "NO_COLOR";
 const TERM: &str = "TERM";
 const TMPDIR: &str = "TMPDIR";
@@ -75,9 +76,10 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 29] = [
+pub const VARIABLES: [Variable; 30] = [
     stays(HOME, "your home directory: `~` and the protected paths; must be set and absolute"),
     stays(IRONCURTAIN_HOME, "IronCurtain's own files; default `~/.ironcurtain`"),
+    stays(IRONCURTAIN_LOG, "what to write about its own work: `info`, or `warn,ic_broker=debug`"),
     removed(ANTHROPIC_API_KEY, "key for Anthropic; overrides `apiKey`"),
     removed(OPENAI_API_KEY, "key for OpenAI; overrides `openaiApiKey`"),
     removed(GOOGLE_KEY, "key for Google; overrides `googleApiKey`"),
@@ -359,6 +361,11 @@ impl Environment {
     /// Returns the socket of the user's ssh agent.
     pub fn ssh_agent(&self) -> Option<PathBuf> {
         self.text(SSH_AUTH_SOCK).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// Returns which lines about the program's own work are wanted, if any are.
+    pub fn trace_filter(&self) -> Option<&OsStr> {
+        self.text(IRONCURTAIN_LOG)
     }
 
     /// Returns whether the terminal can draw rows anew, as far as `TERM` says.

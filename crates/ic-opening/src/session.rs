@@ -143,6 +143,7 @@ impl SessionWanted<'_> {
         let headers = loaded.servers.iter();
         let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
         let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
+        ic_trace::hide(&redactor);
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,

@@ -83,6 +83,7 @@ impl Owned {
         self.tasks.close();
         self.tasks.wait().await;
         self.broker.close().await;
+        tracing::info!("closed");
         self.log.close()
     }
 }

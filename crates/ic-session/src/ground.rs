@@ -134,6 +134,11 @@ pub enum OpenError {
 }
 
 impl Identity {
+    fn of(directory: &SessionDirectory, kind: SessionKind) -> Self {
+        let (id, name) = (directory.id.clone(), directory.name.clone());
+        Self { id, name, kind, opened_at: SystemClock.now() }
+    }
+
     /// Returns what the session is, as it stands now; nobody has talked in it.
     pub fn info(&self, status: Status) -> Info {
         Info {
@@ -217,12 +222,8 @@ impl Opening<'_> {
             witness: self.witness,
         };
         let broker = setup.build()?;
-        let identity = Identity {
-            id: directory.id.clone(),
-            name: directory.name.clone(),
-            kind: description.kind,
-            opened_at: SystemClock.now(),
-        };
+        let identity = Identity::of(&directory, description.kind);
+        tracing::info!(session = %identity.id, kind = identity.kind.as_str(), "opened");
         Ok(Ground { identity, directory, broker, log, desk, redactor: self.redactor })
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ic_agent::{Diagnostic, Snapshot};
 use ic_backend::{Ending, EscalationNews, Witness};
-use ic_types::{EscalationId, ServerName};
+use ic_types::{EscalationId, ServerName, visible};
 use tokio::sync::broadcast;
 
 use crate::journal::Journal;
@@ -149,11 +149,13 @@ impl News {
 
 impl Witness for News {
     fn notice(&self, text: &str) {
+        tracing::info!(notice = %visible(text));
         self.journal.keep(text);
         self.tell(Event::Notice(text.to_owned()));
     }
 
     fn server_wrote(&self, server: &ServerName, line: &str) {
+        tracing::debug!(%server, line = %visible(line), "wrote");
         self.journal.keep_words(server, line);
     }
 

@@ -1,27 +1,85 @@
 //! The command line as it is typed; what is meant by it is worked out by each command.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use ic_home::Environment;
+use ic_trace::{Format, TraceError, TraceSpec};
 
 use crate::commands::{
-    EXIT_CODES, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
+    AFTER_HELP, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
     clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs,
     doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
     migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
     servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
 };
+use crate::error::{Failure, chain};
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
 ///
 /// An agent can act only through calls. A deterministic policy judges each call (allow, deny, or ask
 /// you), and a tamper-evident log records it. New here? Run `ironcurtain demo`.
 #[derive(Debug, clap::Parser)]
-#[command(name = "ironcurtain", version, max_term_width = 100, after_long_help = EXIT_CODES)]
+#[command(name = "ironcurtain", version, max_term_width = 100, after_long_help = AFTER_HELP)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What the program writes about its own work.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TraceArgs {
+    /// Write what IronCurtain itself does to this file; `IRONCURTAIN_LOG` says how much (default `info`)
+    #[arg(long, value_name = "FILE", global = true, hide = true)]
+    pub(crate) log: Option<PathBuf>,
+    /// How the lines look
+    #[arg(
+        long,
+        value_name = "F",
+        global = true,
+        hide_short_help = true,
+        value_enum,
+        default_value_t
+    )]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl TraceArgs {
+    /// Begins to write, if that is wanted.
+    pub(crate) fn begin(&self, environment: &Environment) -> Result<(), Failure> {
+        let wanted = environment.trace_filter().map(|it| it.to_string_lossy());
+        if wanted.is_none() && self.log.is_none() {
+            return Ok(());
+        }
+        let format = match self.log_format {
+            LogFormat::Text => Format::Text,
+            LogFormat::Json => Format::Json,
+        };
+        let filter = wanted.as_deref().unwrap_or("info");
+        let spec = TraceSpec { filter, file: self.log.as_deref(), format };
+        spec.begin().map_err(|error| match error {
+            TraceError::File(error) => error.into(),
+            error @ TraceError::Filter { .. } => Failure::usage(chain(&error)).with_hint(
+                "set IRONCURTAIN_LOG to `error`, `warn`, `info`, `debug` or `trace`, or to levels by \
+                 crate, such as `warn,ic_broker=debug`",
+            ),
+            error @ TraceError::Begun(_) => Failure::environment(chain(&error)),
+        })
+    }
 }
 
 impl Cli {

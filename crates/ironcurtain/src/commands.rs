@@ -27,8 +27,13 @@ use crate::cli::Command;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// Every exit code, as `--help` and the reference list them.
-pub(crate) const EXIT_CODES: &str = "\
+/// What the help of the whole program ends with.
+pub(crate) const AFTER_HELP: &str = "\
+With every command:
+  --log FILE                write what IronCurtain itself does to FILE
+                            (`IRONCURTAIN_LOG` says how much, such as `debug`; default `info`)
+  --log-format <text|json>  how its lines look
+
 Exit codes:
   0    done; for `policy check`: allowed
   1    failed, or a check found something wrong
@@ -114,7 +119,7 @@ mod tests {
         ] {
             let code: u8 = listed.trim().parse().unwrap();
             assert_eq!(ExitCode::from(exit), ExitCode::from(code));
-            assert!(EXIT_CODES.lines().any(|line| line.starts_with(listed)), "{listed}");
+            assert!(AFTER_HELP.lines().any(|line| line.starts_with(listed)), "{listed}");
         }
     }
 }

@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     let ended = Environment::take()
         .map_err(Failure::from)
         .and_then(|environment| keep_to_ourselves().map(|()| environment))
+        .and_then(|environment| cli.trace.begin(&environment).map(|()| environment))
         .and_then(|environment| commands::run(cli.command, &environment, &mut screen))
         .and_then(|exit| screen.out().flush().map(|()| exit).map_err(Failure::output));
     match ended {

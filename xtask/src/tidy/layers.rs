@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 11] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
     &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model"],
-    &["ic-egress", "ic-inventory", "ic-servers", "ic-container"],
+    &["ic-egress", "ic-trace", "ic-inventory", "ic-servers", "ic-container"],
     &["ic-judge"],
     &["ic-backend"],
     &["ic-broker", "ic-mitm", "ic-agent", "ic-store"],

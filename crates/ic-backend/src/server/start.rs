@@ -10,6 +10,7 @@ use ic_inventory::pins::{Identity, Pins, Standing};
 use ic_inventory::servers_file::Start;
 use ic_inventory::tool::{Tool, UnusableTool};
 use ic_resolve::RealDisk;
+use ic_types::visible;
 use tokio_util::sync::CancellationToken;
 
 use super::running::Running;
@@ -33,6 +34,7 @@ impl Server {
         if self.yard.stop.is_cancelled() {
             return Err(Trouble::ours("the session ends".to_owned()));
         }
+        tracing::info!(server = %self.name, "starting");
         self.look_at_package().await.map_err(Trouble::ours)?;
         self.refuse_if_withheld().map_err(Trouble::ours)?;
         // What it may write is looked at, and nothing is put back until it runs.
@@ -58,6 +60,7 @@ impl Server {
         let (introduction, table) = match met {
             Ok(met) => met,
             Err(Trouble { why, in_full }) => {
+                tracing::warn!(server = %self.name, why = %visible(&why), "not started");
                 connection.end(&why);
                 let ending = running.stop().await;
                 let _begun = starting.map(Starting::failed);
@@ -73,6 +76,7 @@ impl Server {
             self.yard.levels.meet(&connection);
         }
         let confinement = running.confinement();
+        tracing::info!(server = %self.name, %confinement, "started");
         let kept = sight.kept().map(Arc::clone);
         let guarded = kept.map(|kept| Guarded::new(kept, running.sleep()));
         let live = Live::new(connection, introduction, confinement, (sight, guarded), table);

@@ -73,7 +73,9 @@ impl Broker {
         let forwarded = plan.forward(recorded, sending).await;
         let Forwarded { outcome, following, planted, next, is_caged } = forwarded;
         flight.note_following(following, &outcome);
-        let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
+        let duration = started.elapsed();
+        let duration_ms = u64::try_from(duration.as_millis()).ok();
+        tracing::debug!(server = %server.name(), ?duration, answered = outcome.is_ok(), "forwarded");
         let entry = Entry { duration_ms, ..entry };
         match planted {
             // Nobody waits for the answer of this call, so nobody could be told in it.

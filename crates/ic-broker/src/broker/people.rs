@@ -118,6 +118,7 @@ impl Broker {
         recorded.map_err(|error| self.unrecorded(&error))?;
         let now = self.clock.now();
         let ticket = self.ticket(&escalation, going, now)?;
+        tracing::info!(escalation = %ticket.escalation, rule = escalation.rule(), "asking");
         going.until = Some(self.until(&ticket));
         if going.flight.typed.take() == Some(going.repetition) {
             let answer = self.typed(&escalation, &ticket, going)?;

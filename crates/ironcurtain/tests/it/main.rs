@@ -50,6 +50,7 @@ mod servers;
 mod session;
 mod start;
 mod taken_over;
+mod trace;
 
 use ic_testkit::{Output, Place};
 
