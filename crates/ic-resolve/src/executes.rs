@@ -14,7 +14,9 @@
 //! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
 
 mod configured;
+mod finds;
 mod links;
+mod meaning;
 mod names;
 mod orders;
 mod partners;
@@ -62,6 +64,8 @@ pub struct Executes<'a> {
     seen: RefCell<HashMap<CanonicalPath, Rc<Directory>>>,
     /// What is named elsewhere than in the repositories around a path.
     around: OnceCell<Names>,
+    /// What is named in every tree of the workspace, because one of them names it.
+    shared: OnceCell<Names>,
 }
 
 /// What counts in the tree of one repository, whoever names it.
@@ -111,7 +115,8 @@ impl<'a> Executes<'a> {
         orders: Option<&'a Orders>,
         exempt: Option<&'a CanonicalPath>,
     ) -> Self {
-        Self { disk, home, orders, exempt, seen: RefCell::default(), around: OnceCell::new() }
+        let (seen, around, shared) = Default::default();
+        Self { disk, home, orders, exempt, seen, around, shared }
     }
 
     /// Returns which of the changes, all made together, the host would execute or be led by.
@@ -216,17 +221,15 @@ impl<'a> Executes<'a> {
         let place = self.place();
         let mut names = orders.of_home(place);
         let is_left = |top: &CanonicalPath| without.is_none_or(|without| !top.is_within(without));
-        for top in orders.tops(place).into_iter().filter(is_left) {
-            if self.is_top(&top) {
-                let named = self.named(&top, &self.directory(&top));
-                names.extend(&named.names);
-                // What goes as a whole gets nothing from the others any more.
-                if without.is_none() {
-                    names.extend(&self.exchanged(&top, &named));
-                }
-                let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
-                elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
+        for (top, named) in self.trees_around().iter().filter(|(top, _)| is_left(top)) {
+            names.extend(&named.names);
+            // What goes as a whole gets nothing from the others any more.
+            if without.is_none() {
+                names.extend(&self.exchanged(top, named));
+                names.extend(&self.shared_names().moved(&CanonicalPath::root(), top));
             }
+            let elsewhere = named.git.iter().filter(|git| !git.is_within(top));
+            elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
         }
         // Without a workspace an agent may still write where the user's configuration names something.
         let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
@@ -240,6 +243,17 @@ impl<'a> Executes<'a> {
             names.add(all.clone(), Why::Unreadable(all.clone()));
         }
         names
+    }
+
+    /// Returns the trees in and around the workspace, and what each names.
+    fn trees_around(&self) -> Vec<(CanonicalPath, Rc<Named>)> {
+        let tops = self.orders.map(|orders| orders.tops(self.place())).unwrap_or_default();
+        let tops = tops.into_iter().filter(|top| self.is_top(top));
+        tops.map(|top| (top.clone(), self.named(&top, &self.directory(&top)))).collect()
+    }
+
+    fn shared_names(&self) -> &Names {
+        self.shared.get_or_init(|| self.shared(&self.trees_around()))
     }
 
     /// Returns whether a change takes a whole working tree away.

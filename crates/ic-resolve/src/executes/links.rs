@@ -4,7 +4,8 @@ use ic_policy::Why;
 use ic_policy::host_executes::is_packages;
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use super::configured::{Place, led_by};
+use super::configured::Place;
+use super::finds::Led;
 use super::names::Names;
 use super::orders::Listing;
 use crate::path::{self, Last};
@@ -15,8 +16,12 @@ const DIRECTORIES_MAX: usize = 256;
 /// Notes where the links lead that lie in a directory, at any depth, and every link on the way.
 pub(super) fn note_beneath(place: Place<'_>, directory: &CanonicalPath, names: &mut Names) {
     for link in beneath(place, directory) {
-        for path in led_by(place.disk, &link).into_iter().filter(|it| *it != link) {
+        let Led { paths, passed } = Led::by(place.disk, &link);
+        for path in paths.into_iter().filter(|it| *it != link) {
             names.add(path, Why::Linked(link.clone()));
+        }
+        for entry in passed {
+            names.add_entry(entry, Why::Linked(link.clone()));
         }
     }
 }

@@ -61,6 +61,17 @@ impl Names {
         self.paths.keys()
     }
 
+    /// Returns the same, and why each counts.
+    pub(super) fn paths_and_why(&self) -> impl Iterator<Item = (&CanonicalPath, &Why)> {
+        self.paths.iter()
+    }
+
+    /// Returns the directories in which patterns name something.
+    pub(super) fn bases(&self) -> impl Iterator<Item = &CanonicalPath> {
+        let named = self.patterns.iter().map(|(pattern, _)| pattern);
+        named.filter(|it| it.parts.last().is_none_or(|it| it != classes::ENTRY)).map(|it| &it.base)
+    }
+
     /// Returns whether `path` is one of these.
     pub fn has_path(&self, path: &CanonicalPath) -> bool {
         self.paths.contains_key(path)
@@ -146,6 +157,12 @@ impl Names {
             self.above.insert(above, why.clone());
         }
         self.paths.insert(path, why);
+    }
+
+    /// Adds the entry of a directory, and not what is in it.
+    pub(super) fn add_entry(&mut self, base: CanonicalPath, why: Why) {
+        let parts = vec![classes::ENTRY.to_owned()];
+        self.add_pattern(Pattern { base, is_anywhere: false, parts }, why);
     }
 
     pub(super) fn add_pattern(&mut self, pattern: Pattern, why: Why) {
@@ -335,6 +352,7 @@ mod tests {
         );
         check("/w/***program", &["/w/x.sh", "/w"], &["/w/a/x.sh", "/w/a.txt"]);
         check("/w/lib/***python", &["/w/lib/json.py", "/w/lib", "/w"], &["/w/lib/x.py"]);
+        check("/w/a/***entry", &["/w/a", "/w"], &["/w/a/x", "/w/b"]);
         check(
             "/w/***package/__init__.*",
             &["/w/json/__init__.py", "/w/json"],

@@ -12,10 +12,10 @@ use ic_policy::{FileState, Reach, Why};
 use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use super::configured::{Place, led_by};
+use super::configured::Place;
+use super::finds::Led;
 use super::links;
 use super::names::Names;
-use super::partners::Urls;
 use super::settings;
 use super::variables;
 use crate::disk::{Disk, Entry, Kind};
@@ -63,7 +63,6 @@ pub struct Orders {
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
-    urls: Mutex<HashMap<CanonicalPath, (FileState, Arc<Urls>)>>,
 }
 
 /// The repositories in a workspace.
@@ -119,7 +118,6 @@ impl Orders {
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),
-            urls: Mutex::default(),
         }
     }
 
@@ -152,25 +150,6 @@ impl Orders {
         let parsed = parse();
         self.remember(file, state, Remembered::Config(Arc::clone(&parsed)));
         parsed
-    }
-
-    /// Returns what was read of the remotes in a configuration that is still the same, or reads them.
-    pub(super) fn urls(
-        &self,
-        file: &CanonicalPath,
-        state: FileState,
-        read: impl FnOnce() -> Arc<Urls>,
-    ) -> Arc<Urls> {
-        let mut known = locked(&self.urls);
-        if let Some((_, urls)) = known.get(file).filter(|(then, _)| *then == state) {
-            return Arc::clone(urls);
-        }
-        if REMEMBERED_MAX <= known.len() {
-            known.clear();
-        }
-        let urls = read();
-        known.insert(file.clone(), (state, Arc::clone(&urls)));
-        urls
     }
 
     fn recall(&self, file: &CanonicalPath, state: FileState) -> Option<Remembered> {
@@ -227,15 +206,16 @@ impl Orders {
     pub(super) fn of_home(&self, place: Place<'_>) -> Names {
         let mut names = Names::default();
         for path in self.user.iter().chain(&self.directories) {
-            for it in led_by(place.disk, path) {
-                names.add(it, Why::Listed);
-            }
+            let Led { paths, passed } = Led::by(place.disk, path);
+            paths.into_iter().for_each(|it| names.add(it, Why::Listed));
+            passed.into_iter().for_each(|it| names.add_entry(it, Why::Listed));
         }
         for (name, reach) in HOME_NAMES {
             let Ok(path) = AbsolutePath::new(place.home.as_path().join(name)) else { continue };
             let Ok(found) = path::follow(place.disk, &path, Last::Follow) else { continue };
             let is_directory = found.entry.is_some_and(|it| it.kind == Kind::Directory);
             if !found.links.is_empty() {
+                found.passed.into_iter().for_each(|it| names.add_entry(it, Why::Listed));
                 found.links.into_iter().for_each(|link| names.add(link, Why::Listed));
                 // The directory itself is listed, and not what else is in it.
                 if !is_directory || reach == Reach::Beneath {
