@@ -15,6 +15,7 @@
 
 mod configured;
 mod finds;
+mod homes;
 mod links;
 mod meaning;
 mod names;
@@ -40,6 +41,7 @@ use crate::disk::{Disk, Kind};
 use crate::git::linked::POINTER_BYTES_MAX;
 use crate::path::{self, Last};
 use configured::{Named, Place};
+pub use meaning::counts_in_any_tree;
 pub use names::Names;
 pub use orders::{Orders, UserGit};
 

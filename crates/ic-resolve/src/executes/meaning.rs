@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::path::Path;
 
 use ic_policy::host_executes::{PIPELINE_NAMES, is_listed, is_packages};
 use ic_policy::{Executed, Why};
@@ -113,6 +114,13 @@ impl Executes<'_> {
         }
         true
     }
+}
+
+/// Returns whether a file, given from the top of its tree, counts in every tree of a repository by its name
+/// alone.
+pub fn counts_in_any_tree(path: &str) -> bool {
+    let below: Vec<&OsStr> = Path::new(path).iter().collect();
+    is_listed(below.iter().copied()) || PIPELINE_NAMES.iter().any(|name| name.covers(&below))
 }
 
 /// What counts anew.

@@ -14,6 +14,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use super::configured::Place;
 use super::finds::Led;
+use super::homes;
 use super::links;
 use super::names::Names;
 use super::settings;
@@ -35,7 +36,7 @@ const PACKAGES_ENTRIES_MAX: usize = 100_000;
 /// workspace may be named.
 const TOPS_MAX: usize = 1024;
 /// In how many directories of a workspace a new repository is looked for at each call.
-const CHILDREN_MAX: usize = 64;
+const CHILDREN_MAX: usize = 1024;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -178,9 +179,11 @@ impl Orders {
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
             for child in listing.directories.iter().take(CHILDREN_MAX) {
-                let git = child.join(GIT_DIRECTORY.as_ref());
-                let is_there = |at: CanonicalPath| place.disk.look(at.as_path()).ok().flatten();
-                if git.ok().and_then(is_there).is_some() {
+                let is_there = |name: &str| {
+                    let at = child.join(name.as_ref()).ok();
+                    at.is_some_and(|at| matches!(place.disk.look(at.as_path()), Ok(Some(_))))
+                };
+                if is_there(GIT_DIRECTORY) || is_there("HEAD") || is_there("commondir") {
                     tops.add(child);
                 }
             }
@@ -226,6 +229,7 @@ impl Orders {
                 links::note_beneath(place, &found.path, &mut names);
             }
         }
+        homes::note_hidden(place, self.workspace.as_ref(), &mut names);
         names
     }
 }

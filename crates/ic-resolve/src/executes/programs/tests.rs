@@ -12,6 +12,7 @@ fn shown_when(text: &str, when: When) -> Vec<String> {
         Name::Anywhere(it) => format!("**/{it}"),
         Name::Package(it) => format!("package {it}"),
         Name::Inside(it, kind) => format!("{it}/{kind}"),
+        Name::Open { before, after } => format!("{before}…{after}"),
         Name::Everything => "everything".to_owned(),
     });
     shown.collect()
@@ -43,12 +44,12 @@ fn words_are_paths() {
 #[test]
 fn what_is_left_open_leaves_its_neighbours() {
     check("sh tools/*.sh", &["tools/*.sh"]);
-    check("sh tools/$NAME/run.sh", &["tools"]);
-    check("sh tools/$(uname).sh", &["tools"]);
-    check("sh run-$X.sh", &["run-*.sh"]);
+    check("sh tools/$NAME/run.sh", &["tools…/run.sh"]);
+    check("sh tools/$(uname).sh", &["tools…*.sh"]);
+    check("sh run-$X.sh", &["run-*"]);
     check("$(git rev-parse --show-toplevel)/tools/x", &["tools/x"]);
     check("$PWD/tools/x", &["tools/x"]);
-    check("$SOMEWHERE/tools/x", &["tools/x", "**/tools/x"]);
+    check("$SOMEWHERE/tools/x", &["…/tools/x"]);
     check("cd ${GIT_PREFIX:-.} && ./x.sh", &["./x.sh", "**/./x.sh"]);
     check("cd tools && sh x.sh", &["tools", "tools/x.sh"]);
     check("sh -c \"$1\"", &[]);

@@ -78,6 +78,10 @@ impl Reader {
             false => format!("*{after}"),
         };
         let (before, after) = (before.to_owned(), after.replace(GLOB, "*"));
+        // A name that begins so, with all beneath it, should the part hold a slash.
+        if !word.contains('/') && !begin.is_empty() {
+            return self.note(&format!("{begin}{GLOB}"), self.is_anywhere);
+        }
         // Where nothing is run, a name without a directory is one of where the command runs.
         if self.is_passive && !word.contains('/') {
             return self.push(Name::Glob(after));
