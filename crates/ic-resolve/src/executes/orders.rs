@@ -178,7 +178,11 @@ impl Orders {
         });
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
-            for child in listing.directories.iter().take(CHILDREN_MAX) {
+            let is_git = |it: &&CanonicalPath| {
+                it.as_path().file_name().is_some_and(|name| is_same(name, GIT_DIRECTORY))
+            };
+            let children = listing.directories.iter().filter(|it| !is_git(it));
+            for child in children.take(CHILDREN_MAX) {
                 let is_there = |name: &str| {
                     let at = child.join(name.as_ref()).ok();
                     at.is_some_and(|at| matches!(place.disk.look(at.as_path()), Ok(Some(_))))
