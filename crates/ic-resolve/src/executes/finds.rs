@@ -4,12 +4,15 @@
 //! What leads to the tree itself, or to what holds it, names no path in it. Then it is the kind of file
 //! that counts: hooks, programs, whatever the setting reads there.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
 
 use super::configured::Place;
 use super::links;
 use super::names::classes::{ORDERS, PROGRAM};
-use super::names::{ANYWHERE, Pattern};
+use super::names::{ANYWHERE, Pattern, is_match};
 use super::programs::Name;
 use super::programs::words::plain_parts;
 use super::settings::{Order, Takes};
@@ -207,6 +210,7 @@ impl<'a> Finds<'a> {
     /// Notes what ends so, wherever it is.
     fn anywhere(&mut self, word: &str) {
         let Some(parts) = ending(word) else { return };
+        self.through_links(&parts);
         let pattern = self.pattern(parts.clone());
         match pattern.covers(self.top) {
             false => self.patterns.push(pattern),
@@ -218,6 +222,37 @@ impl<'a> Finds<'a> {
                     Takes::Words => {}
                     _ => self.whole(&self.top.clone()),
                 }
+            }
+        }
+    }
+
+    /// Notes where what ends so leads by links of the tree.
+    fn through_links(&mut self, parts: &[String]) {
+        let is_kind = parts.iter().any(|part| part.starts_with("***"));
+        if is_kind {
+            return;
+        }
+        let Some(links) = links::all_beneath(self.place, self.top) else {
+            // Too many to look at, so what is called so may be behind one, wherever it is.
+            let (base, last) = (self.top.clone(), parts.last().cloned());
+            let parts = last.into_iter().collect();
+            return self.patterns.push(Pattern { base, is_anywhere: true, parts });
+        };
+        for link in links {
+            for rest in rests(&link, parts) {
+                let led = Led::by(self.place.disk, &link);
+                self.entries.extend(led.passed);
+                let Some(target) = led.paths.last().filter(|it| !self.is_above(it)) else {
+                    continue;
+                };
+                match rest.iter().any(|part| part.contains('*')) {
+                    true => {
+                        let (base, parts) = (target.clone(), rest.to_vec());
+                        self.patterns.push(Pattern { base, is_anywhere: false, parts });
+                    }
+                    false => self.path(&format!("./{}", rest.join("/")), &target.clone()),
+                }
+                self.paths.push(link.clone());
             }
         }
     }
@@ -297,6 +332,17 @@ fn ending(word: &str) -> Option<Vec<String>> {
     let parts: Vec<String> = parts.map(ToOwned::to_owned).collect();
     let is_known = parts.iter().any(|part| part.chars().any(|c| c != '*'));
     is_known.then_some(parts)
+}
+
+/// Returns what is left of the names beneath a link that has the first of them at its end.
+fn rests<'p>(link: &CanonicalPath, parts: &'p [String]) -> Vec<&'p [String]> {
+    let names: Vec<&OsStr> = link.components().collect();
+    let fits = |n: &usize| {
+        let end = names.len().checked_sub(*n).and_then(|at| names.get(at..));
+        let mut pairs = end.into_iter().flatten().zip(parts);
+        end.is_some() && pairs.all(|(name, part)| is_match(name.as_bytes(), part))
+    };
+    (1..=parts.len()).filter(fits).filter_map(|n| parts.get(n..)).collect()
 }
 
 /// Where a path leads.

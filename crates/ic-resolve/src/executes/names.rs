@@ -265,7 +265,7 @@ impl Pattern {
 }
 
 /// Returns whether a name fits a part of a pattern.
-fn is_match(name: &[u8], part: &str) -> bool {
+pub(super) fn is_match(name: &[u8], part: &str) -> bool {
     if let Some(is_of) = classes::is_of(name, part) {
         return is_of;
     }

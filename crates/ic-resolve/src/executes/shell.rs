@@ -286,12 +286,18 @@ impl<'a> Lexer<'a> {
         }
         if let Some(rest) = self.rest.strip_prefix('{') {
             self.rest = rest;
-            let inner = self.until('}');
+            let inner = self.balanced('{', '}');
             let end = inner.find(|c: char| !is_of_name(c)).unwrap_or(inner.len());
             let (name, more) = inner.split_at(end);
             // Something that is taken if there is no such variable: `${X:-tools/x}`.
             self.inner.push(more.trim_start_matches([':', '-', '=', '+', '?']).to_owned());
-            return self.variable(name);
+            // Any other sign makes something else of it: `${HOME%/*}`, `${!X}`.
+            let is_plain = more.is_empty() || more.trim_start_matches(':').starts_with(['-', '=']);
+            return match is_plain && !name.is_empty() {
+                true => self.variable(name),
+                false if matches!(inner.as_str(), "@" | "*") => self.push(TYPED),
+                false => self.push(VARIABLE),
+            };
         }
         let end = self.rest.find(|c: char| !is_of_name(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);

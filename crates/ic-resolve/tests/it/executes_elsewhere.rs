@@ -95,6 +95,25 @@ fn a_moved_directory_brings_what_a_pattern_names() {
 }
 
 #[test]
+fn links_on_the_way_to_an_end_that_is_known_are_followed() {
+    let config = "[core]\n\teditor = sh $W/t2/ed.sh\n\tpager = sh $W/w/l/e\n";
+    let disk = repository(disk(), "/w", config)
+        .file("/w/tools/ed.sh", "x")
+        .file("/w/other/pg.sh", "x")
+        .link("/w/t2", "tools")
+        .link("/w/l/e", "../other/pg.sh");
+    asks(&disk, "write", &write("/w/tools/ed.sh"), "core.editor");
+    asks(&disk, "write", &write("/w/other/pg.sh"), "core.pager");
+    asks(&disk, "delete", &write("/w/t2"), "core.editor");
+    is_free(&disk, "write", &write("/w/tools/x.sh"));
+    // With too many directories to look for links, the last name counts wherever it is.
+    let many = (0..2100).fold(disk, |disk, n| disk.dir(&format!("/w/many/{n}")));
+    asks(&many, "write", &write("/w/tools/ed.sh"), "core.editor");
+    asks(&many, "write", &write("/w/src/ed.sh"), "core.editor");
+    is_free(&many, "write", &write("/w/tools/x.sh"));
+}
+
+#[test]
 fn links_in_named_directories_are_followed_at_any_depth() {
     let hooks = repository(disk(), "/w/r", "[core]\n\thooksPath = hk\n")
         .file("/w/r/s/one.sh", "x")

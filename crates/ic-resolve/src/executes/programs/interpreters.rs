@@ -43,7 +43,11 @@ impl Reader {
         match script(program, rest) {
             Script::Word(script) => self.runs.any |= self.is_unknown(script),
             Script::Input => self.runs.input = true,
-            Script::Code => {}
+            // Code that only the shell knows may run anything.
+            Script::Code => {
+                let code = rest.iter().find(|it| !it.starts_with(['-', '+']));
+                self.runs.any |= code.is_some_and(|it| self.is_unknown(it));
+            }
         }
         if !SHELLS.contains(&program) {
             self.codes(rest);

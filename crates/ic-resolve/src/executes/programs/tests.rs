@@ -73,6 +73,10 @@ fn what_is_known_of_a_word_is_its_beginning_and_its_end() {
         "D=~; sh $D/ws/tools/ed.sh",
         "D=..; sh $D/ws/tools/ed.sh",
         "sh @(a|b)/ws/tools/ed.sh",
+        "sh ${HOME%/*}/ws/tools/ed.sh",
+        "sh ${PWD%/*}/ws/tools/ed.sh",
+        "sh ${!X}/ws/tools/ed.sh",
+        "sh ${X:-${Y}/a}/ws/tools/ed.sh",
     ] {
         check(text, &["…/ws/tools/ed.sh"]);
     }
@@ -88,6 +92,10 @@ fn what_is_known_of_a_word_is_its_beginning_and_its_end() {
     check("PATH=$DEV/ws:$PATH x", &["**/ws/***program"]);
     check("PATH=~/ws:$PATH x", &["~/ws/***program"]);
     check("perl -I$DEV/ws -MEd -e1", &["**/ws/*.pm"]);
+    check("sh -c \"$(echo eA== | base64 -d)\"", &[ANY]);
+    check("python3 -c \"$X\"", &[ANY]);
+    check("N=tools/ed.shx; sh ${N%x}", &[ANY]);
+    check("sh ${!N}", &[ANY]);
     // Where nothing is run, a beginning alone is none.
     check("cd ~/$X", &["…"]);
     // What the user types is meant.
