@@ -21,6 +21,7 @@ mod meaning;
 mod names;
 mod orders;
 mod partners;
+mod pointers;
 mod programs;
 mod settings;
 mod shell;
@@ -38,12 +39,12 @@ use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::disk::{Disk, Kind};
-use crate::git::linked::POINTER_BYTES_MAX;
 use crate::path::{self, Last};
 use configured::{Named, Place};
 pub use meaning::counts_in_any_tree;
 pub use names::Names;
 pub use orders::{Orders, UserGit};
+use pointers::Ways;
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =
@@ -311,43 +312,17 @@ impl<'a> Executes<'a> {
         if let Some(named) = &*seen.named.borrow() {
             return Rc::clone(named);
         }
-        let mut git = Vec::new();
-        match seen.git {
-            Some(Kind::Directory) => git.extend(top.join(OsStr::new(GIT_DIRECTORY))),
-            Some(Kind::File) => git.extend(self.pointed(top)),
-            Some(Kind::Link | Kind::Other) => {
-                let found =
-                    path::walk(self.disk, top.clone(), GIT_DIRECTORY.as_ref(), Last::Follow);
-                git.extend(found.map(|found| found.path));
-            }
-            None => git.push(top.clone()),
+        let ways = Ways::to(self, top, seen.git);
+        let mut named = Named::read(self.place(), top, ways.git);
+        for path in ways.links {
+            named.names.add(path, Why::Repository(top.clone()));
         }
-        let common: Vec<_> = git.iter().filter_map(|git| self.common(git)).collect();
-        git.extend(common);
-        let named = Rc::new(Named::read(self.place(), top, git));
+        for entry in ways.passed {
+            named.names.add_entry(entry, Why::Repository(top.clone()));
+        }
+        let named = Rc::new(named);
         *seen.named.borrow_mut() = Some(Rc::clone(&named));
         named
-    }
-
-    /// Returns where a `.git` that is a file leads, however loosely it is written.
-    fn pointed(&self, top: &CanonicalPath) -> Option<CanonicalPath> {
-        let file = top.join(OsStr::new(GIT_DIRECTORY)).ok()?;
-        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
-        let text = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii)?;
-        self.lead(top, text)
-    }
-
-    /// Returns the directory that a git directory shares with others.
-    fn common(&self, git: &CanonicalPath) -> Option<CanonicalPath> {
-        let file = git.join(OsStr::new("commondir")).ok()?;
-        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
-        self.lead(git, text.trim_ascii())
-    }
-
-    fn lead(&self, from: &CanonicalPath, text: &[u8]) -> Option<CanonicalPath> {
-        let text = str::from_utf8(text).ok()?;
-        let base = if text.starts_with('/') { CanonicalPath::root() } else { from.clone() };
-        path::walk(self.disk, base, text.as_ref(), Last::Follow).ok().map(|found| found.path)
     }
 
     /// Returns whether git takes a directory for a repository, or is led elsewhere by it, once it has

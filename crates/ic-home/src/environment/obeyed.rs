@@ -287,7 +287,10 @@ const OBEYED: [(&str, Reading); 202] = [
 
 /// How npm's variables begin, in any case: it takes each for a setting, and `-` for `_`.
 const NPM: &str = "npm_config_";
-/// Its settings that are understood; of others it is only known that they may name something.
+/// How variables of Cargo's begin that name a program for one platform, or what a command stands for.
+const CARGO_TARGET: &str = "CARGO_TARGET_";
+const CARGO_ALIAS: &str = "CARGO_ALIAS_";
+/// Settings of npm's that are understood; of others it is only known that they may name something.
 const NPM_SETTINGS: [(&str, Reading); 12] = [
     ("npm_config_node_options", Options("node")),
     ("npm_config_userconfig", Path),
@@ -312,7 +315,8 @@ pub(super) fn of(variables: &[(OsString, OsString)]) -> Vec<Obeyed> {
         let found = variables.iter().find(|(it, value)| it == name && !value.is_empty());
         found.map(|(_, value)| obeyed(name, value, *reading))
     };
-    OBEYED.iter().filter_map(read).chain(variables.iter().filter_map(of_npm)).collect()
+    let listed = OBEYED.iter().filter_map(read);
+    listed.chain(variables.iter().filter_map(|it| of_npm(it).or_else(|| of_cargo(it)))).collect()
 }
 
 fn obeyed(name: &'static str, value: &OsStr, reading: Reading) -> Obeyed {
@@ -335,6 +339,16 @@ fn of_npm((name, value): &(OsString, OsString)) -> Option<Obeyed> {
         // A flag or a number names nothing.
         None if !value.as_encoded_bytes().contains(&b'/') => None,
         None => Some(obeyed(NPM, value, Any)),
+    }
+}
+
+/// `CARGO_TARGET_<platform>_RUNNER` and the like, and aliases.
+fn of_cargo((name, value): &(OsString, OsString)) -> Option<Obeyed> {
+    let name = name.to_str().filter(|_| !value.is_empty())?;
+    let is_runner = ["_RUNNER", "_LINKER", "_RUSTFLAGS"].iter().any(|end| name.ends_with(end));
+    match name.starts_with(CARGO_TARGET) && is_runner {
+        true => Some(obeyed(CARGO_TARGET, value, Command)),
+        false => name.starts_with(CARGO_ALIAS).then(|| obeyed(CARGO_ALIAS, value, Any)),
     }
 }
 
@@ -381,6 +395,8 @@ mod tests {
         let found = of(&[("npm_config_unheard_of".into(), "/w/x".into())]);
         assert!(matches!(&*found, [it] if it.reading == Any));
         assert!(of(&[("npm_config_fund".into(), "false".into())]).is_empty());
+        let found = of(&[("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER".into(), "/w/r".into())]);
+        assert!(matches!(&*found, [it] if it.reading == Command));
     }
 
     #[test]

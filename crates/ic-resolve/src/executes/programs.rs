@@ -293,10 +293,7 @@ impl Reader {
         let is_here =
             |it: &str| matches!(it.trim_end_matches('/'), "" | ".") || it == TOP.to_string();
         if is_list && value.split(':').any(is_here) {
-            self.push(match self.is_anywhere {
-                true => Name::Anywhere(classes::PROGRAM.to_owned()),
-                false => Name::Glob(classes::PROGRAM.to_owned()),
-            });
+            self.beside(classes::PROGRAM);
         }
         let kind = if name == "PATH" { classes::PROGRAM } else { classes::ORDERS };
         value.split(':').filter(|_| is_list).for_each(|it| self.inside(it, kind));

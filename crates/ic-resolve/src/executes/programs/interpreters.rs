@@ -138,7 +138,7 @@ impl Reader {
     }
 
     /// Notes a pattern where the command runs, and where it goes.
-    fn beside(&mut self, pattern: &str) {
+    pub(super) fn beside(&mut self, pattern: &str) {
         self.push(match self.is_anywhere {
             true => Name::Anywhere(pattern.to_owned()),
             false => Name::Glob(pattern.to_owned()),

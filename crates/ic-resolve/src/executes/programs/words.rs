@@ -5,7 +5,7 @@
 //! these names.
 
 use super::super::shell::{EXPANDED, GLOB, OPEN, TOP, TYPED, VARIABLE};
-use super::{NAMES_MAX, Name, Reader};
+use super::{NAMES_MAX, Name, Reader, assignment};
 
 /// How many letters of options may stand in one word before a value.
 const LETTERS_MAX: usize = 12;
@@ -19,6 +19,9 @@ impl Reader {
 
     /// Notes an argument, and the parts of it that may be paths.
     pub(super) fn word(&mut self, word: &str) {
+        if let Some((name, value)) = assignment(word) {
+            self.assignment(name, value);
+        }
         for value in values(word) {
             self.candidate(value);
             if value.contains(['=', ':', ',', '@']) {
