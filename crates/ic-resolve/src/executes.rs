@@ -224,11 +224,19 @@ impl<'a> Executes<'a> {
         let place = self.place();
         let mut names = orders.of_home(place);
         let is_left = |top: &CanonicalPath| without.is_none_or(|without| !top.is_within(without));
-        for (top, named) in self.trees_around().iter().filter(|(top, _)| is_left(top)) {
+        let trees = self.trees_around();
+        // With many trees each name counts anywhere rather than in each of them.
+        let is_many = NAMES_MAX < trees.len() * self.shared_names().len();
+        if let Some(workspace) = orders.workspace().filter(|_| is_many) {
+            names.extend(&self.shared_names().anywhere_in(workspace));
+        }
+        for (top, named) in trees.iter().filter(|(top, _)| is_left(top)) {
             names.extend(&named.names);
             // What goes as a whole gets nothing from the others any more.
             if without.is_none() {
                 names.extend(&self.exchanged(top, named));
+            }
+            if without.is_none() && !is_many {
                 names.extend(&self.shared_names().moved(&CanonicalPath::root(), top));
             }
             let elsewhere = named.git.iter().filter(|git| !git.is_within(top));
@@ -256,7 +264,7 @@ impl<'a> Executes<'a> {
     }
 
     fn shared_names(&self) -> &Names {
-        self.shared.get_or_init(|| self.shared(&self.trees_around()))
+        self.shared.get_or_init(|| partners::shared(&self.trees_around()))
     }
 
     /// Returns whether a change takes a whole working tree away.

@@ -70,7 +70,7 @@ impl Named {
             let own = ["config", "config.worktree"];
             let own = own.iter().filter_map(|name| directory.join(name.as_ref()).ok());
             for file in own {
-                named.note_trees(place, (&directory, &file), &mut tops);
+                note_trees(place, (&directory, &file), &mut tops);
                 files.push((file, top.clone()));
             }
             named.note_alternates(place, &directory);
@@ -94,24 +94,6 @@ impl Named {
             }
         }
         named
-    }
-
-    /// Notes where a configuration says that the working tree is.
-    fn note_trees(
-        &self,
-        place: Place<'_>,
-        (directory, file): (&CanonicalPath, &CanonicalPath),
-        tops: &mut Vec<CanonicalPath>,
-    ) {
-        let Some(settings) = &*read(place, file) else { return };
-        for tree in &settings.trees {
-            let tree = path::lexical(tree.as_bytes(), place.home, Some(directory));
-            for at in tree.iter().flat_map(|tree| Led::by(place.disk, tree).paths) {
-                if !tops.contains(&at) {
-                    tops.push(at);
-                }
-            }
-        }
     }
 
     /// Notes the directories from which git takes objects as if they were its own.
@@ -237,6 +219,23 @@ impl Named {
             links::note_beneath(place, path, &mut self.names);
         }
         paths
+    }
+}
+
+/// Notes where a configuration says that the working tree is.
+fn note_trees(
+    place: Place<'_>,
+    (directory, file): (&CanonicalPath, &CanonicalPath),
+    tops: &mut Vec<CanonicalPath>,
+) {
+    let Some(settings) = &*read(place, file) else { return };
+    for tree in &settings.trees {
+        let tree = path::lexical(tree.as_bytes(), place.home, Some(directory));
+        for at in tree.iter().flat_map(|tree| Led::by(place.disk, tree).paths) {
+            if !tops.contains(&at) {
+                tops.push(at);
+            }
+        }
     }
 }
 

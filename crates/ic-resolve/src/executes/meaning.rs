@@ -85,7 +85,7 @@ impl Executes<'_> {
 
     fn is_there(&self, path: &CanonicalPath) -> bool {
         // What cannot be looked at may be there.
-        self.disk.look(path.as_path()).map_or(true, |entry| entry.is_some())
+        !matches!(self.disk.look(path.as_path()), Ok(None))
     }
 
     /// Visits what lies beneath a directory, until that says no; returns whether there was not too much.

@@ -134,6 +134,22 @@ impl Names {
         names
     }
 
+    /// Returns the same for names from the root, in any directory beneath `base`.
+    pub(super) fn anywhere_in(&self, base: &CanonicalPath) -> Self {
+        let text = |name: &OsStr| name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "*");
+        let parts = |path: &CanonicalPath| path.components().map(text).collect::<Vec<_>>();
+        let of_paths = self.paths.iter().map(|(path, why)| (parts(path), why));
+        let of_patterns = self.patterns.iter().map(|(pattern, why)| {
+            (parts(&pattern.base).into_iter().chain(pattern.parts.clone()).collect(), why)
+        });
+        let mut names = Self::default();
+        for (parts, why) in of_paths.chain(of_patterns) {
+            let base = base.clone();
+            names.add_pattern(Pattern { base, is_anywhere: true, parts }, why.clone());
+        }
+        names
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.paths.len() + self.patterns.len()

@@ -72,6 +72,16 @@ impl Urls {
     }
 }
 
+/// Returns what the own configurations of these trees name, as paths from the root: any of them may
+/// get its commits from any other, and where from is not always written down.
+pub(super) fn shared(tops: &[(CanonicalPath, Rc<Named>)]) -> Names {
+    let mut shared = Names::default();
+    for (top, named) in tops {
+        shared.extend(&named.own.moved(top, &CanonicalPath::root()));
+    }
+    shared
+}
+
 /// Returns every URL that remotes may stand for.
 fn meant(all: &[Arc<Urls>]) -> BTreeSet<String> {
     let mut instead: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -151,16 +161,6 @@ impl Executes<'_> {
             names.add(file, Why::Configured("remote.url".to_owned()));
         }
         names
-    }
-
-    /// Returns what the own configurations of these trees name, as paths from the root: any of them may
-    /// get its commits from any other, and where from is not always written down.
-    pub(super) fn shared(&self, tops: &[(CanonicalPath, Rc<Named>)]) -> Names {
-        let mut shared = Names::default();
-        for (top, named) in tops {
-            shared.extend(&named.own.moved(top, &CanonicalPath::root()));
-        }
-        shared
     }
 
     /// Returns the other trees that exchange commits with the one at `top`, and the remotes that are

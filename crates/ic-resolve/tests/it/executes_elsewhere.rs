@@ -64,6 +64,14 @@ fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
     let near = repository(repository(disk(), "/w/main", EDITOR), "/w/up", "").dir("/w/up/tools");
     asks(&near, "write", &write("/w/up/tools/ed.sh"), "core.editor");
     is_free(&near, "write", &write("/w/up/x/tools/ed.sh"));
+    // With very many trees, in any directory.
+    let names = (0..20).map(|n| format!("[alias]\n\ta{n} = !sh t{n}/x\n")).collect::<String>();
+    let many = (0..250).fold(repository(disk(), "/w/main", &names), |disk, n| {
+        repository(disk, &format!("/w/many/{n}"), "")
+    });
+    asks(&many, "write", &write("/w/many/7/t3/x"), "alias.a3");
+    asks(&many, "write", &write("/w/many/7/deep/t3/x"), "alias.a3");
+    is_free(&many, "write", &write("/w/many/7/t3y/z"));
     // Linked working trees: only the main one names it.
     let tree = repository(disk(), "/w/m", "")
         .file("/w/m/.git/config.worktree", EDITOR)

@@ -48,7 +48,9 @@ pub(super) fn carried(
     let lost = lost::steps(run)?;
     let mut paths = BTreeSet::new();
     for path in added {
-        if is_added_to_what_is_gone(run, &tips, path)? || is_gone_in_lost(run, &lost, path)? {
+        if is_added_to_what_is_gone(run, &tips, path)?
+            || is_gone_in_lost(run, lost.as_deref(), path)?
+        {
             paths.insert(path.clone());
         }
     }
@@ -148,7 +150,7 @@ fn is_added_to_what_is_gone(run: &Run<'_>, tips: &Tips, path: &str) -> Result<bo
 }
 
 /// Returns whether a commit that no branch has took away a directory above `path`.
-fn is_gone_in_lost(run: &Run<'_>, lost: &Option<Vec<Step>>, path: &str) -> Result<bool, Fault> {
+fn is_gone_in_lost(run: &Run<'_>, lost: Option<&[Step]>, path: &str) -> Result<bool, Fault> {
     let Some(lost) = lost else { return Ok(true) };
     for directory in above(path) {
         let beneath = format!("{directory}/");
