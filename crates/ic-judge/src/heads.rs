@@ -59,9 +59,19 @@ impl Judge {
         let executes = Executes::new(&RealDisk, &self.home, Some(&self.orders), None);
         let NamedInTree { mut names, has_drivers } =
             top.as_ref().map_or_else(NamedInTree::default, |top| executes.named_in(top));
+        // A tree that is made or moved gets what counts at its place, and what its configuration names there.
+        let new = ["worktreePath", "newPath"].iter().filter_map(|name| {
+            CanonicalPath::new(call.sent().get(name).and_then(Json::as_str)?).ok()
+        });
+        let new: Vec<CanonicalPath> = new.collect();
+        for place in &new {
+            names.extend(executes.named_in(place).names);
+            names.extend(executes.meant(place, main.as_ref().or(top.as_ref())).texts());
+        }
         // Links elsewhere that lead into the tree, from the home or from another part of it.
         let listed = self.bounds.home_executes.iter().map(|it| &it.path);
-        let listed = listed.filter(|path| top.iter().any(|top| path.is_within(top)));
+        let is_near = |path: &&CanonicalPath| top.iter().chain(&new).any(|top| path.is_within(top));
+        let listed = listed.filter(is_near);
         names.extend(listed.map(ToString::to_string));
         let named: Vec<Json> = names.into_iter().map(Json::from).collect();
         let tops: Vec<&CanonicalPath> = top.iter().chain(&main).collect();

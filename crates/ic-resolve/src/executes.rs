@@ -14,10 +14,14 @@
 //! `ic_policy::host_executes`. Nothing is decided here, and nothing is written.
 
 mod configured;
+mod finds;
+mod homes;
 mod links;
+mod meaning;
 mod names;
 mod orders;
 mod partners;
+mod pointers;
 mod programs;
 mod settings;
 mod shell;
@@ -35,11 +39,12 @@ use ic_policy::{Executed, Why};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::disk::{Disk, Kind};
-use crate::git::linked::POINTER_BYTES_MAX;
 use crate::path::{self, Last};
 use configured::{Named, Place};
+pub use meaning::counts_in_any_tree;
 pub use names::Names;
 pub use orders::{Orders, UserGit};
+use pointers::Ways;
 
 /// What makes a directory a repository for git, or leads git to one.
 const SHAPE: [(&str, u8); 4] =
@@ -62,6 +67,8 @@ pub struct Executes<'a> {
     seen: RefCell<HashMap<CanonicalPath, Rc<Directory>>>,
     /// What is named elsewhere than in the repositories around a path.
     around: OnceCell<Names>,
+    /// What is named in every tree of the workspace, because one of them names it.
+    shared: OnceCell<Names>,
 }
 
 /// What counts in the tree of one repository, whoever names it.
@@ -111,7 +118,8 @@ impl<'a> Executes<'a> {
         orders: Option<&'a Orders>,
         exempt: Option<&'a CanonicalPath>,
     ) -> Self {
-        Self { disk, home, orders, exempt, seen: RefCell::default(), around: OnceCell::new() }
+        let (seen, around, shared) = Default::default();
+        Self { disk, home, orders, exempt, seen, around, shared }
     }
 
     /// Returns which of the changes, all made together, the host would execute or be led by.
@@ -216,17 +224,23 @@ impl<'a> Executes<'a> {
         let place = self.place();
         let mut names = orders.of_home(place);
         let is_left = |top: &CanonicalPath| without.is_none_or(|without| !top.is_within(without));
-        for top in orders.tops(place).into_iter().filter(is_left) {
-            if self.is_top(&top) {
-                let named = self.named(&top, &self.directory(&top));
-                names.extend(&named.names);
-                // What goes as a whole gets nothing from the others any more.
-                if without.is_none() {
-                    names.extend(&self.exchanged(&top, &named));
-                }
-                let elsewhere = named.git.iter().filter(|git| !git.is_within(&top));
-                elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
+        let trees = self.trees_around();
+        // With many trees each name counts anywhere rather than in each of them.
+        let is_many = NAMES_MAX < trees.len() * self.shared_names().len();
+        if let Some(workspace) = orders.workspace().filter(|_| is_many) {
+            names.extend(&self.shared_names().anywhere_in(workspace));
+        }
+        for (top, named) in trees.iter().filter(|(top, _)| is_left(top)) {
+            names.extend(&named.names);
+            // What goes as a whole gets nothing from the others any more.
+            if without.is_none() {
+                names.extend(&self.exchanged(top, named));
             }
+            if without.is_none() && !is_many {
+                names.extend(&self.shared_names().moved(&CanonicalPath::root(), top));
+            }
+            let elsewhere = named.git.iter().filter(|git| !git.is_within(top));
+            elsewhere.for_each(|git| names.add(git.clone(), Why::Repository(git.clone())));
         }
         // Without a workspace an agent may still write where the user's configuration names something.
         let at_home = || path::follow(self.disk, self.home, Last::Follow).ok();
@@ -240,6 +254,17 @@ impl<'a> Executes<'a> {
             names.add(all.clone(), Why::Unreadable(all.clone()));
         }
         names
+    }
+
+    /// Returns the trees in and around the workspace, and what each names.
+    fn trees_around(&self) -> Vec<(CanonicalPath, Rc<Named>)> {
+        let tops = self.orders.map(|orders| orders.tops(self.place())).unwrap_or_default();
+        let tops = tops.into_iter().filter(|top| self.is_top(top));
+        tops.map(|top| (top.clone(), self.named(&top, &self.directory(&top)))).collect()
+    }
+
+    fn shared_names(&self) -> &Names {
+        self.shared.get_or_init(|| partners::shared(&self.trees_around()))
     }
 
     /// Returns whether a change takes a whole working tree away.
@@ -295,43 +320,17 @@ impl<'a> Executes<'a> {
         if let Some(named) = &*seen.named.borrow() {
             return Rc::clone(named);
         }
-        let mut git = Vec::new();
-        match seen.git {
-            Some(Kind::Directory) => git.extend(top.join(OsStr::new(GIT_DIRECTORY))),
-            Some(Kind::File) => git.extend(self.pointed(top)),
-            Some(Kind::Link | Kind::Other) => {
-                let found =
-                    path::walk(self.disk, top.clone(), GIT_DIRECTORY.as_ref(), Last::Follow);
-                git.extend(found.map(|found| found.path));
-            }
-            None => git.push(top.clone()),
+        let ways = Ways::to(self, top, seen.git);
+        let mut named = Named::read(self.place(), top, ways.git);
+        for path in ways.links {
+            named.names.add(path, Why::Repository(top.clone()));
         }
-        let common: Vec<_> = git.iter().filter_map(|git| self.common(git)).collect();
-        git.extend(common);
-        let named = Rc::new(Named::read(self.place(), top, git));
+        for entry in ways.passed {
+            named.names.add_entry(entry, Why::Repository(top.clone()));
+        }
+        let named = Rc::new(named);
         *seen.named.borrow_mut() = Some(Rc::clone(&named));
         named
-    }
-
-    /// Returns where a `.git` that is a file leads, however loosely it is written.
-    fn pointed(&self, top: &CanonicalPath) -> Option<CanonicalPath> {
-        let file = top.join(OsStr::new(GIT_DIRECTORY)).ok()?;
-        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
-        let text = text.strip_prefix(b"gitdir:").map(<[u8]>::trim_ascii)?;
-        self.lead(top, text)
-    }
-
-    /// Returns the directory that a git directory shares with others.
-    fn common(&self, git: &CanonicalPath) -> Option<CanonicalPath> {
-        let file = git.join(OsStr::new("commondir")).ok()?;
-        let text = self.disk.read_file(file.as_path(), POINTER_BYTES_MAX).ok()??;
-        self.lead(git, text.trim_ascii())
-    }
-
-    fn lead(&self, from: &CanonicalPath, text: &[u8]) -> Option<CanonicalPath> {
-        let text = str::from_utf8(text).ok()?;
-        let base = if text.starts_with('/') { CanonicalPath::root() } else { from.clone() };
-        path::walk(self.disk, base, text.as_ref(), Last::Follow).ok().map(|found| found.path)
     }
 
     /// Returns whether git takes a directory for a repository, or is led elsewhere by it, once it has

@@ -34,6 +34,8 @@ pub struct Found {
     pub links: Vec<CanonicalPath>,
     /// The path as it is spelled beneath each of these links.
     pub spelled: Vec<CanonicalPath>,
+    /// The directories that were left again by `..`.
+    pub passed: Vec<CanonicalPath>,
     /// What is there, if anything is.
     pub entry: Option<Entry>,
     /// How many components at the end of the path do not exist.
@@ -144,7 +146,8 @@ pub fn walk(
     path: &OsStr,
     last: Last,
 ) -> Result<Found, PathFault> {
-    let mut walk = Walk { disk, at: base, n_missing: 0, links: Vec::new(), entry: None };
+    let (links, passed) = (Vec::new(), Vec::new());
+    let mut walk = Walk { disk, at: base, n_missing: 0, links, passed, entry: None };
     let (mut todo, mut spelled) = (Vec::new(), Vec::new());
     push_components(&mut todo, path);
     while let Some(component) = todo.pop() {
@@ -159,8 +162,8 @@ pub fn walk(
         (0, entry) => entry,
         (_, _) => None,
     };
-    let Walk { at: path, links, n_missing, .. } = walk;
-    Ok(Found { path, links, spelled, entry, n_missing })
+    let Walk { at: path, links, passed, n_missing, .. } = walk;
+    Ok(Found { path, links, spelled, passed, entry, n_missing })
 }
 
 /// Returns the path of what is left on the stack beneath `link`; behind `..` it is none of the link's.
@@ -186,6 +189,7 @@ struct Walk<'a> {
     /// How many components at the end of `at` do not exist.
     n_missing: usize,
     links: Vec<CanonicalPath>,
+    passed: Vec<CanonicalPath>,
     /// What is at `at`, as far as it was looked at.
     entry: Option<Entry>,
 }
@@ -194,7 +198,8 @@ impl Walk<'_> {
     /// Takes one step; a link that is to be followed is returned as the path that it stands for.
     fn step(&mut self, component: &OsStr, keep: bool) -> Result<Option<OsString>, PathFault> {
         if component == ".." {
-            self.at = self.at.parent().unwrap_or_else(CanonicalPath::root);
+            let above = self.at.parent().unwrap_or_else(CanonicalPath::root);
+            self.passed.push(std::mem::replace(&mut self.at, above));
             self.n_missing = self.n_missing.saturating_sub(1);
             self.entry = None;
             return Ok(None);
@@ -276,7 +281,7 @@ pub fn lexical(
 impl Found {
     /// Returns the value that the policy judges.
     pub fn into_value(self) -> PathValue {
-        let Self { path, links, spelled: _, entry, n_missing: _ } = self;
+        let Self { path, links, entry, .. } = self;
         PathValue { path, also: links, state: entry.map(|entry| entry.state) }
     }
 }

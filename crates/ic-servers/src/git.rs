@@ -33,6 +33,7 @@ mod judged;
 mod kept;
 mod linked;
 mod looking;
+mod lost;
 mod names;
 mod places;
 mod preview;

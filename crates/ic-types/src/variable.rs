@@ -7,8 +7,8 @@
 pub enum Reading {
     /// Directories in which programs are looked for, with `:` between them; an empty one is the current.
     Programs,
-    /// Directories of modules, and how a module is called that is looked for in the current directory.
-    Modules(&'static str),
+    /// Directories of modules, and how modules are called that are looked for in the current directory.
+    Modules(&'static [&'static str]),
     /// Directories in which Python looks for modules.
     Python,
     /// Files or directories, with `:` or a space between them.
@@ -19,11 +19,13 @@ pub enum Reading {
     Command,
     /// Options, for the program of this name.
     Options(&'static str),
+    /// A setting of a program of which it is not known whether it names a file or a command.
+    Any,
     /// Words in the language of an editor or interpreter.
     Code,
     /// A prompt, in which a shell runs what stands in `$(…)`.
     Prompt,
-    /// Directories of which only these parts are obeyed.
+    /// Directories of which only these parts are obeyed; an empty one stands for all.
     Parts(&'static [&'static str]),
 }
 

@@ -60,7 +60,12 @@ impl GitVariables {
             ))
         });
         let passed = text("GIT_CONFIG_PARAMETERS");
-        let passed = passed.iter().flat_map(|it| parameters(it).take(SETTINGS_MAX));
+        let passed: Vec<_> = passed.iter().flat_map(|it| parameters(it)).collect();
+        // More than is read may be anything: as if a file were included that nobody can find.
+        let is_cut = SETTINGS_MAX < n_settings || SETTINGS_MAX < passed.len();
+        let unread = char::REPLACEMENT_CHARACTER.to_string();
+        let unread = is_cut.then(|| ("include.path".to_owned(), unread));
+        let passed = passed.into_iter().take(SETTINGS_MAX).chain(unread);
         let naming = NAMING.iter().filter_map(|(name, key)| Some(((*key).to_owned(), text(name)?)));
         let settings = numbered.chain(passed).chain(naming).collect();
         Self { files, config_home, settings }
@@ -106,6 +111,15 @@ mod tests {
         let setting = ("core.hooksPath".to_owned(), "/w/\u{fffd}/hooks".to_owned());
         assert_eq!(found.settings, [setting]);
         assert_eq!(found.files, [PathBuf::from(value)], "a file keeps its name");
+    }
+
+    #[test]
+    fn more_settings_than_are_read_may_be_anything() {
+        let unread = ("include.path".to_owned(), "\u{fffd}".to_owned());
+        assert_eq!(of(&[("GIT_CONFIG_COUNT", "257")]).settings, [unread.clone()]);
+        let many = "'a.b'='c' ".repeat(257);
+        assert_eq!(of(&[("GIT_CONFIG_PARAMETERS", &many)]).settings.last(), Some(&unread));
+        assert!(of(&[("GIT_CONFIG_COUNT", "256")]).settings.is_empty());
     }
 
     #[test]

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use ic_policy::Why;
 use ic_policy::host_executes::GIT_DIRECTORY;
-use ic_types::{AbsolutePath, CanonicalPath, Json, JsonLimits};
+use ic_types::{AbsolutePath, CanonicalPath};
 
+use super::finds::{Finds, Led};
 use super::links;
-use super::names::{ANYWHERE, Names, Pattern};
+use super::names::Names;
 use super::orders::{Listing, Orders};
-use super::programs::Name;
-use super::settings::{self, Order, Orders as Settings};
+use super::partners::Urls;
+use super::settings::{self, Order, Orders as Settings, Takes};
 use crate::disk::Disk;
 use crate::git::linked::{POINTER_BYTES_MAX, tree_of};
 use crate::git::{CONFIG_BYTES_MAX, config};
@@ -26,42 +27,10 @@ use crate::path::{self, Last};
 const FILES_MAX: usize = 64;
 /// How many names one repository may have; with more it may name anything.
 const NAMES_MAX: usize = 4096;
-/// Where a package of Node's says which program is its own.
-const PACKAGE: &str = "package.json";
+/// How many directories of objects that git takes as its own are looked for.
+const ALTERNATES_MAX: usize = 64;
 /// Where links among git's own files are looked for, besides the directory itself.
 const LINKED: [&str; 2] = ["hooks", "info"];
-
-/// The names of hooks, for a directory of hooks in which much else may lie.
-const HOOKS: [&str; 28] = [
-    "applypatch-msg",
-    "commit-msg",
-    "fsmonitor-watchman",
-    "p4-changelist",
-    "p4-post-changelist",
-    "p4-pre-submit",
-    "p4-prepare-changelist",
-    "post-applypatch",
-    "post-checkout",
-    "post-commit",
-    "post-index-change",
-    "post-merge",
-    "post-receive",
-    "post-rewrite",
-    "post-update",
-    "pre-applypatch",
-    "pre-auto-gc",
-    "pre-commit",
-    "pre-merge-commit",
-    "pre-push",
-    "pre-rebase",
-    "pre-receive",
-    "prepare-commit-msg",
-    "proc-receive",
-    "push-to-checkout",
-    "reference-transaction",
-    "sendemail-validate",
-    "update",
-];
 
 /// What the configuration of one repository names.
 #[derive(Debug, Default)]
@@ -69,6 +38,10 @@ pub(super) struct Named {
     /// The directories in which git keeps the repository.
     pub(super) git: Vec<CanonicalPath>,
     pub(super) names: Names,
+    /// Those of them that its own configuration names, and not that of the user.
+    pub(super) own: Names,
+    /// Where commits come from and go to.
+    pub(super) urls: Vec<Arc<Urls>>,
     /// A configuration that cannot be understood, so that it may name anything.
     pub(super) unreadable: Option<CanonicalPath>,
     /// Whether attributes of a file can make git run a program.
@@ -91,20 +64,64 @@ impl Named {
     pub(super) fn read(place: Place<'_>, top: &CanonicalPath, git: Vec<CanonicalPath>) -> Self {
         let mut named = Self { git, ..Self::default() };
         named.note_links(place);
-        let own = ["config", "config.worktree"];
         let mut files: Vec<Source> = Vec::new();
-        for directory in &named.git {
-            let names = own.iter().filter_map(|name| directory.join(name.as_ref()).ok());
-            files.extend(names.map(|file| (file, top.clone())));
-            files.extend(parts(place, directory));
+        let mut tops = vec![top.clone()];
+        for directory in named.git.clone() {
+            let own = ["config", "config.worktree"];
+            let own = own.iter().filter_map(|name| directory.join(name.as_ref()).ok());
+            for file in own {
+                note_trees(place, (&directory, &file), &mut tops);
+                files.push((file, top.clone()));
+            }
+            named.note_alternates(place, &directory);
+            named.urls.push(Arc::new(Urls::of_old(place.disk, &directory)));
+            files.extend(parts(place, &directory));
         }
-        if let Some(orders) = place.orders {
-            files.extend(orders.user().map(|file| (file.clone(), top.clone())));
-            let here = (top.clone(), top.clone());
-            named.note_all(place, &here, orders.given(), &mut Vec::new());
+        // Where the working tree is elsewhere, names are meant from there.
+        for at in tops.iter().skip(1) {
+            let here = files.iter().filter(|(_, of)| of == top);
+            let there: Vec<Source> = here.map(|(file, _)| (file.clone(), at.clone())).collect();
+            files.extend(there);
         }
         named.read_all(place, files);
+        named.own = named.names.clone();
+        if let Some(orders) = place.orders {
+            for top in &tops {
+                let here = (top.clone(), top.clone());
+                named.note_all(place, &here, orders.given(), &mut Vec::new());
+                let files = orders.user().map(|file| (file.clone(), top.clone()));
+                named.read_all(place, files.collect());
+            }
+        }
         named
+    }
+
+    /// Notes the directories from which git takes objects as if they were its own.
+    fn note_alternates(&mut self, place: Place<'_>, git: &CanonicalPath) {
+        let Ok(objects) = git.join("objects".as_ref()) else { return };
+        let (mut rest, mut n_left) = (vec![objects], ALTERNATES_MAX);
+        while let Some(objects) = rest.pop() {
+            let file = path::lexical(b"info/alternates", place.home, Some(&objects));
+            let read = |it: CanonicalPath| {
+                place.disk.read_file(it.as_path(), CONFIG_BYTES_MAX).ok().flatten()
+            };
+            let text = file.and_then(read).unwrap_or_default();
+            for line in text.split(|byte| *byte == b'\n').filter(|it| !it.starts_with(b"#")) {
+                // Git may write a path in quotes.
+                let line = line.strip_prefix(b"\"").unwrap_or(line);
+                let line = line.strip_suffix(b"\"").unwrap_or(line);
+                let Some(path) = path::lexical(line, place.home, Some(&objects)) else { continue };
+                if n_left == 0 {
+                    self.unreadable = Some(objects);
+                    return;
+                }
+                n_left -= 1;
+                for it in Led::by(place.disk, &path).paths {
+                    self.names.add(it.clone(), Why::Repository(git.clone()));
+                    rest.push(it);
+                }
+            }
+        }
     }
 
     fn read_all(&mut self, place: Place<'_>, mut files: Vec<Source>) {
@@ -131,9 +148,10 @@ impl Named {
         files: &mut Vec<Source>,
     ) {
         self.has_drivers |= settings.has_drivers;
+        self.urls.push(Arc::clone(&settings.urls));
         for order in &settings.orders {
             let found = self.note(place, source, order);
-            if order.is_include {
+            if order.takes == Takes::Configuration {
                 files.extend(found.into_iter().map(|file| (file, source.1.clone())));
             }
         }
@@ -157,8 +175,12 @@ impl Named {
     fn note_links(&mut self, place: Place<'_>) {
         for directory in &self.git {
             for link in &Listing::of(place, directory).links {
-                for path in led_by(place.disk, link).into_iter().filter(|it| it != link) {
+                let Led { paths, passed } = Led::by(place.disk, link);
+                for path in paths.into_iter().filter(|it| it != link) {
                     self.names.add(path, Why::Linked(link.clone()));
+                }
+                for entry in passed {
+                    self.names.add_entry(entry, Why::Linked(link.clone()));
                 }
             }
             for inner in LINKED.iter().filter_map(|name| directory.join(name.as_ref()).ok()) {
@@ -177,39 +199,43 @@ impl Named {
         let directory = file.parent().unwrap_or_else(CanonicalPath::root);
         let why = order.why();
         let bases = std::iter::once(top).chain((directory != *top).then_some(&directory));
-        let (mut found, mut patterns) = (Vec::new(), Vec::new());
+        let mut finds = Finds::new(place, top, order);
         for (name, base) in order.names.iter().flat_map(|it| bases.clone().map(move |at| (it, at)))
         {
-            let loosened = name.loosened().map(|loosened| match order.is_include {
-                // Which configuration it is cannot be told, so it may name anything.
-                true => Name::Everything,
-                false => loosened,
-            });
-            match loosened.as_ref().unwrap_or(name) {
-                Name::Path(word) => found.extend(paths(place, (top, base), word, order.is_hooks)),
-                Name::Glob(word) => patterns.extend(glob(place, base, word, &mut found)),
-                Name::Anywhere(word) => patterns.extend(anywhere(top, word)),
-                Name::Package(word) => found.extend(package(place, (top, base), word)),
-                Name::Inside(word, kind) => {
-                    let path = path::lexical(word.as_bytes(), place.home, Some(base));
-                    let path = path.filter(|path| top.is_within(path));
-                    let parts = vec![(*kind).to_owned()];
-                    patterns.extend(path.map(|base| Pattern { base, is_anywhere: false, parts }));
-                }
-                Name::Everything => found.push(top.clone()),
-            }
+            finds.note(name, base);
         }
-        for path in &found {
+        let Finds { paths, entries, patterns, .. } = finds;
+        for path in &paths {
             self.names.add(path.clone(), why.clone());
+        }
+        for entry in entries {
+            self.names.add_entry(entry, why.clone());
         }
         for pattern in patterns {
             self.names.add_pattern(pattern, why.clone());
         }
         // What is in a named directory may be a link, as hooks often are.
-        for path in &found {
+        for path in &paths {
             links::note_beneath(place, path, &mut self.names);
         }
-        found
+        paths
+    }
+}
+
+/// Notes where a configuration says that the working tree is.
+fn note_trees(
+    place: Place<'_>,
+    (directory, file): (&CanonicalPath, &CanonicalPath),
+    tops: &mut Vec<CanonicalPath>,
+) {
+    let Some(settings) = &*read(place, file) else { return };
+    for tree in &settings.trees {
+        let tree = path::lexical(tree.as_bytes(), place.home, Some(directory));
+        for at in tree.iter().flat_map(|tree| Led::by(place.disk, tree).paths) {
+            if !tops.contains(&at) {
+                tops.push(at);
+            }
+        }
     }
 }
 
@@ -237,129 +263,6 @@ fn parts(place: Place<'_>, git: &CanonicalPath) -> Vec<Source> {
         }
     }
     files
-}
-
-/// Returns what a word leads to from `base`, as it is written and as links lead.
-fn paths(
-    place: Place<'_>,
-    (top, base): (&CanonicalPath, &CanonicalPath),
-    word: &str,
-    is_hooks: bool,
-) -> Vec<CanonicalPath> {
-    let Some(path) = path::lexical(word.as_bytes(), place.home, Some(base)) else {
-        return Vec::new();
-    };
-    let is_above = top.is_within(&path) || home_is_within(place.home, &path);
-    match (is_above, is_hooks) {
-        (false, _) => {
-            let mut found = led_by(place.disk, &path);
-            // Behind a link `..` is another directory than it looks.
-            if word.contains("..")
-                && let Ok(walked) =
-                    path::walk(place.disk, base.clone(), word.as_ref(), Last::Follow)
-            {
-                found.extend(walked.links);
-                found.push(walked.path);
-            }
-            found
-        }
-        // Hooks beside everything else: only what is called like one counts.
-        (true, true) => {
-            let hooks = HOOKS.iter().filter_map(|name| path.join(name.as_ref()).ok());
-            hooks.flat_map(|hook| led_by(place.disk, &hook)).collect()
-        }
-        (true, false) => Vec::new(),
-    }
-}
-
-/// Returns the program that the package in a directory names as its own.
-fn package(
-    place: Place<'_>,
-    (top, base): (&CanonicalPath, &CanonicalPath),
-    word: &str,
-) -> Vec<CanonicalPath> {
-    let Some(directory) = path::lexical(word.as_bytes(), place.home, Some(base)) else {
-        return Vec::new();
-    };
-    let main = || {
-        let file = directory.join(PACKAGE.as_ref()).ok()?;
-        let bytes = place.disk.read_file(file.as_path(), CONFIG_BYTES_MAX).ok()??;
-        match Json::parse(&bytes, JsonLimits::CALL).ok()? {
-            Json::Object(package) => package.get("main")?.as_str().map(ToOwned::to_owned),
-            _ => None,
-        }
-    };
-    let Some(main) = main() else { return Vec::new() };
-    let endings = ["", ".js", ".cjs", ".mjs", ".json", ".node"];
-    let words = endings.iter().map(|ending| format!("{main}{ending}"));
-    words.flat_map(|word| paths(place, (top, &directory), &word, false)).collect()
-}
-
-/// Returns the patterns of a word with `*`; what exists and leads through links is added to `found`.
-fn glob(
-    place: Place<'_>,
-    base: &CanonicalPath,
-    word: &str,
-    found: &mut Vec<CanonicalPath>,
-) -> Vec<Pattern> {
-    let star = word.find('*').unwrap_or(word.len());
-    let known = word.get(..star).and_then(|it| it.rsplit_once('/')).map_or("", |(known, _)| known);
-    let rest = word.get(known.len()..).unwrap_or_default();
-    let known = if known.is_empty() && word.starts_with('/') { "/" } else { known };
-    let base = match known {
-        "" => Some(base.clone()),
-        known => path::lexical(known.as_bytes(), place.home, Some(base)),
-    };
-    let Some(base) = base else { return Vec::new() };
-    let parts: Vec<String> =
-        plain_parts(rest).take_while(|it| *it != "..").map(Into::into).collect();
-    if parts.is_empty() {
-        found.push(base);
-        return Vec::new();
-    }
-    let led = led_by(place.disk, &base);
-    let mut patterns: Vec<Pattern> = Vec::new();
-    let is_anywhere = parts.first().is_some_and(|it| it == ANYWHERE);
-    let parts: Vec<String> = parts.into_iter().skip(usize::from(is_anywhere)).collect();
-    for base in [led.first(), led.last()].into_iter().flatten() {
-        patterns.push(Pattern { base: base.clone(), is_anywhere, parts: parts.clone() });
-    }
-    patterns.dedup();
-    if 1 < led.len() {
-        found.extend(led);
-    }
-    for pattern in &patterns {
-        for link in links::beneath(place, &pattern.base).into_iter().filter(|it| pattern.covers(it))
-        {
-            found.extend(led_by(place.disk, &link));
-        }
-    }
-    patterns
-}
-
-fn anywhere(top: &CanonicalPath, word: &str) -> Option<Pattern> {
-    let parts: Vec<String> =
-        plain_parts(word).skip_while(|it| *it == "..").map(ToOwned::to_owned).collect();
-    let is_usable = !parts.is_empty() && !parts.iter().any(|it| it == "..");
-    is_usable.then(|| Pattern { base: top.clone(), is_anywhere: true, parts })
-}
-
-fn plain_parts(word: &str) -> impl Iterator<Item = &str> {
-    word.split('/').filter(|it| !matches!(*it, "" | "."))
-}
-
-/// Returns a path, the links that it leads through, and what it leads to.
-pub(super) fn led_by(disk: &dyn Disk, path: &CanonicalPath) -> Vec<CanonicalPath> {
-    let found = AbsolutePath::new(path.as_path()).ok();
-    let found = found.and_then(|it| path::follow(disk, &it, Last::Follow).ok());
-    let led = found.filter(|it| !it.links.is_empty()).map(|it| (it.links, it.path));
-    let led = led.into_iter().flat_map(|(links, last)| links.into_iter().chain([last]));
-    std::iter::once(path.clone()).chain(led).collect()
-}
-
-/// A word that stands for the home, or for all that holds it, names nothing in it.
-fn home_is_within(home: &AbsolutePath, path: &CanonicalPath) -> bool {
-    CanonicalPath::new(home.as_path()).is_ok_and(|home| home.is_within(path))
 }
 
 /// Reads the settings of a file that can name programs; a file that is not there has none.

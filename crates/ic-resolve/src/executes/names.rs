@@ -61,6 +61,17 @@ impl Names {
         self.paths.keys()
     }
 
+    /// Returns the same, and why each counts.
+    pub(super) fn paths_and_why(&self) -> impl Iterator<Item = (&CanonicalPath, &Why)> {
+        self.paths.iter()
+    }
+
+    /// Returns the directories in which patterns name something.
+    pub(super) fn bases(&self) -> impl Iterator<Item = &CanonicalPath> {
+        let named = self.patterns.iter().map(|(pattern, _)| pattern);
+        named.filter(|it| it.parts.last().is_none_or(|it| it != classes::ENTRY)).map(|it| &it.base)
+    }
+
     /// Returns whether `path` is one of these.
     pub fn has_path(&self, path: &CanonicalPath) -> bool {
         self.paths.contains_key(path)
@@ -123,6 +134,22 @@ impl Names {
         names
     }
 
+    /// Returns the same for names from the root, in any directory beneath `base`.
+    pub(super) fn anywhere_in(&self, base: &CanonicalPath) -> Self {
+        let text = |name: &OsStr| name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "*");
+        let parts = |path: &CanonicalPath| path.components().map(text).collect::<Vec<_>>();
+        let of_paths = self.paths.iter().map(|(path, why)| (parts(path), why));
+        let of_patterns = self.patterns.iter().map(|(pattern, why)| {
+            (parts(&pattern.base).into_iter().chain(pattern.parts.clone()).collect(), why)
+        });
+        let mut names = Self::default();
+        for (parts, why) in of_paths.chain(of_patterns) {
+            let base = base.clone();
+            names.add_pattern(Pattern { base, is_anywhere: true, parts }, why.clone());
+        }
+        names
+    }
+
     /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.paths.len() + self.patterns.len()
@@ -146,6 +173,12 @@ impl Names {
             self.above.insert(above, why.clone());
         }
         self.paths.insert(path, why);
+    }
+
+    /// Adds the entry of a directory, and not what is in it.
+    pub(super) fn add_entry(&mut self, base: CanonicalPath, why: Why) {
+        let parts = vec![classes::ENTRY.to_owned()];
+        self.add_pattern(Pattern { base, is_anywhere: false, parts }, why);
     }
 
     pub(super) fn add_pattern(&mut self, pattern: Pattern, why: Why) {
@@ -248,7 +281,7 @@ impl Pattern {
 }
 
 /// Returns whether a name fits a part of a pattern.
-fn is_match(name: &[u8], part: &str) -> bool {
+pub(super) fn is_match(name: &[u8], part: &str) -> bool {
     if let Some(is_of) = classes::is_of(name, part) {
         return is_of;
     }
@@ -335,6 +368,7 @@ mod tests {
         );
         check("/w/***program", &["/w/x.sh", "/w"], &["/w/a/x.sh", "/w/a.txt"]);
         check("/w/lib/***python", &["/w/lib/json.py", "/w/lib", "/w"], &["/w/lib/x.py"]);
+        check("/w/a/***entry", &["/w/a", "/w"], &["/w/a/x", "/w/b"]);
         check(
             "/w/***package/__init__.*",
             &["/w/json/__init__.py", "/w/json"],

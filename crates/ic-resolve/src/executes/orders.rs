@@ -12,10 +12,11 @@ use ic_policy::{FileState, Reach, Why};
 use ic_types::variable::Obeyed;
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use super::configured::{Place, led_by};
+use super::configured::Place;
+use super::finds::Led;
+use super::homes;
 use super::links;
 use super::names::Names;
-use super::partners::Urls;
 use super::settings;
 use super::variables;
 use crate::disk::{Disk, Entry, Kind};
@@ -35,7 +36,7 @@ const PACKAGES_ENTRIES_MAX: usize = 100_000;
 /// workspace may be named.
 const TOPS_MAX: usize = 1024;
 /// In how many directories of a workspace a new repository is looked for at each call.
-const CHILDREN_MAX: usize = 64;
+const CHILDREN_MAX: usize = 1024;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +64,6 @@ pub struct Orders {
     /// The repositories that were found; none yet if nobody looked.
     tops: Mutex<Option<Tops>>,
     remembered: Mutex<HashMap<CanonicalPath, (FileState, Remembered)>>,
-    urls: Mutex<HashMap<CanonicalPath, (FileState, Arc<Urls>)>>,
 }
 
 /// The repositories in a workspace.
@@ -119,7 +119,6 @@ impl Orders {
             workspace: workspace.cloned(),
             tops: Mutex::default(),
             remembered: Mutex::default(),
-            urls: Mutex::default(),
         }
     }
 
@@ -154,25 +153,6 @@ impl Orders {
         parsed
     }
 
-    /// Returns what was read of the remotes in a configuration that is still the same, or reads them.
-    pub(super) fn urls(
-        &self,
-        file: &CanonicalPath,
-        state: FileState,
-        read: impl FnOnce() -> Arc<Urls>,
-    ) -> Arc<Urls> {
-        let mut known = locked(&self.urls);
-        if let Some((_, urls)) = known.get(file).filter(|(then, _)| *then == state) {
-            return Arc::clone(urls);
-        }
-        if REMEMBERED_MAX <= known.len() {
-            known.clear();
-        }
-        let urls = read();
-        known.insert(file.clone(), (state, Arc::clone(&urls)));
-        urls
-    }
-
     fn recall(&self, file: &CanonicalPath, state: FileState) -> Option<Remembered> {
         let remembered = locked(&self.remembered);
         let (then, it) = remembered.get(file)?;
@@ -198,10 +178,16 @@ impl Orders {
         });
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
-            for child in listing.directories.iter().take(CHILDREN_MAX) {
-                let git = child.join(GIT_DIRECTORY.as_ref());
-                let is_there = |at: CanonicalPath| place.disk.look(at.as_path()).ok().flatten();
-                if git.ok().and_then(is_there).is_some() {
+            let is_git = |it: &&CanonicalPath| {
+                it.as_path().file_name().is_some_and(|name| is_same(name, GIT_DIRECTORY))
+            };
+            let children = listing.directories.iter().filter(|it| !is_git(it));
+            for child in children.take(CHILDREN_MAX) {
+                let is_there = |name: &str| {
+                    let at = child.join(name.as_ref()).ok();
+                    at.is_some_and(|at| matches!(place.disk.look(at.as_path()), Ok(Some(_))))
+                };
+                if is_there(GIT_DIRECTORY) || is_there("HEAD") || is_there("commondir") {
                     tops.add(child);
                 }
             }
@@ -227,15 +213,16 @@ impl Orders {
     pub(super) fn of_home(&self, place: Place<'_>) -> Names {
         let mut names = Names::default();
         for path in self.user.iter().chain(&self.directories) {
-            for it in led_by(place.disk, path) {
-                names.add(it, Why::Listed);
-            }
+            let Led { paths, passed } = Led::by(place.disk, path);
+            paths.into_iter().for_each(|it| names.add(it, Why::Listed));
+            passed.into_iter().for_each(|it| names.add_entry(it, Why::Listed));
         }
         for (name, reach) in HOME_NAMES {
             let Ok(path) = AbsolutePath::new(place.home.as_path().join(name)) else { continue };
             let Ok(found) = path::follow(place.disk, &path, Last::Follow) else { continue };
             let is_directory = found.entry.is_some_and(|it| it.kind == Kind::Directory);
             if !found.links.is_empty() {
+                found.passed.into_iter().for_each(|it| names.add_entry(it, Why::Listed));
                 found.links.into_iter().for_each(|link| names.add(link, Why::Listed));
                 // The directory itself is listed, and not what else is in it.
                 if !is_directory || reach == Reach::Beneath {
@@ -246,6 +233,7 @@ impl Orders {
                 links::note_beneath(place, &found.path, &mut names);
             }
         }
+        homes::note_hidden(place, self.workspace.as_ref(), &mut names);
         names
     }
 }

@@ -12,15 +12,15 @@ mod git;
 mod interpreters;
 mod listed;
 mod tables;
+pub(super) mod words;
 
 use self::tables::{CARRIERS, NODE, PASSIVE, RUNNERS, is_interpreter};
+use self::words::values;
 use super::names::classes;
-use super::shell::{self, ASSIGNED, Command, EXPANDED, GLOB, OPEN, TOP, TYPED};
+use super::shell::{self, ASSIGNED, Command, EXPANDED, GLOB, OPEN, TOP, TYPED, VARIABLE};
 
 /// How many names one setting may have; with more it names everything.
 const NAMES_MAX: usize = 1024;
-/// How many letters of options may stand in one word before a value.
-const LETTERS_MAX: usize = 12;
 
 /// A name, relative to the directory in which the command runs unless it is absolute.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,8 +33,11 @@ pub(super) enum Name {
     Anywhere(String),
     /// The program that the package in a directory names as its own.
     Package(String),
-    /// What is of a kind in a directory that holds the tree, or is it.
+    /// What is of a kind in a directory that holds the tree, or is it; `**/` before it if only the end of
+    /// the directory's path is known.
     Inside(String, &'static str),
+    /// A path of which only the beginning, a directory, and the end are known; either may be empty.
+    Open { before: String, after: String },
     /// Any file of the tree.
     Everything,
 }
@@ -44,19 +47,22 @@ impl Name {
     /// there are none in it.
     pub(super) fn loosened(&self) -> Option<Self> {
         let loose = |text: &String| text.replace(char::REPLACEMENT_CHARACTER, "*");
-        let (Self::Path(text)
-        | Self::Glob(text)
-        | Self::Anywhere(text)
-        | Self::Package(text)
-        | Self::Inside(text, _)) = self
-        else {
-            return None;
+        let text = match self {
+            Self::Path(text)
+            | Self::Glob(text)
+            | Self::Anywhere(text)
+            | Self::Package(text)
+            | Self::Inside(text, _) => text.clone(),
+            Self::Open { before, after } => format!("{before}\0{after}"),
+            Self::Everything => return None,
         };
         text.contains(char::REPLACEMENT_CHARACTER).then(|| match self {
-            Self::Anywhere(_) => Self::Anywhere(loose(text)),
-            Self::Inside(_, kind) => Self::Glob(format!("{}/{kind}", loose(text))),
+            Self::Anywhere(_) => Self::Anywhere(loose(&text)),
+            Self::Inside(_, kind) => Self::Glob(format!("{}/{kind}", loose(&text))),
+            // Before the end anything may stand.
+            Self::Open { after, .. } => Self::Anywhere(loose(after)),
             Self::Path(_) | Self::Glob(_) | Self::Package(_) | Self::Everything => {
-                Self::Glob(loose(text))
+                Self::Glob(loose(&text))
             }
         })
     }
@@ -73,7 +79,8 @@ pub(super) enum When {
 
 /// Returns what the commands of a text name.
 pub(super) fn names(text: &str, when: When) -> Vec<Name> {
-    let commands = shell::commands(text);
+    // What is not read may name anything.
+    let Some(commands) = shell::commands(text) else { return vec![Name::Everything] };
     let mut reader = Reader::new(when);
     reader.is_fed = commands.iter().any(is_feeder);
     // Where a command goes, those before it may go too: a function, a loop.
@@ -108,6 +115,18 @@ pub(super) fn code(text: &str) -> Vec<Name> {
     reader.names
 }
 
+/// Returns what a path names that git, or a program that reads a variable, expands.
+pub(super) fn path(text: &str) -> Vec<Name> {
+    let mut reader = Reader::new(When::ByItself);
+    // Where git was installed.
+    let text = match text.strip_prefix("%(prefix)") {
+        Some(rest) => format!("{VARIABLE}{rest}"),
+        None => text.to_owned(),
+    };
+    reader.candidate(&shell::expanded(&text).replace(TOP, &VARIABLE.to_string()));
+    reader.names
+}
+
 struct Reader {
     when: When,
     names: Vec<Name>,
@@ -117,6 +136,8 @@ struct Reader {
     is_anywhere: bool,
     /// Whether a command hands words that it reads or finds to others, so that arguments are not typed.
     is_fed: bool,
+    /// Whether the command that is read runs nothing which its words name.
+    is_passive: bool,
     runs: Runs,
 }
 
@@ -132,8 +153,8 @@ struct Runs {
 impl Reader {
     fn new(when: When) -> Self {
         let (names, directories) = (Vec::new(), Vec::new());
-        let (is_anywhere, is_fed, runs) = (false, false, Runs::default());
-        Self { when, names, directories, is_anywhere, is_fed, runs }
+        let (is_anywhere, is_fed, is_passive, runs) = (false, false, false, Runs::default());
+        Self { when, names, directories, is_anywhere, is_fed, is_passive, runs }
     }
 
     fn note_directories(&mut self, words: &Command) {
@@ -169,15 +190,16 @@ impl Reader {
             self.runs.any = true;
             self.python(rest);
         }
-        if program.contains('/') {
+        if program.contains('/') || program.contains(EXPANDED) {
             self.candidate(program);
         }
         let name = base_name(program);
         if name == "git" {
             return self.git(rest);
         }
+        self.is_passive = PASSIVE.contains(&name);
         self.words(rest);
-        if PASSIVE.contains(&name) {
+        if std::mem::take(&mut self.is_passive) {
             return;
         }
         if CARRIERS.contains(&name) && self.carries_unknown(rest) {
@@ -271,78 +293,10 @@ impl Reader {
         let is_here =
             |it: &str| matches!(it.trim_end_matches('/'), "" | ".") || it == TOP.to_string();
         if is_list && value.split(':').any(is_here) {
-            self.push(match self.is_anywhere {
-                true => Name::Anywhere(classes::PROGRAM.to_owned()),
-                false => Name::Glob(classes::PROGRAM.to_owned()),
-            });
+            self.beside(classes::PROGRAM);
         }
-    }
-
-    fn words(&mut self, words: &[String]) {
-        for word in words {
-            self.word(word);
-        }
-    }
-
-    /// Notes an argument, and the parts of it that may be paths.
-    fn word(&mut self, word: &str) {
-        for value in values(word) {
-            self.candidate(value);
-            if value.contains(['=', ':', ',', '@']) {
-                value.split(['=', ':', ',', '@']).for_each(|part| self.candidate(part));
-            }
-        }
-    }
-
-    /// Notes a word from where the command runs, and from where it goes.
-    fn candidate(&mut self, word: &str) {
-        if NAMES_MAX < self.names.len() {
-            return;
-        }
-        if !word.contains(|c| !OPEN.contains(&c) && !"/.{}%-+".contains(c)) {
-            return;
-        }
-        if let Some(rest) = word.strip_prefix(TOP) {
-            return self.note(rest.trim_start_matches('/'), false);
-        }
-        // What is before the first slash is not known: the rest lies in some directory.
-        let (first, tail) = word.split_once('/').unwrap_or((word, ""));
-        if first.contains(EXPANDED) && !tail.is_empty() {
-            return self.note(tail, true);
-        }
-        let is_fixed = word.starts_with(['/', '~']);
-        self.note(word, self.is_anywhere && !is_fixed);
-        if !is_fixed {
-            for directory in self.directories.clone() {
-                let directory =
-                    directory.trim_start_matches(TOP).trim_start_matches('/').to_owned();
-                self.note(&format!("{directory}/{word}"), false);
-            }
-        }
-    }
-
-    fn note(&mut self, word: &str, is_anywhere: bool) {
-        let word = match word.find(EXPANDED) {
-            None => word,
-            Some(at) => {
-                let known = word.get(..at).unwrap_or_default();
-                match known.rsplit_once('/') {
-                    // Everything beneath what is known.
-                    Some((known, _)) if !matches!(known, "" | "." | "..") && !is_anywhere => known,
-                    _ => &word.replace(EXPANDED, &GLOB.to_string()),
-                }
-            }
-        };
-        let glob = || word.replace(GLOB, "*");
-        let name = match (is_anywhere, word.contains(GLOB)) {
-            (true, _) => Name::Anywhere(glob()),
-            (false, true) => Name::Glob(glob()),
-            (false, false) => Name::Path(word.to_owned()),
-        };
-        if is_anywhere && !word.contains(GLOB) {
-            self.push(Name::Path(word.to_owned()));
-        }
-        self.push(name);
+        let kind = if name == "PATH" { classes::PROGRAM } else { classes::ORDERS };
+        value.split(':').filter(|_| is_list).for_each(|it| self.inside(it, kind));
     }
 
     fn push(&mut self, name: Name) {
@@ -350,19 +304,6 @@ impl Reader {
             self.names.push(name);
         }
     }
-}
-
-/// Returns a word and what of it may be the value of an option: `--file=path`, `-Ipath`, `-Bmmodule`.
-fn values(word: &str) -> Vec<&str> {
-    let Some(option) = word.strip_prefix('-') else { return vec![word] };
-    let value = option.split_once('=').map(|(_, value)| value);
-    if option.starts_with('-') {
-        return value.into_iter().collect();
-    }
-    let letters = option.chars().take_while(char::is_ascii_alphanumeric).count();
-    let ends = 1..=letters.min(LETTERS_MAX);
-    let attached = ends.filter_map(|at| option.get(at..)).filter(|it| !it.is_empty());
-    attached.chain(value).collect()
 }
 
 /// Returns the name and the value of a word that gives a variable its value.

@@ -2,8 +2,11 @@
 //!
 //! Pure: a setting in, names out. Where the names lead is found out elsewhere.
 
+use std::sync::Arc;
+
 use ic_policy::Why;
 
+use super::partners::Urls;
 use super::programs::{self, Name, When};
 use crate::git::config::Setting;
 
@@ -66,6 +69,10 @@ pub(super) struct Orders {
     pub(super) orders: Vec<Order>,
     /// Whether one defines a program that the attributes of a file can choose.
     pub(super) has_drivers: bool,
+    /// Where working trees are, as it is written.
+    pub(super) trees: Vec<String>,
+    /// Where commits come from and go to.
+    pub(super) urls: Arc<Urls>,
 }
 
 /// What one setting names.
@@ -75,10 +82,22 @@ pub(super) struct Order {
     pub(super) key: String,
     pub(super) names: Vec<Name>,
     pub(super) origin: Origin,
-    /// Whether what it names is configuration too.
-    pub(super) is_include: bool,
-    /// Whether it names a directory of hooks.
-    pub(super) is_hooks: bool,
+    pub(super) takes: Takes,
+}
+
+/// What is taken from what an order names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Takes {
+    /// Commands: what words name, and nothing of the directories that hold it.
+    Words,
+    /// A directory of hooks.
+    Hooks,
+    /// Further configuration.
+    Configuration,
+    /// A directory of which everything counts.
+    Directory,
+    /// Files or a directory that a program obeys.
+    Orders,
 }
 
 /// Where an order stands.
@@ -102,8 +121,12 @@ impl Order {
 
 /// Returns what settings name.
 pub(super) fn orders(settings: &[Setting]) -> Orders {
-    let mut orders = Orders::default();
+    let (mut orders, mut urls) = (Orders::default(), Urls::default());
     for setting in settings {
+        urls.note(setting);
+        if (setting.section.as_str(), setting.key.as_str()) == ("core", "worktree") {
+            orders.trees.push(setting.value.clone());
+        }
         orders.has_drivers |= is_driver(setting);
         let mut names = names(setting);
         names.dedup();
@@ -111,12 +134,15 @@ pub(super) fn orders(settings: &[Setting]) -> Orders {
             continue;
         }
         let key = format!("{}.{}", setting.section, setting.key);
-        let is_include = matches!(setting.section.as_str(), "include" | "includeif");
-        let is_hooks = key == "core.hookspath";
-        let origin = Origin::Setting;
-        orders.orders.push(Order { key, names, origin, is_include, is_hooks });
+        let takes = match (setting.section.as_str(), setting.key.as_str()) {
+            ("include" | "includeif", _) => Takes::Configuration,
+            ("core", "hookspath") => Takes::Hooks,
+            ("init", "templatedir") => Takes::Directory,
+            _ => Takes::Words,
+        };
+        orders.orders.push(Order { key, names, origin: Origin::Setting, takes });
     }
-    orders
+    Orders { urls: Arc::new(urls), ..orders }
 }
 
 /// Returns what a setting of the environment names, whose key is written with dots.
@@ -150,7 +176,7 @@ fn names(setting: &Setting) -> Vec<Name> {
     let mut names = match (section, key) {
         ("include" | "includeif", "path")
         | ("core", "hookspath" | "attributesfile" | "worktree")
-        | ("init", "templatedir") => vec![Name::Path(value.to_owned())],
+        | ("init", "templatedir") => path(value),
         ("alias", _) => match value.trim_start().strip_prefix('!') {
             Some(command) => programs::names(command, When::OnPurpose),
             None => programs::names(&format!("git {value}"), When::OnPurpose),
@@ -173,7 +199,14 @@ fn command(value: &str) -> Vec<Name> {
     let value = value.trim_start().trim_start_matches('!');
     let mut names = programs::names(value, When::ByItself);
     if value.contains('/') {
-        names.push(Name::Path(value.to_owned()));
+        names.extend(path(value));
     }
     names
+}
+
+/// Returns what a path names, in which git knows the homes of users and where it was installed itself.
+fn path(value: &str) -> Vec<Name> {
+    let is_expanded = value.starts_with("%(") || value.starts_with('~');
+    let expanded = if is_expanded { programs::path(value) } else { Vec::new() };
+    std::iter::once(Name::Path(value.to_owned())).chain(expanded).collect()
 }

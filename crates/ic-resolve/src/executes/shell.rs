@@ -8,9 +8,9 @@
 use std::collections::HashSet;
 
 /// How deep commands within commands are read.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 8;
 /// How many commands are read in all.
-const COMMANDS_MAX: usize = 256;
+const COMMANDS_MAX: usize = 1024;
 
 /// Stands for any characters of one name: `*`, `?`, `[…]`, `{…}`.
 pub(super) const GLOB: char = '\u{f0000}';
@@ -28,6 +28,9 @@ pub(super) const ASSIGNED: char = '\u{f0005}';
 pub(super) const OPEN: [char; 5] = [GLOB, VARIABLE, PRINTED, TYPED, ASSIGNED];
 /// The same without what stands for characters of one name.
 pub(super) const EXPANDED: [char; 4] = [VARIABLE, PRINTED, TYPED, ASSIGNED];
+
+/// What stands before the parenthesis of a pattern of names.
+const PATTERNS: [char; 4] = ['@', '+', '!', GLOB];
 
 /// Variables that hold what the user has chosen, or what git says: settings and the environment are read
 /// for the former, and the latter are no programs.
@@ -57,15 +60,33 @@ const RESERVED: [&str; 15] = [
 /// The words of one command.
 pub(super) type Command = Vec<String>;
 
-/// Reads the commands of a text, those within others after them.
-pub(super) fn commands(text: &str) -> Vec<Command> {
+/// Reads the commands of a text, those within others after them; `None` if they are too many or too deep
+/// to be read, so that the text may name anything.
+pub(super) fn commands(text: &str) -> Option<Vec<Command>> {
     let mut found = Vec::new();
-    // What could be taken for a part that is left open is left open.
+    let text = without_ours(text);
+    read(&text, &assigned(&text), DEPTH_MAX, &mut found).then_some(found)
+}
+
+/// Reads a text as one word, as a shell reads what stands in double quotes.
+pub(super) fn expanded(text: &str) -> String {
+    let text = without_ours(text);
+    let assigned = HashSet::new();
+    let mut lexer = Lexer::new(&text, &assigned);
+    while let Some(c) = lexer.next() {
+        match c {
+            '$' => lexer.expansion(),
+            '`' => lexer.back_quoted(),
+            c => lexer.push(c),
+        }
+    }
+    lexer.word.unwrap_or_default()
+}
+
+/// What could be taken for a part that is left open is left open.
+fn without_ours(text: &str) -> String {
     let is_ours = |c: char| ('\u{f0000}'..='\u{f000f}').contains(&c);
-    let text = text.replace(is_ours, &VARIABLE.to_string());
-    read(&text, &assigned(&text), DEPTH_MAX, &mut found);
-    found.truncate(COMMANDS_MAX);
-    found
+    text.replace(is_ours, &VARIABLE.to_string())
 }
 
 /// Returns the variables to which a text gives words, and never what only the shell knows.
@@ -109,12 +130,12 @@ fn assigned(text: &str) -> HashSet<&str> {
     known.difference(&unknown).copied().collect()
 }
 
-fn read(text: &str, assigned: &HashSet<&str>, depth: usize, found: &mut Vec<Command>) {
+/// Returns whether all was read.
+fn read(text: &str, assigned: &HashSet<&str>, depth: usize, found: &mut Vec<Command>) -> bool {
     if depth == 0 || COMMANDS_MAX <= found.len() {
-        return;
+        return false;
     }
-    let (words, inner) = (Vec::new(), Vec::new());
-    let mut lexer = Lexer { rest: text, word: None, words, inner, assigned };
+    let mut lexer = Lexer::new(text, assigned);
     let mut nested = Vec::new();
     while let Some(words) = lexer.command() {
         for word in &words {
@@ -129,9 +150,8 @@ fn read(text: &str, assigned: &HashSet<&str>, depth: usize, found: &mut Vec<Comm
         }
     }
     nested.append(&mut lexer.inner);
-    for text in nested {
-        read(&text, assigned, depth - 1, found);
-    }
+    found.len() <= COMMANDS_MAX
+        && nested.iter().all(|text| text.is_empty() || read(text, assigned, depth - 1, found))
 }
 
 struct Lexer<'a> {
@@ -144,7 +164,11 @@ struct Lexer<'a> {
     assigned: &'a HashSet<&'a str>,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
+    fn new(text: &'a str, assigned: &'a HashSet<&'a str>) -> Self {
+        Self { rest: text, word: None, words: Vec::new(), inner: Vec::new(), assigned }
+    }
+
     /// Reads on to the end of a command; `None` if nothing is left.
     fn command(&mut self) -> Option<Command> {
         if self.rest.is_empty() {
@@ -169,9 +193,16 @@ impl Lexer<'_> {
                     self.push(GLOB);
                 }
                 '{' if self.is_in_braces() => {
-                    let inner = self.until('}');
+                    let inner = self.balanced('{', '}');
+                    // With a slash, or with braces within, it is more than characters of one name.
+                    self.push(if inner.contains(['/', '{']) { VARIABLE } else { GLOB });
                     self.inner.push(inner);
-                    self.push(GLOB);
+                }
+                // `tools/@(a|b)` of a shell that knows such patterns; `f()` is a function.
+                '(' if self.word.as_ref().is_some_and(|it| it.ends_with(PATTERNS)) => {
+                    let inner = self.balanced('(', ')');
+                    self.inner.push(inner);
+                    self.push(VARIABLE);
                 }
                 ' ' | '\t' | '<' | '>' => self.end_word(),
                 '\n' | ';' | '|' | '&' | '(' | ')' => {
@@ -216,8 +247,9 @@ impl Lexer<'_> {
 
     /// Returns whether a brace that was just read begins a list of names, and no group of commands.
     fn is_in_braces(&self) -> bool {
-        let inner = self.rest.split_once('}').map(|(inner, _)| inner);
-        inner.is_some_and(|inner| !inner.contains(char::is_whitespace))
+        let mut ahead = Lexer::new(self.rest, self.assigned);
+        let inner = ahead.balanced('{', '}');
+        inner.len() < self.rest.len() && !inner.contains(char::is_whitespace)
     }
 
     fn double_quoted(&mut self) {
@@ -249,17 +281,23 @@ impl Lexer<'_> {
     fn expansion(&mut self) {
         if let Some(rest) = self.rest.strip_prefix('(') {
             self.rest = rest;
-            let inner = self.balanced();
+            let inner = self.balanced('(', ')');
             return self.printed(&inner);
         }
         if let Some(rest) = self.rest.strip_prefix('{') {
             self.rest = rest;
-            let inner = self.until('}');
+            let inner = self.balanced('{', '}');
             let end = inner.find(|c: char| !is_of_name(c)).unwrap_or(inner.len());
             let (name, more) = inner.split_at(end);
             // Something that is taken if there is no such variable: `${X:-tools/x}`.
             self.inner.push(more.trim_start_matches([':', '-', '=', '+', '?']).to_owned());
-            return self.variable(name);
+            // Any other sign makes something else of it: `${HOME%/*}`, `${!X}`.
+            let is_plain = more.is_empty() || more.trim_start_matches(':').starts_with(['-', '=']);
+            return match is_plain && !name.is_empty() {
+                true => self.variable(name),
+                false if matches!(inner.as_str(), "@" | "*") => self.push(TYPED),
+                false => self.push(VARIABLE),
+            };
         }
         let end = self.rest.find(|c: char| !is_of_name(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
@@ -272,6 +310,8 @@ impl Lexer<'_> {
                 self.next();
                 self.push(TYPED);
             }
+            // Text that is translated.
+            Some('"') => {}
             // Text with escapes.
             Some('\'') => {
                 self.next();
@@ -312,15 +352,11 @@ impl Lexer<'_> {
         }
     }
 
-    /// Takes all up to the `)` that belongs to a `(` which was just read.
-    fn balanced(&mut self) -> String {
+    /// Takes all up to the sign that ends what began with one which was just read.
+    fn balanced(&mut self, begin: char, end: char) -> String {
         let (mut taken, mut n_open) = (String::new(), 1);
         while let Some(c) = self.next() {
-            match c {
-                '(' => n_open += 1,
-                ')' => n_open -= 1,
-                _ => {}
-            }
+            n_open += i32::from(c == begin) - i32::from(c == end);
             if n_open == 0 {
                 break;
             }
@@ -348,7 +384,7 @@ mod tests {
             shown.replace(TYPED, "#").replace(ASSIGNED, "=")
         };
         let found: Vec<Vec<String>> =
-            commands(text).iter().map(|words| words.iter().map(shown).collect()).collect();
+            commands(text).unwrap().iter().map(|words| words.iter().map(shown).collect()).collect();
         assert_eq!(found, expected, "{text}");
     }
 

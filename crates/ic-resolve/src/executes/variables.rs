@@ -7,7 +7,7 @@ use ic_types::variable::{Obeyed, Reading};
 
 use super::names::classes::{PROGRAM, PYTHON_FILE, PYTHON_PACKAGE};
 use super::programs::{self, Name, When};
-use super::settings::{Order, Orders, Origin};
+use super::settings::{Order, Orders, Origin, Takes};
 
 /// Directories of the system: nobody's agent writes there, and much is in them.
 const SYSTEM: [&str; 9] =
@@ -21,7 +21,11 @@ pub(super) fn orders(variables: &[Obeyed]) -> Orders {
         names.retain(|name| !is_of_system(name));
         if !names.is_empty() {
             let (key, origin) = (variable.name.to_owned(), Origin::Variable);
-            orders.orders.push(Order { key, names, origin, is_include: false, is_hooks: false });
+            let takes = match variable.reading {
+                Reading::Path | Reading::Paths | Reading::Parts(_) => Takes::Orders,
+                _ => Takes::Words,
+            };
+            orders.orders.push(Order { key, names, origin, takes });
         }
     }
     orders
@@ -29,8 +33,8 @@ pub(super) fn orders(variables: &[Obeyed]) -> Orders {
 
 fn names(value: &str, reading: Reading) -> Vec<Name> {
     match reading {
-        Reading::Programs => directories(value, PROGRAM),
-        Reading::Modules(name) => directories(value, name),
+        Reading::Programs => directories(value, &[PROGRAM]),
+        Reading::Modules(kinds) => directories(value, kinds),
         Reading::Python => python(value),
         Reading::Paths => value.split([':', ' ']).flat_map(one).collect(),
         Reading::Path => one(value),
@@ -43,6 +47,9 @@ fn names(value: &str, reading: Reading) -> Vec<Name> {
             names
         }
         Reading::Options(program) => programs::options(program, value),
+        Reading::Any => {
+            programs::names(value, When::ByItself).into_iter().chain(one(value)).collect()
+        }
         Reading::Code => programs::code(value),
         Reading::Prompt => {
             let printed = value.split("$(").skip(1).chain(value.split('`').skip(1).step_by(2));
@@ -50,7 +57,10 @@ fn names(value: &str, reading: Reading) -> Vec<Name> {
         }
         Reading::Parts(parts) => {
             let of = |directory: &str| {
-                let within = |part: &&str| one(&format!("{directory}/{part}"));
+                let within = |part: &&str| match *part {
+                    "" => one(directory),
+                    part => one(&format!("{directory}/{part}")),
+                };
                 parts.iter().flat_map(within).collect::<Vec<_>>()
             };
             value.split(':').filter(|it| !it.is_empty()).flat_map(of).collect()
@@ -59,15 +69,17 @@ fn names(value: &str, reading: Reading) -> Vec<Name> {
 }
 
 /// Returns the names of directories; of one that is the current one, or the whole tree, what is of a kind.
-fn directories(value: &str, kind: &'static str) -> Vec<Name> {
+fn directories(value: &str, kinds: &[&'static str]) -> Vec<Name> {
     let mut names = Vec::new();
     for directory in value.split(':') {
         match (relative(directory), directory.starts_with(['/', '~'])) {
             (_, true) => {
-                names.push(Name::Path(directory.to_owned()));
-                names.push(Name::Inside(directory.to_owned(), kind));
+                names.extend(one(directory));
+                names.extend(kinds.iter().map(|kind| Name::Inside(directory.to_owned(), kind)));
             }
-            ("", false) => names.push(Name::Anywhere(kind.to_owned())),
+            ("", false) => {
+                names.extend(kinds.iter().map(|kind| Name::Anywhere((*kind).to_owned())));
+            }
             (relative, false) => names.push(Name::Anywhere(relative.to_owned())),
         }
     }
@@ -89,8 +101,13 @@ fn python(value: &str) -> Vec<Name> {
     names
 }
 
+/// Some programs expand what they are told, as a shell does.
 fn one(value: &str) -> Vec<Name> {
-    match (value, value.starts_with(['/', '~'])) {
+    if value.contains(['$', '`', '{']) || value.starts_with('~') {
+        let literal = value.starts_with('/').then(|| Name::Path(value.to_owned()));
+        return literal.into_iter().chain(programs::path(value)).collect();
+    }
+    match (value, value.starts_with('/')) {
         ("", _) => Vec::new(),
         (value, true) => vec![Name::Path(value.to_owned())],
         (value, false) => match relative(value) {
@@ -113,7 +130,9 @@ fn is_of_system(name: &Name) -> bool {
     let (Name::Path(path) | Name::Glob(path) | Name::Inside(path, _)) = name else {
         return false;
     };
-    SYSTEM.iter().any(|it| path.starts_with(it) || *path == it.trim_end_matches('/'))
+    // What goes up again may lead anywhere.
+    let is_plain = !path.split('/').any(|it| it == "..");
+    is_plain && SYSTEM.iter().any(|it| path.starts_with(it) || *path == it.trim_end_matches('/'))
 }
 
 #[cfg(test)]
@@ -129,6 +148,7 @@ mod tests {
             Name::Anywhere(it) => format!("**/{it}"),
             Name::Package(it) => format!("package {it}"),
             Name::Inside(it, kind) => format!("{it}/{kind}"),
+            Name::Open { before, after } => format!("{before}…{after}"),
             Name::Everything => "everything".to_owned(),
         };
         let found: Vec<String> =
@@ -151,7 +171,7 @@ mod tests {
 
     #[test]
     fn modules_files_and_commands_count() {
-        check(Reading::Modules("*.pm"), "/w/lib:", &["/w/lib", "**/*.pm"]);
+        check(Reading::Modules(&["*.pm"]), "/w/lib:", &["/w/lib", "**/*.pm"]);
         check(Reading::Python, "/w/src", &["/w/src/***python", "/w/src/***package/__init__.*"]);
         check(Reading::Python, "src:", &["**/src/***python", "**/***python"]);
         check(Reading::Path, "/w/rc.sh", &["/w/rc.sh"]);

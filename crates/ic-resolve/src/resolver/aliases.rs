@@ -108,7 +108,8 @@ impl Alias {
             Reach::Itself => *path == self.found.path,
             Reach::Beneath => path.is_within(&self.found.path),
         };
-        // A link between the name and its target is as good as either.
-        leads_here || self.found.links.contains(path)
+        // A link between the name and its target is as good as either, and so is a directory that is left
+        // again on the way: in its place, a link leads elsewhere.
+        leads_here || self.found.links.contains(path) || self.found.passed.contains(path)
     }
 }

@@ -14,6 +14,8 @@ use crate::executes::{Change, Executes};
 /// The tools that make a repository, and the flags that make it one without a `.git`.
 const MAKING: [&str; 2] = ["git_init", "git_clone"];
 const BARE: [&str; 2] = ["bare", "mirror"];
+/// The tools that make a directory the top of a tree.
+const TOPS: [&str; 4] = ["git_init", "git_clone", "git_set_working_dir", "git_worktree"];
 /// Directories that are listed only because some of what may be in them is: made on the way to anything
 /// else they are not executed.
 const PASSED: [&str; 3] = [".github", ".gitea", ".forgejo"];
@@ -52,8 +54,17 @@ impl Resolving<'_> {
                 }));
             }
         }
-        let mut executed =
-            Executes::new(self.disk, self.home, self.orders, self.exempt()).of(&changes);
+        let executes = Executes::new(self.disk, self.home, self.orders, self.exempt());
+        let mut executed = executes.of(&changes);
+        // SECURITY: files that are there already must not get a meaning by what is made around them.
+        if TOPS.contains(&call.tool.as_str()) {
+            let of = repository.as_ref().or(tree.as_ref());
+            let made = roles.iter().filter(|it| it.role == Role::WritePath);
+            let made = made.flat_map(|it| &it.values).filter_map(path_of).map(|it| &it.path);
+            for top in made.filter(|it| !executes.is_top(it)) {
+                executed.extend(executes.gains(top, of));
+            }
+        }
         if makes_bare(call) {
             let made = changes.iter().filter(|it| it.role == Role::WritePath);
             executed.extend(made.filter(|it| !self.is_exempt(&it.path)).map(|it| Executed {

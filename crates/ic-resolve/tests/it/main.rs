@@ -11,6 +11,7 @@ mod bounds;
 mod calls;
 mod executes;
 mod executes_elsewhere;
+mod executes_meaning;
 mod git_remotes;
 mod paths;
 mod real_disk;

@@ -121,7 +121,9 @@ impl<'a> Closed<'a> {
 
     /// Returns what was at open places in the commit that was checked out when the session began.
     fn open_at_first(&self) -> Result<BTreeSet<String>, Fault> {
-        let Some(base) = self.terms.base(self.run.repository) else { return Ok(BTreeSet::new()) };
+        let Some((base, _)) = self.terms.base(self.run.repository) else {
+            return Ok(BTreeSet::new());
+        };
         let words = ["ls-tree", "-r", "-z", "--full-tree", base];
         let said = Rehearsal::look(self.run, &words)?;
         let files = said.split('\0').filter_map(listed);

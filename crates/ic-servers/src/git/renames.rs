@@ -7,8 +7,9 @@
 //! ```
 //!
 //! So a name that would count at another place is told in two cases: it is added to a directory that is gone
-//! in another branch, or the directory to which another branch adds it goes here. A rename that comes from
-//! elsewhere later, or that the user makes, is not foreseen.
+//! in another branch, or the directory to which another branch adds it goes here; commits that no branch has
+//! count like branches (`lost.rs`). A rename that comes from elsewhere later, or that the user makes, is not
+//! foreseen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,6 +19,7 @@ use ic_resolve::executes::counts_somewhere;
 use ic_types::CanonicalPath;
 
 use super::fault::Fault;
+use super::lost::{self, Step};
 use super::rehearsal::{Entry, Rehearsal};
 use super::run::Run;
 use super::takeover::{Terms, path_of};
@@ -43,15 +45,27 @@ pub(super) fn carried(
         return Ok(Vec::new());
     }
     let tips = tips(run)?;
+    let lost = lost::steps(run)?;
     let mut paths = BTreeSet::new();
     for path in added {
-        if is_added_to_what_is_gone(run, &tips, path)? {
+        if is_added_to_what_is_gone(run, &tips, path)?
+            || is_gone_in_lost(run, lost.as_deref(), path)?
+        {
             paths.insert(path.clone());
         }
     }
     for directory in gone {
         let found = added_elsewhere(run, &tips, &directory)?;
         paths.extend(found.into_iter().filter(|path| is_elsewhere(path)));
+        match &lost {
+            Some(lost) => {
+                let beneath = format!("{directory}/");
+                let added = lost.iter().filter(|it| it.is_added && it.path.starts_with(&beneath));
+                paths.extend(added.map(|it| it.path.clone()).filter(|path| is_elsewhere(path)));
+            }
+            // Too many to ask: then somebody else is.
+            None => drop(paths.insert(directory)),
+        }
     }
     let entry = |path: String| Entry { path, mode: "100644".to_owned(), id: "carried".to_owned() };
     Ok(paths.into_iter().map(entry).collect())
@@ -130,6 +144,22 @@ fn is_added_to_what_is_gone(run: &Run<'_>, tips: &Tips, path: &str) -> Result<bo
             if !trees(run, &bases, std::slice::from_ref(directory))?.is_empty() {
                 return Ok(true);
             }
+        }
+    }
+    Ok(false)
+}
+
+/// Returns whether a commit that no branch has took away a directory above `path`.
+fn is_gone_in_lost(run: &Run<'_>, lost: Option<&[Step]>, path: &str) -> Result<bool, Fault> {
+    let Some(lost) = lost else { return Ok(true) };
+    for directory in above(path) {
+        let beneath = format!("{directory}/");
+        let removing = lost.iter().filter(|it| !it.is_added && it.path.starts_with(&beneath));
+        let removing: BTreeSet<String> = removing.map(|it| it.commit.clone()).collect();
+        let removing: Vec<String> = removing.into_iter().collect();
+        let kept = trees(run, &removing, std::slice::from_ref(&directory))?;
+        if kept.len() < removing.len() {
+            return Ok(true);
         }
     }
     Ok(false)

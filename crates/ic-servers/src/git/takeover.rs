@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
+use ic_resolve::executes::counts_in_any_tree;
 use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
@@ -49,6 +50,13 @@ pub(super) struct Terms {
     pub(super) is_shared: bool,
     /// The change that was agreed to.
     agreed: Option<String>,
+}
+
+/// Where what was checked out at first lay.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Since {
+    Here,
+    Elsewhere,
 }
 
 /// A change that somebody has to agree to.
@@ -88,10 +96,12 @@ impl Terms {
         self.named.has_last_part(name)
     }
 
-    /// Returns the commit that was checked out in a repository when the session began.
-    pub(super) fn base(&self, repository: &Repository) -> Option<&str> {
-        let tops = [&repository.top, repository.main()];
-        tops.iter().find_map(|top| self.bases.get(&top.to_string())).map(String::as_str)
+    /// Returns the commit that was checked out in a repository when the session began: in this very tree,
+    /// or else in the one that it belongs to.
+    pub(super) fn base(&self, repository: &Repository) -> Option<(&str, Since)> {
+        let at = |top: &CanonicalPath| self.bases.get(&top.to_string()).map(String::as_str);
+        let own = at(&repository.top).map(|base| (base, Since::Here));
+        own.or_else(|| at(repository.main()).map(|base| (base, Since::Elsewhere)))
     }
 
     /// Returns whether just this was agreed to.
@@ -401,13 +411,15 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
 /// and have been committed since by the agent, so that a checkout takes it away.
 fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Result<(), Fault> {
     let base = terms.base(run.repository);
-    let (Some(base), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
+    let (Some((base, since)), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
     let mut words = vec!["ls-tree", "-z", "--full-tree", base, "--"];
     words.extend(entries.iter().map(|entry| entry.path.as_str()));
     let said = Rehearsal::look(run, &words)?;
     let then: BTreeMap<&str, (&str, &str)> = said.split('\0').filter_map(listed).collect();
     entries.retain(|entry| match then.get(entry.path.as_str()) {
         None => true,
+        // SECURITY: what a configuration names here it may not name there, where nobody was asked.
+        Some(_) if since == Since::Elsewhere && !counts_in_any_tree(&entry.path) => true,
         Some((mode, id)) => entry.mode != *mode || entry.id != *id,
     });
     Ok(())

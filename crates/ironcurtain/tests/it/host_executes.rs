@@ -10,6 +10,7 @@ mod elsewhere;
 mod everyday;
 mod generated;
 mod later;
+mod meanings;
 mod named;
 mod renamed;
 mod replayed;

@@ -11,6 +11,10 @@
 pub(in crate::executes) const PROGRAM: &str = "***program";
 /// A file by which Python would replace a module of its own, or which it loads whenever it starts.
 pub(in crate::executes) const PYTHON_FILE: &str = "***python";
+/// Any file that a program may be told to obey: what may be a program, or is in a language of settings.
+pub(in crate::executes) const ORDERS: &str = "***orders";
+/// Nothing: a pattern that ends in it is about the entry of its directory alone, and what is above it.
+pub(in crate::executes) const ENTRY: &str = "***entry";
 /// A directory called like a module of Python's own.
 pub(in crate::executes) const PYTHON_PACKAGE: &str = "***package";
 
@@ -250,6 +254,8 @@ const PYTHON: [&str; 217] = [
 pub(super) fn is_of(name: &[u8], part: &str) -> Option<bool> {
     match part {
         PROGRAM => Some(may_be_program(name)),
+        ORDERS => Some(may_be_program(name) || is_setting(name)),
+        ENTRY => Some(false),
         PYTHON_FILE => Some(is_python_file(name)),
         PYTHON_PACKAGE => Some(is_python_s_own(name)),
         _ => None,
@@ -258,7 +264,7 @@ pub(super) fn is_of(name: &[u8], part: &str) -> Option<bool> {
 
 /// Returns whether a part of a pattern stands for the last name of a path alone.
 pub(super) fn is_last_alone(part: &str) -> bool {
-    matches!(part, PROGRAM | PYTHON_FILE)
+    matches!(part, PROGRAM | ORDERS | PYTHON_FILE)
 }
 
 fn may_be_program(name: &[u8]) -> bool {
@@ -269,6 +275,13 @@ fn may_be_program(name: &[u8]) -> bool {
             || ending.eq_ignore_ascii_case(b"yml")
             || ending.eq_ignore_ascii_case(b"yaml")
     })
+}
+
+/// Returns whether a file is in one of the languages in which programs are told what to do.
+fn is_setting(name: &[u8]) -> bool {
+    const SETTINGS: [&str; 8] = ["ini", "json", "json5", "jsonc", "toml", "xml", "yaml", "yml"];
+    let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    SETTINGS.iter().any(|it| ending.eq_ignore_ascii_case(it.as_bytes()))
 }
 
 fn is_python_file(name: &[u8]) -> bool {
@@ -305,6 +318,12 @@ mod tests {
             &["run", "x.sh", "x.py", "x.js", "x.new", "Makefile", ".profile", "a.txt.sh", "x."],
             &["a.txt", "README.md", "lib.rs", "x.C", "a.sh.txt", "package.json", "ci.yml"],
         );
+    }
+
+    #[test]
+    fn what_is_obeyed_is_a_program_or_in_a_language_of_settings() {
+        check(ORDERS, &["run", "x.sh", "c.toml", "p.json", ".rc", "x.YML"], &["a.txt", "x.md"]);
+        check(ENTRY, &[], &["x", "***entry"]);
     }
 
     #[test]

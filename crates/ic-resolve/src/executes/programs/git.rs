@@ -1,8 +1,8 @@
 //! Commands of git's own within a command: their arguments are no programs, but some options are.
 
 use super::super::shell;
-use super::Reader;
 use super::tables::{PLAIN, RUNNING, RUNNING_OF};
+use super::{Name, Reader};
 
 impl Reader {
     /// Of a command of git's, what options or settings of it name.
@@ -54,8 +54,9 @@ impl Reader {
 
     /// Reads a command within a command.
     fn all(&mut self, text: &str) {
-        for words in shell::commands(text) {
-            self.command(&words);
+        match shell::commands(text) {
+            Some(commands) => commands.iter().for_each(|words| self.command(words)),
+            None => self.push(Name::Everything),
         }
         self.candidate(text);
     }

@@ -43,7 +43,11 @@ impl Reader {
         match script(program, rest) {
             Script::Word(script) => self.runs.any |= self.is_unknown(script),
             Script::Input => self.runs.input = true,
-            Script::Code => {}
+            // Code that only the shell knows may run anything.
+            Script::Code => {
+                let code = rest.iter().find(|it| !it.starts_with(['-', '+']));
+                self.runs.any |= code.is_some_and(|it| self.is_unknown(it));
+            }
         }
         if !SHELLS.contains(&program) {
             self.codes(rest);
@@ -57,10 +61,13 @@ impl Reader {
         if NODES.contains(&program) {
             self.node(rest);
         }
+        let of = || MODULES.iter().filter(|(of, _)| of.iter().any(|it| program.starts_with(it)));
+        for (_, modules) in of() {
+            rest.iter().flat_map(|it| values(it)).for_each(|it| self.inside(it, modules));
+        }
         let is_here = |it: &String| values(it).iter().any(|it| matches!(*it, "." | "./"));
         if rest.iter().any(is_here) {
-            let of = MODULES.iter().filter(|(of, _)| of.iter().any(|it| program.starts_with(it)));
-            of.for_each(|(_, modules)| self.push(Name::Anywhere((*modules).to_owned())));
+            of().for_each(|(_, modules)| self.push(Name::Anywhere((*modules).to_owned())));
         }
     }
 
@@ -112,20 +119,26 @@ impl Reader {
         }
         let beside: [String; 2] = match is_only_its_own {
             true => [PYTHON_FILE.to_owned(), format!("{PYTHON_PACKAGE}/__init__.*")],
-            false => ["*.py".to_owned(), "*/__init__.py".to_owned()],
+            false => ["*.py*".to_owned(), "*/__init__.*".to_owned()],
         };
         for pattern in beside {
             self.beside(&pattern);
+        }
+        if !is_only_its_own {
+            self.beside("*.so");
         }
     }
 
     /// Notes the modules beneath the directory of a script, which need no `__init__.py`.
     fn beneath(&mut self, directory: &str) {
-        self.candidate(&format!("{directory}/{GLOB}{GLOB}/{GLOB}.py"));
+        // Compiled ones too.
+        for ending in ["py", "so"] {
+            self.candidate(&format!("{directory}/{GLOB}{GLOB}/{GLOB}.{ending}{GLOB}"));
+        }
     }
 
     /// Notes a pattern where the command runs, and where it goes.
-    fn beside(&mut self, pattern: &str) {
+    pub(super) fn beside(&mut self, pattern: &str) {
         self.push(match self.is_anywhere {
             true => Name::Anywhere(pattern.to_owned()),
             false => Name::Glob(pattern.to_owned()),

@@ -12,6 +12,7 @@ fn shown_when(text: &str, when: When) -> Vec<String> {
         Name::Anywhere(it) => format!("**/{it}"),
         Name::Package(it) => format!("package {it}"),
         Name::Inside(it, kind) => format!("{it}/{kind}"),
+        Name::Open { before, after } => format!("{before}…{after}"),
         Name::Everything => "everything".to_owned(),
     });
     shown.collect()
@@ -43,16 +44,73 @@ fn words_are_paths() {
 #[test]
 fn what_is_left_open_leaves_its_neighbours() {
     check("sh tools/*.sh", &["tools/*.sh"]);
-    check("sh tools/$NAME/run.sh", &["tools"]);
-    check("sh tools/$(uname).sh", &["tools"]);
-    check("sh run-$X.sh", &["run-*.sh"]);
+    check("sh tools/$NAME/run.sh", &["tools…/run.sh"]);
+    check("sh tools/$(uname).sh", &["tools…*.sh"]);
+    check("sh run-$X.sh", &["run-*"]);
     check("$(git rev-parse --show-toplevel)/tools/x", &["tools/x"]);
     check("$PWD/tools/x", &["tools/x"]);
-    check("$SOMEWHERE/tools/x", &["tools/x", "**/tools/x"]);
+    check("$SOMEWHERE/tools/x", &["…/tools/x"]);
     check("cd ${GIT_PREFIX:-.} && ./x.sh", &["./x.sh", "**/./x.sh"]);
     check("cd tools && sh x.sh", &["tools", "tools/x.sh"]);
     check("sh -c \"$1\"", &[]);
     check("f() { git log $1; }; f", &[]);
+}
+
+/// Whatever a shell makes of a part, the file is beneath what stands before it, or ends like what is after.
+#[test]
+fn what_is_known_of_a_word_is_its_beginning_and_its_end() {
+    for text in [
+        "sh $DEV/ws/tools/ed.sh",
+        "sh \"${DEV}/ws/tools/ed.sh\"",
+        "sh ~root/ws/tools/ed.sh",
+        "sh ~+/ws/tools/ed.sh",
+        "sh `cat x`/ws/tools/ed.sh",
+        "sh {/a,/b}/ws/tools/ed.sh",
+        "sh {a,{b,c/d}}/ws/tools/ed.sh",
+        "env BASH_ENV=$HOME/ws/tools/ed.sh bash",
+        "env BASH_ENV=~root/ws/tools/ed.sh bash",
+        "make -f$DEV/ws/tools/ed.sh",
+        "D=~; sh $D/ws/tools/ed.sh",
+        "D=..; sh $D/ws/tools/ed.sh",
+        "sh @(a|b)/ws/tools/ed.sh",
+        "sh ${HOME%/*}/ws/tools/ed.sh",
+        "sh ${PWD%/*}/ws/tools/ed.sh",
+        "sh ${!X}/ws/tools/ed.sh",
+        "sh ${X:-${Y}/a}/ws/tools/ed.sh",
+    ] {
+        check(text, &["…/ws/tools/ed.sh"]);
+    }
+    check("cd $DEV && sh ws/tools/ed.sh", &["**/ws/tools/ed.sh"]);
+    check("sh ~/$X/ed.sh", &["~…/ed.sh"]);
+    check("sh /h/*/ws/$X", &["/h…"]);
+    check("sh ~/$X", &["~…"]);
+    check("sh ${X}ools/ed.sh", &["…*ools/ed.sh"]);
+    check("$X.sh", &["…*.sh"]);
+    check("bash -c '. {tools/ed,lib/y}.sh'", &["…*.sh"]);
+    check("sh $\"tools/ed.sh\"", &["tools/ed.sh"]);
+    check("sh sub/*/../tools/ed.sh", &["…sub/*/../tools/ed.sh"]);
+    check("PATH=$DEV/ws:$PATH x", &["**/ws/***program"]);
+    check("PATH=~/ws:$PATH x", &["~/ws/***program"]);
+    check("perl -I$DEV/ws -MEd -e1", &["**/ws/*.pm"]);
+    check("sh -c \"$(echo eA== | base64 -d)\"", &[ANY]);
+    check("python3 -c \"$X\"", &[ANY]);
+    check("N=tools/ed.shx; sh ${N%x}", &[ANY]);
+    check("sh ${!N}", &[ANY]);
+    // Where nothing is run, a beginning alone is none.
+    check("cd ~/$X", &["…"]);
+    // What the user types is meant.
+    check("sh ~/scripts/$1.sh", &["~/scripts"]);
+}
+
+#[test]
+fn what_is_too_deep_or_too_much_names_everything() {
+    check(&format!("{}sh tools/x", "true;".repeat(5000)), &["everything"]);
+    let mut text = "sh tools/x".to_owned();
+    for _ in 0..12 {
+        text = format!("sh -c \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    check(&text, &["everything"]);
+    check(&format!("{}sh tools/x", "true;".repeat(300)), &["tools/x"]);
 }
 
 /// What stands for any file that may be a program.
@@ -205,7 +263,7 @@ fn a_value_may_be_attached_to_its_option() {
     check("bash --rcfile=tools/rc -i", &["tools/rc"]);
     check("java -javaagent:tools/x.jar", &["tools/x.jar"]);
     check("prog @tools/args", &["tools/args"]);
-    check("sh $'tools/\\x65d.sh'", &["tools"]);
+    check("sh $'tools/\\x65d.sh'", &["tools…"]);
 }
 
 #[test]
@@ -222,21 +280,21 @@ fn node_leaves_endings_out() {
 
 #[test]
 fn python_takes_modules_from_beside_its_script_or_from_where_it_runs() {
-    check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py"]);
+    check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py*"]);
     check("python3 -mtools", &["tools.*", "tools"]);
     check("python3 -Bmpk.mod", &["pk/mod.*", "pk.*", "pk/__init__.*"]);
     check("python3 -X dev -m pk.mod", &["pk/mod.*"]);
     check("python3 -sm pk", &["pk.*"]);
-    check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py"]);
-    check("python3 -W ignore tools/e.py", &["tools/**/*.py"]);
-    check("python3 e.py", &["*.py", "*/__init__.py"]);
-    check("python3 -c 'import ed.x, it'", &["ed/x.*", "it.*", "*.py"]);
+    check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py*"]);
+    check("python3 -W ignore tools/e.py", &["tools/**/*.py*"]);
+    check("python3 e.py", &["*.py*", "*/__init__.*", "*.so"]);
+    check("python3 -c 'import ed.x, it'", &["ed/x.*", "it.*", "*.py*"]);
     // What runs modules of Python's own is led astray only by what is called like one.
     let found = shown("python3 -m json.tool");
     for name in ["json.py", "json/__init__.py", "***python", "***package/__init__.*"] {
         assert!(found.iter().any(|it| it == name), "{name}: {found:?}");
     }
-    assert!(!found.iter().any(|it| it == "*.py" || it == "json"), "{found:?}");
+    assert!(!found.iter().any(|it| it == "*.py*" || it == "json"), "{found:?}");
 }
 
 /// The name of an alias says that `make` is run; what that does is what people run on purpose.
