@@ -256,6 +256,31 @@ impl ArgumentAnnotation {
         self.default.iter().chain(self.when.iter().flat_map(|when| &when.roles)).copied()
     }
 
+    /// Returns examples of other arguments, between them for every role that this one can have under a
+    /// condition of its own: none at all, and for each condition a value for which it holds and one for
+    /// which it does not.
+    pub fn circumstances(&self) -> impl Iterator<Item = Object> {
+        let of = |when: &When| {
+            let name = &when.condition.argument;
+            let other = Json::from("example");
+            let held = match &when.condition.test {
+                Test::OneOf(values) => values.first().cloned(),
+                Test::Present | Test::Truthy => Some(Json::Bool(true)),
+                Test::Absent | Test::Falsy => None,
+            };
+            [held, Some(other)]
+                .into_iter()
+                .flatten()
+                .map(|value| {
+                    let mut arguments = Object::new();
+                    arguments.insert(name, value);
+                    arguments
+                })
+                .collect::<Vec<_>>()
+        };
+        std::iter::once(Object::new()).chain(self.when.iter().flat_map(of))
+    }
+
     /// Returns the argument against which relative paths are resolved.
     pub fn relative_to(&self) -> Option<&Pointer> {
         self.relative_to.as_ref()

@@ -195,6 +195,11 @@ impl Rule {
         Some(Role::all().filter(|role| roles.contains(*role)).collect())
     }
 
+    /// Returns whether the rule depends on lists of names.
+    pub fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
+    }
+
     /// Returns the hosts and repositories that the rule is about, if it is about some.
     pub fn hosts(&self) -> &[DomainPattern] {
         self.domains.as_ref().map_or(&[], |domains| domains.allowed.patterns())

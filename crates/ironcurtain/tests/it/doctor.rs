@@ -131,7 +131,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     for (mode, text) in [("warn", "mode warn"), ("off", "MCP servers run with all of your rights")]
     {
         let place = crate::place();
-        assert_eq!(place.run(["config", "set", "confinement", mode]).code, 0);
+        place.configure("confinement", mode);
         Findings::of(&place).has("confinement", "warning", text);
     }
 }

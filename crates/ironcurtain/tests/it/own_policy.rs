@@ -1,6 +1,7 @@
 //! A policy of one's own: made, chosen, linted, and changed one sentence at a time.
 
 mod attacks;
+mod banner;
 mod every_server;
 mod linting;
 mod naming;
@@ -16,7 +17,7 @@ use crate::place;
 /// A place whose user lets scripts answer.
 fn scripted() -> Place {
     let place = place();
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     place.dir("home/notes/out");
     place
 }

@@ -5,18 +5,9 @@ use std::process::Command;
 
 use serde_json::json;
 
+use super::banner::outline;
 use super::{change, changed, judged, policy, scripted};
 use ic_testkit::Proxy;
-
-/// Returns the line of the banner that says what is free.
-fn outline(place: &ic_testkit::Place, flags: &[&str]) -> String {
-    let mut proxy = Proxy::start(place, flags);
-    proxy.initialize();
-    proxy.finish();
-    let stderr = proxy.all_stderr();
-    let line = stderr.lines().find(|line| line.contains("out of reach: "));
-    line.unwrap_or_else(|| panic!("{stderr}")).to_owned()
-}
 
 #[test]
 fn never_without_a_server_holds_for_every_server() {
@@ -50,7 +41,7 @@ fn never_without_a_server_holds_for_every_server() {
     );
     assert!(with_git().contains("secret"));
     let line = outline(&place, &["--workspace", &work]);
-    assert!(line.contains("refused: everything in ~/proj/private to filesystem only; "), "{line}");
+    assert!(line.contains("refused: everything in ~/proj/private (filesystem); "), "{line}");
 
     let output = changed(&place, &["never", "--in", "~/proj/private"]);
     assert!(output.stdout.contains("add: never any server in ~/proj/private\n"), "{output:?}");
@@ -150,7 +141,7 @@ fn the_banner_names_every_addition_or_says_that_there_are_more() {
         "read, write, delete and commit in ~/x (git)",
         "pages of docs.rs",
         "git remotes at github.com",
-        "asks: everything else; refused: rewrite history with git; ",
+        "asks: everything else; refused: rewrite history anywhere else; ",
     ] {
         assert!(line.contains(entry), "{entry}: {line}");
     }
@@ -163,7 +154,10 @@ fn the_banner_names_every_addition_or_says_that_there_are_more() {
         );
     }
     let line = outline(&place, &[]);
-    assert!(line.contains(" more (`ironcurtain policy show`); "), "{line}");
+    assert!(
+        line.contains(" more (`ironcurtain policy show`), except changes outside the sandbox "),
+        "{line}"
+    );
     assert!(!line.contains("everything else") && !line.contains("anywhere else"), "{line}");
     assert!(line.contains("asks: everything that no other rule is about; "), "{line}");
 }

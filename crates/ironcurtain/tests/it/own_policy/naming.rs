@@ -36,12 +36,12 @@ fn the_policies_are_listed_and_a_wrong_name_says_which_there_are() {
 #[test]
 fn config_set_puts_no_policy_in_force_unasked() {
     let place = place();
-    let set = |policy: &str| place.run(["config", "set", "policy", policy]);
+    let set = |policy: &str| place.run(["config", "set", "policy", policy, "--yes"]);
     let refused = set("readonly");
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.stderr.contains("`ironcurtain policy use readonly`"), "{refused:?}");
+    assert!(refused.stderr.contains("`approvals.scripted` is false"), "{refused:?}");
     assert_eq!(place.run(["config", "get", "policy"]).stdout, "default\n");
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     // What does not exist would break every session.
     let unknown = set("nosuch");
     assert!(unknown.code == 1 && unknown.stderr.contains("there is no policy"), "{unknown:?}");

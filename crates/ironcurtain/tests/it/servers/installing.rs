@@ -371,7 +371,7 @@ fn where_no_cage_can_be_made_the_configuration_decides() {
         assert_eq!(added.code, 1, "{rung}: {added:?}");
         assert!(added.stderr.contains("installed in a cage with a network"), "{added:?}");
         assert!(added.stderr.contains("hint: ") && added.stderr.contains("doctor"), "{added:?}");
-        assert_eq!(place.run(["config", "set", "confinement", "warn"]).code, 0);
+        place.configure("confinement", "warn");
         let added = registry.run(&place, &add);
         assert_eq!(added.code, 0, "{added:?}");
         assert!(added.stderr.contains("the installer is not confined"), "{added:?}");

@@ -37,7 +37,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
     ironcurtain: session [SESSION] (built-in-[ID])
     ironcurtain: policy built-in `default`, workspace [ROOT]/work
-    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, commit in ~/Downloads (git), read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
+    ironcurtain: free: everything in the workspace, read, write and commit in ~/Downloads, read in ~/Documents, except changes to files that your tools run (such as .envrc); asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
     ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
