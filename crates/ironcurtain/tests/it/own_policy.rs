@@ -275,7 +275,10 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     assert!(again.stdout.contains("says so already"), "{again:?}");
     let wrong = policy(&place, &["allow", "filesystem", "--in", "~/notes", "--remove"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");
-    assert!(wrong.stderr.contains("allow filesystem for read-path in ~/notes"), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("policy allow filesystem --to read --in ~/notes --remove\n"),
+        "{wrong:?}"
+    );
     // To take an allowance back needs nobody, and so does a `never`.
     change(&place, &[&words[..], &["--remove"]].concat());
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");

@@ -6,6 +6,8 @@ use std::process::Command;
 use serde_json::json;
 
 use super::banner::outline;
+use crate::place;
+
 use super::{change, changed, judged, policy, scripted};
 use ic_testkit::Proxy;
 
@@ -98,6 +100,43 @@ fn what_names_too_little_is_refused_and_says_what_is_missing() {
         let output = changed(&place, &[words, &["--dry-run"]].concat());
         assert!(output.stdout.contains(says), "{words:?}: {output:?}");
     }
+}
+
+#[test]
+fn a_question_more_needs_no_confirmation_where_nothing_is_denied() {
+    let place = place();
+    place.dir("home/Documents/x");
+    let output = changed(&place, &["ask", "filesystem", "--to", "read", "--in", "~/Documents/x"]);
+    assert!(output.stdout.contains("allowed -> asks"), "{output:?}");
+    assert_eq!(
+        judged(&place, "filesystem", "read_file", r#"{"path":"~/Documents/x/a"}"#).0,
+        "escalate"
+    );
+    // An *ask* beside a *never* could soften it, so it is confirmed.
+    change(&place, &["never", "filesystem", "--in", "~/Documents/x"]);
+    let refused =
+        policy(&place, &["ask", "filesystem.read_file", "--to", "read", "--in", "~/Documents/x"]);
+    assert!(refused.code == 1 && refused.stderr.contains("there is no terminal"), "{refused:?}");
+}
+
+#[test]
+fn the_port_of_a_scheme_is_that_scheme() {
+    let place = scripted();
+    let output = changed(&place, &["allow", "fetch", "--host", "docs.rs:443", "--yes"]);
+    assert!(output.stdout.contains("allow fetch at https://docs.rs\n"), "{output:?}");
+    assert_eq!(judged(&place, "fetch", "http_fetch", r#"{"url":"https://docs.rs/x"}"#).0, "allow");
+    assert_eq!(
+        judged(&place, "fetch", "http_fetch", r#"{"url":"http://docs.rs/x"}"#).0,
+        "escalate"
+    );
+    change(&place, &["allow", "fetch", "--host", "docs.rs:443", "--remove"]);
+    // What was not added is answered with what was.
+    change(&place, &["allow", "fetch", "--host", "docs.rs", "--yes"]);
+    let wrong = policy(&place, &["allow", "fetch", "--host", "crates.io", "--remove"]);
+    assert!(
+        wrong.stderr.contains("ironcurtain policy allow fetch --host docs.rs --remove\n"),
+        "{wrong:?}"
+    );
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn additions_about_a_server_that_goes_are_named() {
     place.write("home/.ironcurtain/mcp-servers.json", r#"{"notes":{"command":"true"}}"#);
     let never = place.run(["policy", "never", "notes"]);
     assert_eq!(never.code, 0, "{never:?}");
-    let removed = place.run(["servers", "remove", "notes"]);
+    let removed = place.run(["servers", "remove", "notes", "--yes"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(
         removed.stderr.contains("to take it back: ironcurtain policy never notes --remove"),
