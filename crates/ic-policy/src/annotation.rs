@@ -124,7 +124,7 @@ impl Annotation {
             .parse()
             .map_err(|error: ic_types::InvalidName| (".toolName".to_owned(), error.to_string()))?;
         if file.server_name.as_deref().is_some_and(|name| name != server.as_str()) {
-            let reason = format!("the tool stands under the server `{server}`");
+            let reason = format!("the tool is listed under the server `{server}`");
             return Err((".serverName".to_owned(), reason));
         }
         let mut arguments: Vec<ArgumentAnnotation> = Vec::new();

@@ -65,7 +65,7 @@ pub(super) fn tangled(tangle: Tangle) -> String {
         Tangle::OpenQuote => "a quote is opened and not closed",
         Tangle::OpenBlock => "a fenced block is opened and not closed",
         Tangle::StrayQuote => {
-            "a quote stands in the middle of a word; a text with quotes in it goes between other \
+            "there is a quote in the middle of a word; a text with quotes in it goes between other \
              quotes, or into a fenced block"
         }
     };

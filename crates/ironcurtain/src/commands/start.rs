@@ -47,7 +47,7 @@ const AGENT: &str = "built-in";
 /// With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
 /// commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but
 /// a call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it
-/// was cancelled, and with 1 if it failed. Without a key the offline model serves, which understands
+/// was cancelled, and with 1 if it failed. Without a key the offline model is used, which understands
 /// a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
@@ -111,7 +111,7 @@ pub(crate) fn run(
     // Words that a shell has taken apart.
     let task = (!args.task.is_empty()).then(|| args.task.join(" "));
     if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
-        return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
+        return Err(Failure::usage("the task is empty").with_hint("say what to do"));
     }
     if let Some(url) = &args.repo {
         repository::check(url)?;

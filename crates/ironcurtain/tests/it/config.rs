@@ -112,7 +112,7 @@ fn mistakes_of_the_command_line_exit_with_2_and_say_what_to_do() {
     --- stderr
     error: there is no key `budget.maxstep`
 
-    hint: is `budget.maxSteps` meant?
+    hint: did you mean `budget.maxSteps`?
     --- exit 2
     ");
     assert_snapshot!(run(&place, &["explain", "session"]), @"

@@ -329,7 +329,7 @@ fn a_log_that_was_changed_or_lost_its_key_is_found() {
     fs::remove_file(place.path(format!("{HOME}/keys/audit.key"))).unwrap();
     let findings = Findings::of(&place);
     findings.failed(&["audit key"]);
-    findings.has("audit key", "failed", "1 log stands on it");
+    findings.has("audit key", "failed", "1 log depends on it");
     findings.has("last audit log", "warning", "not tried");
 }
 

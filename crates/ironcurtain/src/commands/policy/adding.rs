@@ -329,10 +329,9 @@ fn addition(
                     "for example `ironcurtain policy allow filesystem --to read --in ~/notes`",
                 )
         }
-        InvalidAddition::Everything => Failure::usage("it is not said what this is about")
-            .with_hint(
-                "name a server, a place (`--in DIR`, `--host H`) or what is done (`--to WHAT`)",
-            ),
+        InvalidAddition::Everything => Failure::usage("this names nothing to apply to").with_hint(
+            "name a server, a place (`--in DIR`, `--host H`) or what is done (`--to WHAT`)",
+        ),
         InvalidAddition::NoRole
         | InvalidAddition::ToolWithoutServer
         | InvalidAddition::RoleOfOtherKind(..)

@@ -103,7 +103,7 @@ fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<b
             format!("Remove the server `{name}` with all that was installed for it?")
         }
     };
-    let mut person = Person::find("whether a server is to go", false, Scripts::MayNotAnswer)
+    let mut person = Person::find("whether to remove the server", false, Scripts::MayNotAnswer)
         .map_err(|failure| failure.with_hint("`--yes` removes without asking"))?;
     screen.out().flush().map_err(Failure::output)?;
     Ok(person.ask(&question)? == Answer::Approved)

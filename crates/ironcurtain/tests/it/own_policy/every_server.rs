@@ -72,12 +72,12 @@ fn what_names_too_little_is_refused_and_says_what_is_missing() {
     let place = scripted();
     for (words, code, says) in [
         (&["allow", "--in", "~/notes"][..], 2, "`policy allow` needs a server"),
-        (&["never"], 2, "it is not said what this is about"),
+        (&["never"], 2, "this names nothing to apply to"),
         (&["allow", "filesystem", "--yes"], 2, "`allow filesystem` names no place"),
         (&["allow", "filesystem", "--to", "read", "--yes"], 2, "say where: `--in DIR`\n"),
         (&["allow", "fetch", "--yes"], 2, "say where: `--host H`\n"),
         // A name that is mistyped is said before a directory that is not there.
-        (&["allow", "filesytem", "--in", "~/none"], 2, "is `filesystem` meant?"),
+        (&["allow", "filesytem", "--in", "~/none"], 2, "did you mean `filesystem`?"),
         (&["allow", "filesystem", "--in", "~/none"], 1, "there is no directory"),
         // Nobody is told to make what would be refused then.
         (&["allow", "filesystem", "--to", "read", "--in", "~/.ssh"], 1, ".ssh` is protected"),

@@ -40,7 +40,7 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     ironcurtain: free: everything in the workspace, read, write and commit in ~/Downloads, read in ~/Documents, except changes to files that your tools run (such as .envrc); asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
-    ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
+    ironcurtain: model offline: no key is set, so the built-in offline model is used; it understands plain requests only
       ✓ allowed  filesystem.write_file path=a.txt content=hello
       ✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa
                  DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
@@ -76,7 +76,7 @@ fn the_help_of_start_says_what_there_is() {
     With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
     commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but a
     call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it was
-    cancelled, and with 1 if it failed. Without a key the offline model serves, which understands a few
+    cancelled, and with 1 if it failed. Without a key the offline model is used, which understands a few
     plain requests; ask it for `help`.
 
     Usage: ironcurtain start [OPTIONS] [TASK]...

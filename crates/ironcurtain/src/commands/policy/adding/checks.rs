@@ -80,7 +80,7 @@ pub(super) fn check_server(server: &ServerName, loaded: &Loaded) -> Result<(), F
     }
     let names: Vec<&str> = loaded.servers.iter().map(|(name, _)| name.as_str()).collect();
     let hint = match nearest(server.as_str(), names.iter().copied()) {
-        Some(name) => format!("is `{name}` meant? The servers are {}", names.join(", ")),
+        Some(name) => format!("did you mean `{name}`? The servers are {}", names.join(", ")),
         None => format!("the servers are {}", names.join(", ")),
     };
     Err(Failure::usage(format!("there is no server `{server}`")).with_hint(hint))
