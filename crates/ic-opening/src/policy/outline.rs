@@ -47,7 +47,7 @@ struct Said {
 
 impl Loaded {
     /// Says in one line what the agent may do.
-    pub(crate) fn outline(&self) -> String {
+    pub fn outline(&self) -> String {
         let columns = self.columns();
         let of = |roles: &[Role]| -> Vec<&Column> {
             columns.iter().filter(|it| roles.contains(&it.role)).collect()

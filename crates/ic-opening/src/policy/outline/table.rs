@@ -7,7 +7,7 @@ use ic_inventory::servers_file::Start;
 use ic_policy::{Annotation, Authority, Effect, Finding, Rule, Structural};
 use ic_types::{Category, Object, Role, ServerName, ToolCall, ToolName};
 
-use crate::judge::{Loaded, arguments, possible_roles};
+use crate::policy::{Loaded, arguments, possible_roles};
 
 /// What can be done with files, and the word for it.
 pub(super) const VERBS: [(&str, Role); 5] = [
