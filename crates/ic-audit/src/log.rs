@@ -304,7 +304,7 @@ impl AuditLog {
         self.shared.append(entry)
     }
 
-    /// Writes the last record, commits everything, and ends, whoever else holds the log; once more does nothing.
+    /// Writes the last record, commits everything, and ends, even if others still hold the log. A second call does nothing.
     ///
     /// Whatever is to be recorded from then on is refused.
     pub fn close(&self) -> Result<(), AuditError> {

@@ -1,7 +1,7 @@
 //! Who serves a call that may be made: the server that runs, one that is started for it, or nobody.
 //!
 //! The view follows the judgement: what the long-lived server does not hold is served by one that holds
-//! exactly what was judged. What is special about a server of ours is asked of its strategy. Nothing is
+//! exactly what was judged. What is special about a built-in server is in its strategy. Nothing is
 //! judged here.
 
 use std::sync::Arc;

@@ -369,7 +369,7 @@ impl Broker {
         self.log.note(Entry { arguments, duration_ms, ..Entry::new(Kind::Llm) }).map(|_| ())
     }
 
-    /// Ends the servers; call it once every call is done. The log is closed by whoever opened it.
+    /// Ends the servers; call it once every call is done. The session that opened the log closes it.
     pub async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();

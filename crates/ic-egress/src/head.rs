@@ -75,9 +75,9 @@ impl<'a> Lines<'a> {
                 self.0 = rest;
                 Ok(Some(line))
             }
-            (_, [b'\r', ..]) => Err("a carriage return stands alone"),
-            (_, [b'\n', ..]) => Err("a line feed stands alone"),
-            _ => Err("a control character stands in it"),
+            (_, [b'\r', ..]) => Err("it has a bare carriage return"),
+            (_, [b'\n', ..]) => Err("it has a bare line feed"),
+            _ => Err("it has a control character"),
         }
     }
 }

@@ -80,7 +80,7 @@ fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, &'static str> {
             return Ok(None);
         };
         if kind != RECORD_HANDSHAKE || major != RECORD_MAJOR {
-            return Err("another record stands inside it");
+            return Err("it has another record inside");
         }
         if n == 0 || RECORD_MAX < n.into() {
             return Err("a record has an impossible length");
@@ -120,7 +120,7 @@ fn hello(mut body: Cursor<'_>) -> Option<Result<Hello, &'static str>> {
     while !extensions.is_empty() {
         let (kind, data) = (extensions.u16()?, extensions.counted_u16()?);
         if seen.contains(&kind) {
-            return Some(Err("an extension stands in it twice"));
+            return Some(Err("it has an extension twice"));
         }
         seen.push(kind);
         match kind {

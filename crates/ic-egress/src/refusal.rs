@@ -35,7 +35,7 @@ pub enum Refusal {
     #[error("its address was not found")]
     Unresolved,
     /// A connection to an address that stands for no name.
-    #[error("the address stands for no name")]
+    #[error("the address belongs to no name")]
     Nobody,
     /// The cage has asked for more names than one cage needs.
     #[error("this cage has asked for too many names")]

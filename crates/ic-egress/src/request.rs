@@ -152,9 +152,8 @@ impl Request {
 
 /// Returns how the body ends, if there is exactly one way to read that.
 fn framing(head: &Head<'_>) -> Result<Framing, &'static str> {
-    let length = head.only("content-length").map_err(|MoreThanOne| "its length stands twice")?;
-    let encoding =
-        head.only("transfer-encoding").map_err(|MoreThanOne| "its encoding stands twice")?;
+    let length = head.only("content-length").map_err(|MoreThanOne| "it has two lengths")?;
+    let encoding = head.only("transfer-encoding").map_err(|MoreThanOne| "it has two encodings")?;
     match (length, encoding) {
         (None, None) => Ok(Framing::Length(0)),
         (Some(_), Some(_)) => Err("it has both a length and an encoding"),

@@ -179,6 +179,7 @@ impl Pending {
         let request = &self.request;
         let mut object = Object::new();
         object.insert("escalationId", request.escalation.as_str());
+        object.insert("number", self.number);
         object.insert("session", self.session.as_str());
         object.insert("server", request.server.as_str());
         object.insert("tool", request.tool.as_str());

@@ -12,6 +12,7 @@ use ic_policy::{Answer, Escalation, Ticket};
 use ic_types::{
     Json, JsonLimits, Object, Role, ServerName, SessionId, Timestamp, ToolName, locked,
 };
+use tokio::sync::watch;
 
 use crate::document::{DocumentFault, Fields};
 use crate::grant::{Grant, GrantId};
@@ -34,6 +35,8 @@ pub struct Grants {
     session: SessionId,
     /// Whole at every moment: each change is one step.
     in_force: Mutex<Vec<Grant>>,
+    /// How many were given so far, for those who wait for one.
+    n_given: watch::Sender<u64>,
 }
 
 /// Where the grants of a session are written down.
@@ -103,7 +106,12 @@ impl Grants {
     pub fn open(path: impl Into<PathBuf>, session: SessionId) -> Result<Self, GrantsError> {
         let file = GrantsFile::at(path);
         let _lock = file.lock()?;
-        let grants = Self { file, session, in_force: Mutex::new(Vec::new()) };
+        let grants = Self {
+            file,
+            session,
+            in_force: Mutex::new(Vec::new()),
+            n_given: watch::Sender::new(0),
+        };
         grants.write(&[])?;
         Ok(grants)
     }
@@ -118,7 +126,14 @@ impl Grants {
         }
         in_force.push(grant);
         // If this fails the grant is in no file, and at its first use it is dropped for that.
-        self.write(&in_force)
+        self.write(&in_force)?;
+        self.n_given.send_modify(|n_given| *n_given += 1);
+        Ok(())
+    }
+
+    /// Returns what changes whenever a grant is put in force.
+    pub fn given(&self) -> watch::Receiver<u64> {
+        self.n_given.subscribe()
     }
 
     /// Answers `escalation` if it was granted, and by which grant; a count is one less then, whatever becomes of the call.

@@ -18,7 +18,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ic_types::Digest;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 
 /// What a copy may cost.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,40 @@ pub struct TreeLimits {
     pub file_bytes_max: u64,
     /// Directories in directories.
     pub depth_max: usize,
+}
+
+impl TreeLimits {
+    /// Reads the file that is at `path`, and adds its length to `n_bytes`.
+    fn read(&self, file: OwnedFd, path: &Path, n_bytes: &mut u64) -> Result<Vec<u8>, TreeError> {
+        let most = self.file_bytes_max.min(self.bytes_max.saturating_sub(*n_bytes));
+        let mut content = Vec::new();
+        let mut reader = File::from(file).take(most.saturating_add(1));
+        reader.read_to_end(&mut content).map_err(|source| system(path, source))?;
+        let n_read = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        if most < n_read {
+            let what = format!("more than {most} bytes, at `{}`", path.display());
+            return Err(TreeError::TooMuch { what });
+        }
+        *n_bytes = n_bytes.saturating_add(n_read);
+        Ok(content)
+    }
+}
+
+/// Opens the regular file `name` in a directory, for reading, through no link.
+fn open_file(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+) -> Result<(OwnedFd, Stat), TreeError> {
+    let failed = |error: rustix::io::Errno| system(path, error.into());
+    // Not blocking: it may be a pipe by now.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, Mode::empty()).map_err(failed)?;
+    let stat = rustix::fs::fstat(&file).map_err(failed)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok((file, stat)),
+        _ => Err(TreeError::Special { path: path.to_owned() }),
+    }
 }
 
 /// What becomes of symbolic links.
@@ -187,25 +221,8 @@ impl Copy {
         path: &Path,
     ) -> Result<(), TreeError> {
         let failed = |error: rustix::io::Errno| system(path, error.into());
-        // Not blocking: it may be a pipe by now.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(source, name, flags, Mode::empty()).map_err(failed)?;
-        let stat = rustix::fs::fstat(&file).map_err(failed)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(TreeError::Special { path: path.to_owned() });
-        }
-        let most =
-            self.limits.file_bytes_max.min(self.limits.bytes_max.saturating_sub(self.n_bytes));
-        let mut content = Vec::new();
-        let mut reader = File::from(file).take(most.saturating_add(1));
-        reader.read_to_end(&mut content).map_err(|source| system(path, source))?;
-        let n_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
-        if most < n_bytes {
-            return Err(TreeError::TooMuch {
-                what: format!("more than {most} bytes, at `{}`", path.display()),
-            });
-        }
-        self.n_bytes = self.n_bytes.saturating_add(n_bytes);
+        let (file, stat) = open_file(source, name, path)?;
+        let content = self.limits.read(file, path, &mut self.n_bytes)?;
         // Of all rights only one is kept: whether the owner may run it.
         let is_program = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
         let mode = if is_program { Mode::RWXU } else { Mode::RUSR | Mode::WUSR };

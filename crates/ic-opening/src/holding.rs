@@ -70,7 +70,7 @@ impl Holding {
         let lines = self.faults.iter().flat_map(|RungFault { rung, reason, remedy }| {
             [format!("{rung}: {reason}"), format!("  remedy: {remedy}")]
         });
-        Fault::machine("nothing on this machine confines MCP servers, so none is started")
+        Fault::machine("MCP servers cannot be confined on this machine, so none is started")
             .with_details(lines.collect())
             .with_hint(
                 "one remedy is enough; `ironcurtain config set confinement warn` runs servers with \

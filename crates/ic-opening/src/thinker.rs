@@ -50,7 +50,7 @@ impl Thinker {
         let file = ConfigFile::read(&home)?;
         let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
         if wanted.is_none() && !is_reachable(&config) {
-            let said = "model offline: no key is set, so the built-in offline model serves; it \
+            let said = "model offline: no key is set, so the built-in offline model is used; it \
                         understands plain requests only";
             return Ok(Self { is_without_key: true, ..Self::offline(said.to_owned()) });
         }

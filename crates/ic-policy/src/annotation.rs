@@ -124,7 +124,7 @@ impl Annotation {
             .parse()
             .map_err(|error: ic_types::InvalidName| (".toolName".to_owned(), error.to_string()))?;
         if file.server_name.as_deref().is_some_and(|name| name != server.as_str()) {
-            let reason = format!("the tool stands under the server `{server}`");
+            let reason = format!("the tool is listed under the server `{server}`");
             return Err((".serverName".to_owned(), reason));
         }
         let mut arguments: Vec<ArgumentAnnotation> = Vec::new();
@@ -254,6 +254,31 @@ impl ArgumentAnnotation {
     /// Returns every role that the argument can have.
     pub fn possible_roles(&self) -> impl Iterator<Item = Role> {
         self.default.iter().chain(self.when.iter().flat_map(|when| &when.roles)).copied()
+    }
+
+    /// Returns examples of other arguments, between them for every role that this one can have under a
+    /// condition of its own: none at all, and for each condition a value for which it holds and one for
+    /// which it does not.
+    pub fn circumstances(&self) -> impl Iterator<Item = Object> {
+        let of = |when: &When| {
+            let name = &when.condition.argument;
+            let other = Json::from("example");
+            let held = match &when.condition.test {
+                Test::OneOf(values) => values.first().cloned(),
+                Test::Present | Test::Truthy => Some(Json::Bool(true)),
+                Test::Absent | Test::Falsy => None,
+            };
+            [held, Some(other)]
+                .into_iter()
+                .flatten()
+                .map(|value| {
+                    let mut arguments = Object::new();
+                    arguments.insert(name, value);
+                    arguments
+                })
+                .collect::<Vec<_>>()
+        };
+        std::iter::once(Object::new()).chain(self.when.iter().flat_map(of))
     }
 
     /// Returns the argument against which relative paths are resolved.

@@ -189,10 +189,9 @@ impl Rule {
         self.tools.is_some()
     }
 
-    /// Returns the roles that the rule is about, if it names some.
-    pub fn roles(&self) -> Option<Vec<Role>> {
-        let roles = self.roles?;
-        Some(Role::all().filter(|role| roles.contains(*role)).collect())
+    /// Returns whether the rule depends on lists of names.
+    pub fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
     }
 
     /// Returns the hosts and repositories that the rule is about, if it is about some.

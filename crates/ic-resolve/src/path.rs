@@ -55,7 +55,7 @@ pub enum PathFault {
     #[error("a path does not begin with `-`")]
     Dash,
     /// The text names another user's home.
-    #[error("`~` stands for your own home only: write the path out")]
+    #[error("`~` means your own home only: write the path out")]
     OtherHome,
     /// The text is a URL and not a path.
     #[error("it is a URL where a path was expected")]

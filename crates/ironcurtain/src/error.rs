@@ -168,7 +168,7 @@ impl From<UnknownKey> for Failure {
         let failure = Self::usage(error.to_string());
         match error {
             UnknownKey::Unknown { similar: Some(similar), .. } => {
-                failure.with_hint(format!("is `{similar}` meant?"))
+                failure.with_hint(format!("did you mean `{similar}`?"))
             }
             UnknownKey::Unknown { similar: None, .. } => {
                 failure.with_hint("`ironcurtain config list` shows all keys")
@@ -236,7 +236,7 @@ impl From<ic_servers::git::OpenGitError> for Failure {
             OpenGitError::Unsupported(_) => {
                 "Linux 5.6 or newer is needed, and a container must not filter out `openat2`"
             }
-            OpenGitError::Schema(_) => "this is a mistake of this program; please report it",
+            OpenGitError::Schema(_) => "this is a bug in IronCurtain; please report it",
         };
         Self::environment(chain(&error)).with_hint(hint)
     }

@@ -79,10 +79,13 @@ impl Person {
         terminal.map(Self::AtTerminal).map_err(|source| {
             Failure::environment(format!("cannot ask you {what}: there is no terminal"))
                 .with_source(source)
-                .with_hint(
-                    "run this at a terminal; where `approvals.scripted` is true, `--yes` answers \
-                     without one",
-                )
+                .with_hint(match scripts {
+                    Scripts::MayAnswer => "run this at a terminal, or confirm it with `--yes`",
+                    Scripts::MayNotAnswer => {
+                        "run this at a terminal; where `approvals.scripted` is true, `--yes` answers \
+                         without one"
+                    }
+                })
         })
     }
 

@@ -9,7 +9,7 @@ use super::tree::{SourceFile, Tree};
 use crate::markdown::prose;
 
 /// Each phrase, and what to write instead.
-const PHRASES: [(&str, &str); 19] = [
+const PHRASES: [(&str, &str); 23] = [
     ("whoever", "say who: you, the user, the server"),
     ("whom nobody", "`nobody was available`"),
     ("nobody is there", "`no approver is connected`"),
@@ -29,6 +29,10 @@ const PHRASES: [(&str, &str); 19] = [
     ("is no regular file", "`is not a regular file`"),
     ("is no directory", "`is not a directory`"),
     ("is no JSON", "`is not valid JSON`"),
+    ("are no JSON", "`are not valid JSON`"),
+    ("is no URL", "`is not a URL`"),
+    ("is no UTF-8", "`is not UTF-8`"),
+    ("model serves", "`model is used`"),
 ];
 /// What makes a phrase plain English again.
 const USUAL: [&str; 4] =

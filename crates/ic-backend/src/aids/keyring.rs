@@ -130,7 +130,7 @@ impl Lender {
             let length =
                 usize::try_from(stream.read_u32().await?).map_err(std::io::Error::other)?;
             if AGENT_BYTES_MAX < length {
-                return Err(std::io::Error::other("it says too much"));
+                return Err(std::io::Error::other("its output is too long"));
             }
             let mut answer = vec![0; length];
             stream.read_exact(&mut answer).await?;
@@ -181,6 +181,6 @@ mod tests {
     async fn an_agent_that_says_too_much_is_not_heard() {
         assert_eq!(asked(AGENT_BYTES_MAX).await, Ok(AGENT_BYTES_MAX));
         let refused = asked(AGENT_BYTES_MAX + 1).await.unwrap_err();
-        assert!(refused.contains("says too much"), "{refused}");
+        assert!(refused.contains("output is too long"), "{refused}");
     }
 }

@@ -3,7 +3,7 @@
 //! Only what stands topmost is noted: what lies in a `.git` goes with it. Links are noted and not
 //! followed, but for what a listed name leads to. Nothing is changed here.
 //!
-//! SECURITY: whoever plants a configuration could have it name the directory around it, or everything, so
+//! SECURITY: a server that plants a configuration could have it name the directory around it, or everything, so
 //! that it is not seen by itself any more. So if other names are in force than in the look before, the ground
 //! is looked at once more by the names that were ([`Survey::as_before`]), and that is what is compared. What
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.

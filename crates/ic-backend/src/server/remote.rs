@@ -327,7 +327,7 @@ impl Remote {
             };
             n_bytes = n_bytes.saturating_add(bytes.len() as u64);
             if STREAM_BYTES_MAX < n_bytes {
-                return Err(NoAnswer("it says too much in one stream".to_owned()));
+                return Err(NoAnswer("it sends too much in one stream".to_owned()));
             }
             let is_waited_for = |it: &Self| match exchange {
                 Exchange::Of(id) => it.connection.is_waiting(id),

@@ -84,7 +84,7 @@ fn refusal(location: &str, from: Option<&UrlValue>, to: Option<&UrlValue>) -> Op
     if LOCATION_BYTES_MAX < location.len() {
         Some("the address that a redirect leads to is too long".to_owned())
     } else if is(from, Scheme::Https) && is(to, Scheme::Http) {
-        // Whoever sits between could read and change what follows.
+        // Anyone on the network path could read and change the rest.
         Some("a redirect from https to http is not followed".to_owned())
     } else {
         None

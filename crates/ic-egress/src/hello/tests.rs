@@ -131,12 +131,12 @@ fn exactly_one_server_is_named() {
     check(
         "a.example",
         &[sni("a.example"), sni("b.example")],
-        Err(&unreadable("an extension stands in it twice")),
+        Err(&unreadable("it has an extension twice")),
     );
     check(
         "a.example",
         &[sni("b.example"), sni("a.example")],
-        Err(&unreadable("an extension stands in it twice")),
+        Err(&unreadable("it has an extension twice")),
     );
     for data in [
         &[][..],
@@ -170,9 +170,9 @@ fn records_that_no_client_sends_are_refused() {
         other => panic!("{other:?}"),
     };
     let alert = [21, 3, 1, 0, 2, 1, 0];
-    assert_eq!(fault(&[&first[..], &alert].concat()), "another record stands inside it");
+    assert_eq!(fault(&[&first[..], &alert].concat()), "it has another record inside");
     let old = [22, 2, 1, 0, 1, 1];
-    assert_eq!(fault(&[&first[..], &old].concat()), "another record stands inside it");
+    assert_eq!(fault(&[&first[..], &old].concat()), "it has another record inside");
     let empty = [22, 3, 1, 0, 0];
     assert_eq!(fault(&[&first[..], &empty].concat()), "a record has an impossible length");
     assert_eq!(fault(&empty), "a record has an impossible length");

@@ -85,7 +85,7 @@ impl UnknownKey {
     pub(crate) fn with_guess(&self) -> String {
         match self {
             Self::Unknown { similar: Some(similar), .. } => {
-                format!("there is no such key; is `{similar}` meant?")
+                format!("there is no such key; did you mean `{similar}`?")
             }
             Self::Unknown { similar: None, .. } => {
                 "there is no such key; `ironcurtain config list` shows all".to_owned()

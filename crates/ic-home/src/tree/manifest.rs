@@ -1,20 +1,18 @@
-//! What is in a directory: each file by its contents, so that a change is noticed, whoever made it.
+//! What is in a directory: each file by its contents, so that every change to it is noticed.
 //!
 //! A file whose inode, size and times are as they were is not read again, so looking at an installation of
 //! thousands of files costs a look at each. Nothing is copied, and no link is followed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use ic_types::{Digest, Json, Object, Timestamp};
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, ResolveFlags, Stat};
 
-use super::{DIRECTORY, TreeError, TreeLimits, names, system};
+use super::{DIRECTORY, TreeError, TreeLimits, names, open_file, system};
 
 /// A file that was changed so short a time ago is read again: another change may have the same times.
 const SETTLED_AFTER_MS: u64 = 2_000;
@@ -189,15 +187,7 @@ impl Looking<'_> {
     }
 
     fn file(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path) -> Result<(), TreeError> {
-        let failed = |error: rustix::io::Errno| system(path, error.into());
-        // Not blocking: it may be a pipe by now.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file =
-            rustix::fs::openat(parent.as_fd(), name, flags, Mode::empty()).map_err(failed)?;
-        let stat = rustix::fs::fstat(&file).map_err(failed)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(TreeError::Special { path: path.to_owned() });
-        }
+        let (file, stat) = open_file(parent.as_fd(), name, path)?;
         let is_program = Mode::from_raw_mode(stat.st_mode).contains(Mode::XUSR);
         let kind = if is_program { Kind::Program } else { Kind::File };
         let stamp = stamp(&stat);
@@ -209,17 +199,7 @@ impl Looking<'_> {
             self.note(path, kind, digest, Some(stamp));
             return Ok(());
         }
-        let most =
-            self.limits.file_bytes_max.min(self.limits.bytes_max.saturating_sub(self.n_bytes));
-        let mut content = Vec::new();
-        let mut reader = File::from(file).take(most.saturating_add(1));
-        reader.read_to_end(&mut content).map_err(|source| system(path, source))?;
-        let n_bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
-        if most < n_bytes {
-            let what = format!("more than {most} bytes, at `{}`", path.display());
-            return Err(TreeError::TooMuch { what });
-        }
-        self.n_bytes = self.n_bytes.saturating_add(n_bytes);
+        let content = self.limits.read(file, path, &mut self.n_bytes)?;
         let changed_ms = u64::try_from(stat.st_ctime).unwrap_or_default().saturating_mul(1_000);
         let is_settled = changed_ms.saturating_add(SETTLED_AFTER_MS) < self.now.unix_ms();
         self.note(path, kind, Digest::of(&content), is_settled.then_some(stamp));
@@ -261,6 +241,7 @@ fn stamp(stat: &Stat) -> String {
 #[expect(clippy::disallowed_methods, reason = "tests make and look at files as they like")]
 mod tests {
     use std::fs;
+    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;

@@ -31,7 +31,7 @@ fn every_mistake_is_named_and_not_just_the_first() {
     assert_eq!(
         mistakes(file),
         [
-            "/h/config.json: `agentModel`: there is no such key; is `agentModelId` meant?",
+            "/h/config.json: `agentModel`: there is no such key; did you mean `agentModelId`?",
             "/h/config.json: `budget.colour`: there is no such key; `ironcurtain config list` shows all",
             "/h/config.json: `session`: it holds other keys, so it has to be an object",
             "/h/config.json: `budget.maxSteps`: there is no such key; write it as objects within objects",

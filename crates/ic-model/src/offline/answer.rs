@@ -65,7 +65,7 @@ pub(super) fn tangled(tangle: Tangle) -> String {
         Tangle::OpenQuote => "a quote is opened and not closed",
         Tangle::OpenBlock => "a fenced block is opened and not closed",
         Tangle::StrayQuote => {
-            "a quote stands in the middle of a word; a text with quotes in it goes between other \
+            "there is a quote in the middle of a word; a text with quotes in it goes between other \
              quotes, or into a fenced block"
         }
     };
@@ -101,13 +101,21 @@ Join them by "then", "and", ";" or new lines.
 
 A key for a model that understands everything else is set by ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY in the environment, or in the configuration (`ironcurtain config set apiKey -` reads one). The next session then asks that provider's model; `--model NAME` and `ironcurtain config set agentModelId NAME` choose another."#;
 
+/// Says how long a text is.
+fn bytes(text: &str) -> String {
+    match text.len() {
+        1 => "1 byte".to_owned(),
+        n => format!("{n} bytes"),
+    }
+}
+
 fn done(request: &Request, text: &str) -> String {
     match request {
         Request::List { dir } => with_text(&format!("In `{dir}`"), text),
         Request::Tree { dir } => with_text(&format!("The tree of `{dir}`"), text),
         Request::Read { path } => with_text(&format!("`{path}`"), text),
-        Request::Write { path, text } => format!("I wrote {} bytes to `{path}`.", text.len()),
-        Request::Append { path, text } => format!("I appended {} bytes to `{path}`.", text.len()),
+        Request::Write { path, text } => format!("I wrote {} to `{path}`.", bytes(text)),
+        Request::Append { path, text } => format!("I appended {} to `{path}`.", bytes(text)),
         Request::Move { from, to } => format!("I moved `{from}` to `{to}`."),
         Request::Copy { from, to } => format!("I copied `{from}` to `{to}`."),
         Request::Delete { path } => format!("I deleted `{path}`."),

@@ -251,7 +251,7 @@ fn a_step_that_fails_is_told_and_the_others_are_done() {
     assert_eq!(
         turn.answer,
         "I could not read `secret.txt`: denied by the policy: `secret.txt` is protected\n\n\
-         I wrote 1 bytes to `n.txt`.\n\n\
+         I wrote 1 byte to `n.txt`.\n\n\
          I could not read `gone.txt`: `gone.txt` does not exist\n\n\
          `n.txt`:\nx\n\n(Answered by the offline model.)"
     );
@@ -274,7 +274,7 @@ fn results_may_be_those_of_the_protocol() {
     for before in ["globalThis.shape = 'protocol';", "globalThis.shape = 'structured';"] {
         let message = "read a.txt then append \"x\" to a.txt then search for \"beta\" in docs";
         let turn = send_to(Setup { files: FILES, before }, message);
-        let expected = "`a.txt`:\nalpha\nbeta\n\nI appended 1 bytes";
+        let expected = "`a.txt`:\nalpha\nbeta\n\nI appended 1 byte";
         assert!(turn.answer.starts_with(expected), "{}", turn.answer);
         assert!(turn.answer.contains("docs/b.txt:1: beta"), "{}", turn.answer);
     }

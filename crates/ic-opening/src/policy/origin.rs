@@ -147,7 +147,7 @@ fn unknown(named: &Path, environment: &Environment) -> Fault {
     let names: Vec<&str> = builtin.chain(own.iter().map(String::as_str)).collect();
     let text = named.display().to_string();
     let meant = nearest(&text, names.iter().copied())
-        .map_or_else(String::new, |name| format!("is `{name}` meant? "));
+        .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
     Fault::config(format!("there is no policy `{text}`")).with_hint(format!(
         "{meant}The policies are {}; a directory with compiled-policy.json can be named too, and \
          `ironcurtain policy new NAME` makes a policy",

@@ -1,45 +1,40 @@
 //! One line about a policy: what is free, what asks, what is refused, what is out of reach.
 //!
-//! Found out by asking the policy in force about example calls, so it is true of any policy. Nothing is
-//! forwarded. The rules only say which places, hosts and servers to ask about; where there are more than fit,
-//! the line says so and claims nothing about the rest.
+//! Said from a table of what the policy in force answers to example calls ([`table`]), so it is true of any
+//! policy and claims no more than every tool it speaks of gets. Where there are more entries than fit, or
+//! something could not be asked about, the line says so and claims nothing about the rest.
 
-use std::collections::BTreeSet;
+mod table;
+mod words;
 
-use ic_policy::{Effect, Rule, SandboxKind};
-use ic_types::{CanonicalPath, Role, ServerName, ToolName};
+use ic_policy::{DomainPattern, Effect, Rule, SandboxKind};
+use ic_types::{CanonicalPath, Role};
 
-use super::{Loaded, possible_roles};
+use super::Loaded;
+use table::{Answers, Column, VERBS};
+use words::{entries, holds, listed, of_addresses};
 
 /// How many entries are named under one heading.
 const ENTRIES_MAX: usize = 8;
 /// How many places and hosts of rules are asked about.
 const ASKED_MAX: usize = 64;
-/// How many tools are named one by one.
-const TOOLS_MAX: usize = 3;
 /// A file that is nowhere, to ask about.
 const EXAMPLE: &str = "ironcurtain-example.txt";
+/// A file that no rule names, whatever place a rule is about.
+const ELSEWHERE: &str = "/ironcurtain-example/ironcurtain-example.txt";
+/// A file that programs of the user's run by themselves.
+const RUN_BY_ITSELF: &str = ".envrc";
+/// Addresses that no rule names.
+const PAGE: &str = "https://ironcurtain.example.com/";
+const REMOTE: &str = "https://ironcurtain.example.com/example/example.git";
 
-/// What can be done with files: the word for it, its role, and the built-in tool that stands for it.
-const VERBS: [(&str, Role, Option<&str>); 5] = [
-    ("read", Role::ReadPath, Some("read_text_file")),
-    ("write", Role::WritePath, Some("write_file")),
-    ("delete", Role::DeletePath, Some("delete_file")),
-    ("commit", Role::WriteHistory, None),
-    ("rewrite history", Role::DeleteHistory, None),
-];
+const EFFECTS: [(&str, Effect); 3] =
+    [("free", Effect::Allow), ("asks", Effect::Escalate), ("refused", Effect::Deny)];
 
-/// What the policy says about each of [`VERBS`] in one place; `None` where it cannot be done.
-type Effects = [Option<Effect>; VERBS.len()];
-
-/// Which of [`VERBS`] are meant.
-type Meant = [bool; VERBS.len()];
-
-/// Who does something: a server, or one tool of it.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Who {
-    server: ServerName,
-    tool: Option<ToolName>,
+/// A place that is asked about.
+struct Place {
+    name: String,
+    path: CanonicalPath,
 }
 
 /// What is said, each with its verdict.
@@ -53,215 +48,191 @@ struct Said {
 impl Loaded {
     /// Says in one line what the agent may do.
     pub fn outline(&self) -> String {
-        let mut said = Said::default();
-        let elsewhere = self.effects_of_files(&format!("{}/{EXAMPLE}", self.home()));
-        let is_same = !self.say_places(elsewhere, &mut said);
-        self.say_hosts(&mut said);
-        self.say_servers(&mut said);
-        let others = [
-            ("the web", self.effect_of_url("https://example.com/")),
-            ("git remotes", self.effect_of_remote("https://git.example.com/example/example.git")),
-        ];
-        let mut parts = Vec::new();
-        let is_any_cut = said.is_cut
-            || [Effect::Allow, Effect::Escalate, Effect::Deny]
-                .iter()
-                .any(|effect| ENTRIES_MAX < said.of(*effect).count());
-        for (title, effect) in
-            [("free", Effect::Allow), ("asks", Effect::Escalate), ("refused", Effect::Deny)]
-        {
-            let mut named: Vec<String> = said.of(effect).map(str::to_owned).collect();
-            if ENTRIES_MAX < named.len() {
-                let n_more = named.len() - ENTRIES_MAX;
-                named.truncate(ENTRIES_MAX);
-                named.push(format!("and {n_more} more (`ironcurtain policy show`)"));
-            }
-            named.extend(not_named(elsewhere, (is_same, is_any_cut), &others, effect));
-            if !named.is_empty() {
-                parts.push(format!("{title}: {}", named.join(", ")));
-            }
-        }
-        parts.push("out of reach: keys, credentials and IronCurtain's own files".to_owned());
-        parts.join("; ")
-    }
+        let columns = self.columns();
+        let of = |roles: &[Role]| -> Vec<&Column> {
+            columns.iter().filter(|it| roles.contains(&it.role)).collect()
+        };
+        let files = of(&VERBS.map(|(_, role)| role));
+        let (pages, remotes) = (of(&[Role::FetchUrl]), of(&[Role::GitRemoteUrl]));
+        let mut said = Said { is_cut: self.has_unasked(), ..Said::default() };
 
-    fn home(&self) -> String {
-        self.judge.home.as_path().display().to_string()
-    }
+        let elsewhere = self.answers(&files, ELSEWHERE);
+        let (web, far) = (self.answers(&pages, PAGE), self.answers(&remotes, REMOTE));
+        let placeless = self.placeless();
+        let answered = elsewhere.iter().chain(&web).chain(&far).copied().flatten();
+        let rest = default_of(answered.chain(placeless.iter().map(|(.., effect)| *effect)));
 
-    /// Says what is special about the places of rules; returns whether anything is.
-    fn say_places(&self, elsewhere: Effects, said: &mut Said) -> bool {
-        let mut is_any = false;
-        for (name, path, place) in self.places(said) {
-            let here = self.effects_of_files(&path);
-            let whos = place.map_or_else(BTreeSet::new, |place| self.whos_at(&place));
-            for effect in [Effect::Allow, Effect::Escalate, Effect::Deny] {
-                let special = meant(here, effect, &[elsewhere]);
-                if let Some(verbs) = verbs(special, here.iter().flatten().count()) {
-                    is_any = true;
-                    let to = match effect {
-                        Effect::Deny => self.refused_to(&path, special),
-                        Effect::Allow | Effect::Escalate => String::new(),
-                    };
-                    said.entries.push((effect, format!("{verbs} in {name}{to}")));
-                }
-                let is_whole = here.iter().zip(special).all(|(it, is)| it.is_none() || is);
-                for who in &whos {
-                    let of = |path: &str| self.effects_of(who, path);
-                    let (there, is) = (of(&format!("{}/{EXAMPLE}", self.home())), of(&path));
-                    let special = meant(is, effect, &[there, here]);
-                    // Everything there is said to be so already.
-                    let is_said = is_whole && is.iter().flatten().all(|it| *it == effect);
-                    let n_possible = self.n_verbs(who);
-                    if let Some(verbs) = verbs(special, n_possible).filter(|_| !is_said) {
-                        is_any = true;
-                        said.entries.push((effect, format!("{verbs} in {name} ({})", who.name())));
-                    }
-                }
-            }
-        }
-        is_any
-    }
-
-    /// Returns the places that are asked about: the name, a file in it, and the place if rules name it.
-    fn places(&self, said: &mut Said) -> Vec<(String, String, Option<CanonicalPath>)> {
-        let sandbox = self.judge.bounds.sandbox.as_ref();
-        let mut places: Vec<(String, String, Option<CanonicalPath>)> = Vec::new();
-        if let Some(sandbox) = sandbox {
-            let name = match sandbox.kind {
-                SandboxKind::Workspace => "the workspace",
-                SandboxKind::Session | SandboxKind::Filled => "the sandbox",
+        let rows = self.rows(&files, &mut said);
+        say_places(&files, &rows, &elsewhere, &mut said);
+        self.say_hosts((&pages, &remotes), (&web, &far), &mut said);
+        for (_, effect) in EFFECTS.iter().filter(|(_, effect)| *effect != rest) {
+            let held: Vec<usize> = holds(&elsewhere, *effect).collect();
+            let is_so = |(_, row): &(Place, Answers)| {
+                held.iter().all(|at| row.get(*at) == elsewhere.get(*at))
             };
-            places.push((name.to_owned(), example_in(&sandbox.path), None));
-        }
-        let mut named: Vec<&CanonicalPath> = Vec::new();
-        for place in self.judge.policy.rules().iter().filter_map(Rule::place) {
-            let is_sandbox = sandbox.is_some_and(|sandbox| sandbox.path == *place);
-            if place.parent().is_some() && !is_sandbox && !named.contains(&place) {
-                named.push(place);
+            let anywhere = match (rows.iter().all(is_so), said.is_cut()) {
+                (_, true) => "where no other rule is about it",
+                (true, false) => "anywhere",
+                (false, false) => "anywhere else",
+            };
+            if held.len() == elsewhere.len() && !held.is_empty() {
+                said.entries.push((*effect, format!("files {anywhere}")));
+            } else {
+                said.say(*effect, entries(&files, &elsewhere, None, *effect, anywhere));
             }
+            said.say(*effect, of_addresses(&pages, &web, *effect, "the web"));
+            said.say(*effect, of_addresses(&remotes, &far, *effect, "git remotes"));
         }
-        said.is_cut |= ASKED_MAX < named.len();
-        places.extend(
-            named
-                .into_iter()
-                .take(ASKED_MAX)
-                .map(|place| (self.shortened(place), example_in(place), Some(place.clone()))),
-        );
+        self.say_placeless(&columns, &placeless, rest, &mut said);
+        let except = self.exception(&files, &rows, &elsewhere);
+        if let Some(except) = except.filter(|_| rest != Effect::Escalate) {
+            said.say(Effect::Escalate, [except.to_owned()]);
+        }
+        said.finish(rest, except)
+    }
+
+    /// Returns what the policy answers in each place that is asked about.
+    fn rows(&self, columns: &[&Column], said: &mut Said) -> Vec<(Place, Answers)> {
+        let row = |place: Place| {
+            let answers = self.answers(columns, &example_in(&place.path));
+            (place, answers)
+        };
+        self.places(said).into_iter().map(row).collect()
+    }
+
+    /// Returns the places that are asked about, the sandbox first.
+    fn places(&self, said: &mut Said) -> Vec<Place> {
+        let sandbox = self.judge.bounds.sandbox.as_ref();
+        let mut places: Vec<Place> = sandbox
+            .map(|it| Place {
+                name: match it.kind {
+                    SandboxKind::Workspace => "the workspace".to_owned(),
+                    SandboxKind::Session | SandboxKind::Filled => "the sandbox".to_owned(),
+                },
+                path: it.path.clone(),
+            })
+            .into_iter()
+            .collect();
+        for path in self.judge.policy.rules().iter().filter_map(Rule::place) {
+            if path.parent().is_none() || places.iter().any(|it| it.path == *path) {
+                continue;
+            }
+            if ASKED_MAX < places.len() {
+                said.is_cut = true;
+                break;
+            }
+            places.push(Place { name: self.shortened(path), path: path.clone() });
+        }
         places
     }
 
-    /// Returns the servers and tools that rules about `place` are about.
-    fn whos_at(&self, place: &CanonicalPath) -> BTreeSet<Who> {
-        let rules = self.judge.policy.rules().iter().filter(|rule| rule.place() == Some(place));
-        let mut whos = BTreeSet::new();
-        for rule in rules {
-            let meant = self.judge.policy.annotations().filter(|(server, tool, _)| {
-                rule.is_about(server.as_str())
-                    && rule.is_about_tool(tool.as_str())
-                    && self.servers.get(server.as_str()).is_some()
-            });
-            whos.extend(meant.map(|(server, tool, _)| Who {
-                server: server.clone(),
-                tool: rule.names_tools().then(|| tool.clone()),
-            }));
-        }
-        // The files of the built-in server are what is said without naming anyone.
-        whos.retain(|who| who.server.as_str() != "filesystem" || who.tool.is_some());
-        whos
-    }
-
-    /// Says to whom a place is refused, unless it is to everyone.
-    fn refused_to(&self, path: &str, meant: Meant) -> String {
-        let roles: Vec<Role> = (VERBS.iter().zip(meant))
-            .filter(|(_, is_meant)| *is_meant)
-            .map(|((_, role, _), _)| *role)
-            .collect();
-        let is_refused = |server: &&ServerName| {
-            let can = |role: &Role| {
-                self.most_lenient(server, *role, path).is_some_and(|it| it != Effect::Deny)
-            };
-            !roles.iter().any(can)
-        };
-        let (refused, others): (Vec<&ServerName>, Vec<&ServerName>) =
-            self.path_servers().into_iter().partition(is_refused);
-        let names: Vec<&str> = refused.iter().map(|it| it.as_str()).collect();
-        if others.is_empty() || names.is_empty() {
-            return String::new();
-        }
-        format!(" to {} only", listed(&names))
-    }
-
     /// Says what is special about the hosts of rules.
-    fn say_hosts(&self, said: &mut Said) {
-        let web = self.effect_of_url("https://example.com/");
-        let remotes = self.effect_of_remote("https://git.example.com/example/example.git");
-        let mut known: Vec<String> = Vec::new();
-        for rule in self.judge.policy.rules() {
-            for pattern in rule.hosts() {
-                let text = pattern.to_string();
-                let name = text.rsplit("//").next().unwrap_or_default();
-                if name == "*" || known.contains(&text) {
-                    continue;
-                }
-                if known.len() == ASKED_MAX {
-                    said.is_cut = true;
-                    return;
-                }
-                known.push(text.clone());
-                let host = name.replacen("*.", "www.", 1);
-                let (page, remote) = match pattern.names_repository() {
-                    true => (None, format!("https://{host}.git")),
-                    false => (
-                        self.effect_of_url(&format!("https://{host}/")),
-                        format!("https://{host}/example/example.git"),
-                    ),
+    fn say_hosts(
+        &self,
+        (pages, remotes): (&[&Column], &[&Column]),
+        (web, far): (&Answers, &Answers),
+        said: &mut Said,
+    ) {
+        let mut known: Vec<(String, Answers, Answers)> = Vec::new();
+        let rules = self.judge.policy.rules();
+        said.is_cut |= rules.iter().any(Rule::has_lists);
+        for pattern in rules.iter().flat_map(Rule::hosts) {
+            let text = pattern.to_string();
+            let name = text.rsplit("//").next().unwrap_or_default();
+            if name == "*" || known.iter().any(|(it, ..)| *it == text) {
+                continue;
+            }
+            if ASKED_MAX <= known.len() {
+                said.is_cut = true;
+                break;
+            }
+            let (page, remote) = examples_at(pattern, name);
+            let page = page.map_or_else(Vec::new, |page| self.answers(pages, &page));
+            known.push((text, page, self.answers(remotes, &remote)));
+        }
+        for (text, page, remote) in &known {
+            let around = known.iter().filter(|(it, ..)| is_around(it, text));
+            let (mut webs, mut fars) = (vec![web], vec![far]);
+            for (_, page, remote) in around {
+                webs.push(page);
+                fars.push(remote);
+            }
+            for (_, effect) in EFFECTS {
+                let is_special = |is: &Answers, was: &[&Answers]| {
+                    was.iter().any(|was| is.len() == was.len() && is != *was)
                 };
-                let remote = self.effect_of_remote(&remote);
-                for (what, is, was) in
-                    [("pages of", page, web), ("git remotes at", remote, remotes)]
-                {
-                    if let Some(effect) = is.filter(|_| is != was) {
-                        said.entries.push((effect, format!("{what} {text}")));
-                    }
+                if is_special(page, &webs) {
+                    let what = format!("pages of {text}");
+                    said.say(effect, of_addresses(pages, page, effect, &what));
+                }
+                if is_special(remote, &fars) {
+                    let what = format!("git remotes at {text}");
+                    said.say(effect, of_addresses(remotes, remote, effect, &what));
                 }
             }
-            // What other servers may reach there is not asked about here.
-            said.is_cut |= !rule.hosts().is_empty()
-                && (rule.names_tools() || !["fetch", "git"].iter().any(|it| rule.is_about(it)));
         }
     }
 
-    /// Says what was added about servers and tools without naming a place.
-    fn say_servers(&self, said: &mut Said) {
-        let policy = &self.judge.policy;
-        let n_added = policy.rules().len() - policy.own_rules().len();
-        let added = policy.rules().iter().take(n_added);
-        for rule in added.filter(|rule| rule.place().is_none() && rule.hosts().is_empty()) {
-            let meant: Vec<String> = policy
-                .annotations()
-                .filter(|(server, tool, _)| {
-                    rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str())
-                })
-                .map(|(server, tool, _)| format!("{server}.{tool}"))
-                .collect();
-            let servers: BTreeSet<&str> =
-                meant.iter().filter_map(|it| Some(it.split_once('.')?.0)).collect();
-            let servers = listed(&servers.into_iter().collect::<Vec<_>>());
-            let verbs = rule.roles().map(|roles| {
-                let verb = |role: &Role| VERBS.iter().find(|(_, it, _)| it == role).map(|it| it.0);
-                roles.iter().filter_map(verb).collect::<Vec<_>>()
-            });
-            let entry = match (verbs, rule.names_tools()) {
-                (Some(verbs), false) if verbs.is_empty() => continue,
-                (Some(verbs), _) => format!("{} with {servers}", listed(&verbs)),
-                (None, true) if meant.len() <= TOOLS_MAX => listed(&meant),
-                (None, true) => format!("{} tools of {servers}", meant.len()),
-                (None, false) => format!("everything of {servers}"),
-            };
-            if !meant.is_empty() && !said.entries.contains(&(rule.effect(), entry.clone())) {
-                said.entries.push((rule.effect(), entry));
+    /// Says what is special about tools that name no place.
+    fn say_placeless(
+        &self,
+        columns: &[Column],
+        placeless: &[(ic_types::ServerName, ic_types::ToolName, Effect)],
+        rest: Effect,
+        said: &mut Said,
+    ) {
+        for (server, _) in self.servers.iter() {
+            let of_server: Vec<_> = placeless.iter().filter(|(it, ..)| it == server).collect();
+            for (_, effect) in EFFECTS.iter().filter(|(_, effect)| *effect != rest) {
+                let meant: Vec<String> = of_server
+                    .iter()
+                    .filter(|(.., it)| it == effect)
+                    .map(|(server, tool, _)| format!("{server}.{tool}"))
+                    .collect();
+                let has_others = columns.iter().any(|it| it.server == *server);
+                let entry = match meant.len() {
+                    0 => continue,
+                    n if n == of_server.len() && !has_others => format!("everything of {server}"),
+                    n if n == of_server.len() => format!("tools of {server} without a place"),
+                    n if n <= words::TOOLS_MAX => listed(&meant),
+                    n => format!("{n} tools of {server}"),
+                };
+                said.entries.push((*effect, entry));
             }
+        }
+    }
+
+    /// Says what asks although it lies where everything else is free: files that are run by themselves.
+    fn exception(
+        &self,
+        files: &[&Column],
+        rows: &[(Place, Answers)],
+        elsewhere: &Answers,
+    ) -> Option<&'static str> {
+        let sandbox = self.judge.bounds.sandbox.as_ref();
+        let asks = |answers: &Answers, run: &str| {
+            files.iter().zip(answers).any(|(column, plain)| {
+                column.role.changes_path()
+                    && *plain == Some(Effect::Allow)
+                    && self.answer(column, run) != Some(Effect::Allow)
+            })
+        };
+        let (mut is_outside, mut is_inside) =
+            (asks(elsewhere, &ELSEWHERE.replace(EXAMPLE, RUN_BY_ITSELF)), false);
+        for (place, answers) in rows {
+            let run = place.path.as_path().join(RUN_BY_ITSELF).display().to_string();
+            if asks(answers, &run) {
+                let is_sandbox = sandbox.is_some_and(|it| place.path.is_within(&it.path));
+                is_inside |= is_sandbox;
+                is_outside |= !is_sandbox;
+            }
+        }
+        match (is_inside, is_outside) {
+            (true, _) => Some("changes to files that your tools run (such as .envrc)"),
+            (false, true) => {
+                Some("changes outside the sandbox to files that your tools run (such as .envrc)")
+            }
+            (false, false) => None,
         }
     }
 
@@ -272,60 +243,78 @@ impl Loaded {
             Ok(_) | Err(_) => path.to_string(),
         }
     }
-
-    /// Returns what the built-in server for files may do with the file at `path`.
-    fn effects_of_files(&self, path: &str) -> Effects {
-        VERBS.map(|(_, role, tool)| self.effect("filesystem", tool?, role, path))
-    }
-
-    /// Returns what someone may do with the file at `path`.
-    fn effects_of(&self, who: &Who, path: &str) -> Effects {
-        VERBS.map(|(_, role, _)| {
-            if let Some(tool) = &who.tool {
-                return self.effect_of_role((&who.server, tool), role, path);
-            }
-            let tools = self.judge.policy.annotations();
-            let tools = tools.filter(|(server, ..)| **server == who.server);
-            let effect = |(server, tool, _)| self.effect_of_role((server, tool), role, path);
-            tools.filter_map(effect).max()
-        })
-    }
-
-    /// Counts what someone can do with files, also if it depends on other arguments.
-    fn n_verbs(&self, who: &Who) -> usize {
-        let tools = self.judge.policy.annotations().filter(|(server, tool, _)| {
-            **server == who.server && who.tool.as_ref().is_none_or(|it| it == *tool)
-        });
-        let roles: Vec<Role> = tools.flat_map(|(_, _, it)| possible_roles(it)).collect();
-        VERBS.iter().filter(|(_, role, _)| roles.contains(role)).count()
-    }
-
-    fn effect_of_url(&self, url: &str) -> Option<Effect> {
-        self.effect("fetch", "http_fetch", Role::FetchUrl, url)
-    }
-
-    fn effect_of_remote(&self, url: &str) -> Option<Effect> {
-        self.effect("git", "git_clone", Role::GitRemoteUrl, url)
-    }
-
-    fn effect(&self, server: &str, tool: &str, role: Role, value: &str) -> Option<Effect> {
-        self.servers.get(server)?;
-        self.effect_of_role((&server.parse().ok()?, &tool.parse().ok()?), role, value)
-    }
 }
 
 impl Said {
-    fn of(&self, effect: Effect) -> impl Iterator<Item = &str> {
-        self.entries.iter().filter(move |(it, _)| *it == effect).map(|(_, text)| text.as_str())
+    fn say(&mut self, effect: Effect, entries: impl IntoIterator<Item = String>) {
+        self.entries.extend(entries.into_iter().map(|entry| (effect, entry)));
+    }
+
+    /// Returns whether the line cannot say everything.
+    fn is_cut(&self) -> bool {
+        let n_of = |effect: Effect| self.entries.iter().filter(|(it, _)| *it == effect).count();
+        self.is_cut || EFFECTS.iter().any(|(_, effect)| ENTRIES_MAX < n_of(*effect))
+    }
+
+    fn finish(&self, rest: Effect, except: Option<&str>) -> String {
+        let of = |effect: Effect| self.entries.iter().filter(move |(it, _)| *it == effect);
+        let is_cut = self.is_cut();
+        let mut parts = Vec::new();
+        for (title, effect) in EFFECTS {
+            let mut named: Vec<&str> = of(effect).map(|(_, text)| text.as_str()).collect();
+            let more = match named.len().checked_sub(ENTRIES_MAX) {
+                Some(n @ 1..) => format!("and {n} more (`ironcurtain policy show`)"),
+                Some(0) | None => String::new(),
+            };
+            if !more.is_empty() {
+                named.truncate(ENTRIES_MAX);
+                named.push(&more);
+            }
+            if effect == rest {
+                named.push(match is_cut {
+                    true => "everything that no other rule is about",
+                    false => "everything else",
+                });
+            }
+            if !named.is_empty() {
+                let except = except.filter(|_| effect == Effect::Allow);
+                let except = except.map_or_else(String::new, |it| format!(", except {it}"));
+                parts.push(format!("{title}: {}{except}", named.join(", ")));
+            }
+        }
+        parts.push("out of reach: keys, credentials and IronCurtain's own files".to_owned());
+        parts.join("; ")
     }
 }
 
-impl Who {
-    fn name(&self) -> String {
-        match &self.tool {
-            Some(tool) => format!("{}.{tool}", self.server),
-            None => self.server.to_string(),
+/// Says what is special about the places of rules.
+fn say_places(
+    columns: &[&Column],
+    rows: &[(Place, Answers)],
+    elsewhere: &Answers,
+    said: &mut Said,
+) {
+    for (place, answers) in rows {
+        // What is so in the place around it need not be said again.
+        let around = rows
+            .iter()
+            .filter(|(it, _)| it.path != place.path && place.path.is_within(&it.path))
+            .max_by_key(|(it, _)| it.path.as_path().components().count())
+            .map_or(elsewhere, |(_, answers)| answers);
+        for (_, effect) in EFFECTS {
+            let at = format!("in {}", place.name);
+            said.say(effect, entries(columns, answers, Some(around), effect, &at));
         }
+    }
+}
+
+/// Returns the verdict of most things that no rule names: to ask, or to refuse.
+fn default_of(answered: impl Iterator<Item = Effect>) -> Effect {
+    let answered: Vec<Effect> = answered.collect();
+    let count = |effect: Effect| answered.iter().filter(|it| **it == effect).count();
+    match count(Effect::Escalate) < count(Effect::Deny) {
+        true => Effect::Deny,
+        false => Effect::Escalate,
     }
 }
 
@@ -334,69 +323,27 @@ fn example_in(directory: &CanonicalPath) -> String {
     directory.as_path().join(EXAMPLE).display().to_string()
 }
 
-/// Returns which verbs have `effect`, and another one in all the others.
-fn meant(is: Effects, effect: Effect, others: &[Effects]) -> Meant {
-    let mut meant = is.map(|it| it == Some(effect));
-    for other in others {
-        for ((meant, here), there) in meant.iter_mut().zip(is).zip(*other) {
-            *meant &= here != there;
-        }
-    }
-    meant
-}
-
-/// Names the verbs that are meant; `None` if none is.
-fn verbs(meant: Meant, n_possible: usize) -> Option<String> {
-    let words: Vec<&str> = (VERBS.iter().zip(meant))
-        .filter(|(_, is_meant)| *is_meant)
-        .map(|((word, _, _), _)| *word)
-        .collect();
-    match words.len() {
-        0 => None,
-        n if n == n_possible && 1 < n => Some("everything".to_owned()),
-        _ => Some(listed(&words)),
+/// Returns a page and a repository that a pattern means.
+fn examples_at(pattern: &DomainPattern, name: &str) -> (Option<String>, String) {
+    let host = name.replacen("*.", "www.", 1);
+    match pattern.names_repository() {
+        true => (None, format!("https://{host}.git")),
+        false => (Some(format!("https://{host}/")), format!("https://{host}/example/example.git")),
     }
 }
 
-/// Joins words as a sentence does.
-fn listed<T: AsRef<str>>(words: &[T]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match words.as_slice() {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// Says what has `effect` wherever no place was named.
-fn not_named(
-    elsewhere: Effects,
-    (is_same, is_cut): (bool, bool),
-    others: &[(&str, Option<Effect>)],
-    effect: Effect,
-) -> Vec<String> {
-    let n_possible = elsewhere.iter().flatten().count();
-    let words = verbs(meant(elsewhere, effect, &[]), n_possible);
-    let others: Vec<&str> =
-        others.iter().filter(|(_, it)| *it == Some(effect)).map(|(name, _)| *name).collect();
-    let is_all = words.as_deref() == Some("everything");
-    if is_all && others.len() == 2 {
-        return vec![
-            match is_cut {
-                true => "everything that no other rule is about",
-                false => "everything else",
-            }
-            .to_owned(),
-        ];
-    }
-    let anywhere = match (is_same, is_cut) {
-        (_, true) => "where no other rule is about it",
-        (true, false) => "anywhere",
-        (false, false) => "anywhere else",
+/// Returns whether a pattern means everything that another one means, and more.
+fn is_around(pattern: &str, other: &str) -> bool {
+    let host = |text: &str| {
+        let text = text.rsplit("//").next().unwrap_or_default();
+        text.split(['/', ':']).next().unwrap_or_default().to_owned()
     };
-    let files = words.map(|words| match is_all {
-        true => format!("files {anywhere}"),
-        false => format!("{words} {anywhere}"),
-    });
-    files.into_iter().chain(others.into_iter().map(ToOwned::to_owned)).collect()
+    let (around, inner) = (host(pattern), host(other));
+    let inner_name = inner.trim_start_matches("*.");
+    match around.strip_prefix("*.") {
+        Some(domain) => {
+            around != inner && (inner_name == domain || inner_name.ends_with(&format!(".{domain}")))
+        }
+        None => around == inner && pattern != other,
+    }
 }

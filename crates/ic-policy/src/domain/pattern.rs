@@ -64,7 +64,7 @@ impl DomainPattern {
             Some("") => HostPattern::AnyPublic,
             Some(rest) => match rest.strip_prefix('.').map(str::parse::<Host>) {
                 Some(Ok(Host::Name(name))) => HostPattern::Under(name.as_str().to_owned()),
-                _ => return Err(invalid("`*` stands alone, or before `.` and a name")),
+                _ => return Err(invalid("`*` is used alone, or before `.` and a name")),
             },
             None => HostPattern::Exact(
                 host.parse().map_err(|_| invalid("it holds no host name or address"))?,

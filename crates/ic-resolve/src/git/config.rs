@@ -124,7 +124,7 @@ impl ConfigParser<'_> {
     fn setting(&mut self) -> Result<(), String> {
         let key = self.take_while(|c| c.is_ascii_alphanumeric() || c == '-').to_ascii_lowercase();
         let Some((section, subsection)) = self.section.clone() else {
-            return Err("a setting stands before any section".to_owned());
+            return Err("a setting comes before any section".to_owned());
         };
         self.take_while(|c| c == ' ' || c == '\t');
         let value = match self.chars.peek() {

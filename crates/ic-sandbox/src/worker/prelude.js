@@ -104,7 +104,7 @@
       throw new RealTypeError(`${server}.${tool} takes one object with named arguments; see help('${server}.${tool}')`);
     }
     const asked = stringify(input);
-    if (typeof asked !== 'string') throw new RealTypeError('the arguments are no JSON');
+    if (typeof asked !== 'string') throw new RealTypeError('the arguments are not valid JSON');
     const reply = parse(native.call(server, tool, asked));
     switch (reply[0]) {
       case 'value': return reply[1];

@@ -49,7 +49,7 @@ async fn odd_arguments_are_one_call_or_none() {
     for (source, calls, message) in [
         ("tools.echo({ text: 'a', toJSON() { return { text: 'b' } } })", 1, ""),
         ("tools.echo({ toJSON() { return 'text' } })", 0, "the arguments are not an object"),
-        ("tools.echo({ toJSON() { return undefined } })", 0, "the arguments are no JSON"),
+        ("tools.echo({ toJSON() { return undefined } })", 0, "the arguments are not valid JSON"),
         ("tools.echo({ get text() { return tools.echo({ text: 'inner' }) } })", 2, ""),
         ("tools.echo({ get text() { throw new Error('getter') } })", 0, "getter"),
         ("tools.echo(new Proxy({}, { ownKeys() { throw new Error('proxy') } }))", 0, "proxy"),

@@ -52,7 +52,8 @@ pub(super) fn file(
     let shown = show::path(path.as_path());
     let deed = Deed::Write { path, content: Cow::Borrowed(content) };
     hands.carry_out(&deed, reach, caller)?;
-    Ok(ToolResult::text(format!("Wrote {} bytes to {shown}", content.len())))
+    let unit = if content.len() == 1 { "byte" } else { "bytes" };
+    Ok(ToolResult::text(format!("Wrote {} {unit} to {shown}", content.len())))
 }
 
 /// Makes a directory, and those above it that are missing.

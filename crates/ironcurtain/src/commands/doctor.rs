@@ -184,6 +184,6 @@ impl Check {
 
     /// Something that could not be tried because of what failed before.
     fn not_tried(name: impl Into<String>, why: &str) -> Self {
-        Self::warning(name, format!("not tried: {why}"), "put right first what failed above")
+        Self::warning(name, format!("not tried: {why}"), "fix what failed above first")
     }
 }

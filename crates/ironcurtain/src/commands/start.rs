@@ -49,7 +49,7 @@ const AGENT: &str = "built-in";
 /// With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
 /// commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but
 /// a call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it
-/// was cancelled, and with 1 if it failed. Without a key the offline model serves, which understands
+/// was cancelled, and with 1 if it failed. Without a key the offline model is used, which understands
 /// a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StartArgs {
@@ -97,9 +97,9 @@ pub(crate) struct StartArgs {
     /// Print events and the answer for a script: one JSON object a line on standard output
     ///
     /// Each has `event`: `status` (`session`, `status`), `diagnostic` (`kind` and what belongs to it),
-    /// `escalation_raised` (as in `approvals list --json`, and `number`), `escalation_resolved`
-    /// (`escalationId`, `ending`), `escalation_expired` (`escalationId`), `answer` (`text`), `budget`
-    /// (`spent`). Errors go to standard error, and the exit code is the same as without it.
+    /// `call` (`server`, `tool`, `outcome`, `reason`), `escalation_raised` (as in `approvals list
+    /// --json`), `escalation_resolved` (`escalationId`, `ending`), `escalation_expired`
+    /// (`escalationId`), `answer` (`text`), `budget` (`spent`). Errors go to standard error, and the exit code is the same as without it.
     #[arg(long, requires = "task")]
     json: bool,
 }
@@ -113,7 +113,7 @@ pub(crate) fn run(
     // Words that a shell has taken apart.
     let task = (!args.task.is_empty()).then(|| args.task.join(" "));
     if task.as_deref().is_some_and(|task| task.trim().is_empty()) {
-        return Err(Failure::usage("the task is empty").with_hint("say what is to be done"));
+        return Err(Failure::usage("the task is empty").with_hint("say what to do"));
     }
     if let Some(url) = &args.repo {
         repository::check(url)?;

@@ -411,7 +411,8 @@ fn another_terminal_does_not_count_as_shown() {
     let mut terminal = rig.in_terminal(&["python3", "-c", &command]);
     terminal.expect("begun\n").expect("write-path (asks):\n").expect("[y/N] ").type_in("n\n");
     assert_eq!(terminal.end().code, 0);
-    // Who sees no question cannot be taken to answer it.
+    // Who sees no question cannot be taken to answer it, even where scripts may be approvers.
+    rig.place.let_scripts_answer();
     let command = elsewhere("'approvals','watch','--desk'");
     let mut terminal = rig.in_terminal(&["python3", "-c", &command]);
     terminal.expect("begun\n").type_in("y 1\n");

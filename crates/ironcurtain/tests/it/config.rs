@@ -112,7 +112,7 @@ fn mistakes_of_the_command_line_exit_with_2_and_say_what_to_do() {
     --- stderr
     error: there is no key `budget.maxstep`
 
-    hint: is `budget.maxSteps` meant?
+    hint: did you mean `budget.maxSteps`?
     --- exit 2
     ");
     assert_snapshot!(run(&place, &["explain", "session"]), @"
@@ -232,8 +232,13 @@ fn every_key_can_be_set_and_is_explained() {
         let before = place.run(["config", "explain", &name]);
         assert_eq!(before.code, 0, "{before:?}");
         assert!(before.stdout.contains("=> default:"), "{before:?}");
-        let set = place.run_with_input(["config", "set", &name, "-"], value.as_bytes());
-        assert_eq!((set.code, set.stderr.as_str()), (0, ""), "{name}");
+        if name == "approvals.scripted" {
+            place.let_scripts_answer();
+        } else {
+            let words = ["config", "set", "--yes", &name, "-"];
+            let set = place.run_with_input(words, value.as_bytes());
+            assert_eq!((set.code, set.stderr.as_str()), (0, ""), "{name}");
+        }
         let after = place.run(["config", "explain", &name]).stdout;
         assert!(after.contains("=> file: "), "{after}");
         assert!(!after.contains("sk-1"), "{after}");
@@ -260,6 +265,51 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Packages => "[\"git\"]",
         Kind::Upstream | Kind::RequestKeys => panic!("a map"),
     }
+}
+
+/// An agent that can run programs on the host must not be able to take its own questions away.
+#[test]
+fn a_change_that_lets_more_happen_unasked_is_refused_in_a_pipe() {
+    let place = place();
+    place.configure("protectedPaths", json!(["/x", "/y"]));
+    place.configure("policy", "readonly");
+    let file = place.path("home/.ironcurtain/config.json");
+    let before = fs::read(&file).unwrap();
+    for words in [
+        &["set", "approvals.scripted", "true"][..],
+        &["set", "confinement", "warn"],
+        &["set", "confinement", "off"],
+        &["set", "protectedPaths", r#"["/x"]"#],
+        &["unset", "protectedPaths"],
+        &["set", "policy", "default"],
+        &["unset", "policy"],
+    ] {
+        for (more, says) in
+            [(None, "there is no terminal"), (Some("--yes"), "`--yes` would decide")]
+        {
+            let output = place.run(["config"].iter().chain(words).copied().chain(more));
+            assert_eq!(output.code, 1, "{words:?}: {output:?}");
+            assert!(output.stderr.contains(says), "{words:?}: {output:?}");
+            assert!(fs::read(&file).unwrap() == before, "{words:?}");
+        }
+    }
+    // What lets less happen is free, and so is what changes nothing.
+    for words in [
+        &["set", "protectedPaths", r#"["/y", "/x", "/z"]"#][..],
+        &["set", "approvals.scripted", "false"],
+        &["set", "confinement", "enforce"],
+        &["unset", "confinement"],
+    ] {
+        let output = place.run(["config"].iter().chain(words).copied());
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{words:?}");
+    }
+    // Where scripts may answer, by the user's own hand, `--yes` counts, and nothing else does.
+    place.let_scripts_answer();
+    assert_eq!(place.run(["config", "set", "confinement", "off"]).code, 1);
+    assert_eq!(place.run(["config", "set", "confinement", "off", "--yes"]).code, 0);
+    assert_eq!(place.run(["config", "set", "confinement", "warn"]).code, 0);
+    assert_eq!(place.run(["config", "unset", "policy", "--yes"]).code, 0);
+    assert_eq!(place.run(["config", "get", "policy"]).stdout, "default\n");
 }
 
 #[test]
@@ -311,7 +361,11 @@ fn protected_paths_of_the_configuration_are_denied_by_the_policy() {
     assert_eq!(check("~/Documents/diary"), closed);
     assert_eq!(check("/srv/none/x"), closed);
     assert_eq!(check("~/Documents/diary-of-others.md"), open);
-    assert_eq!(place.run(["config", "unset", "protectedPaths"]).code, 0);
+    // Opening them again is for the user to confirm.
+    assert_eq!(place.run(["config", "unset", "protectedPaths"]).code, 1);
+    assert_eq!(check("~/Documents/diary/1.md"), closed);
+    place.let_scripts_answer();
+    assert_eq!(place.run(["config", "unset", "protectedPaths", "--yes"]).code, 0);
     assert_eq!(check("~/Documents/diary/1.md"), open);
 
     place.write("home/.ironcurtain/config.json", r#"{"version":1,"protectedPaths":["#);

@@ -227,7 +227,7 @@ fn twenty_processes_set_twenty_keys_and_lose_none() {
         ("docker.memoryMb", "333"),
         ("docker.budget.maxTotalTokens", "22"),
         ("docker.agentApiKeys.codex", "k4"),
-        ("confinement", "warn"),
+        ("audit.sync", "each"),
     ];
     let children: Vec<Child> = values
         .iter()

@@ -104,7 +104,7 @@ impl Rig {
 
     /// Configures what is to happen where servers cannot be confined.
     fn in_mode(self, mode: &str) -> Self {
-        assert_eq!(self.place.run(["config", "set", "confinement", mode]).code, 0);
+        self.place.configure("confinement", mode);
         self
     }
 
@@ -138,13 +138,9 @@ impl Rig {
     /// Lets a script agree that a server is what it is.
     fn trust(&self, server: &str) {
         let servers = self.text("servers.json");
-        for words in [
-            &["config", "set", "approvals.scripted", "true"][..],
-            &["servers", "trust", server, "--yes", "--servers", &servers],
-        ] {
-            let done = self.place.run(words);
-            assert_eq!(done.code, 0, "{done:?}");
-        }
+        self.place.let_scripts_answer();
+        let done = self.place.run(["servers", "trust", server, "--yes", "--servers", &servers]);
+        assert_eq!(done.code, 0, "{done:?}");
     }
 
     /// Writes the policy and the servers file, and starts a proxy.

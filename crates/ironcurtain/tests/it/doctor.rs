@@ -131,7 +131,7 @@ fn an_empty_home_is_fine_and_stays_empty() {
     for (mode, text) in [("warn", "mode warn"), ("off", "MCP servers run with all of your rights")]
     {
         let place = crate::place();
-        assert_eq!(place.run(["config", "set", "confinement", mode]).code, 0);
+        place.configure("confinement", mode);
         Findings::of(&place).has("confinement", "warning", text);
     }
 }
@@ -329,7 +329,7 @@ fn a_log_that_was_changed_or_lost_its_key_is_found() {
     fs::remove_file(place.path(format!("{HOME}/keys/audit.key"))).unwrap();
     let findings = Findings::of(&place);
     findings.failed(&["audit key"]);
-    findings.has("audit key", "failed", "1 log stands on it");
+    findings.has("audit key", "failed", "1 log depends on it");
     findings.has("last audit log", "warning", "not tried");
 }
 

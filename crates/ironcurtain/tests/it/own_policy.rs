@@ -1,6 +1,7 @@
 //! A policy of one's own: made, chosen, linted, and changed one sentence at a time.
 
 mod attacks;
+mod banner;
 mod every_server;
 mod linting;
 mod naming;
@@ -16,7 +17,7 @@ use crate::place;
 /// A place whose user lets scripts answer.
 fn scripted() -> Place {
     let place = place();
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     place.dir("home/notes/out");
     place
 }
@@ -274,7 +275,10 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     assert!(again.stdout.contains("says so already"), "{again:?}");
     let wrong = policy(&place, &["allow", "filesystem", "--in", "~/notes", "--remove"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");
-    assert!(wrong.stderr.contains("allow filesystem for read-path in ~/notes"), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("policy allow filesystem --to read --in ~/notes --remove\n"),
+        "{wrong:?}"
+    );
     // To take an allowance back needs nobody, and so does a `never`.
     change(&place, &[&words[..], &["--remove"]].concat());
     assert_eq!(read_file(&place, "~/notes/a.md"), "escalate");

@@ -332,30 +332,34 @@ fn the_header_says_what_is_free_what_asks_and_what_is_refused() {
     for (flags, expected) in [
         (
             &["--policy", "default"][..],
-            "free: everything in the sandbox, read and write in ~/Downloads, commit in ~/Downloads \
-             (git), read in ~/Documents; asks: everything else; "
+            "free: everything in the sandbox, read, write and commit in ~/Downloads, read in \
+             ~/Documents, except changes outside the sandbox to files that your tools run (such as \
+             .envrc); asks: everything else; "
                 .to_owned(),
         ),
         (
             &["--policy", "readonly", "--workspace", &work],
-            "free: read anywhere; asks: the web; refused: write and delete anywhere, git remotes; "
-                .to_owned(),
+            "free: read anywhere; asks: the web; refused: everything else; ".to_owned(),
         ),
         (
             &["--policy", "coding", "--workspace", &work],
-            "free: everything in the workspace, read in /usr; asks: everything else; ".to_owned(),
+            "free: everything in the workspace, read in /usr (filesystem), except changes to files that \
+             your tools run (such as .envrc); asks: everything else; "
+                .to_owned(),
         ),
         (
             &["--policy", &mine, "--workspace", &work],
             format!(
-                "free: everything in the workspace; asks: files anywhere else; \
-                 refused: everything in {work}/secret, the web, git remotes; "
+                "free: everything in the workspace, except changes to files that your tools run (such \
+                 as .envrc); asks: everything else; refused: everything in {work}/secret, the web, git \
+                 remotes; "
             ),
         ),
         (
             &["--policy", &hosts],
-            "free: pages of docs.rs, files anywhere; asks: pages of *.example.org; \
-             refused: the web, git remotes; "
+            "free: pages of docs.rs, files anywhere, except changes outside the sandbox to files that \
+             your tools run (such as .envrc); asks: pages of *.example.org, changes outside the sandbox \
+             to files that your tools run (such as .envrc); refused: everything else; "
                 .to_owned(),
         ),
     ] {

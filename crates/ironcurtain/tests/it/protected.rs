@@ -142,8 +142,8 @@ fn the_policy_in_force_is_protected_in_sessions_that_use_another_one() {
     place.link("home/.ironcurtain/policies/mine", place.path("home/Downloads/real"));
     place.link("home/Downloads/real/additions.json", place.path("home/Downloads/mine.json"));
     let directory = place.path("home/Downloads/pol");
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
-    let set = ["config", "set", "policy", directory.to_str().unwrap()];
+    place.let_scripts_answer();
+    let set = ["config", "set", "policy", directory.to_str().unwrap(), "--yes"];
     let paths = [
         "home/Downloads/pol/additions.json",
         "home/Downloads/pol/compiled-policy.json",
@@ -178,8 +178,8 @@ fn a_session_in_the_directory_of_the_policy_in_force_is_refused_whatever_it_uses
     let work = place.path("work");
     let check = |policy: &str| {
         let directory = place.path(policy);
-        assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
-        let set = place.run(["config", "set", "policy", directory.to_str().unwrap()]);
+        place.let_scripts_answer();
+        let set = place.run(["config", "set", "policy", directory.to_str().unwrap(), "--yes"]);
         assert_eq!(set.code, 0, "{set:?}");
         let call = ["filesystem", "read_file", r#"{"path":"a"}"#];
         let words = ["policy", "check", "--policy", "coding", "--workspace", "--sandbox"];
@@ -218,9 +218,8 @@ fn links_on_the_way_to_what_is_ours_are_protected_and_what_else_they_lead_to_is_
         let through = at("home/Downloads/d/way/pol");
         let place = match what {
             "policy in force" => {
-                let scripted = ["config", "set", "approvals.scripted", "true"];
-                assert_eq!(place.run(scripted).code, 0);
-                assert_eq!(place.run(["config", "set", "policy", &through]).code, 0);
+                place.let_scripts_answer();
+                assert_eq!(place.run(["config", "set", "policy", &through, "--yes"]).code, 0);
                 place
             }
             "home" => place.with_variable("IRONCURTAIN_HOME", &through),

@@ -65,8 +65,7 @@ impl Rig {
 
     /// Lets scripts answer.
     fn scripted(self) -> Self {
-        let set = self.place.run(["config", "set", "approvals.scripted", "true"]);
-        assert_eq!(set.code, 0, "{set:?}");
+        self.place.let_scripts_answer();
         self
     }
 

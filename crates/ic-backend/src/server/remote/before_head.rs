@@ -48,7 +48,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BeforeHead<S> {
     ) -> Poll<io::Result<()>> {
         let left = self.left.0.load(Ordering::Relaxed);
         if left == 0 {
-            let reason = format!("it says more than {BYTES_MAX} bytes before its answer begins");
+            let reason = format!("it sends more than {BYTES_MAX} bytes before its answer begins");
             return Poll::Ready(Err(io::Error::other(reason)));
         }
         let n_before = buffer.filled().len();

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use ic_audit::{Entry, Kind};
-use ic_escalation::{Answered, Outcome, Question, Waiting};
+use ic_escalation::{Answered, GrantId, Outcome, Question, Waiting};
 use ic_inventory::servers_file::BuiltinServer;
-use ic_policy::{Decision, Effect, Escalation, Ticket};
+use ic_policy::{Answer, Decision, Effect, Escalation, Ticket};
 use tokio::time::Instant;
 
 use super::{event, progress};
@@ -23,6 +23,13 @@ enum Gone {
     Cancelled,
     /// The client has gone.
     Left,
+}
+
+/// What a question came to.
+enum Came {
+    Outcome(Outcome),
+    /// It was granted with the answer to another question.
+    Granted(Answer, GrantId),
 }
 
 impl Broker {
@@ -65,12 +72,55 @@ impl Broker {
         let since = Instant::now();
         let outcome = {
             let _asks = Asks::begin(&going.flight);
-            progress::reported(outcome(waiting, going), going, ticket).await
+            let outcome = self.outcome(waiting, (escalation, ticket), going);
+            progress::reported(outcome, going, ticket).await
+        };
+        let outcome = match outcome {
+            Ok(Came::Outcome(outcome)) => Ok(outcome),
+            Ok(Came::Granted(answer, grant)) => {
+                self.record_use(&grant, going)?;
+                let at = self.clock.now();
+                let answered = Answered { answer, at, grant: None, no_grant: None };
+                Ok(Outcome::Answered(Box::new(answered)))
+            }
+            Err(gone) => Err(gone),
         };
         self.witness.escalation(EscalationNews::Ended(id, ending(&outcome)));
         let duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
         let entry = Entry { duration_ms, ..Entry::new(Kind::Escalation) };
         self.answered_with(outcome, escalation, (ticket, entry), going)
+    }
+
+    /// Waits for the answer as long as somebody wants it; after that the question is withdrawn.
+    ///
+    /// A grant that is given meanwhile, with the answer to another question, answers this one too.
+    async fn outcome(
+        &self,
+        waiting: Waiting,
+        (escalation, ticket): (&Escalation, &Ticket),
+        going: &Going,
+    ) -> Result<Came, Gone> {
+        let mut given = self.people.grants.given();
+        let granted = async {
+            loop {
+                let now = self.clock.now();
+                if let Some((answer, grant)) = self.people.grants.answer(escalation, ticket, now) {
+                    return Came::Granted(answer, grant);
+                }
+                if given.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        tokio::select! {
+            // What was taken back is not done, even if the answer is there; what a person answers to the
+            // question itself counts before a grant.
+            biased;
+            () = going.flight.cancel.cancelled() => Err(Gone::Cancelled),
+            () = going.flight.left.cancelled() => Err(Gone::Left),
+            outcome = waiting.outcome() => Ok(Came::Outcome(outcome)),
+            granted = granted => Ok(granted),
+        }
     }
 
     /// Records what became of a question.
@@ -133,7 +183,7 @@ impl Broker {
     }
 }
 
-/// Tells whoever wants to know that a person is being asked, until it is dropped.
+/// Reports that a person is being asked, until it is dropped.
 struct Asks<'a>(&'a Flight);
 
 impl<'a> Asks<'a> {
@@ -165,16 +215,5 @@ fn ending(outcome: &Result<Outcome, Gone>) -> Ending {
         Ok(Outcome::Malformed(_)) => Ending::Denied,
         Ok(Outcome::Expired) => Ending::Expired,
         Ok(Outcome::Closed) | Err(Gone::Cancelled | Gone::Left) => Ending::Withdrawn,
-    }
-}
-
-/// Waits for the answer as long as somebody wants it; after that the question is withdrawn.
-async fn outcome(waiting: Waiting, going: &Going) -> Result<Outcome, Gone> {
-    tokio::select! {
-        // What was taken back is not done, even if the answer is there.
-        biased;
-        () = going.flight.cancel.cancelled() => Err(Gone::Cancelled),
-        () = going.flight.left.cancelled() => Err(Gone::Left),
-        outcome = waiting.outcome() => Ok(outcome),
     }
 }

@@ -30,7 +30,7 @@ use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::{Failure, chain};
 use crate::own_policy::always::Always;
-use crate::person::is_shown_at_terminal;
+use crate::person::{Scripts, is_shown_at_terminal};
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
 use crate::terminal::{Console, Paint, Tty};
@@ -45,7 +45,7 @@ const COMPLAINTS_MAX: usize = 1000;
 /// approve and grant, `a` always, `d` details, `s` next, `q` quit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
-    /// Be an approver until this ends
+    /// Be an approver until this ends; needs a terminal, unless `approvals.scripted` is true
     #[arg(long)]
     desk: bool,
     /// Print each event as a line of JSON
@@ -107,6 +107,16 @@ pub(crate) fn run(
     // SECURITY: what is typed is an answer to what was shown, so both have to be at one terminal.
     let is_typed_at = io::stdin().is_terminal() && is_shown_at_terminal();
     let is_at_desk = args.desk && format == Format::Lines && is_typed_at;
+    // SECURITY: sessions would wait for an answer that nobody can give here.
+    if args.desk && !is_at_desk && Scripts::of(&home, environment)? == Scripts::MayNotAnswer {
+        return Err(Failure::environment(
+            "`--desk` makes you an approver, and there is no terminal to answer at",
+        )
+        .with_hint(
+            "run it at a terminal without `--json`, or leave `--desk` out; where \
+             `approvals.scripted` is true, scripts can be approvers",
+        ));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -149,6 +149,36 @@ pub(super) fn kept(text: &str, format: Format, wants: &[Want]) -> Vec<(String, V
     differing.collect()
 }
 
+/// Returns the keys that turn a client's own tools off and are in `text` as we would set them.
+pub(super) fn turned_off(text: &str, format: Format, wants: &[Want]) -> Vec<String> {
+    let Ok(now) = read(text, format) else { return Vec::new() };
+    let mut names = Vec::new();
+    for want in wants {
+        match want {
+            Want::Entry { path, keys } => {
+                let is_so = |(key, value): &(&String, &Value)| {
+                    at(&now, path).and_then(|it| it.get(key.as_str())) == Some(*value)
+                };
+                let name = |key: &String| {
+                    path.iter().copied().chain([key.as_str()]).collect::<Vec<_>>().join(".")
+                };
+                names.extend(keys.iter().filter(is_so).map(|(key, _)| name(key)));
+            }
+            Want::Whole { path, value } if at(&now, path) == Some(value) => {
+                names.push(path.join("."));
+            }
+            Want::Off { path, .. } => {
+                let is_off = |it: &Value| it.get("enabled") == Some(&Value::Bool(false));
+                if at(&now, path).is_some_and(is_off) {
+                    names.push(path.join("."));
+                }
+            }
+            Want::Setting { .. } | Want::Item { .. } | Want::Whole { .. } => {}
+        }
+    }
+    names
+}
+
 /// Returns whether nothing is said in `text`.
 pub(super) fn is_empty(text: &str, format: Format) -> bool {
     matches!(text.trim(), "" | "{}")

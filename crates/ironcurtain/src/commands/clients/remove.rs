@@ -3,9 +3,9 @@
 use ic_home::Environment;
 
 use super::Change;
-use super::edit::{is_empty, neighbours, without};
+use super::edit::{is_empty, neighbours, turned_off, without};
 use super::install::is_proxy;
-use super::known::Proxy;
+use super::known::{Client, Proxy};
 use super::target::Target;
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -64,6 +64,30 @@ pub(crate) fn run(
     if super::make(client, &changes, args.yes, screen)? == Answer::Denied {
         return Ok(Exit::Failed);
     }
+    tell_what_stays(client, environment, screen)?;
     screen.notice(&format!("Restart {} if it is running.", client.title));
     Ok(Exit::Success)
+}
+
+/// Says which settings still turn the client's own tools off: they may be the user's own.
+fn tell_what_stays(
+    client: &Client,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let (Some(off), Some(config)) = (client.own_tools.off, client.files.first()) else {
+        return Ok(());
+    };
+    let target = Target::find(config, environment)?;
+    let names = turned_off(target.text.as_deref().unwrap_or_default(), config.format, &off());
+    if !names.is_empty() {
+        screen.warning(&format!(
+            "{}'s own tools are still turned off by these settings in {}; remove them to use its tools \
+             again: {}",
+            client.title,
+            target.shown(),
+            names.join(", ")
+        ));
+    }
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! What is shown of a change to a file of another program: what is added and what goes, and nothing else.
 //!
 //! Such a file holds other servers with their keys, and people show their terminals to others. So no line
-//! around a change is shown, and in a line that changes every word that stays is left out.
+//! around a change is shown, and in a line that changes every word that stays is left out; but the key that a
+//! line begins with, and `true` and `false`, are shown, so that a person can tell what changes.
 
 use std::collections::HashMap;
 
@@ -39,8 +40,10 @@ pub(super) fn lines(before: &str, after: &str) -> Vec<String> {
 /// Returns a line without what stays: from the first word that does to the last one.
 fn without(line: &str, stays: impl Fn(&str) -> bool) -> String {
     let parts: Vec<&str> = parts(line).collect();
-    let mut shown = String::new();
-    let mut at = 0;
+    let key = key(&parts);
+    let stays = |part: &str| stays(part) && !matches!(part, "true" | "false");
+    let mut shown: String = parts.get(..key).unwrap_or_default().concat();
+    let mut at = key;
     while let Some(part) = parts.get(at) {
         if !is_word(part) || !stays(part) {
             shown.push_str(part);
@@ -57,6 +60,18 @@ fn without(line: &str, stays: impl Fn(&str) -> bool) -> String {
         at += 1 + n_more;
     }
     shown
+}
+
+/// Returns how many parts at the beginning of a line are its key: `"key":`, `key:` or `key =`.
+fn key(parts: &[&str]) -> usize {
+    let is_space = |part: &&str| part.chars().all(char::is_whitespace);
+    let is_before = |part: &&&str| is_space(part) || matches!(**part, "{" | "[");
+    let name = parts.iter().take_while(is_before).count();
+    let rest = parts.get(name + 1..).unwrap_or_default();
+    let n_spaces = rest.iter().take_while(|part| is_space(part)).count();
+    let is_key = parts.get(name).is_some_and(|part| is_word(part))
+        && rest.get(n_spaces).is_some_and(|part| matches!(*part, ":" | "="));
+    if is_key { name + 1 } else { 0 }
 }
 
 fn counts(text: &str) -> HashMap<&str, usize> {
@@ -131,8 +146,8 @@ mod tests {
             ),
             &[
                 " …",
-                "-    …}",
-                "+    …},",
+                "-    \"x\": {…}",
+                "+    \"x\": {…},",
                 "+    \"ironcurtain\": {",
                 "+      \"command\": \"p\"",
                 "+    }",
@@ -146,9 +161,9 @@ mod tests {
                 r#"{{"n":3,"m":{{"x":{{"K":"{KEY}"}},"ironcurtain":{{"command":"p"}}}},"p":{{}}}}"#
             ),
             &[
-                r#"-{…}},"p":{}}"#,
+                r#"-{"n":…}},"p":{}}"#,
                 "\\ No newline at end of file",
-                r#"+{…},"ironcurtain":{"command":"p"}},"p":{}}"#,
+                r#"+{"n":…},"ironcurtain":{"command":"p"}},"p":{}}"#,
                 "\\ No newline at end of file",
             ],
         );
@@ -161,7 +176,30 @@ mod tests {
         check(
             &format!("env: {{K: {KEY} and more}}\n"),
             &format!("env: {{K: {KEY} and more, b: 1}}\n"),
-            &["-…}", "+…, b: 1}"],
+            &["-env: {…}", "+env: {…, b: 1}"],
+        );
+    }
+
+    #[test]
+    fn the_key_of_a_line_that_changes_is_shown() {
+        check(
+            &format!("a = \"{KEY}\"\nmode = \"on\"\n[f]\nshell = true\n"),
+            &format!("a = \"{KEY}\"\nmode = \"never\"\n[f]\nshell = false\nweb = true\n"),
+            &[
+                " …",
+                "-mode = \"on\"",
+                "+mode = \"never\"",
+                " …",
+                "-shell = true",
+                "+shell = false",
+                "+web = true",
+            ],
+        );
+        // A word in the middle of a line is no key, whatever follows it.
+        check(
+            &format!("- {KEY}: 1\n- x https://u:{KEY}:2\n"),
+            &format!("- {KEY}: 1,\n- x https://u:{KEY}:2,\n"),
+            &["-…", "-…", "+…,", "+…,"],
         );
     }
 
@@ -170,7 +208,7 @@ mod tests {
         check(
             "{\"ironcurtain\": {\"command\": \"p\"}, \"k\": \"SECRET\"}\n",
             "{\"k\": \"SECRET\"}\n",
-            &["-{\"ironcurtain\": {\"command\": \"p\"}, …}", "+{…}"],
+            &["-{\"ironcurtain\": {\"command\": \"p\"}, …}", "+{\"k\": …}"],
         );
     }
 

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use ic_home::config::update::{self, Unset};
-use ic_home::config::{ConfigFile, Key, KeyName, Kind};
+use ic_home::config::{Config, ConfigFile, Confinement, Flag, Key, KeyName, Kind, Layers};
 use ic_home::{Environment, Home};
 use ic_types::{Json, JsonLimits};
 
@@ -11,13 +11,14 @@ use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::commands::policy::using;
 use crate::error::Failure;
-use crate::person::{self, Answer, Person, Scripts};
+use crate::person::{Answer, Person, Scripts};
 use crate::screen::Screen;
 
 /// Set a key in the configuration file
 ///
 /// The value is checked before anything is written, and the rest of the file stays as it is.
-/// `policy` asks as `policy use` does, and at a terminal so does `approvals.scripted`.
+/// Asks at the terminal before a change that lets more happen without you: `approvals.scripted`,
+/// another `policy`, a weaker `confinement`, fewer `protectedPaths`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -27,22 +28,28 @@ pub(crate) struct SetArgs {
     /// Value as JSON, or plain text where the key holds text; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]
     value: String,
+    /// Confirm beforehand, where `approvals.scripted` allows it
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Remove a key from the configuration file
 ///
-/// Its default, or what the environment says, is in force then. Also removes what is in the file
-/// and is no key.
+/// Its default, or what the environment says, is in force then. Also removes entries that are not
+/// keys. Asks at the terminal before a change that lets more happen without you, as `config set` does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnsetArgs {
     /// Key, such as `budget.maxSteps`
     key: String,
+    /// Confirm beforehand, where `approvals.scripted` allows it
+    #[arg(long)]
+    yes: bool,
 }
 
 /// The key of the policy in force.
 const POLICY: &str = "policy";
-/// The key that lets scripts answer.
-const SCRIPTED: &str = "approvals.scripted";
+/// The policy in force where none is configured.
+const BUILT_IN: &str = "default";
 /// The longest value that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -73,36 +80,85 @@ pub(crate) fn run(
     match (key.name, &value) {
         // SECURITY: another policy can allow more, so it is shown and confirmed as `policy use` does.
         (POLICY, Json::String(policy)) => {
-            let exit = using::run_for_config(policy.as_ref(), environment, screen)?;
+            let exit = using::run_for_config(policy.as_ref(), args.yes, environment, screen)?;
             if exit != Exit::Success {
                 return Ok(exit);
             }
         }
-        (SCRIPTED, Json::Bool(true)) if !is_scripts_agreed(&home, environment, screen)? => {
-            screen.line("Nothing was changed.")?;
-            return Ok(Exit::Failed);
+        (_, _) => {
+            if !is_agreed((&name, &value), args.yes, environment, screen)? {
+                screen.line("Nothing was changed.")?;
+                return Ok(Exit::Failed);
+            }
+            update::set(&home, environment, vec![(name, value)])?;
         }
-        (_, _) => update::set(&home, environment, vec![(name, value)])?,
     }
     warn_if_hidden(key, environment, screen);
     Ok(Exit::Success)
 }
 
-/// Asks, at a terminal, whether scripts may answer from now on.
-fn is_scripts_agreed(
-    home: &Home,
+/// Asks the user about a change that would let more happen without them.
+///
+/// SECURITY: in a pipe it is refused, since an agent that can run programs could make it; `--yes` counts only
+/// where scripts may answer already.
+fn is_agreed(
+    (name, value): (&KeyName, &Json),
+    yes: bool,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<bool, Failure> {
-    if !person::is_at_terminal() || Scripts::of(home, environment)? == Scripts::MayAnswer {
-        return Ok(true);
-    }
+    let home = home(environment)?;
+    let Some(question) = widening(name, value, &home, environment)? else { return Ok(true) };
     screen.out().flush().map_err(Failure::output)?;
-    let what = "whether scripts may answer";
-    let mut person = Person::find(what, false, Scripts::MayNotAnswer)?;
-    let question = "Every program that runs as you could then approve calls, trust servers and change \
-                    the policy in your place. Allow that?";
+    // A configuration that cannot be read allows nothing.
+    let scripts = Scripts::of(&home, environment).unwrap_or(Scripts::MayNotAnswer);
+    let mut person = Person::find(&format!("whether to change `{name}`"), yes, scripts)?;
     Ok(person.ask(question)? == Answer::Approved)
+}
+
+/// Returns what to ask before the change, if it would let more happen without the user.
+fn widening(
+    name: &KeyName,
+    value: &Json,
+    home: &Home,
+    environment: &Environment,
+) -> Result<Option<&'static str>, Failure> {
+    let (question, is): (_, fn(&Config, &Config) -> bool) = match name.key().name {
+        "approvals.scripted" => (
+            "Every program that runs as you could then approve calls, trust servers and change the \
+             policy in your place. Allow that?",
+            |before, after| !before.approvals_scripted && after.approvals_scripted,
+        ),
+        "confinement" => (
+            "Where servers and scripts cannot be confined, they would then run with all of your rights. \
+             Allow that?",
+            |before, after| strictness(after.confinement) < strictness(before.confinement),
+        ),
+        "protectedPaths" => {
+            ("Rules could then open paths that are protected now. Allow that?", |before, after| {
+                before.protected_paths.iter().any(|it| !after.protected_paths.contains(it))
+            })
+        }
+        _ => return Ok(None),
+    };
+    let file = ConfigFile::read(home)?;
+    let flags = [Flag { name: "", key: name.key().name, value: value.clone() }];
+    let before = Config::load(&Layers { flags: &[], environment, file: &file });
+    let after = Config::load(&Layers { flags: &flags, environment, file: &file });
+    let is_widened = match (before, after) {
+        (Ok(before), Ok(after)) => is(&before, &after),
+        // What cannot be compared is asked about.
+        (Err(_), _) | (_, Err(_)) => true,
+    };
+    Ok(is_widened.then_some(question))
+}
+
+fn strictness(confinement: Confinement) -> u8 {
+    match confinement {
+        Confinement::Enforce => 2,
+        Confinement::Warn => 1,
+        Confinement::Off => 0,
+    }
 }
 
 /// Runs `config unset`.
@@ -112,6 +168,12 @@ pub(crate) fn run_unset(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let home = home(environment)?;
+    if let Ok(name) = KeyName::parse(&args.key)
+        && !is_unsetting_agreed(&name, args.yes, environment, screen)?
+    {
+        screen.line("Nothing was changed.")?;
+        return Ok(Exit::Failed);
+    }
     match (update::unset(&home, &args.key)?, KeyName::parse(&args.key)) {
         (Unset::Removed, Ok(name)) => warn_if_hidden(name.key(), environment, screen),
         (Unset::Absent, Ok(_)) => {
@@ -124,6 +186,26 @@ pub(crate) fn run_unset(
         screen.warning(&fault.to_string());
     }
     Ok(Exit::Success)
+}
+
+/// Asks the user if the default of a key would let more happen without them than the file does.
+fn is_unsetting_agreed(
+    name: &KeyName,
+    yes: bool,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<bool, Failure> {
+    let key = name.key();
+    if key.name == POLICY {
+        // A configuration that cannot be read starts no session, and this may be how to mend it.
+        if !super::load(environment).is_ok_and(|config| config.policy.is_some()) {
+            return Ok(true);
+        }
+        let exit = using::run_for_config(BUILT_IN.as_ref(), yes, environment, screen)?;
+        return Ok(exit == Exit::Success);
+    }
+    let Some(default) = key.default else { return Ok(true) };
+    is_agreed((name, &parse(key, default)?), yes, environment, screen)
 }
 
 /// Reads a value as it is typed.

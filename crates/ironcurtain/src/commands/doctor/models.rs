@@ -25,7 +25,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) {
     let Ok(config) = config else { return };
     let wanted = wanted(&config);
     if wanted.is_empty() {
-        let detail = "no key of a provider is set, so the offline model serves";
+        let detail = "no provider key is set, so the offline model is used";
         checks.push(Check::info(MODELS, detail));
         return;
     }
@@ -66,11 +66,11 @@ async fn ask(name: String, model: &ModelId, client: &Client) -> Check {
     let provider = model.provider();
     let listed = match tokio::time::timeout(PATIENCE, client.models()).await {
         Ok(listed) => listed,
-        Err(_) => Err(ModelError::Network(format!("nothing came within {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(ModelError::Network(format!("no response within {} s", PATIENCE.as_secs()))),
     };
     match listed {
         Ok(models) => {
-            let detail = format!("`{provider}` takes the key, and has {} models", models.len());
+            let detail = format!("`{provider}` accepts the key, and has {} models", models.len());
             let name_of_model = model.model();
             let is_listed = models.iter().any(|it| it.starts_with(name_of_model));
             if name_of_model == "any" || is_listed {

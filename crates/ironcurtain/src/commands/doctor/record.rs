@@ -64,8 +64,8 @@ fn of_key(key: &Result<AuditKey, KeyError>, n_logs: usize) -> Check {
         (Err(error), n) => {
             let detail = chain(error);
             let logs = match n {
-                1 => "1 log stands on it".to_owned(),
-                n => format!("{n} logs stand on it"),
+                1 => "1 log depends on it".to_owned(),
+                n => format!("{n} logs depend on it"),
             };
             Check::failed(KEY, format!("{detail}; {logs}"), RESTORE)
         }

@@ -33,7 +33,8 @@ pub(super) fn check(patient: &Patient<'_>, holding: Option<&Holding>, checks: &m
 }
 
 fn tried(trial: &Trial, holding: &Holding) -> Check {
-    let remedy = "try `ironcurtain run` with a script by hand; what its worker says stands there";
+    let remedy =
+        "try `ironcurtain run` with a script by hand; its worker's messages are printed there";
     let scratch = trial.path().join(WORKER);
     if let Err(error) = file::create_dir(&scratch) {
         return Check::failed(NAME, error.to_string(), remedy);

@@ -86,7 +86,7 @@ fn configuration(patient: &Patient<'_>, checks: &mut Vec<Check>) -> bool {
         }
         // Said about the home already; a policy beside it is loaded all the same.
         Err(ConfigError::Foreign { .. }) => {
-            checks.push(Check::not_tried(CONFIGURATION, "it is that of another program"));
+            checks.push(Check::not_tried(CONFIGURATION, "it belongs to another program"));
             true
         }
         Err(error) => {

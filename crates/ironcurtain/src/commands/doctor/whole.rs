@@ -50,7 +50,7 @@ fn whole(trial: &Trial, has_network: bool) -> Check {
     let talked = trial.block_on(async {
         match tokio::time::timeout(WAIT_MAX, clinic.treat(trial, has_network)).await {
             Ok(talked) => talked,
-            Err(_) => Err(format!("nothing came of it in {} s", WAIT_MAX.as_secs())),
+            Err(_) => Err(format!("it did not finish in {} s", WAIT_MAX.as_secs())),
         }
     });
     let fetched = match has_network {

@@ -102,7 +102,7 @@ pub(crate) fn run(
         screen.line("Nothing was changed.")?;
         return Ok(Exit::Success);
     }
-    let agreed = if change.may_widen() {
+    let agreed = if change.may_widen() && !only_restricts(&change, &preview, &before) {
         let what = "whether to change the policy";
         let mut person = Person::find(what, args.yes, Scripts::of(&home, environment)?)?;
         person.show(&lines, screen)?;
@@ -143,6 +143,17 @@ fn wanted_change(
         check(addition, before, screen)?;
     }
     Ok(Change::Add(additions))
+}
+
+/// Returns whether a change can only turn what is free into a question.
+///
+/// Where nothing is denied there is no *never* that an *ask* could soften.
+fn only_restricts(change: &Change, preview: &Preview, before: &Loaded) -> bool {
+    let Change::Add(additions) = change else { return false };
+    let denies = |rule: &ic_policy::Rule| rule.effect() == Effect::Deny;
+    additions.iter().all(|it| it.effect() != Effect::Allow)
+        && !preview.lifts_denial()
+        && !before.judge.policy.rules().iter().any(denies)
 }
 
 fn verb_of(effect: Effect) -> &'static str {
@@ -245,10 +256,18 @@ fn no_effect_hint(rule: &str, server: &str) -> String {
 }
 
 fn not_there(unknown: &Addition, known: &[Addition], target: &Target) -> Failure {
-    let known = known.iter().map(|it| visible(&it.to_string())).collect();
-    Failure::config(format!("`{unknown}` was not added to the policy `{}`", target.name()))
-        .with_details(known)
-        .with_hint("the lines above are what was added; use the same words with `--remove`")
+    let failure =
+        Failure::config(format!("`{unknown}` was not added to the policy `{}`", target.name()));
+    if known.is_empty() {
+        return failure.with_hint("nothing was added to it, so there is nothing to remove");
+    }
+    let command = |it: &Addition| match words::command(it) {
+        Some(command) => format!("{command} --remove"),
+        None => format!("{it} (in additions.json)"),
+    };
+    failure
+        .with_details(known.iter().map(|it| visible(&command(it))).collect())
+        .with_hint("the commands above remove what was added")
 }
 
 /// Works out what is to be added or taken back.
@@ -311,10 +330,9 @@ fn addition(
                     "for example `ironcurtain policy allow filesystem --to read --in ~/notes`",
                 )
         }
-        InvalidAddition::Everything => Failure::usage("it is not said what this is about")
-            .with_hint(
-                "name a server, a place (`--in DIR`, `--host H`) or what is done (`--to WHAT`)",
-            ),
+        InvalidAddition::Everything => Failure::usage("this names nothing to apply to").with_hint(
+            "name a server, a place (`--in DIR`, `--host H`) or what is done (`--to WHAT`)",
+        ),
         InvalidAddition::NoRole
         | InvalidAddition::ToolWithoutServer
         | InvalidAddition::RoleOfOtherKind(..)

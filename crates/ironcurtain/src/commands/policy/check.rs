@@ -97,7 +97,7 @@ fn hint(judgement: &Judgement, (server, tool): (&str, &str), loaded: &Loaded) ->
             ("server", server, servers)
         };
         let hint = match nearest(name, known.iter().copied()) {
-            Some(meant) => format!("is `{meant}` meant?"),
+            Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("known are {}", known.join(", ")),
         };
         return Some(format!("there is no {what} `{}`; {hint}", visible(name)));

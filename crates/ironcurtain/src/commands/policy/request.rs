@@ -32,7 +32,7 @@ impl Request {
         match Json::parse(text.as_bytes(), JsonLimits::CALL) {
             Ok(Json::Object(arguments)) => Ok(arguments),
             Ok(_) => Err("the arguments must be a JSON object".to_owned()),
-            Err(error) => Err(format!("the arguments are no JSON: {error}")),
+            Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
         }
     }
 

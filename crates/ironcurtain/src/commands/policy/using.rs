@@ -13,7 +13,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::{Agreed, note_use, use_policy};
-use crate::person::{self, Answer, Person, Scripts};
+use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
 
 /// Choose the policy that is in force where `--policy` does not name one
@@ -84,24 +84,12 @@ pub(crate) fn run(
 /// Puts a policy in force for `config set policy`, which asks in the same way.
 pub(in crate::commands) fn run_for_config(
     policy: &Path,
+    yes: bool,
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let home = Home::new(environment.ironcurtain_home()?);
     Origin::named(policy, environment)?;
-    let is_scripted = Scripts::of(&home, environment)? == Scripts::MayAnswer;
-    let is_at_terminal = person::is_at_terminal();
-    if !is_at_terminal && !is_scripted {
-        return Err(Failure::config(
-            "this would put another policy in force without asking you, and `approvals.scripted` is false",
-        )
-        .with_hint(format!(
-            "run `ironcurtain policy use {}` at a terminal",
-            visible(&policy.display().to_string())
-        )));
-    }
-    let args = UseArgs { policy: policy.to_owned(), yes: !is_at_terminal };
-    run(&args, environment, screen)
+    run(&UseArgs { policy: policy.to_owned(), yes }, environment, screen)
 }
 
 /// Warns of a policy that lies where agents are likely to work: in a repository, or where you are now.

@@ -160,7 +160,7 @@ fn print(rows: &[Row<'_>], screen: &mut Screen) -> Result<(), Failure> {
 fn in_force(holding: &Holding) -> String {
     match (holding.mode, holding.confinement) {
         (config::Confinement::Enforce, Confinement::None) => {
-            "Nothing on this machine confines MCP servers, so none is started; `ironcurtain doctor` \
+            "MCP servers cannot be confined on this machine, so none is started; `ironcurtain doctor` \
              says what to do."
                 .to_owned()
         }

@@ -14,12 +14,12 @@ use crate::commands::config::home;
 use crate::error::Failure;
 use crate::files;
 use crate::own_policy::words;
-use crate::person::{self, Answer, Person, Scripts};
+use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 
 /// Remove a server: its entry, what was installed for it, its drafts and its trusted identity
 ///
-/// Asks at a terminal first. A built-in server is switched off; `servers restore` switches it on again.
+/// Asks first, and in a pipe needs `--yes`. A built-in server is switched off; `servers restore` switches it on again.
 /// Records of its calls stay, and so does what it kept in its `${DATA}`. A session that runs keeps the server until it ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoveArgs {
@@ -90,7 +90,7 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
-/// Asks whether the server is to go; a pipe may remove what it can add again.
+/// Asks whether the server is to go.
 fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<bool, Failure> {
     let question = match would {
         Removed::Builtin => {
@@ -103,10 +103,7 @@ fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<b
             format!("Remove the server `{name}` with all that was installed for it?")
         }
     };
-    if would != Removed::Builtin && !person::is_at_terminal() {
-        return Ok(true);
-    }
-    let mut person = Person::find("whether a server is to go", false, Scripts::MayNotAnswer)
+    let mut person = Person::find("whether to remove the server", false, Scripts::MayNotAnswer)
         .map_err(|failure| failure.with_hint("`--yes` removes without asking"))?;
     screen.out().flush().map_err(Failure::output)?;
     Ok(person.ask(&question)? == Answer::Approved)

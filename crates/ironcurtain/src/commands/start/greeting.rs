@@ -11,7 +11,7 @@ use crate::terminal::Tty;
 const LINES: [&str; 5] = [
     "IronCurtain runs AI agents without trusting them: a policy judges every call.",
     "Keys, credentials and browser data stay closed; outside its sandbox it asks you.",
-    "No key is set, so the built-in offline model serves: try `list the files`.",
+    "No key is set, so the built-in offline model is used: try `list the files`.",
     "For a real model: export ANTHROPIC_API_KEY=… (or OpenAI, Google, compatible).",
     "Next: `ironcurtain demo` is a two-minute tour, and `/help` lists the commands.",
 ];

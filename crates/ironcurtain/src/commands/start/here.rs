@@ -1,6 +1,6 @@
 //! Where the agent works if nothing says so: here, or in an empty sandbox.
 //!
-//! Asked at a terminal, in a git working tree; an *always* is remembered in `workspaces.json` of the home.
+//! Asked at a terminal, in a git working tree, and said in any other directory that is not empty; an *always* is remembered in `workspaces.json` of the home.
 //! What the agent may do there is judged call by call, as ever.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,7 @@ use ic_opening::workspace::check_directory;
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::CanonicalPath;
+use rustix::fs::{Dir, DirEntry, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
@@ -32,6 +33,19 @@ pub(super) enum Chosen {
     /// Nowhere.
     Cancelled,
 }
+
+/// Where we were started.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Ground {
+    /// In a git working tree.
+    GitTree,
+    /// In another directory that is not empty.
+    Plain,
+}
+
+/// What is said where nobody is asked.
+const ELSEWHERE: &str =
+    "working in an empty sandbox, not in this directory; `--workspace .` works here";
 
 /// What was said once and for all of a directory.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -56,13 +70,15 @@ pub(super) fn choose(
     runtime: &Runtime,
     screen: &mut Screen,
 ) -> Result<Chosen, Failure> {
-    let Some(directory) = working_tree(environment) else { return Ok(Chosen::Sandbox) };
+    let Some((directory, ground)) = ground(environment) else { return Ok(Chosen::Sandbox) };
+    if ground == Ground::Plain {
+        screen.notice(ELSEWHERE);
+        return Ok(Chosen::Sandbox);
+    }
     // What waits for keys is made within the runtime.
     let terminal = runtime.block_on(async { Tty::find() }).filter(|_| !is_scripted);
     let Some(terminal) = terminal else {
-        screen.notice(
-            "working in an empty sandbox, not in this directory; `--workspace .` works here",
-        );
+        screen.notice(ELSEWHERE);
         return Ok(Chosen::Sandbox);
     };
     let home = Home::new(environment.ironcurtain_home()?);
@@ -109,16 +125,26 @@ fn question(place: &str) -> Choice {
     Choice { lines: lines.to_vec(), keys: keys.to_vec() }
 }
 
-/// Returns the directory in which we were started, if it lies in a git working tree and an agent may be
-/// free in it.
-fn working_tree(environment: &Environment) -> Option<CanonicalPath> {
+/// Returns the directory in which we were started, if there is something in it and an agent may be free in it.
+fn ground(environment: &Environment) -> Option<(CanonicalPath, Ground)> {
     let written = environment.absolute(Path::new(".")).ok()?;
     let directory = path::follow(&RealDisk, &written, Last::Follow).ok()?.path;
     let is_git = |directory: &Path| rustix::fs::lstat(directory.join(".git")).is_ok();
-    if !directory.as_path().ancestors().any(is_git) {
-        return None;
-    }
-    check_directory("workspace", &written, environment).is_ok().then_some(directory)
+    let ground = match directory.as_path().ancestors().any(is_git) {
+        true => Ground::GitTree,
+        false if is_empty(&directory) => return None,
+        false => Ground::Plain,
+    };
+    check_directory("workspace", &written, environment).is_ok().then_some((directory, ground))
+}
+
+/// Returns whether nothing is in a directory, as far as that can be seen.
+fn is_empty(directory: &CanonicalPath) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(directory.as_path(), flags, Mode::empty());
+    let Ok(entries) = opened.and_then(|it| Dir::read_from(&it)) else { return true };
+    let is_name = |it: &DirEntry| !matches!(it.file_name().to_bytes(), b"." | b"..");
+    !entries.map_while(Result::ok).any(|it| is_name(&it))
 }
 
 impl Remembered {

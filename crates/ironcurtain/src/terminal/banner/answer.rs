@@ -97,7 +97,10 @@ impl Banner {
         let wishes: Vec<Wish> = offer.choices().into_iter().map(|it| it.with(terms)).collect();
         let mut lines = match group.len() {
             1 => vec!["This call is forwarded, and".to_owned()],
-            _ => vec![format!("Call #{} alone is forwarded, and", group.first().number())],
+            _ => vec![format!(
+                "Call #{} is forwarded, the others as far as the grant covers them, and",
+                group.first().number()
+            )],
         };
         for (at, wish) in wishes.iter().enumerate() {
             for (n_line, line) in wish.preview().iter().enumerate() {
@@ -134,7 +137,13 @@ impl Banner {
             None => return self.refuse("always is not offered here".to_owned(), place),
         };
         let lines = offer.lines().into_iter().map(|text| Row { ink: Ink::Plain, text }).collect();
-        let keys = Keys::Choice("y adds it and approves the call; n does neither".to_owned());
+        let keys = Keys::Choice(match group.len() {
+            1 => "y adds it and approves the call; n does neither".to_owned(),
+            _ => format!(
+                "y adds it and approves call #{} alone; n does neither",
+                group.first().number()
+            ),
+        });
         self.close(place);
         self.present(Shown { always: Some(offer), ..shown_of(lines, keys, group) });
     }

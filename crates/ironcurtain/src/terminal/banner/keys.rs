@@ -81,8 +81,11 @@ pub(super) fn line(group: &Group, situation: Situation) -> String {
         1 => String::new(),
         n_calls => format!(" all {n_calls}"),
     };
+    let first = group.first().number();
     let name = |key: &Key| match key.action {
         Action::Approve | Action::Deny => format!("{} {}{all}", key.letter, key.name),
+        Action::Grant if 1 < group.len() => format!("{} approve #{first} and grant", key.letter),
+        Action::Always if 1 < group.len() => format!("{} always #{first}", key.letter),
         Action::Grant | Action::Always | Action::Details | Action::Skip => {
             format!("{} {}", key.letter, key.name)
         }

@@ -3,7 +3,7 @@
 //! The names are those of the events of a session. Text in them is of strangers.
 
 use ic_backend::Ending;
-use ic_session::{Event, Questions, Status};
+use ic_session::{CallFate, CallNews, Event, Questions, Status};
 use ic_types::{EscalationId, Json, JsonLimits, Object, SessionId};
 
 /// What is printed of a session.
@@ -34,11 +34,7 @@ impl Script {
             Event::EscalationRaised(id) => {
                 let pending = questions.pending();
                 match pending.iter().find(|it| it.request().escalation == *id) {
-                    Some(pending) => {
-                        let mut line = with(named("escalation_raised"), &pending.to_json());
-                        line.insert("number", pending.number());
-                        line
-                    }
+                    Some(pending) => with(named("escalation_raised"), &pending.to_json()),
                     // It was answered already.
                     None => about("escalation_raised", id),
                 }
@@ -59,9 +55,8 @@ impl Script {
                 line.insert("spent", to_json(&snapshot.spent)?);
                 line
             }
-            Event::Text(_) | Event::Calling(_) | Event::Called(_) | Event::Notice(_) => {
-                return None;
-            }
+            Event::Called(news) => called(news),
+            Event::Text(_) | Event::Calling(_) | Event::Notice(_) => return None,
         };
         Some(Json::Object(line))
     }
@@ -70,6 +65,25 @@ impl Script {
 fn named(event: &str) -> Object {
     let mut line = Object::new();
     line.insert("event", event);
+    line
+}
+
+/// Says what became of a call.
+fn called(news: &CallNews) -> Object {
+    let (server, tool) = news.call.split_once('.').unwrap_or((&news.call, ""));
+    let (outcome, reason) = match &news.fate {
+        CallFate::Done => ("allowed", None),
+        CallFate::Approved => ("approved", None),
+        CallFate::Failed(reason) => ("failed", Some(reason)),
+        CallFate::Refused(reason) => ("refused", Some(reason)),
+    };
+    let mut line = named("call");
+    line.insert("server", server);
+    line.insert("tool", tool);
+    line.insert("outcome", outcome);
+    if let Some(reason) = reason {
+        line.insert("reason", reason.as_str());
+    }
     line
 }
 
@@ -143,6 +157,14 @@ mod tests {
             (
                 Event::EscalationResolved(id.clone(), Ending::Denied),
                 r#"{"event":"escalation_resolved","escalationId":"e","ending":"denied"}"#,
+            ),
+            (
+                Event::Called(CallNews {
+                    call: "files.read".to_owned(),
+                    arguments: "path=a".to_owned(),
+                    fate: CallFate::Refused("DENIED: no".to_owned()),
+                }),
+                r#"{"event":"call","server":"files","tool":"read","outcome":"refused","reason":"DENIED: no"}"#,
             ),
             (Event::EscalationExpired(id), r#"{"event":"escalation_expired","escalationId":"e"}"#),
             (Event::Answer("a\n\"b\"".to_owned()), r#"{"event":"answer","text":"a\n\"b\""}"#),

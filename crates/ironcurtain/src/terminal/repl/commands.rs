@@ -79,7 +79,7 @@ impl Repl<'_> {
         let mut lines: Vec<Line> = COMMANDS
             .iter()
             .map(|(name, what)| {
-                Line::new(Ink::Strong, &format!("  {name:10}")).and(Ink::Plain, what)
+                Line::new(Ink::Strong, &format!("  {name:12}")).and(Ink::Plain, what)
             })
             .collect();
         for (key, what) in [
@@ -93,7 +93,7 @@ impl Repl<'_> {
             ("Ctrl-C", "cancels the turn; twice ends the session"),
             ("Ctrl-D", "ends the session"),
         ] {
-            lines.push(Line::new(Ink::Strong, &format!("  {key:10}")).and(Ink::Plain, what));
+            lines.push(Line::new(Ink::Strong, &format!("  {key:12}")).and(Ink::Plain, what));
         }
         self.console.pen.print(&lines);
     }

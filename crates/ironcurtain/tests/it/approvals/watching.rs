@@ -159,9 +159,23 @@ fn scripts_read_events_and_are_present() {
     assert!(!is_there(&rig) && seats(&rig).is_empty());
 }
 
+/// A desk at which nobody can answer would let calls wait in vain.
+#[test]
+fn without_a_terminal_nobody_is_an_approver_unless_scripts_may_be() {
+    let rig = Rig::new();
+    for words in
+        [&["approvals", "watch", "--desk"][..], &["approvals", "watch", "--desk", "--json"]]
+    {
+        let refused = rig.run(words);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains("there is no terminal to answer at"), "{refused:?}");
+        assert!(!is_there(&rig) && seats(&rig).is_empty());
+    }
+}
+
 #[test]
 fn a_desk_that_is_killed_is_not_there_any_more() {
-    let rig = Rig::new();
+    let rig = Rig::new().scripted();
     let work = rig.session("work");
     let _asked = work.ask("/d/a.txt", "hello");
     let mut watch = Watch::start(&rig, &["--desk"]);
@@ -335,7 +349,7 @@ fn a_long_line_is_no_answer_wherever_it_is_cut() {
 
 #[test]
 fn in_a_pipe_nothing_is_typed() {
-    let rig = Rig::new();
+    let rig = Rig::new().scripted();
     let work = rig.session("work");
     let asked = work.ask("/d/a.txt", "hello");
     let command = format!("{BINARY} approvals watch --desk | cat");

@@ -234,6 +234,35 @@ fn own_tools_of_goose_and_opencode_are_turned_off_in_place() {
     }
 }
 
+/// Comments in an entry that is switched off stay, and what still turns tools off is named at the end.
+#[test]
+fn switching_tools_off_keeps_comments_and_removing_names_what_stays() {
+    let place = place();
+    let before = "extensions:\n  # mine\n  developer:\n    enabled: true   # keep\n    # why\n    type: builtin\n";
+    place.write("home/.config/goose/config.yaml", before);
+    assert_eq!(place.run(["clients", "install", "goose", "--own-tools-off", "--yes"]).code, 0);
+    let text = read(&place, ".config/goose/config.yaml");
+    let after = before.replace("true ", "false ");
+    assert!(text.starts_with(&after), "{text}");
+    let removed = place.run(["clients", "remove", "goose", "--yes"]);
+    assert!(removed.stderr.contains("Goose's own tools are still turned off by"), "{removed:?}");
+    assert!(removed.stderr.contains("extensions.developer, "), "{removed:?}");
+
+    place.write("home/.codex/config.toml", "model = \"x\"\napproval_policy = \"on-request\"\n");
+    let installed = place.run(["clients", "install", "codex", "--own-tools-off", "--yes"]);
+    assert!(installed.stdout.contains("+approval_policy = \"never\"\n"), "{installed:?}");
+    let removed = place.run(["clients", "remove", "codex", "--yes"]);
+    for key in ["web_search", "approval_policy", "features.shell_tool"] {
+        assert!(removed.stderr.contains(key), "{key}: {removed:?}");
+    }
+    // Without them nothing is said, and in a pipe the hint is true.
+    let plain = place.run(["clients", "install", "cursor"]);
+    assert!(plain.code == 1 && plain.stderr.contains("or confirm it with `--yes`"), "{plain:?}");
+    assert_eq!(place.run(["clients", "install", "cursor", "--yes"]).code, 0);
+    let removed = place.run(["clients", "remove", "cursor", "--yes"]);
+    assert!(!removed.stderr.contains("still turned off"), "{removed:?}");
+}
+
 #[test]
 fn the_list_says_which_clients_are_connected() {
     let place = place();

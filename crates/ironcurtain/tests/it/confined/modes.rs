@@ -46,7 +46,7 @@ fn without_a_cage_nothing_is_opened() {
     let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}});
     let (_, message) = proxy.request("initialize", &initialize).error();
-    assert!(message.contains("nothing on this machine confines MCP servers"), "{message}");
+    assert!(message.contains("MCP servers cannot be confined on this machine"), "{message}");
     assert_eq!(proxy.end(), 1);
     let stderr = proxy.all_stderr();
     for rung in RUNGS {

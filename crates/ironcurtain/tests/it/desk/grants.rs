@@ -90,6 +90,41 @@ fn a_grant_of_a_directory_holds_in_it_and_not_beside_it() {
     proxy.finish();
 }
 
+/// What waits already is answered too, as far as the grant goes and no further.
+#[test]
+fn a_grant_answers_calls_that_wait_already() {
+    let mut desk = Desk::new();
+    desk.place.dir("home/Documents/d");
+    let mut proxy = desk.start();
+    let mut ids = Vec::new();
+    for name in ["d/a.txt", "d/b.txt", "d/c.txt", "e.txt"] {
+        ids.push(desk.ask_write(&mut proxy, name, name));
+        // One after the other, so that they are in order.
+        let n_waiting = desk.questions(ids.len()).len();
+        assert_eq!(n_waiting, ids.len());
+    }
+    let first = desk.questions(4).remove(0);
+    grant(&first, true, Some(1));
+    proxy.answer(&ids[0]).good();
+    // The count is one, and one of the two is left to ask about.
+    let left = desk.questions(2);
+    let path = |it: &Pending| it.request().arguments.get("path").unwrap().to_string();
+    assert!(left.iter().any(|it| path(it).contains("e.txt")), "beside the directory");
+    let in_directory: Vec<&Pending> = left.iter().filter(|it| path(it).contains("/d/")).collect();
+    assert_eq!(in_directory.len(), 1);
+    for question in &left {
+        deny(question);
+    }
+    let said = [1, 2, 3].map(|at| proxy.answer(&ids[at]).text());
+    let n_denied = said.iter().filter(|it| it.starts_with("ESCALATION DENIED: ")).count();
+    assert_eq!(n_denied, 2, "{said:?}");
+    proxy.finish();
+    assert_eq!(desk.events("grant"), ["added", "used by grant"]);
+    let answered = desk.events("escalation").into_iter().filter(|it| it == "answered by grant");
+    assert_eq!(answered.count(), 1);
+    desk.check_log();
+}
+
 #[test]
 fn a_grant_for_so_many_calls_ends_with_the_last() {
     let mut desk = Desk::new();

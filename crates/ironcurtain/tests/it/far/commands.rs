@@ -22,7 +22,7 @@ fn a_server_is_added_reviewed_called_and_watched() {
     });
     let rig = Rig::of(far, &["work"]);
     let run = |words: &[&str]| rig.place.run(words.iter().copied());
-    assert_eq!(run(&["config", "set", "approvals.scripted", "true"]).code, 0);
+    rig.place.let_scripts_answer();
     let (url, domain) = (rig.far.url(), format!("localhost:{}", rig.far.port()));
     let header = "Authorization: Bearer ${ENV:FAR_TOKEN}";
     let added = run(&[

@@ -5,18 +5,11 @@ use std::process::Command;
 
 use serde_json::json;
 
+use super::banner::outline;
+use crate::place;
+
 use super::{change, changed, judged, policy, scripted};
 use ic_testkit::Proxy;
-
-/// Returns the line of the banner that says what is free.
-fn outline(place: &ic_testkit::Place, flags: &[&str]) -> String {
-    let mut proxy = Proxy::start(place, flags);
-    proxy.initialize();
-    proxy.finish();
-    let stderr = proxy.all_stderr();
-    let line = stderr.lines().find(|line| line.contains("out of reach: "));
-    line.unwrap_or_else(|| panic!("{stderr}")).to_owned()
-}
 
 #[test]
 fn never_without_a_server_holds_for_every_server() {
@@ -50,7 +43,7 @@ fn never_without_a_server_holds_for_every_server() {
     );
     assert!(with_git().contains("secret"));
     let line = outline(&place, &["--workspace", &work]);
-    assert!(line.contains("refused: everything in ~/proj/private to filesystem only; "), "{line}");
+    assert!(line.contains("refused: everything in ~/proj/private (filesystem); "), "{line}");
 
     let output = changed(&place, &["never", "--in", "~/proj/private"]);
     assert!(output.stdout.contains("add: never any server in ~/proj/private\n"), "{output:?}");
@@ -79,12 +72,12 @@ fn what_names_too_little_is_refused_and_says_what_is_missing() {
     let place = scripted();
     for (words, code, says) in [
         (&["allow", "--in", "~/notes"][..], 2, "`policy allow` needs a server"),
-        (&["never"], 2, "it is not said what this is about"),
+        (&["never"], 2, "this names nothing to apply to"),
         (&["allow", "filesystem", "--yes"], 2, "`allow filesystem` names no place"),
         (&["allow", "filesystem", "--to", "read", "--yes"], 2, "say where: `--in DIR`\n"),
         (&["allow", "fetch", "--yes"], 2, "say where: `--host H`\n"),
         // A name that is mistyped is said before a directory that is not there.
-        (&["allow", "filesytem", "--in", "~/none"], 2, "is `filesystem` meant?"),
+        (&["allow", "filesytem", "--in", "~/none"], 2, "did you mean `filesystem`?"),
         (&["allow", "filesystem", "--in", "~/none"], 1, "there is no directory"),
         // Nobody is told to make what would be refused then.
         (&["allow", "filesystem", "--to", "read", "--in", "~/.ssh"], 1, ".ssh` is protected"),
@@ -107,6 +100,43 @@ fn what_names_too_little_is_refused_and_says_what_is_missing() {
         let output = changed(&place, &[words, &["--dry-run"]].concat());
         assert!(output.stdout.contains(says), "{words:?}: {output:?}");
     }
+}
+
+#[test]
+fn a_question_more_needs_no_confirmation_where_nothing_is_denied() {
+    let place = place();
+    place.dir("home/Documents/x");
+    let output = changed(&place, &["ask", "filesystem", "--to", "read", "--in", "~/Documents/x"]);
+    assert!(output.stdout.contains("allowed -> asks"), "{output:?}");
+    assert_eq!(
+        judged(&place, "filesystem", "read_file", r#"{"path":"~/Documents/x/a"}"#).0,
+        "escalate"
+    );
+    // An *ask* beside a *never* could soften it, so it is confirmed.
+    change(&place, &["never", "filesystem", "--in", "~/Documents/x"]);
+    let refused =
+        policy(&place, &["ask", "filesystem.read_file", "--to", "read", "--in", "~/Documents/x"]);
+    assert!(refused.code == 1 && refused.stderr.contains("there is no terminal"), "{refused:?}");
+}
+
+#[test]
+fn the_port_of_a_scheme_is_that_scheme() {
+    let place = scripted();
+    let output = changed(&place, &["allow", "fetch", "--host", "docs.rs:443", "--yes"]);
+    assert!(output.stdout.contains("allow fetch at https://docs.rs\n"), "{output:?}");
+    assert_eq!(judged(&place, "fetch", "http_fetch", r#"{"url":"https://docs.rs/x"}"#).0, "allow");
+    assert_eq!(
+        judged(&place, "fetch", "http_fetch", r#"{"url":"http://docs.rs/x"}"#).0,
+        "escalate"
+    );
+    change(&place, &["allow", "fetch", "--host", "docs.rs:443", "--remove"]);
+    // What was not added is answered with what was.
+    change(&place, &["allow", "fetch", "--host", "docs.rs", "--yes"]);
+    let wrong = policy(&place, &["allow", "fetch", "--host", "crates.io", "--remove"]);
+    assert!(
+        wrong.stderr.contains("ironcurtain policy allow fetch --host docs.rs --remove\n"),
+        "{wrong:?}"
+    );
 }
 
 #[test]
@@ -150,7 +180,7 @@ fn the_banner_names_every_addition_or_says_that_there_are_more() {
         "read, write, delete and commit in ~/x (git)",
         "pages of docs.rs",
         "git remotes at github.com",
-        "asks: everything else; refused: rewrite history with git; ",
+        "asks: everything else; refused: rewrite history anywhere else; ",
     ] {
         assert!(line.contains(entry), "{entry}: {line}");
     }
@@ -163,7 +193,10 @@ fn the_banner_names_every_addition_or_says_that_there_are_more() {
         );
     }
     let line = outline(&place, &[]);
-    assert!(line.contains(" more (`ironcurtain policy show`); "), "{line}");
+    assert!(
+        line.contains(" more (`ironcurtain policy show`), except changes outside the sandbox "),
+        "{line}"
+    );
     assert!(!line.contains("everything else") && !line.contains("anywhere else"), "{line}");
     assert!(line.contains("asks: everything that no other rule is about; "), "{line}");
 }

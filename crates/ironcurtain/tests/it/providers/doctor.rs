@@ -27,7 +27,7 @@ fn a_key_is_checked_without_spending() {
     for_all(|format| {
         let world = World::new(format, []);
         let name = format!("model {format}");
-        check(&world.desk.place, &name, "ok", "takes the key, and has 4 models");
+        check(&world.desk.place, &name, "ok", "accepts the key, and has 4 models");
         assert!(world.provider.requests().is_empty(), "nothing is completed");
     });
 }
@@ -63,5 +63,5 @@ fn nobody_there_is_no_wrong_key() {
 
 #[test]
 fn without_a_key_nobody_is_asked() {
-    check(&place(), "models", "info", "no key of a provider is set, so the offline model serves");
+    check(&place(), "models", "info", "no provider key is set, so the offline model is used");
 }

@@ -87,7 +87,15 @@ fn who_says_where_is_not_asked_and_neither_is_a_pipe() {
     let said = "ironcurtain: working in an empty sandbox, not in this directory; `--workspace .` works here";
     assert!(output.stderr.contains(said), "{output:?}");
     assert!(!output.stdout.contains("a.txt"), "{output:?}");
-    // Where there is no working tree, there is nothing to say.
+    // In any other directory with something in it, it is said too; in an empty one there is nothing to say.
+    let plain = rig.place.dir("plain");
+    let start = || rig.place.run_in(&plain, ["start", "list the files"]);
+    let output = start();
+    assert!(output.code == 0 && !output.stderr.contains(said), "{output:?}");
+    rig.place.write("plain/b.txt", "x");
+    let output = start();
+    assert!(output.code == 0 && output.stderr.contains(said), "{output:?}");
+    // Where an agent may not work, nobody is told that it could.
     let output = rig.place.run(["start", "list the files"]);
     assert!(output.code == 0 && !output.stderr.contains(said), "{output:?}");
 }

@@ -97,7 +97,7 @@ pub(super) fn has_npm() -> bool {
 }
 
 fn scripted(place: &Place) {
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
 }
 
 /// Returns what the policy says of a call of the tiny server.
@@ -175,7 +175,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
 
     let again = registry.run(&place, &["add", "tiny", "--", "npx", "@test/tiny"]);
     assert!(again.code == 2 && again.stderr.contains("already"), "{again:?}");
-    let removed = place.run(["servers", "remove", "tiny"]);
+    let removed = place.run(["servers", "remove", "tiny", "--yes"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(!home.join("servers/tiny").exists());
     let pins = std::fs::read_to_string(home.join("servers.lock.json")).unwrap();
@@ -307,7 +307,7 @@ fn the_public_memory_server_is_added_and_called_in_three_commands() {
     let kept = place.path("home/.ironcurtain/servers/memory/data/memory.jsonl");
     let text = std::fs::read_to_string(&kept).unwrap();
     assert_eq!(text.matches("Ada").count(), 1, "the second session knew it: {text}");
-    let removed = place.run(["servers", "remove", "memory"]);
+    let removed = place.run(["servers", "remove", "memory", "--yes"]);
     assert!(removed.stdout.contains("what it kept stays in"), "{removed:?}");
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), text);
     let beside = std::fs::read_dir(place.path("home/.ironcurtain/servers/memory")).unwrap();

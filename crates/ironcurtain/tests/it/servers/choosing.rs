@@ -117,7 +117,7 @@ fn between_two_servers_of_one_name_that_differ_a_person_chooses() {
         (&["app", "--project", "/p"], "p"),
     ] {
         let name = words.first().unwrap();
-        let _removed = place.run(["servers", "remove", name]);
+        let _removed = place.run(["servers", "remove", name, "--yes"]);
         let chosen = run(words);
         assert_eq!(chosen.code, 0, "{chosen:?}");
         let is = added(&place).into_iter().find(|(it, _)| it == name).unwrap();

@@ -63,7 +63,7 @@ fn a_server_is_copied_pinned_and_run_from_the_copy() {
     assert_eq!(test.code, 0, "{test:?}");
 
     // Another content is another place, and so another identity.
-    assert_eq!(place.run(["servers", "remove", "mine"]).code, 0);
+    assert_eq!(place.run(["servers", "remove", "mine", "--yes"]).code, 0);
     place.write("ws/server/plain.py", fs::read(script("servers/plain.py")).unwrap());
     place.write("ws/server/more", "x");
     assert_eq!(place.run(add).code, 0);

@@ -290,7 +290,7 @@ fn dependencies_that_are_no_packages_of_the_registry_are_refused() {
         let added = registry.run(&place, &["add", "evil", "--", "npx", "evil"]);
         assert_eq!(added.code == 0, is_taken, "{spec}: {added:?}");
         match is_taken {
-            true => assert_eq!(place.run(["servers", "remove", "evil"]).code, 0),
+            true => assert_eq!(place.run(["servers", "remove", "evil", "--yes"]).code, 0),
             false => assert_nothing_kept(&place),
         }
         fs::remove_file(place.path("home/.ironcurtain/mcp-servers.json")).ok();
@@ -371,7 +371,7 @@ fn where_no_cage_can_be_made_the_configuration_decides() {
         assert_eq!(added.code, 1, "{rung}: {added:?}");
         assert!(added.stderr.contains("installed in a cage with a network"), "{added:?}");
         assert!(added.stderr.contains("hint: ") && added.stderr.contains("doctor"), "{added:?}");
-        assert_eq!(place.run(["config", "set", "confinement", "warn"]).code, 0);
+        place.configure("confinement", "warn");
         let added = registry.run(&place, &add);
         assert_eq!(added.code, 0, "{added:?}");
         assert!(added.stderr.contains("the installer is not confined"), "{added:?}");

@@ -53,11 +53,11 @@ fn only_built_in_servers_are_restored() {
 #[test]
 fn additions_about_a_server_that_goes_are_named() {
     let place = place();
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     place.write("home/.ironcurtain/mcp-servers.json", r#"{"notes":{"command":"true"}}"#);
     let never = place.run(["policy", "never", "notes"]);
     assert_eq!(never.code, 0, "{never:?}");
-    let removed = place.run(["servers", "remove", "notes"]);
+    let removed = place.run(["servers", "remove", "notes", "--yes"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(
         removed.stderr.contains("to take it back: ironcurtain policy never notes --remove"),

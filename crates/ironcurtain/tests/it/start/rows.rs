@@ -88,7 +88,7 @@ fn writing_and_appending() {
         &[
             "I wrote 5 bytes to `a.txt`.",
             "I appended 7 bytes to `a.txt`.",
-            "I wrote 1 bytes to `docs/b.txt`.",
+            "I wrote 1 byte to `docs/b.txt`.",
         ],
     );
     assert_eq!(desk.read("work/a.txt").unwrap(), "first second");

@@ -29,6 +29,12 @@ fn events_and_the_answer_come_line_by_line() {
     assert_eq!(events.last().unwrap()["status"], "closed");
     assert!(events[0]["session"].as_str().unwrap().len() > 20, "{events:?}");
     let of = |name: &str| events.iter().filter(|it| it["event"] == name).collect::<Vec<_>>();
+    let calls = of("call");
+    assert_eq!(calls.len(), 1, "{events:?}");
+    assert_eq!(
+        (&calls[0]["tool"], &calls[0]["outcome"]),
+        (&"read_text_file".into(), &"allowed".into())
+    );
     let answers = of("answer");
     assert_eq!(answers.len(), 1);
     assert!(answers[0]["text"].as_str().unwrap().contains("one"), "{answers:?}");
@@ -44,6 +50,11 @@ fn questions_are_events_and_exit_codes_stay() {
     let task = format!("write \"x\" to {}", path.display());
     let (events, code) = events(&desk, &[&task]);
     assert_eq!(code, 3, "nobody was there: {events:?}");
+    // What the exit code is about is an event of its own.
+    let call = events.iter().find(|it| it["event"] == "call").unwrap();
+    assert_eq!((&call["server"], &call["tool"]), (&"filesystem".into(), &"write_file".into()));
+    assert_eq!(call["outcome"], "refused");
+    assert!(call["reason"].as_str().unwrap().starts_with("ESCALATION REQUIRED: "), "{call}");
     assert!(!names(&events).contains(&"escalation_raised"), "it was not asked");
     let words = ["start", "--workspace", "work", "--json", "--wait", &task];
     let mut started = Started::new(&desk.place, &words);

@@ -37,10 +37,10 @@ fn a_session_with_an_allowed_a_denied_and_an_escalated_call() {
     assert_snapshot!(neutral(&desk, &output.stderr), @r"
     ironcurtain: session [SESSION] (built-in-[ID])
     ironcurtain: policy built-in `default`, workspace [ROOT]/work
-    ironcurtain: free: everything in the workspace, read and write in ~/Downloads, commit in ~/Downloads (git), read in ~/Documents; asks: everything else; out of reach: keys, credentials and IronCurtain's own files
+    ironcurtain: free: everything in the workspace, read, write and commit in ~/Downloads, read in ~/Documents, except changes to files that your tools run (such as .envrc); asks: everything else; out of reach: keys, credentials and IronCurtain's own files
     ironcurtain: confinement [RUNG]
     ironcurtain: approvals: no approver is connected, so calls that need approval are denied; run `ironcurtain approvals watch --desk` in another terminal to answer them, or use `--wait`
-    ironcurtain: model offline: no key is set, so the built-in offline model serves; it understands plain requests only
+    ironcurtain: model offline: no key is set, so the built-in offline model is used; it understands plain requests only
       ✓ allowed  filesystem.write_file path=a.txt content=hello
       ✗ refused  filesystem.read_text_file path=~/.ssh/id_rsa
                  DENIED: `[ROOT]/home/.ssh/id_rsa` is protected, as is all of `[ROOT]/home/.ssh`
@@ -76,7 +76,7 @@ fn the_help_of_start_says_what_there_is() {
     With TASK it prints the answer and ends; without it you talk with the agent, and `/help` lists the
     commands. In a pipe each line is a message. Exits with 0 if it answered, with 3 if it answered but a
     call needed approval and nobody was available, with 5 if the budget was used up, with 130 if it was
-    cancelled, and with 1 if it failed. Without a key the offline model serves, which understands a few
+    cancelled, and with 1 if it failed. Without a key the offline model is used, which understands a few
     plain requests; ask it for `help`.
 
     Usage: ironcurtain start [OPTIONS] [TASK]...
@@ -129,10 +129,10 @@ fn the_help_of_start_says_what_there_is() {
               Print events and the answer for a script: one JSON object a line on standard output
 
               Each has `event`: `status` (`session`, `status`), `diagnostic` (`kind` and what belongs to
-              it), `escalation_raised` (as in `approvals list --json`, and `number`),
-              `escalation_resolved` (`escalationId`, `ending`), `escalation_expired` (`escalationId`),
-              `answer` (`text`), `budget` (`spent`). Errors go to standard error, and the exit code is
-              the same as without it.
+              it), `call` (`server`, `tool`, `outcome`, `reason`), `escalation_raised` (as in
+              `approvals list --json`), `escalation_resolved` (`escalationId`, `ending`),
+              `escalation_expired` (`escalationId`), `answer` (`text`), `budget` (`spent`). Errors go
+              to standard error, and the exit code is the same as without it.
 
       -h, --help
               Print help (see a summary with '-h')

@@ -31,7 +31,8 @@ pub(super) fn set(
         return Ok(joined(&lines));
     };
     let now = entry(&lines, &block, name).unwrap_or(block.lines.end..block.lines.end);
-    lines.splice(now, written(name, keys, block.indent));
+    let rewritten = lines.get(now.clone()).and_then(|entry| rewritten(entry, keys));
+    lines.splice(now, rewritten.unwrap_or_else(|| written(name, keys, block.indent)));
     Ok(joined(&lines))
 }
 
@@ -82,6 +83,47 @@ fn entry(lines: &[String], block: &Block, name: &str) -> Option<std::ops::Range<
     let length = after.iter().position(is_key).unwrap_or(after.len());
     let first = block.lines.start + start;
     Some(first..first + 1 + length)
+}
+
+/// Returns the lines of an entry with other values, and with the comments that are in it; `None` if it is
+/// not written with one key on each line.
+fn rewritten(entry: &[String], keys: &Map<String, Value>) -> Option<Vec<String>> {
+    let (head, body) = entry.split_first()?;
+    let is_content = |line: &String| !matches!(line.trim_start().chars().next(), None | Some('#'));
+    let indent = body.iter().find(|line| is_content(line)).map(|line| indent_of(line))?;
+    let key_of = |line: &String| {
+        let (key, rest) = line.trim_start().split_once(':')?;
+        let is_whole = indent_of(line) == indent && keys.contains_key(key);
+        (is_whole && rest.starts_with(' ')).then(|| (key.to_owned(), rest.to_owned()))
+    };
+    let mut lines = vec![head.clone()];
+    let mut done: Vec<String> = Vec::new();
+    for line in body {
+        if !is_content(line) {
+            lines.push(line.clone());
+            continue;
+        }
+        let (key, rest) = key_of(line)?;
+        let value = scalar(keys.get(&key)?);
+        let is_quoted = rest.contains(['"', '\'']);
+        let (was, comment) = match rest.find(" #") {
+            Some(at) if !is_quoted => rest.split_at(at),
+            Some(_) | None => (rest.as_str(), ""),
+        };
+        lines.push(match was.trim() == value {
+            true => line.clone(),
+            false => {
+                let gap = &was[was.trim_end().len()..];
+                format!("{}{key}: {value}{gap}{comment}", " ".repeat(indent))
+            }
+        });
+        done.push(key);
+    }
+    let missing = keys.iter().filter(|(key, _)| !done.contains(key));
+    lines.extend(
+        missing.map(|(key, value)| format!("{}{key}: {}", " ".repeat(indent), scalar(value))),
+    );
+    Some(lines)
 }
 
 fn indent_of(line: &str) -> usize {

@@ -23,7 +23,7 @@ pub(super) fn place(
     environment: &Environment,
 ) -> Result<Option<Place>, Failure> {
     if let Some(host) = &args.host {
-        let pattern = DomainPattern::parse(host).map_err(|error| {
+        let pattern = DomainPattern::parse(&with_scheme(host, effect, args)).map_err(|error| {
             Failure::usage(error.to_string()).with_hint(
                 "write the host alone, such as `docs.rs`, `*.example.com` or `host:8080`",
             )
@@ -53,6 +53,19 @@ pub(super) fn place(
     Ok(Some(Place::Directory(own_policy::spelled(&found.path, environment)?)))
 }
 
+/// Writes the port of a scheme as that scheme, where pages are allowed.
+///
+/// `docs.rs:443` would mean http at that port too, which is no part of what a rule about the web means.
+fn with_scheme(host: &str, effect: Effect, args: &AddingArgs) -> String {
+    let is_fetch = |it: &String| it == "fetch" || it.starts_with("fetch.");
+    let is_meant = effect == Effect::Allow && !host.contains('/') && args.what.iter().all(is_fetch);
+    match host.rsplit_once(':') {
+        Some((name, "443")) if is_meant => format!("https://{name}"),
+        Some((name, "80")) if is_meant => format!("http://{name}"),
+        Some(_) | None => host.to_owned(),
+    }
+}
+
 fn directory_at(directory: &Path, environment: &Environment) -> Result<path::Found, Failure> {
     let absolute = environment.absolute(directory)?;
     path::follow(&RealDisk, &absolute, Last::Follow).map_err(|fault| {
@@ -67,7 +80,7 @@ pub(super) fn check_server(server: &ServerName, loaded: &Loaded) -> Result<(), F
     }
     let names: Vec<&str> = loaded.servers.iter().map(|(name, _)| name.as_str()).collect();
     let hint = match nearest(server.as_str(), names.iter().copied()) {
-        Some(name) => format!("is `{name}` meant? The servers are {}", names.join(", ")),
+        Some(name) => format!("did you mean `{name}`? The servers are {}", names.join(", ")),
         None => format!("the servers are {}", names.join(", ")),
     };
     Err(Failure::usage(format!("there is no server `{server}`")).with_hint(hint))

@@ -68,7 +68,7 @@ pub(super) fn read(
             Some(read) => {
                 read.map(|(far, gathered)| (Line { far: Some(far), ..Line::default() }, gathered))
             }
-            None => Err("it says no command".to_owned()),
+            None => Err("it has no command".to_owned()),
         },
         Ok(words) => near(&context, client.shape, entry, &words),
     };

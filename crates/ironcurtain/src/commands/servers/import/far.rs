@@ -73,7 +73,7 @@ const SECRET_ADDRESS: &str = "its address holds a secret, or what may be one, or
 
 /// Refuses an address that would have to be copied with a secret in it; it is not repeated.
 fn check_address(text: &str) -> Result<(), String> {
-    let url = Url::parse(text).map_err(|_| "its address is no URL".to_owned())?;
+    let url = Url::parse(text).map_err(|_| "its address is not a URL".to_owned())?;
     if url.scheme() != "https" {
         return Err("only `https://` servers are used".to_owned());
     }

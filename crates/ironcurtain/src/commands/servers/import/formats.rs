@@ -23,7 +23,7 @@ pub(in crate::commands) fn parse(format: Format, bytes: &[u8]) -> Result<Value, 
     if BYTES_MAX < bytes.len() {
         return Err("it is too large".to_owned());
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is no UTF-8".to_owned())?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     let text = text.trim_start_matches('\u{feff}');
     match format {
         Format::Json => serde_json::from_str(&plain_json(text)).map_err(|error| error.to_string()),

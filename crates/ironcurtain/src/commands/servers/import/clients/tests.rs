@@ -251,7 +251,7 @@ fn opencode_fills_in_variables_and_files() {
                  NAME --url URL --header 'NAME: ${ENV:…}'`, and if there is none in it, with `servers add \
                  NAME --url URL`",
             ),
-            ("j", "it says no command"),
+            ("j", "it has no command"),
         ],
     );
     assert_eq!(off("opencode", file), ["a", "j"]);
@@ -346,7 +346,7 @@ fn an_entry_that_is_not_understood_is_an_error() {
             r#"{"url":"https://a.example","headers":["A: b"]}"#,
             "its `headers` holds no names with values",
         ),
-        ("{}", "it says no command"),
+        ("{}", "it has no command"),
     ] {
         check("cursor", &format!(r#"{{"mcpServers":{{"a":{entry}}}}}"#), &[("a", why)]);
     }
@@ -358,7 +358,7 @@ fn an_entry_that_is_not_understood_is_an_error() {
     check(
         "goose",
         "extensions:\n  a:\n    type: inline_python\n    code: x\n",
-        &[("a", "it says no command")],
+        &[("a", "it has no command")],
     );
 }
 
