@@ -317,6 +317,10 @@ impl Gate {
             let version = HeaderValue::from_static("HTTP/1.1");
             response.headers_mut().insert(header::UPGRADE, version);
         }
+        if method == Method::HEAD {
+            // Such an answer has no body.
+            *response.body_mut() = Reply::Own(Full::default());
+        }
         response
     }
 

@@ -43,6 +43,8 @@ pub(crate) const HEADERS_MAX: usize = 100;
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// How many requests one connection of HTTP/2 carries at once.
 pub(crate) const STREAMS_MAX: u32 = 128;
+/// How many requests share one connection to the provider; providers allow at least a hundred.
+pub(crate) const SHARED_MAX: usize = 96;
 /// How many connections to the provider are kept for later.
 pub(crate) const IDLE_CONNECTIONS_MAX: usize = 32;
 /// A body from which on it is checked on another thread.

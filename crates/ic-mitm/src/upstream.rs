@@ -207,10 +207,7 @@ impl Upstream {
     fn shared(&self) -> Option<Shared> {
         let mut all = locked(&self.shared);
         all.retain(|it| !it.sender.is_closed());
-        let has_room = |it: &&Shared| {
-            let room = it.sender.current_max_send_streams().min(limits::STREAMS_MAX as usize);
-            Arc::strong_count(&it.count) <= room
-        };
+        let has_room = |it: &&Shared| Arc::strong_count(&it.count) <= limits::SHARED_MAX;
         all.iter().find(has_room).cloned()
     }
 
@@ -240,8 +237,10 @@ impl Upstream {
                 let held = Held::Single(Some(single));
                 Some(Ok(Answer { response, lease: Lease { upstream: Arc::clone(self), held } }))
             }
-            Err(mut error) if error.take_message().is_some() => None,
-            Err(error) => Some(Err(told(&error.into_error()))),
+            Err(mut error) => match error.take_message() {
+                Some(_) => None,
+                None => Some(Err(told(&error.into_error()))),
+            },
         }
     }
 
