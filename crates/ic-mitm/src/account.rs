@@ -54,9 +54,7 @@ impl Account {
             return Err(Refusal::Budget(format!("{} of {max}", spent.cost)));
         }
         match self.budget.tokens_max.filter(|max| *max <= spent.usage.total()) {
-            Some(max) => {
-                Err(Refusal::Budget(format!("{} of {max} tokens", spent.usage.total())))
-            }
+            Some(max) => Err(Refusal::Budget(format!("{} of {max} tokens", spent.usage.total()))),
             None => Ok(()),
         }
     }
@@ -95,12 +93,8 @@ impl Account {
     }
 }
 
-const NOTHING_KNOWN: Known = Known {
-    prices: ic_model::Prices::FREE,
-    is_priced: false,
-    max_output: 0,
-    is_thinking: false,
-};
+const NOTHING_KNOWN: Known =
+    Known { prices: ic_model::Prices::FREE, is_priced: false, max_output: 0, is_thinking: false };
 
 #[cfg(test)]
 mod tests {
@@ -131,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_model_that_nobody_knows_costs_as_much_as_the_dearest() {
-        let account = Account::new(Provider::Anthropic, Budget { cost_max: None, tokens_max: None });
+        let account =
+            Account::new(Provider::Anthropic, Budget { cost_max: None, tokens_max: None });
         let dearest = account.charge("claude-nobody", usage(0, 1));
         for odd in ["", "a b", "\n"] {
             assert_eq!(account.charge(odd, usage(0, 1)), dearest, "{odd:?}");

@@ -172,6 +172,7 @@ fn named(name: &str) -> DistinguishedName {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests look at files, and change them")]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -188,14 +189,21 @@ mod tests {
     }
 
     /// Makes a certificate of any name, as somebody would who has stolen the key.
-    fn forged(authority: &Authority, params: CertificateParams) -> CertificateDer<'static> {
+    fn forged(authority: &Authority, params: &CertificateParams) -> CertificateDer<'static> {
         let key = KeyPair::generate().unwrap();
         params.signed_by(&key, &authority.issuer).unwrap().der().clone()
     }
 
-    fn verify(authority: &Authority, chain: &[CertificateDer<'static>], name: &str, now: Timestamp) -> bool {
+    fn verify(
+        authority: &Authority,
+        chain: &[CertificateDer<'static>],
+        name: &str,
+        now: Timestamp,
+    ) -> bool {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap()).unwrap();
+        roots
+            .add(CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap())
+            .unwrap();
         let provider = Arc::new(ring::default_provider());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = verifier.build().unwrap();
@@ -253,7 +261,7 @@ mod tests {
         // Not even with its key.
         for name in ["evil.example", "www.google.com", "127.0.0.1", "::1"] {
             let params = CertificateParams::new([name.to_owned()]).unwrap();
-            assert!(!verify(&authority, &[forged(&authority, params)], name, NOW), "{name}");
+            assert!(!verify(&authority, &[forged(&authority, &params)], name, NOW), "{name}");
         }
     }
 
@@ -261,11 +269,12 @@ mod tests {
     fn it_makes_no_other_authority() {
         let (_directory, home) = home();
         let authority = Authority::open(&home, NOW).unwrap();
-        let certificate = CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap();
+        let certificate =
+            CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap();
         // `basicConstraints`, critical: an authority, and no other beneath it.
         let constraints = [
-            0x30, 0x12, 0x06, 0x03, 0x55, 0x1d, 0x13, 0x01, 0x01, 0xff, 0x04, 0x08, 0x30, 0x06, 0x01,
-            0x01, 0xff, 0x02, 0x01, 0x00,
+            0x30, 0x12, 0x06, 0x03, 0x55, 0x1d, 0x13, 0x01, 0x01, 0xff, 0x04, 0x08, 0x30, 0x06,
+            0x01, 0x01, 0xff, 0x02, 0x01, 0x00,
         ];
         assert!(certificate.windows(constraints.len()).any(|it| it == constraints));
     }
@@ -275,7 +284,8 @@ mod tests {
         let (_directory, home) = home();
         let authority = Authority::open(&home, NOW).unwrap();
         let leaf = authority.leaf(HOSTS[0], NOW).unwrap();
-        let hours = |n: i64| Timestamp::from_unix_ms(NOW.unix_ms().saturating_add_signed(n * 3_600_000));
+        let hours =
+            |n: i64| Timestamp::from_unix_ms(NOW.unix_ms().saturating_add_signed(n * 3_600_000));
         for (n, is_valid) in [(-25, false), (-23, true), (0, true), (47, true), (49, false)] {
             assert_eq!(verify(&authority, &leaf.cert, HOSTS[0], hours(n)), is_valid, "{n}");
         }

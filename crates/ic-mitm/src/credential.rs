@@ -27,8 +27,17 @@ pub struct Admission(());
 const RANDOM_BYTES: usize = 24;
 
 /// Parts of the names of headers that carry credentials.
-const HEADER_PARTS: [&str; 9] =
-    ["apikey", "api-key", "auth", "cookie", "credential", "password", "secret", "token", "signature"];
+const HEADER_PARTS: [&str; 9] = [
+    "apikey",
+    "api-key",
+    "auth",
+    "cookie",
+    "credential",
+    "password",
+    "secret",
+    "token",
+    "signature",
+];
 
 /// Names that carry credentials in a query, in lower case and without `-` and `_`.
 const QUERY_NAMES: [&str; 14] = [
@@ -200,12 +209,28 @@ mod tests {
         for entries in refused {
             check(Provider::Anthropic, entries, None, false);
         }
-        for value in ["fake-key-1234", "Basic fake-key-1234", "Bearer  fake-key-1234", "Bearerfake-key-1234", "Bearer x", "Bearer"] {
+        for value in [
+            "fake-key-1234",
+            "Basic fake-key-1234",
+            "Bearer  fake-key-1234",
+            "Bearerfake-key-1234",
+            "Bearer x",
+            "Bearer",
+        ] {
             check(Provider::OpenAi, &[("authorization", value)], None, false);
         }
         for query in [
-            "key=x", "KEY=x", "api_key=x", "api-key=x", "x-api-key=x", "access_token=x", "%6bey=x",
-            "alt=sse&key=x", "oauth_token=x", "key", "x_goog_api_key=x",
+            "key=x",
+            "KEY=x",
+            "api_key=x",
+            "api-key=x",
+            "x-api-key=x",
+            "access_token=x",
+            "%6bey=x",
+            "alt=sse&key=x",
+            "oauth_token=x",
+            "key",
+            "x_goog_api_key=x",
         ] {
             check(Provider::Google, &[("x-goog-api-key", "fake-key-1234")], Some(query), false);
         }

@@ -26,7 +26,9 @@ pub struct Detour {
 
 /// A proxy that cannot be used; what it is said to be may hold a password, and is not repeated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`HTTPS_PROXY` has to be `http://HOST:PORT`; a proxy that itself speaks TLS is not supported")]
+#[error(
+    "`HTTPS_PROXY` has to be `http://HOST:PORT`; a proxy that itself speaks TLS is not supported"
+)]
 pub struct UnusableProxy;
 
 impl Detour {
@@ -65,7 +67,7 @@ impl Detour {
         let mut head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
         if let Some(credentials) = &self.credentials {
             let credentials = crate::key::shown_text(credentials);
-            head.push_str(&format!("Proxy-Authorization: Basic {credentials}\r\n"));
+            head.extend(["Proxy-Authorization: Basic ", credentials, "\r\n"]);
         }
         head.push_str("\r\n");
         let head = zeroize::Zeroizing::new(head);
@@ -121,14 +123,24 @@ mod tests {
     fn a_proxy_is_used_unless_the_host_is_exempt() {
         let host: Host = "api.anthropic.com".parse().unwrap();
         let detour = |proxy: &str, exempt: Option<&str>| {
-            Detour::to(&host, &network(proxy, exempt)).map(|it| it.map(|it| (it.host.to_string(), it.port)))
+            Detour::to(&host, &network(proxy, exempt))
+                .map(|it| it.map(|it| (it.host.to_string(), it.port)))
         };
         let found = Ok(Some(("proxy.corp.example".to_owned(), 3128)));
         assert_eq!(detour("http://proxy.corp.example:3128", None), found);
         assert_eq!(detour("proxy.corp.example:3128", Some("localhost,.internal")), found);
-        assert_eq!(detour("http://proxy.corp.example:3128", Some("thropic.com,x.api.anthropic.com")), found);
-        for exempt in ["*", "api.anthropic.com", ".anthropic.com", "*.anthropic.com", "x, Anthropic.com"] {
-            assert_eq!(detour("http://proxy.corp.example:3128", Some(exempt)), Ok(None), "{exempt}");
+        assert_eq!(
+            detour("http://proxy.corp.example:3128", Some("thropic.com,x.api.anthropic.com")),
+            found
+        );
+        for exempt in
+            ["*", "api.anthropic.com", ".anthropic.com", "*.anthropic.com", "x, Anthropic.com"]
+        {
+            assert_eq!(
+                detour("http://proxy.corp.example:3128", Some(exempt)),
+                Ok(None),
+                "{exempt}"
+            );
         }
         for bad in ["https://proxy.corp.example", "socks5://p:1", "http://", "::"] {
             assert_eq!(detour(bad, None), Err(UnusableProxy), "{bad}");
@@ -139,7 +151,9 @@ mod tests {
     #[test]
     fn a_password_is_decoded_and_not_shown() {
         let host: Host = "api.anthropic.com".parse().unwrap();
-        let detour = Detour::to(&host, &network("http://me:p%40ss+1@proxy.example:80", None)).unwrap().unwrap();
+        let detour = Detour::to(&host, &network("http://me:p%40ss+1@proxy.example:80", None))
+            .unwrap()
+            .unwrap();
         let credentials = crate::key::shown_text(detour.credentials.as_ref().unwrap());
         assert_eq!(STANDARD.decode(credentials).unwrap(), b"me:p@ss+1");
         assert!(!format!("{detour:?}").contains(credentials));

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use ic_types::Digest;
 use tokio::sync::OwnedSemaphorePermit;
@@ -68,11 +69,7 @@ pub(crate) async fn serve(
 }
 
 /// Judges the head of a request.
-fn judge(
-    gate: &Gate,
-    line: &Line,
-    parts: hyper::http::request::Parts,
-) -> Result<Judged, Refusal> {
+fn judge(gate: &Gate, line: &Line, parts: hyper::http::request::Parts) -> Result<Judged, Refusal> {
     if !line.is_same_host {
         return Err(Refusal::Sni);
     }
@@ -100,7 +97,7 @@ fn check_authority(line: &Line, uri: &Uri, headers: &HeaderMap) -> Result<(), Re
     let mut hosts = headers.get_all(header::HOST).iter();
     let (first, second) = (hosts.next(), hosts.next());
     let first = first.map(|it| it.to_str().unwrap_or_default());
-    let authority = uri.authority().map(|it| it.as_str());
+    let authority = uri.authority().map(Authority::as_str);
     let all = first.into_iter().chain(authority).all(is_host);
     let is_secure = uri.scheme_str().is_none_or(|it| it == "https");
     match all && is_secure && second.is_none() && (first.is_some() || authority.is_some()) {
@@ -336,10 +333,13 @@ impl Gate {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // Clients of the providers ask for this before they try again.
-        headers.insert("x-should-retry", HeaderValue::from_static(match status.is_server_error() {
-            true => "true",
-            false => "false",
-        }));
+        headers.insert(
+            "x-should-retry",
+            HeaderValue::from_static(match status.is_server_error() {
+                true => "true",
+                false => "false",
+            }),
+        );
         response
     }
 }
@@ -368,8 +368,17 @@ mod tests {
         check("/v1/messages", &["API.anthropic.com:443"], true);
         check("https://api.anthropic.com/v1/messages", &[], true);
         check("https://api.anthropic.com/v1/messages", &["api.anthropic.com"], true);
-        for host in ["evil.example", "api.anthropic.com.", "api.anthropic.com:80", "", "api.anthropic.com:443:443",
-            "api.anthropic.com,evil.example", "x@api.anthropic.com", "127.0.0.1", "[::1]"] {
+        for host in [
+            "evil.example",
+            "api.anthropic.com.",
+            "api.anthropic.com:80",
+            "",
+            "api.anthropic.com:443:443",
+            "api.anthropic.com,evil.example",
+            "x@api.anthropic.com",
+            "127.0.0.1",
+            "[::1]",
+        ] {
             check("/v1/messages", &[host], false);
             check("https://api.anthropic.com/v1/messages", &[host], false);
         }
@@ -382,11 +391,22 @@ mod tests {
 
     #[test]
     fn only_plain_json_is_taken() {
-        for text in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=utf-8"] {
+        for text in [
+            "application/json",
+            "Application/JSON; charset=UTF-8",
+            "application/json;charset=utf-8",
+        ] {
             assert!(is_json(text), "{text}");
         }
-        for text in ["", "text/plain", "application/jsonx", "application/json; charset=utf-16",
-            "application/json, text/plain", "multipart/form-data", "application/json; boundary=x"] {
+        for text in [
+            "",
+            "text/plain",
+            "application/jsonx",
+            "application/json; charset=utf-16",
+            "application/json, text/plain",
+            "multipart/form-data",
+            "application/json; boundary=x",
+        ] {
             assert!(!is_json(text), "{text}");
         }
     }

@@ -15,8 +15,12 @@ use crate::provider::{Beta, Rules};
 use crate::refusal::named;
 
 /// What everybody sends.
-const GENERAL: [HeaderName; 4] =
-    [header::ACCEPT, header::ACCEPT_LANGUAGE, header::USER_AGENT, HeaderName::from_static("idempotency-key")];
+const GENERAL: [HeaderName; 4] = [
+    header::ACCEPT,
+    header::ACCEPT_LANGUAGE,
+    header::USER_AGENT,
+    HeaderName::from_static("idempotency-key"),
+];
 
 /// How the headers begin by which clients of the providers' own describe themselves.
 const DESCRIBING: &str = "x-stainless-";
@@ -81,9 +85,8 @@ fn betas(
     let values = headers.get_all(beta.header).iter();
     let values = values.flat_map(|it| it.as_bytes().split(|byte| *byte == b','));
     let values = values.map(|it| String::from_utf8_lossy(it).trim().to_owned());
-    let (known, unknown): (Vec<_>, Vec<_>) = values
-        .filter(|it| !it.is_empty())
-        .partition(|it| beta.values.contains(&it.as_str()));
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        values.filter(|it| !it.is_empty()).partition(|it| beta.values.contains(&it.as_str()));
     for value in unknown {
         if named.is_new(&value) {
             let value = crate::refusal::named(&value);
@@ -132,7 +135,8 @@ mod tests {
     fn map(entries: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in entries {
-            headers.append(name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
+            headers
+                .append(name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
         }
         headers
     }
@@ -160,7 +164,10 @@ mod tests {
         let out = outgoing(rules(Provider::Anthropic), &headers, &Named::default(), &|_| {});
         let mut names: Vec<&str> = out.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["accept-encoding", "anthropic-version", "user-agent", "x-stainless-lang"]);
+        assert_eq!(
+            names,
+            ["accept-encoding", "anthropic-version", "user-agent", "x-stainless-lang"]
+        );
         assert_eq!(out["accept-encoding"], "identity");
     }
 

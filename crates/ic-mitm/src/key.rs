@@ -140,7 +140,9 @@ pub(crate) mod tests {
         assert!(has("sk-real\\/+12345"));
         assert!(has("736b2d7265616c2f2b3132333435"));
         // `echo -n 'sk-real/+12345' | base64`, with none, one and two bytes before it.
-        assert!(has("c2stcmVhbC8rMTIzND") && has("NrLXJlYWwvKzEyMzQ1") && has("zay1yZWFsLysxMjM0N"));
+        assert!(
+            has("c2stcmVhbC8rMTIzND") && has("NrLXJlYWwvKzEyMzQ1") && has("zay1yZWFsLysxMjM0N")
+        );
         assert!(key("short").spellings().is_empty());
     }
 

@@ -60,5 +60,5 @@ pub use ledger::{Asked, AuditLedger, Ended, Ledger, LedgerError, Refused};
 pub use limits::Limits;
 pub use refusal::Refusal;
 pub use surroundings::Surroundings;
-pub use tunnel::{Closed, Listener};
+pub use tunnel::{Accept, Closed, Listener, Stream};
 pub use upstream::{Place, UpstreamError};

@@ -26,13 +26,13 @@ pub(crate) const HEAD: Duration = Duration::from_secs(15);
 /// Until TLS is agreed on.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(15);
 /// Until a body that is not wanted is read.
-pub(crate) const DRAIN: Duration = Duration::from_secs(60);
+pub(crate) const DRAIN: Duration = Duration::from_mins(1);
 /// Until a body has come.
 pub(crate) const BODY: Duration = Duration::from_mins(10);
 /// Until there is a connection to the provider.
 pub(crate) const CONNECT: Duration = Duration::from_secs(30);
 /// Until the next bytes of an answer come; models think for a long time.
-pub(crate) const IDLE: Duration = Duration::from_mins(60);
+pub(crate) const IDLE: Duration = Duration::from_hours(1);
 /// How much of a body that is not wanted is read.
 pub(crate) const DRAIN_BYTES_MAX: usize = 512 << 20;
 /// How long an answer may be.

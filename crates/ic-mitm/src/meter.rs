@@ -183,7 +183,11 @@ mod tests {
             let mut meter = Meter::new(fields(shape), is_events);
             answer.as_bytes().chunks(size).for_each(|it| meter.feed(it));
             let metered = meter.finish(10, true);
-            assert_eq!(metered, Metered { usage: expected, is_estimated: false }, "{shape:?} {answer}");
+            assert_eq!(
+                metered,
+                Metered { usage: expected, is_estimated: false },
+                "{shape:?} {answer}"
+            );
         }
     }
 
@@ -229,7 +233,9 @@ mod tests {
 
     #[test]
     fn an_answer_without_figures_is_charged_by_its_size() {
-        for answer in ["data: {\"text\":\"hello\"}\n\n", "garbage", "data: {\"usage\":\n\n", "data: \u{0}"] {
+        for answer in
+            ["data: {\"text\":\"hello\"}\n\n", "garbage", "data: {\"usage\":\n\n", "data: \u{0}"]
+        {
             let mut meter = Meter::new(fields(Shape::Messages), true);
             meter.feed(answer.as_bytes());
             let metered = meter.finish(300, true);
@@ -257,7 +263,11 @@ mod tests {
             stream.as_bytes().chunks(5).for_each(|it| meter.feed(it));
             let metered = meter.finish(1, true);
             assert!(!metered.is_estimated, "{shape:?}");
-            assert_eq!((metered.usage.prompt, metered.usage.completion, metered.usage.cached), (120, 34, 50), "{shape:?}");
+            assert_eq!(
+                (metered.usage.prompt, metered.usage.completion, metered.usage.cached),
+                (120, 34, 50),
+                "{shape:?}"
+            );
         }
     }
 }

@@ -51,14 +51,17 @@ impl CanonicalPath {
 impl Route {
     /// Finds the endpoint that `method` and the path `raw` mean.
     pub fn find(rules: &'static Rules, method: &Method, raw: &str) -> Result<Self, Refusal> {
-        let refused =
-            || Refusal::Endpoint { method: named(method.as_str()), path: named(raw) };
+        let refused = || Refusal::Endpoint { method: named(method.as_str()), path: named(raw) };
         let path = CanonicalPath::new(raw).ok_or_else(refused)?;
         let fitting = rules.endpoints.iter().filter(|it| it.verb.is(method));
-        let found = fitting.filter_map(|it| Some((it, matched(it.path, path.as_str())?))).next();
+        let mut found = fitting.map(|it| (it, Fit::of(it.path, path.as_str())));
+        let found = found.find(|(_, fit)| *fit != Fit::No);
         match found {
-            Some((endpoint, model)) => {
-                let model = model.map(ToOwned::to_owned);
+            Some((endpoint, fit)) => {
+                let model = match fit {
+                    Fit::Model(model) => Some(model.to_owned()),
+                    Fit::Whole | Fit::No => None,
+                };
                 Ok(Self { endpoint, path, model })
             }
             None if rules.housekeeping.iter().any(|it| path.as_str().starts_with(it)) => {
@@ -69,16 +72,25 @@ impl Route {
     }
 }
 
-/// Compares `path` with a pattern; returns what stands for `*`, if there is one.
-fn matched<'a>(pattern: &str, path: &'a str) -> Option<Option<&'a str>> {
-    match pattern.split_once('*') {
-        None => (pattern == path).then_some(None),
-        Some((before, after)) => {
-            let model = path.strip_prefix(before)?.strip_suffix(after)?;
-            // One segment, and no second method of Google's behind a colon.
-            let is_name = !model.is_empty() && !model.contains(['/', ':']);
-            is_name.then_some(Some(model))
-        }
+/// How a path fits a pattern.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Fit<'a> {
+    No,
+    /// To the letter.
+    Whole,
+    /// With this model in place of `*`.
+    Model(&'a str),
+}
+
+impl<'a> Fit<'a> {
+    fn of(pattern: &str, path: &'a str) -> Self {
+        let Some((before, after)) = pattern.split_once('*') else {
+            return if pattern == path { Self::Whole } else { Self::No };
+        };
+        let model = path.strip_prefix(before).and_then(|it| it.strip_suffix(after));
+        // One segment, and no second method of Google's behind a colon.
+        let is_name = |it: &&str| !it.is_empty() && !it.contains(['/', ':']);
+        model.filter(is_name).map_or(Self::No, Self::Model)
     }
 }
 
@@ -116,7 +128,12 @@ mod tests {
     use crate::provider::rules;
 
     #[track_caller]
-    fn check(provider: Provider, method: &Method, path: &str, expected: Option<(&str, Option<&str>)>) {
+    fn check(
+        provider: Provider,
+        method: &Method,
+        path: &str,
+        expected: Option<(&str, Option<&str>)>,
+    ) {
         let found = Route::find(rules(provider), method, path);
         let found = found.as_ref().ok().map(|it| (it.path.as_str(), it.model.as_deref()));
         assert_eq!(found, expected, "{method} {path}");
@@ -138,13 +155,43 @@ mod tests {
     #[test]
     fn other_paths_and_tricks_are_refused() {
         for path in [
-            "/", "", "*", "v1/messages", "/v1", "/v1/", "/v1/messages/", "/v1//messages", "//v1/messages",
-            "/v1/messages/../files", "/v1/messages/..", "/v1/./messages", "/v1/%2e/messages",
-            "/v1/messages/%2e%2e/files", "/v1/%2e%2E/v1/messages", "/v1%2fmessages", "/v1%5cmessages",
-            "/v1/messages;x=1", "/v1/messages%00", "/v1/messages%0a", "/v1/messages%20", "/v1/messages%",
-            "/v1/messages%2", "/v1/messages%zz", "/v1/mess%2561ges", "/V1/messages", "/v1/Messages",
-            "/v1/messages/batches", "/v1/files", "/v1/skills", "/v1/organizations", "/v1/messages\\x",
-            "/v1/messagés", "/v1/messages%c3%a9", "/v1/complete", "/v1/models/a/b", "/v1/models/",
+            "/",
+            "",
+            "*",
+            "v1/messages",
+            "/v1",
+            "/v1/",
+            "/v1/messages/",
+            "/v1//messages",
+            "//v1/messages",
+            "/v1/messages/../files",
+            "/v1/messages/..",
+            "/v1/./messages",
+            "/v1/%2e/messages",
+            "/v1/messages/%2e%2e/files",
+            "/v1/%2e%2E/v1/messages",
+            "/v1%2fmessages",
+            "/v1%5cmessages",
+            "/v1/messages;x=1",
+            "/v1/messages%00",
+            "/v1/messages%0a",
+            "/v1/messages%20",
+            "/v1/messages%",
+            "/v1/messages%2",
+            "/v1/messages%zz",
+            "/v1/mess%2561ges",
+            "/V1/messages",
+            "/v1/Messages",
+            "/v1/messages/batches",
+            "/v1/files",
+            "/v1/skills",
+            "/v1/organizations",
+            "/v1/messages\\x",
+            "/v1/messagés",
+            "/v1/messages%c3%a9",
+            "/v1/complete",
+            "/v1/models/a/b",
+            "/v1/models/",
         ] {
             for method in [Method::POST, Method::GET, Method::PUT] {
                 check(Provider::Anthropic, &method, path, None);
@@ -166,7 +213,9 @@ mod tests {
         ] {
             check(Provider::Google, &Method::POST, path, None);
         }
-        for path in ["/v1/files", "/v1/responses/x", "/v1/assistants", "/v1/containers", "/v1/embeddings"] {
+        for path in
+            ["/v1/files", "/v1/responses/x", "/v1/assistants", "/v1/containers", "/v1/embeddings"]
+        {
             check(Provider::OpenAi, &Method::POST, path, None);
         }
         check(Provider::Anthropic, &Method::POST, &format!("/v1/models/{}", "a".repeat(600)), None);

@@ -216,7 +216,10 @@ mod tests {
                 let (Purpose::Complete(format) | Purpose::Count(format)) = endpoint.purpose else {
                     continue;
                 };
-                assert!(format.keys.iter().all(|it| !format.removed_keys.contains(it)), "{provider}");
+                assert!(
+                    format.keys.iter().all(|it| !format.removed_keys.contains(it)),
+                    "{provider}"
+                );
                 for removed in format.removed_tools {
                     let (ToolType::Is(name) | ToolType::Versions(name)) = removed;
                     assert!(!format.tools.iter().any(|it| it.fits(name)), "{provider}: {name}");

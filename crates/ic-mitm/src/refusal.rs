@@ -82,7 +82,9 @@ pub enum Refusal {
         provider: Provider,
     },
     /// There is a kind of tool that nobody knows.
-    #[error("the tool type `{0}` is not on the list; only tools that the agent runs itself are allowed")]
+    #[error(
+        "the tool type `{0}` is not on the list; only tools that the agent runs itself are allowed"
+    )]
     Tool(String),
     /// The model reaches the network by itself.
     #[error("the model `{0}` searches the web by itself, which is not allowed here")]
@@ -217,7 +219,8 @@ mod tests {
             ),
         ] {
             let body = told(provider, StatusCode::FORBIDDEN, "no");
-            let sorted = |text: &str| Json::parse(text.as_bytes(), ic_types::JsonLimits::CALL).unwrap();
+            let sorted =
+                |text: &str| Json::parse(text.as_bytes(), ic_types::JsonLimits::CALL).unwrap();
             assert_eq!(sorted(&body), sorted(expected), "{provider}");
         }
     }

@@ -10,13 +10,13 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use http_body_util::Full;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -30,6 +30,15 @@ use crate::gate::Gate;
 use crate::limits;
 use crate::refusal::{Refusal, named};
 use crate::relay::Reply;
+
+/// A connection of an agent.
+pub type Stream = Either<TcpStream, UnixStream>;
+
+/// What takes connections of agents.
+pub trait Accept: Send {
+    /// Waits for the next one.
+    fn accept(&mut self) -> impl Future<Output = io::Result<Stream>> + Send;
+}
 
 /// Where agents connect.
 #[derive(Debug)]
@@ -59,8 +68,8 @@ struct Tasks {
     cut: CancellationToken,
 }
 
-impl Listener {
-    async fn accept(&self) -> io::Result<Either<TcpStream, UnixStream>> {
+impl Accept for Listener {
+    async fn accept(&mut self) -> io::Result<Stream> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
@@ -75,7 +84,11 @@ impl Listener {
 
 impl Gate {
     /// Serves agents until `stop` is cancelled, then waits for what is under way.
-    pub async fn serve(self: Arc<Self>, listener: Listener, stop: &CancellationToken) -> io::Result<Closed> {
+    pub async fn serve(
+        self: Arc<Self>,
+        mut listener: impl Accept,
+        stop: &CancellationToken,
+    ) -> io::Result<Closed> {
         let limits = self.limits();
         let slots = Arc::new(Semaphore::new(limits.connections_max));
         let tasks = Tasks {
@@ -105,21 +118,19 @@ impl Gate {
         // Nobody has told the connections of a listener that fails.
         tasks.stop.cancel();
         tasks.tracker.close();
-        let closed = match timeout(limits.grace, tasks.tracker.wait()).await {
-            Ok(()) => Closed::Drained,
-            Err(_) => {
-                tasks.cut.cancel();
-                tasks.tracker.wait().await;
-                Closed::CutOff
-            }
-        };
+        let is_drained = timeout(limits.grace, tasks.tracker.wait()).await.is_ok();
+        if !is_drained {
+            tasks.cut.cancel();
+            tasks.tracker.wait().await;
+        }
+        let closed = if is_drained { Closed::Drained } else { Closed::CutOff };
         ended.map(|()| closed)
     }
 
     /// Serves a connection until it wants to be one with the provider.
     async fn welcome(
         self: Arc<Self>,
-        stream: Either<TcpStream, UnixStream>,
+        stream: Stream,
         slot: Arc<impl Send + Sync + 'static>,
         tasks: Tasks,
     ) {
@@ -161,7 +172,9 @@ impl Gate {
         };
         let Some(host) = host else {
             let why = match method == Method::CONNECT {
-                true => Refusal::Host { asked: named(&asked), allowed: self.rules().host.to_owned() },
+                true => {
+                    Refusal::Host { asked: named(&asked), allowed: self.rules().host.to_owned() }
+                }
                 false => Refusal::PlainHttp,
             };
             drain(request.into_body()).await;
@@ -174,16 +187,22 @@ impl Gate {
             let _slot = slot;
             if let Ok(stream) = upgrade.await {
                 let cut = tasks.cut.clone();
-                cut.run_until_cancelled(gate.tunnel(stream, host, &tasks.stop)).await;
+                cut.run_until_cancelled(Box::pin(gate.tunnel(stream, host, &tasks.stop))).await;
             }
         });
         Response::new(Reply::Own(Full::default()))
     }
 
     /// Speaks TLS in the name of `host`, and serves the requests in it.
-    async fn tunnel(self: Arc<Self>, stream: Upgraded, host: &'static str, stop: &CancellationToken) {
+    async fn tunnel(
+        self: Arc<Self>,
+        stream: Upgraded,
+        host: &'static str,
+        stop: &CancellationToken,
+    ) {
         let handshake = async {
-            let acceptor = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), TokioIo::new(stream));
+            let acceptor =
+                LazyConfigAcceptor::new(rustls::server::Acceptor::default(), TokioIo::new(stream));
             // Whatever is not TLS ends here.
             let start = acceptor.await.ok()?;
             let is_same_host = start.client_hello().server_name() == Some(host);
@@ -196,9 +215,8 @@ impl Gate {
         let line = Line { host: host.into(), is_same_host };
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let gate = Arc::clone(&self);
-        let service = service_fn(move |request| {
-            exchange::serve(Arc::clone(&gate), line.clone(), request)
-        });
+        let service =
+            service_fn(move |request| exchange::serve(Arc::clone(&gate), line.clone(), request));
         let io = TokioIo::new(stream);
         if is_http2 {
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -234,5 +252,10 @@ impl Gate {
 
 /// Returns whether a listener that fails so may be asked again.
 fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
 }

@@ -37,6 +37,8 @@ const ROOTS_BYTES_MAX: u64 = 16 << 20;
 pub struct Place {
     /// Its address; a path stands before that of each request.
     pub url: Url,
+    /// Whether that path ends in the version, which then replaces that of each request.
+    pub has_version: bool,
     /// The authority that it is checked against, if not the system's.
     pub ca_file: Option<PathBuf>,
     /// Whether the user named this address, so that it may be one that is not public.
@@ -50,6 +52,7 @@ pub struct Upstream {
     allowed: Allowed,
     authority: String,
     base: String,
+    has_version: bool,
     tls: Option<(Arc<ClientConfig>, TlsName<'static>)>,
     detour: Option<Detour>,
     egress: Egress,
@@ -150,7 +153,10 @@ impl Upstream {
         let host = host.ok_or_else(|| wrong("it names no host"))?;
         let port = place.url.port_or_known_default().ok_or_else(|| wrong("it names no port"))?;
         let tls = match place.url.scheme() {
-            "https" => Some((Arc::new(tls(place, network)?), tls_name(&host).ok_or_else(|| wrong("no certificate can name it"))?)),
+            "https" => Some((
+                Arc::new(tls(place, network)?),
+                tls_name(&host).ok_or_else(|| wrong("no certificate can name it"))?,
+            )),
             // SECURITY: the key would be there for everyone to read.
             "http" if !is_loopback(&host) => {
                 return Err(wrong("only a server on this machine may be spoken to without TLS"));
@@ -161,7 +167,8 @@ impl Upstream {
         let detour = if is_loopback(&host) { None } else { Detour::to(&host, network)? };
         let target = Target::new(host.clone(), port).ok_or_else(|| wrong("its port is 0"))?;
         let target = match &detour {
-            Some(it) => Target::new(it.host.clone(), it.port).ok_or_else(|| wrong("the proxy's port is 0"))?,
+            Some(it) => Target::new(it.host.clone(), it.port)
+                .ok_or_else(|| wrong("the proxy's port is 0"))?,
             None => target,
         };
         let pattern = format!("{}:{}", target.host(), target.port());
@@ -176,7 +183,19 @@ impl Upstream {
         let authority = if is_usual { host.to_string() } else { format!("{host}:{port}") };
         let base = place.url.path().trim_end_matches('/').to_owned();
         let (idle, shared) = (Mutex::default(), Mutex::default());
-        Ok(Arc::new(Self { target, allowed, authority, base, tls, detour, egress, server, idle, shared }))
+        Ok(Arc::new(Self {
+            target,
+            allowed,
+            authority,
+            base,
+            has_version: place.has_version,
+            tls,
+            detour,
+            egress,
+            server,
+            idle,
+            shared,
+        }))
     }
 
     /// Sends a request, and returns the answer as soon as its head is there; or says why there is none.
@@ -217,7 +236,11 @@ impl Upstream {
         idle.pop()
     }
 
-    async fn send_shared(self: &Arc<Self>, shared: Shared, draft: &Draft) -> Result<Answer, String> {
+    async fn send_shared(
+        self: &Arc<Self>,
+        shared: Shared,
+        draft: &Draft,
+    ) -> Result<Answer, String> {
         let Shared { mut sender, connection, count } = shared;
         let request = self.request(draft, Version::HTTP_2)?;
         let response = sender.send_request(request).await.map_err(|it| told(&it))?;
@@ -226,7 +249,11 @@ impl Upstream {
     }
 
     /// Returns nothing if the connection took nothing, so that another may be tried.
-    async fn send_single(self: &Arc<Self>, mut single: Single, draft: &Draft) -> Option<Result<Answer, String>> {
+    async fn send_single(
+        self: &Arc<Self>,
+        mut single: Single,
+        draft: &Draft,
+    ) -> Option<Result<Answer, String>> {
         let request = match self.request(draft, Version::HTTP_11) {
             Ok(request) => request,
             Err(why) => return Some(Err(why)),
@@ -245,26 +272,34 @@ impl Upstream {
     }
 
     fn request(&self, draft: &Draft, version: Version) -> Result<Request<Full<Bytes>>, String> {
-        let wrong = |_| "the request cannot be written".to_owned();
+        let wrong = || "the request cannot be written".to_owned();
         let mut request = Request::new(Full::new(draft.body.clone()));
         *request.method_mut() = draft.method.clone();
         *request.headers_mut() = draft.headers.clone();
         *request.version_mut() = version;
-        let path = format!("{}{}", self.base, draft.path);
+        let path = match self.has_version {
+            false => draft.path.as_str(),
+            // `/v1/chat/completions` without its first segment.
+            true => draft.path.find('/').and_then(|_| draft.path.get(1..)).map_or("", |rest| {
+                rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default()
+            }),
+        };
+        let path = format!("{}{path}", self.base);
         let uri = match version {
             Version::HTTP_2 => format!("https://{}{path}", self.authority),
             _ => path,
         };
-        *request.uri_mut() = uri.parse::<Uri>().map_err(|_| wrong(()))?;
+        *request.uri_mut() = uri.parse::<Uri>().map_err(|_| wrong())?;
         if version != Version::HTTP_2 {
-            let host = HeaderValue::from_str(&self.authority).map_err(|_| wrong(()))?;
+            let host = HeaderValue::from_str(&self.authority).map_err(|_| wrong())?;
             request.headers_mut().insert(HOST, host);
         }
         Ok(request)
     }
 
     async fn connect(&self) -> Result<Made, String> {
-        let connecting = self.egress.connect(self.server.clone(), self.allowed.clone(), &self.target);
+        let connecting =
+            self.egress.connect(self.server.clone(), self.allowed.clone(), &self.target);
         let mut stream = connecting.await?;
         if let Some(detour) = &self.detour {
             let port = if self.authority.contains(':') { "" } else { ":443" };
@@ -324,7 +359,7 @@ where
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits::HEAD_BYTES_MAX).unwrap_or(u32::MAX))
-        .keep_alive_interval(std::time::Duration::from_secs(60))
+        .keep_alive_interval(std::time::Duration::from_mins(1))
         .handshake(io)
         .await
         .map_err(|it| told(&it))?;

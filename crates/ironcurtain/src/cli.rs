@@ -6,11 +6,12 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::commands::{
-    EXIT_CODES, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs,
-    doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
-    migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
-    servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
+    EXIT_CODES, approvals::ApprovalsCommand, audit::AuditCommand, ca::CaCommand,
+    cleanup::CleanupArgs, clients::ClientsCommand, completions::CompletionsArgs,
+    config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
+    mcp_server::McpServerCommand, migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand,
+    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
+    start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -85,6 +86,10 @@ pub(crate) enum Command {
     /// Show and change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    Mitm(MitmArgs),
+    /// Show and renew the certificate authority of the model gate
+    #[command(subcommand)]
+    Ca(CaCommand),
     Doctor(DoctorArgs),
     Migrate(MigrateArgs),
     Completions(CompletionsArgs),

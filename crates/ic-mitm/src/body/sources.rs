@@ -10,7 +10,8 @@ use crate::provider::Shape;
 use crate::refusal::Refusal;
 
 /// What the model reads instead.
-const NOTE: &str = "[IronCurtain removed a reference to a URL or a stored file; include the content itself]";
+const NOTE: &str =
+    "[IronCurtain removed a reference to a URL or a stored file; include the content itself]";
 
 /// Content in content: documents in results of tools.
 const DEPTH_MAX: usize = 8;
@@ -22,12 +23,12 @@ pub(super) fn check(
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
     match shape {
-        Shape::Messages => each(body, "messages", &mut |message| {
-            content(shape, message, "content", 0, removed)
-        }),
-        Shape::Chat => each(body, "messages", &mut |message| {
-            content(shape, message, "content", 0, removed)
-        }),
+        Shape::Messages => {
+            each(body, "messages", &mut |message| content(shape, message, "content", 0, removed))
+        }
+        Shape::Chat => {
+            each(body, "messages", &mut |message| content(shape, message, "content", 0, removed))
+        }
         Shape::Responses => match body.get("input") {
             Some(Json::Array(_)) => each(body, "input", &mut |item| {
                 content(shape, item, "content", 0, removed)?;
@@ -71,11 +72,8 @@ fn content(
     depth: usize,
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
-    let parts = match holder.get_mut(key) {
-        Some(Json::Array(parts)) => parts,
-        // Text, or nothing.
-        Some(_) | None => return Ok(()),
-    };
+    // What is not a list is text, or nothing.
+    let Some(Json::Array(parts)) = holder.get_mut(key) else { return Ok(()) };
     if DEPTH_MAX < depth {
         return Err(Refusal::Malformed("content nests too deep".to_owned()));
     }
@@ -116,16 +114,20 @@ fn reference(shape: Shape, part: &Object) -> Option<&'static str> {
             }
         }
         Shape::Chat | Shape::Responses => {
-            if holds(part, "file_id") || inner(part, "file").is_some_and(|it| holds(it, "file_id")) {
+            if holds(part, "file_id") || inner(part, "file").is_some_and(|it| holds(it, "file_id"))
+            {
                 return Some("file reference");
             }
-            let image = inner(part, "image_url").and_then(|it| it.get("url")).or(part.get("image_url"));
-            let video = inner(part, "video_url").and_then(|it| it.get("url")).or(part.get("video_url"));
+            let image =
+                inner(part, "image_url").and_then(|it| it.get("url")).or(part.get("image_url"));
+            let video =
+                inner(part, "video_url").and_then(|it| it.get("url")).or(part.get("video_url"));
             let is_remote = |url: Option<&Json>| match url {
                 None | Some(Json::Null) => false,
                 Some(url) => !url.as_str().is_some_and(|it| it.starts_with("data:")),
             };
-            (is_remote(image) || is_remote(video) || holds(part, "file_url")).then_some("URL source")
+            (is_remote(image) || is_remote(video) || holds(part, "file_url"))
+                .then_some("URL source")
         }
         Shape::Gemini => {
             (holds(part, "fileData") || holds(part, "file_data")).then_some("URL source")

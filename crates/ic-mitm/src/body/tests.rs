@@ -1,5 +1,7 @@
 //! Bodies in tables: what passes, what is removed, what is refused.
 
+#![expect(clippy::too_many_lines, reason = "tables are long")]
+
 use ic_types::Provider;
 use proptest::prelude::*;
 
@@ -107,7 +109,11 @@ fn an_unknown_top_level_key_is_named() {
 
 #[test]
 fn keys_that_let_the_provider_reach_out_are_removed() {
-    check(Shape::Messages, r#"{"mcp_servers":[{"type":"url","url":"https://evil.example"}]}"#, "{}");
+    check(
+        Shape::Messages,
+        r#"{"mcp_servers":[{"type":"url","url":"https://evil.example"}]}"#,
+        "{}",
+    );
     check(Shape::Messages, r#"{"container":"c"}"#, "{}");
     check(Shape::Chat, r#"{"web_search_options":{}}"#, "{}");
 }
@@ -165,8 +171,17 @@ fn tools_of_the_agent_stay_and_tools_of_the_provider_are_removed() {
         names.iter().map(|name| (*shape, format!(r#"{{"type":"{name}","name":"served"}}"#)))
     });
     let keyed = [
-        "googleSearch", "google_search", "googleSearchRetrieval", "codeExecution", "code_execution",
-        "urlContext", "url_context", "fileSearch", "googleMaps", "mcpServers", "retrieval",
+        "googleSearch",
+        "google_search",
+        "googleSearchRetrieval",
+        "codeExecution",
+        "code_execution",
+        "urlContext",
+        "url_context",
+        "fileSearch",
+        "googleMaps",
+        "mcpServers",
+        "retrieval",
     ];
     let keyed = keyed.iter().map(|name| (Shape::Gemini, format!(r#"{{"{name}":{{}}}}"#)));
     for (shape, tool) in typed.chain(keyed) {
@@ -177,10 +192,18 @@ fn tools_of_the_agent_stay_and_tools_of_the_provider_are_removed() {
             &format!(r#"{{"tools":[{mine}]}}"#),
         );
         check(shape, &format!(r#"{{"tools":[{tool}]}}"#), "{}");
-        check(shape, &format!(r#"{{"tools":[{tool}],"tool_choice":"auto"}}"#).replace(
-            r#","tool_choice":"auto""#,
-            if shape == Shape::Gemini { r#","toolConfig":{}"# } else { r#","tool_choice":"auto""# },
-        ), "{}");
+        check(
+            shape,
+            &format!(r#"{{"tools":[{tool}],"tool_choice":"auto"}}"#).replace(
+                r#","tool_choice":"auto""#,
+                if shape == Shape::Gemini {
+                    r#","toolConfig":{}"#
+                } else {
+                    r#","tool_choice":"auto""#
+                },
+            ),
+            "{}",
+        );
     }
     // A tool that can do both keeps what is the agent's.
     check(
@@ -253,30 +276,100 @@ fn a_choice_of_a_removed_tool_is_taken_back() {
 #[test]
 fn references_are_replaced_and_content_stays() {
     let kept = [
-        (Shape::Messages, "messages", "content", r#"{"type":"image","source":{"type":"base64","data":"AA"}}"#),
-        (Shape::Messages, "messages", "content", r#"{"type":"document","source":{"type":"text","data":"x"}}"#),
-        (Shape::Messages, "messages", "content", r#"{"type":"search_result","source":"https://a.example"}"#),
-        (Shape::Chat, "messages", "content", r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}"#),
-        (Shape::Responses, "input", "content", r#"{"type":"input_image","image_url":"data:image/png;base64,AA"}"#),
-        (Shape::Responses, "input", "content", r#"{"type":"input_file","file_data":"AA","file_id":null}"#),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"image","source":{"type":"base64","data":"AA"}}"#,
+        ),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"document","source":{"type":"text","data":"x"}}"#,
+        ),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"search_result","source":"https://a.example"}"#,
+        ),
+        (
+            Shape::Chat,
+            "messages",
+            "content",
+            r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}"#,
+        ),
+        (
+            Shape::Responses,
+            "input",
+            "content",
+            r#"{"type":"input_image","image_url":"data:image/png;base64,AA"}"#,
+        ),
+        (
+            Shape::Responses,
+            "input",
+            "content",
+            r#"{"type":"input_file","file_data":"AA","file_id":null}"#,
+        ),
         (Shape::Gemini, "contents", "parts", r#"{"inlineData":{"data":"AA"}}"#),
-        (Shape::Gemini, "contents", "parts", r#"{"functionCall":{"name":"x","args":{"fileData":1}}}"#),
+        (
+            Shape::Gemini,
+            "contents",
+            "parts",
+            r#"{"functionCall":{"name":"x","args":{"fileData":1}}}"#,
+        ),
     ];
     for (shape, list, key, part) in kept {
         let body = format!(r#"{{"{list}":[{{"role":"user","{key}":[{part}]}}]}}"#);
         check(shape, &body, &body);
     }
     let replaced = [
-        (Shape::Messages, "messages", "content", r#"{"type":"image","source":{"type":"url","url":"https://e.example/?d=1"}}"#),
-        (Shape::Messages, "messages", "content", r#"{"type":"document","source":{"type":"file","file_id":"f"}}"#),
-        (Shape::Messages, "messages", "content", r#"{"type":"image","source":{"type":"teleport"}}"#),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"image","source":{"type":"url","url":"https://e.example/?d=1"}}"#,
+        ),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"document","source":{"type":"file","file_id":"f"}}"#,
+        ),
+        (
+            Shape::Messages,
+            "messages",
+            "content",
+            r#"{"type":"image","source":{"type":"teleport"}}"#,
+        ),
         (Shape::Messages, "messages", "content", r#"{"type":"container_upload","file_id":"f"}"#),
-        (Shape::Chat, "messages", "content", r#"{"type":"image_url","image_url":{"url":"https://e.example"}}"#),
-        (Shape::Chat, "messages", "content", r#"{"type":"image_url","image_url":{"url":"HTTPS://e.example"}}"#),
+        (
+            Shape::Chat,
+            "messages",
+            "content",
+            r#"{"type":"image_url","image_url":{"url":"https://e.example"}}"#,
+        ),
+        (
+            Shape::Chat,
+            "messages",
+            "content",
+            r#"{"type":"image_url","image_url":{"url":"HTTPS://e.example"}}"#,
+        ),
         (Shape::Chat, "messages", "content", r#"{"type":"file","file":{"file_id":"f"}}"#),
-        (Shape::Responses, "input", "content", r#"{"type":"input_image","image_url":"http://e.example"}"#),
+        (
+            Shape::Responses,
+            "input",
+            "content",
+            r#"{"type":"input_image","image_url":"http://e.example"}"#,
+        ),
         (Shape::Responses, "input", "content", r#"{"type":"input_image","file_id":"f"}"#),
-        (Shape::Responses, "input", "output", r#"{"type":"input_file","file_url":"https://e.example"}"#),
+        (
+            Shape::Responses,
+            "input",
+            "output",
+            r#"{"type":"input_file","file_url":"https://e.example"}"#,
+        ),
         (Shape::Gemini, "contents", "parts", r#"{"fileData":{"fileUri":"https://e.example"}}"#),
         (Shape::Gemini, "contents", "parts", r#"{"file_data":{"file_uri":"gs://x"}}"#),
     ];
@@ -285,7 +378,9 @@ fn references_are_replaced_and_content_stays() {
         let bodies = [
             format!(r#"{{{model}"{list}":[{{"role":"user","{key}":[{part}]}}]}}"#),
             // In the result of a tool.
-            format!(r#"{{{model}"{list}":[{{"role":"user","{key}":[{{"type":"tool_result","content":[{part}]}}]}}]}}"#),
+            format!(
+                r#"{{{model}"{list}":[{{"role":"user","{key}":[{{"type":"tool_result","content":[{part}]}}]}}]}}"#
+            ),
         ];
         for body in bodies {
             let checked = of(shape).check(body.as_bytes()).unwrap();
@@ -296,14 +391,20 @@ fn references_are_replaced_and_content_stays() {
         }
     }
     let part = r#"{"fileData":{"fileUri":"https://e.example"}}"#;
-    let body = format!(r#"{{"contents":[{{"parts":[{{"functionResponse":{{"parts":[{part}]}}}}]}}]}}"#);
+    let body =
+        format!(r#"{{"contents":[{{"parts":[{{"functionResponse":{{"parts":[{part}]}}}}]}}]}}"#);
     let sent = of(Shape::Gemini).check(body.as_bytes()).unwrap();
     assert!(!String::from_utf8(sent.bytes).unwrap().contains("e.example"));
 }
 
 #[test]
 fn models_that_search_by_themselves_are_refused() {
-    for model in ["gpt-4o-search-preview", "gpt-4o-mini-search-preview-2025-03-11", "gpt-5-search-api", "o3-deep-research"] {
+    for model in [
+        "gpt-4o-search-preview",
+        "gpt-4o-mini-search-preview-2025-03-11",
+        "gpt-5-search-api",
+        "o3-deep-research",
+    ] {
         for shape in [Shape::Chat, Shape::Responses] {
             check_refused(shape, &format!(r#"{{"model":"{model}"}}"#), "searches the web");
         }

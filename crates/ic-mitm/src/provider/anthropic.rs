@@ -8,11 +8,7 @@ pub(super) const RULES: Rules = Rules {
     provider: Provider::Anthropic,
     host: "api.anthropic.com",
     endpoints: &[
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/messages",
-            purpose: Purpose::Complete(&MESSAGES),
-        },
+        Endpoint { verb: Verb::Post, path: "/v1/messages", purpose: Purpose::Complete(&MESSAGES) },
         Endpoint {
             verb: Verb::Post,
             path: "/v1/messages/count_tokens",

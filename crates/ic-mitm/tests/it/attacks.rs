@@ -1,11 +1,14 @@
 //! Agents that do not behave: nothing of what they try reaches the provider.
 
-use hyper::body::Bytes;
 use http_body_util::Full;
 use hyper::Request;
+use hyper::body::Bytes;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::stage::{KEY, Says, Setting, Stage, whole};
+
+/// What is done to a request.
+type Change = Box<dyn Fn(&mut Request<Full<Bytes>>)>;
 
 const BODY: &str = r#"{"model":"claude-sonnet-4-6","messages":[]}"#;
 
@@ -19,7 +22,10 @@ fn check_refused(stage: &Stage, what: &str, answer: &str) {
     assert!(stage.got().is_empty(), "{what} reached the provider: {:?}", stage.got());
     assert!(!answer.contains(KEY), "{what}: {answer}");
     let status = answer.split(' ').nth(1).unwrap_or_default();
-    assert!(!matches!(status, "200" | "401" | "429") && !status.starts_with('5'), "{what}: {answer}");
+    assert!(
+        !matches!(status, "200" | "401" | "429") && !status.starts_with('5'),
+        "{what}: {answer}"
+    );
 }
 
 #[tokio::test]
@@ -43,14 +49,20 @@ async fn only_the_provider_s_host_is_connected_to() {
         "api.anthropic.com%2eevil.example:443",
         "169.254.169.254:80",
     ] {
-        let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n");
         let answer = stage.raw(request.as_bytes()).await;
         check_refused(&stage, target, &answer);
-        assert!(answer.starts_with("HTTP/1.1 403") || answer.starts_with("HTTP/1.1 400"), "{target}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 403") || answer.starts_with("HTTP/1.1 400"),
+            "{target}: {answer}"
+        );
     }
     // With its own name it is.
     let host = "API.Anthropic.com:443";
-    let answer = stage.raw(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\nno TLS\r\n").as_bytes()).await;
+    let answer = stage
+        .raw(format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\nno TLS\r\n").as_bytes())
+        .await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     // A last word of TLS, and the end.
     let rest = answer.split("\r\n\r\n").nth(1).unwrap();
@@ -63,15 +75,23 @@ async fn what_is_not_connect_is_refused() {
     let stage = stage().await;
     let fake = stage.gate.fake().as_str().to_owned();
     for request in [
-        format!("GET http://api.anthropic.com/v1/models HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nConnection: close\r\n\r\n"),
-        "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".to_owned(),
-        format!("POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"),
+        format!(
+            "GET http://api.anthropic.com/v1/models HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nConnection: close\r\n\r\n"
+        ),
+        "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+            .to_owned(),
+        format!(
+            "POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"
+        ),
         "GET / HTTP/1.0\r\n\r\n".to_owned(),
         "OPTIONS * HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: close\r\n\r\n".to_owned(),
     ] {
         let answer = stage.raw(request.as_bytes()).await;
         check_refused(&stage, &request, &answer);
-        assert!(answer.starts_with("HTTP/1.1 403") || answer.starts_with("HTTP/1.0 403"), "{request}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 403") || answer.starts_with("HTTP/1.0 403"),
+            "{request}: {answer}"
+        );
     }
     for garbage in [
         b"GET /\r\n\r\n".as_slice(),
@@ -112,7 +132,6 @@ async fn sni_and_host_have_to_agree() {
 #[tokio::test]
 async fn only_the_session_s_key_is_taken() {
     let stage = stage().await;
-    type Change = Box<dyn Fn(&mut Request<Full<Bytes>>)>;
     let insert = |name: &'static str, value: &'static str| -> Change {
         Box::new(move |request| drop(request.headers_mut().insert(name, value.parse().unwrap())))
     };
@@ -161,7 +180,8 @@ async fn only_endpoints_of_the_list_are_reached() {
         ("/api/claude_code/settings", 404),
         ("/api/event_logging/v2/batch", 404),
     ] {
-        let answer = whole(stage.send("http/1.1", stage.request("http/1.1", path, BODY)).await).await;
+        let answer =
+            whole(stage.send("http/1.1", stage.request("http/1.1", path, BODY)).await).await;
         assert_eq!(answer.0, status, "{path}: {}", answer.1);
     }
     for method in ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"] {
@@ -194,7 +214,8 @@ async fn upgrades_are_answered_so_that_agents_do_without() {
     tokio::io::AsyncReadExt::read_exact(&mut stream, &mut answer).await.unwrap();
     assert_eq!(answer, b"HTTP/1.1 426");
     // A connection in the connection.
-    let nested = "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\nConnection: close\r\n\r\n";
+    let nested =
+        "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\nConnection: close\r\n\r\n";
     let answer = stage.say(nested.as_bytes()).await;
     check_refused(&stage, "nested", &answer);
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
@@ -204,7 +225,9 @@ async fn upgrades_are_answered_so_that_agents_do_without() {
 async fn smuggled_requests_do_not_reach_the_provider() {
     let stage = stage().await;
     let fake = stage.gate.fake().as_str().to_owned();
-    let head = format!("POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nContent-Type: application/json\r\n");
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nx-api-key: {fake}\r\nContent-Type: application/json\r\n"
+    );
     let inner = "POST /v1/files HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 0\r\n\r\n";
     let n = BODY.len();
     for framing in [
@@ -217,7 +240,9 @@ async fn smuggled_requests_do_not_reach_the_provider() {
         // Both kinds of framing.
         format!("Transfer-Encoding: chunked, identity\r\n\r\n{n:x}\r\n{BODY}\r\n0\r\n\r\n{inner}"),
         format!("Transfer-Encoding: xchunked\r\n\r\n{n:x}\r\n{BODY}\r\n0\r\n\r\n{inner}"),
-        format!("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{n:x}\r\n{BODY}\r\n0\r\n\r\n{inner}"),
+        format!(
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n{n:x}\r\n{BODY}\r\n0\r\n\r\n{inner}"
+        ),
         // Folded headers, bare line feeds, sizes that are none.
         format!("X: a\r\n Content-Length: {n}\r\n\r\n{BODY}{inner}"),
         format!("Transfer-Encoding: chunked\r\n\r\n0x{n:x}\r\n{BODY}\r\n0\r\n\r\n"),
@@ -232,16 +257,29 @@ async fn smuggled_requests_do_not_reach_the_provider() {
         tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await.ok();
         // What reaches the provider is at most the one request, in our own words.
         let got = stage.got();
-        assert!(got.iter().all(|it| it.path == "/v1/messages" && it.body == BODY), "{framing}: {got:?}");
+        assert!(
+            got.iter().all(|it| it.path == "/v1/messages" && it.body == BODY),
+            "{framing}: {got:?}"
+        );
         assert!(got.len() <= 1, "{framing}: {got:?}");
     }
     // A length beside chunks: the chunks count, and the rest is a request of its own, which is refused.
     stage.got.lock().unwrap().clear();
-    let both = format!("{head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n{n:x};ext=1\r\n{BODY}\r\n0\r\nX-Trailer: x\r\n\r\n");
+    let both = format!(
+        "{head}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n{n:x};ext=1\r\n{BODY}\r\n0\r\nX-Trailer: x\r\n\r\n"
+    );
     let answer = stage.say(format!("{both}{inner}GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: close\r\n\r\n").as_bytes()).await;
     let is_over = answer.contains("connection: close") && answer.matches("HTTP/1.1").count() == 1;
-    assert!(is_over || answer.contains("HTTP/1.1 403") || answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(stage.got().iter().all(|it| it.path == "/v1/messages" && !it.headers.contains_key("x-trailer")));
+    assert!(
+        is_over || answer.contains("HTTP/1.1 403") || answer.starts_with("HTTP/1.1 400"),
+        "{answer}"
+    );
+    assert!(
+        stage
+            .got()
+            .iter()
+            .all(|it| it.path == "/v1/messages" && !it.headers.contains_key("x-trailer"))
+    );
 }
 
 #[tokio::test]
@@ -259,14 +297,18 @@ async fn bodies_that_cannot_be_understood_are_refused() {
     ];
     for (name, value, body) in changes {
         let mut request = stage.request("h2", "/v1/messages", body);
-        request.headers_mut().insert(hyper::header::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+        request.headers_mut().insert(
+            hyper::header::HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            value.parse().unwrap(),
+        );
         let (status, answer) = whole(stage.send("h2", request).await).await;
         assert_eq!(status, 403, "{name} {value} {body}: {answer}");
     }
     // As long as it likes: it is read to its end, so that the answer is heard.
     for protocol in ["http/1.1", "h2"] {
         let long = format!(r#"{{"model":"m","system":"{}"}}"#, "x".repeat(100 << 20));
-        let (status, answer) = whole(stage.send(protocol, stage.request(protocol, "/v1/messages", &long)).await).await;
+        let (status, answer) =
+            whole(stage.send(protocol, stage.request(protocol, "/v1/messages", &long)).await).await;
         assert_eq!(status, 403, "{answer}");
         assert!(answer.contains("longer than"), "{answer}");
         let mut request = stage.request(protocol, "/v1/messages", &long);

@@ -7,16 +7,24 @@ use ic_types::Provider;
 
 use crate::stage::{KEY, Says, Setting, Stage, whole};
 
-const ANSWER: &str = r#"{"type":"message","content":[],"usage":{"input_tokens":5,"output_tokens":3}}"#;
+const ANSWER: &str =
+    r#"{"type":"message","content":[],"usage":{"input_tokens":5,"output_tokens":3}}"#;
 
 fn json(body: &str) -> Says {
-    Says::Answer(200, vec![("content-type", "application/json".to_owned())], vec![Bytes::from(body.to_owned())])
+    Says::Answer(
+        200,
+        vec![("content-type", "application/json".to_owned())],
+        vec![Bytes::from(body.to_owned())],
+    )
 }
 
 #[tokio::test]
 async fn a_request_passes_in_every_mix_of_versions() {
-    for (ours, theirs) in [("http/1.1", "http/1.1"), ("http/1.1", "h2"), ("h2", "http/1.1"), ("h2", "h2")] {
-        let protocols: &'static [&'static str] = if theirs == "h2" { &["h2"] } else { &["http/1.1"] };
+    for (ours, theirs) in
+        [("http/1.1", "http/1.1"), ("http/1.1", "h2"), ("h2", "http/1.1"), ("h2", "h2")]
+    {
+        let protocols: &'static [&'static str] =
+            if theirs == "h2" { &["h2"] } else { &["http/1.1"] };
         let stage = Stage::set(Setting { protocols, ..Setting::default() }, |_| json(ANSWER)).await;
         let body = r#"{ "model": "claude-sonnet-4-6", "max_tokens": 5, "messages": [] }"#;
         let request = stage.request(ours, "/v1/messages?beta=true", body);
@@ -45,7 +53,12 @@ async fn every_provider_has_its_key_in_its_place() {
         (Provider::OpenAi, "/v1/responses", r#"{"model":"gpt-5","input":"x"}"#, "authorization"),
         (Provider::OpenAi, "/v1/chat/completions", r#"{"model":"gpt-5"}"#, "authorization"),
         (Provider::OpenAiCompatible, "/v1/chat/completions", r#"{"model":"m"}"#, "authorization"),
-        (Provider::Google, "/v1beta/models/gemini-2.5-pro:generateContent", r#"{"contents":[]}"#, "x-goog-api-key"),
+        (
+            Provider::Google,
+            "/v1beta/models/gemini-2.5-pro:generateContent",
+            r#"{"contents":[]}"#,
+            "x-goog-api-key",
+        ),
     ] {
         let stage = Stage::set(Setting { provider, ..Setting::default() }, |_| json("{}")).await;
         let (status, _) = whole(stage.send("h2", stage.request("h2", path, body)).await).await;
@@ -57,7 +70,9 @@ async fn every_provider_has_its_key_in_its_place() {
 
 #[tokio::test]
 async fn connections_to_the_provider_are_used_again() {
-    let stage = Stage::set(Setting { protocols: &["http/1.1"], ..Setting::default() }, |_| json(ANSWER)).await;
+    let stage =
+        Stage::set(Setting { protocols: &["http/1.1"], ..Setting::default() }, |_| json(ANSWER))
+            .await;
     for _ in 0..20 {
         let (status, _) = stage.complete("http/1.1", r#"{"model":"m"}"#).await;
         assert_eq!(status, 200);
@@ -90,7 +105,10 @@ async fn what_the_provider_runs_is_removed_and_what_nobody_knows_is_named() {
     assert_eq!(asked.removed, ["mcp_servers", "web_search_20250305"]);
     let (status, answer) = stage.complete("h2", r#"{"model":"m","surprise":1}"#).await;
     assert_eq!(status, 403);
-    assert!(answer.contains("`surprise`") && answer.contains("mitm.allowKeys.anthropic"), "{answer}");
+    assert!(
+        answer.contains("`surprise`") && answer.contains("mitm.allowKeys.anthropic"),
+        "{answer}"
+    );
     assert_eq!(stage.got().len(), 1);
 }
 

@@ -25,7 +25,11 @@ async fn more_requests_at_once_than_allowed_are_refused() {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (gone, receiver) = (Arc::new(CancellationToken::new()), Mutex::new(Some(receiver)));
     let stage = Stage::set(Setting { limits, ..Setting::default() }, move |_| {
-        receiver.lock().unwrap().take().map_or_else(fine, |it| Says::Piecewise(it, Arc::clone(&gone)))
+        receiver
+            .lock()
+            .unwrap()
+            .take()
+            .map_or_else(fine, |it| Says::Piecewise(it, Arc::clone(&gone)))
     })
     .await;
     let first = stage.send("h2", stage.request("h2", "/v1/messages", BODY)).await;
@@ -94,7 +98,10 @@ async fn a_unix_socket_serves_like_a_port() {
     let (gate, stop) = (Arc::clone(&stage.gate), stage.stop.clone());
     let serving = tokio::spawn(async move { gate.serve(Listener::Unix(listener), &stop).await });
     let mut stream = UnixStream::connect(&path).await.unwrap();
-    stream.write_all(b"CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+    stream
+        .write_all(b"CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
@@ -132,7 +139,8 @@ async fn a_proxy_of_the_company_is_gone_through() {
     // To a host on this machine no proxy is used, so this is the proxy's own answer that is looked at.
     let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = proxy.local_addr().unwrap();
-    let network = Network { https_proxy: Some(format!("http://me:secret@{address}")), ..Network::default() };
+    let network =
+        Network { https_proxy: Some(format!("http://me:secret@{address}")), ..Network::default() };
     let stage = Stage::set(Setting { network, ..Setting::default() }, |_| fine()).await;
     assert_eq!(stage.complete("h2", BODY).await.0, 200);
     let came = tokio::time::timeout(std::time::Duration::from_millis(1), proxy.accept()).await;

@@ -51,17 +51,26 @@ fn requests_are_written_into_the_log_of_the_session() {
         },
     );
     let why = Refusal::WrongKey;
-    ledger.refused(&Refused { method: "POST", host: "api.anthropic.com", path: "/v1/messages", why: &why });
+    ledger.refused(&Refused {
+        method: "POST",
+        host: "api.anthropic.com",
+        path: "/v1/messages",
+        why: &why,
+    });
     ledger.noticed("removed `x` from `anthropic-beta`");
     log.close().unwrap();
     let text = std::fs::read_to_string(files.log).unwrap();
-    let records: Vec<serde_json::Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let records: Vec<serde_json::Value> =
+        text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let llm: Vec<_> = records.iter().filter(|it| it["kind"] == "llm").collect();
     assert_eq!(llm.len(), 4);
     assert_eq!(llm[0]["arguments"]["removed"][0], "mcp_servers");
     assert_eq!(llm[0]["verdict"], "allow");
     let told = &llm[1]["arguments"];
-    assert_eq!((&told["status"], &told["promptTokens"], &told["costBillionths"]), (&200.into(), &10.into(), &5.into()));
+    assert_eq!(
+        (&told["status"], &told["promptTokens"], &told["costBillionths"]),
+        (&200.into(), &10.into(), &5.into())
+    );
     assert_eq!((&llm[1]["durationMs"], &llm[1]["resultBytes"]), (&4.into(), &70.into()));
     assert_eq!((&llm[2]["verdict"], &llm[2]["arguments"]["status"]), (&"deny".into(), &403.into()));
     assert_eq!(llm[3]["arguments"]["event"], "noticed");

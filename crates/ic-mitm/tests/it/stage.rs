@@ -35,7 +35,7 @@ use tokio_util::task::TaskTracker;
 /// The key that nobody but the provider may see.
 pub(crate) const KEY: &str = "sk-ant-real-0123456789abcdefghij";
 /// After this, what is waited for does not come.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A request, as the provider got it.
 #[derive(Clone, Debug)]
@@ -159,7 +159,10 @@ impl Default for Setting {
 }
 
 impl Stage {
-    pub(crate) async fn set(setting: Setting, script: impl Fn(&Got) -> Says + Send + Sync + 'static) -> Self {
+    pub(crate) async fn set(
+        setting: Setting,
+        script: impl Fn(&Got) -> Says + Send + Sync + 'static,
+    ) -> Self {
         let identity = Identity::new();
         let got = Arc::new(Mutex::new(Vec::new()));
         let port = provide(&identity, setting.protocols, Arc::new(script), Arc::clone(&got)).await;
@@ -174,6 +177,7 @@ impl Stage {
             provider: setting.provider,
             place: Place {
                 url: format!("https://localhost:{port}").parse().unwrap(),
+                has_version: false,
                 ca_file: Some(ca_file),
                 is_named: true,
             },
@@ -228,15 +232,20 @@ impl Stage {
     }
 
     /// Speaks TLS through the gate, in the name of `sni`, and trusts the gate's authority alone.
-    pub(crate) async fn tls(&self, protocols: &[&str], sni: &str) -> std::io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn tls(
+        &self,
+        protocols: &[&str],
+        sni: &str,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         let authority = CertificateDer::from_pem_slice(self.gate.certificate().as_bytes()).unwrap();
         roots.add(authority).unwrap();
-        let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config =
+            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
         let name = ServerName::try_from(sni.to_owned()).unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, self.tunnel().await).await
@@ -250,7 +259,11 @@ impl Stage {
     }
 
     /// Sends a request over HTTP/2 or HTTP/1.1, and returns the answer.
-    pub(crate) async fn send(&self, protocol: &str, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    pub(crate) async fn send(
+        &self,
+        protocol: &str,
+        request: Request<Full<Bytes>>,
+    ) -> Response<Incoming> {
         let stream = TokioIo::new(self.tls(&[protocol], self.host()).await.unwrap());
         if protocol == "h2" {
             let (mut sender, connection) =
@@ -309,15 +322,21 @@ async fn read_all(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
 }
 
 /// Starts the provider, and returns its port.
-async fn provide(identity: &Identity, protocols: &[&str], script: Script, got: Arc<Mutex<Vec<Got>>>) -> u16 {
+async fn provide(
+    identity: &Identity,
+    protocols: &[&str],
+    script: Script,
+    got: Arc<Mutex<Vec<Got>>>,
+) -> u16 {
     let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).unwrap();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
+    let mut config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
     config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -328,7 +347,9 @@ async fn provide(identity: &Identity, protocols: &[&str], script: Script, got: A
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                let service = service_fn(move |request| answer(Arc::clone(&script), Arc::clone(&got), request));
+                let service = service_fn(move |request| {
+                    answer(Arc::clone(&script), Arc::clone(&got), request)
+                });
                 let io = TokioIo::new(stream);
                 if is_http2 {
                     let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
@@ -363,7 +384,10 @@ impl Body for Played {
     type Data = Bytes;
     type Error = std::io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<std::io::Result<Frame<Bytes>>>> {
         match self.pieces.poll_recv(cx) {
             Poll::Ready(Some(bytes)) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
             Poll::Ready(None) if std::mem::take(&mut self.breaks) => {
