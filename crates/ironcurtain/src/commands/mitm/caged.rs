@@ -17,6 +17,7 @@ use ic_confine::{
 use ic_home::config::{self, Config};
 use ic_home::{Environment, Home};
 use ic_mitm::{Gate, Listener, Surroundings};
+use ic_opening::Holding;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -26,9 +27,8 @@ use super::record::Session;
 use super::told;
 use crate::commands::Exit;
 use crate::error::{Failure, chain};
-use crate::holding::Holding;
 use crate::installer::real_path;
-use crate::screen::Screen;
+use crate::screen::{Screen, visible};
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -261,7 +261,7 @@ async fn print(
                 Ok(n_bytes) => {
                     let bytes = out.get(..n_bytes).unwrap_or_default();
                     match is_terminal {
-                        true => screen.strangers_text(&String::from_utf8_lossy(bytes))?,
+                        true => screen.script_text(&String::from_utf8_lossy(bytes))?,
                         false => screen.out().write_all(bytes).map_err(Failure::output)?,
                     }
                     screen.out().flush().map_err(Failure::output)?;
@@ -271,9 +271,7 @@ async fn print(
                 Ok(0) | Err(_) => err_open = false,
                 Ok(n_bytes) => {
                     let text = String::from_utf8_lossy(err.get(..n_bytes).unwrap_or_default());
-                    for line in text.lines() {
-                        screen.row(&crate::screen::visible(line));
-                    }
+                    screen.send(&visible(&text));
                 }
             },
         }

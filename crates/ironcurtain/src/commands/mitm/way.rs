@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ic_home::config::Config;
 use ic_mitm::{Place, RealKey};
 use ic_model::ModelError;
+use ic_opening::thinker::{base_url, key};
 use ic_types::{Host, Provider, Secret};
 use url::Url;
 
 use crate::error::Failure;
-use crate::thinker::{base_url, key};
 
 /// Finds the way to `provider`.
 pub(super) fn find(provider: Provider, config: &Config) -> Result<(Place, RealKey), Failure> {
