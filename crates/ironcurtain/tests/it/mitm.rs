@@ -7,7 +7,7 @@ use ic_testkit::provider::{KEY, Reply, Said, ScriptedProvider};
 use ic_testkit::proxy::{Process, records};
 use rustix::process::Signal;
 
-use crate::place;
+use crate::place as new_place;
 
 const HOST: &str = "api.anthropic.com";
 
@@ -26,7 +26,7 @@ except urllib.error.HTTPError as error:
 "#;
 
 fn place(provider: &ScriptedProvider) -> Place {
-    let place = place().with_variable("ANTHROPIC_API_KEY", KEY);
+    let place = new_place().with_variable("ANTHROPIC_API_KEY", KEY);
     let upstream = format!(r#"{{"url":"{}"}}"#, provider.url());
     let set = place.run(["config", "set", &format!("mitm.upstreams.{HOST}"), &upstream]);
     assert_eq!(set.code, 0, "{}", set.stderr);
@@ -143,7 +143,7 @@ fn the_gate_alone_prints_its_environment_and_ends_with_a_signal() {
 
 #[test]
 fn what_cannot_be_meant_is_said() {
-    let place = place();
+    let place = new_place();
     for (words, part) in [
         (&["mitm", "--provider", "acme"] as &[&str], "is not a provider"),
         (&["mitm", "--provider", "anthropic", "--listen", "0.0.0.0:0"], "loopback"),
@@ -157,7 +157,7 @@ fn what_cannot_be_meant_is_said() {
         assert_ne!(output.code, 0, "{words:?}");
         assert!(output.stderr.contains(part), "{words:?}: {}", output.stderr);
     }
-    let place = place().with_variable("ANTHROPIC_API_KEY", KEY);
+    let place = new_place().with_variable("ANTHROPIC_API_KEY", KEY);
     let home = place.path("home/.ironcurtain");
     let shown = place.run([
         "mitm",
@@ -173,7 +173,7 @@ fn what_cannot_be_meant_is_said() {
 
 #[test]
 fn the_authority_is_shown_and_made_anew() {
-    let place = place();
+    let place = new_place();
     let first = place.run(["ca", "show"]);
     assert_eq!(first.code, 0, "{}", first.stderr);
     assert!(first.stdout.starts_with("-----BEGIN CERTIFICATE-----"), "{}", first.stdout);
