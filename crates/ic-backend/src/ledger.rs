@@ -10,13 +10,20 @@ use ic_policy::Effect;
 use ic_types::{Json, Object};
 
 /// The session's log, as egress sees it.
-pub(crate) struct LogLedger {
+pub struct LogLedger {
     log: Arc<AuditLog>,
 }
 
 impl LogLedger {
-    pub(crate) fn new(log: Arc<AuditLog>) -> Self {
+    /// Writes to `log`.
+    pub fn new(log: Arc<AuditLog>) -> Self {
         Self { log }
+    }
+}
+
+impl std::fmt::Debug for LogLedger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogLedger").finish_non_exhaustive()
     }
 }
 

@@ -48,6 +48,7 @@ pub mod witness;
 
 pub use aids::Keyring;
 pub use backend::Backend;
+pub use ledger::LogLedger;
 pub use premises::{Backends, Premises};
 pub use server::{HandshakeError, Introduction};
 pub use witness::{Ending, EscalationNews, Witness};

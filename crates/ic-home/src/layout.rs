@@ -115,6 +115,26 @@ impl Home {
         self.keys().join("heads")
     }
 
+    /// Returns the directory of the certificate authority of the model gate.
+    pub fn ca(&self) -> PathBuf {
+        self.at("ca")
+    }
+
+    /// Returns the certificate that agents behind the model gate have to trust.
+    pub fn ca_certificate(&self) -> PathBuf {
+        self.ca().join("ca-cert.pem")
+    }
+
+    /// Returns the key of that certificate.
+    pub fn ca_key(&self) -> PathBuf {
+        self.ca().join("ca-key.pem")
+    }
+
+    /// Returns the lock that is held while the certificate authority is made.
+    pub fn ca_lock(&self) -> PathBuf {
+        self.ca().join("ca.lock")
+    }
+
     /// Returns the directory in which each server that we installed has one of its own.
     pub fn installed_servers(&self) -> PathBuf {
         self.at("servers")
@@ -240,6 +260,10 @@ mod tests {
             (home.keys(), "keys"),
             (home.audit_key(), "keys/audit.key"),
             (home.audit_heads(), "keys/heads"),
+            (home.ca(), "ca"),
+            (home.ca_certificate(), "ca/ca-cert.pem"),
+            (home.ca_key(), "ca/ca-key.pem"),
+            (home.ca_lock(), "ca/ca.lock"),
             (home.sessions(), "sessions"),
             (home.session(&session), "sessions/2026-11-15-00-00-00-123-aaaa"),
             (home.escalations(&session), "sessions/2026-11-15-00-00-00-123-aaaa/escalations"),

@@ -32,5 +32,6 @@ pub use model::{
     Completing, Completion, Listener, Model, ModelName, Prompt, Silent, StopReason, ToolSpec,
 };
 pub use offline::OfflineModel;
+pub use provider::sse;
 pub use provider::{Client, ClientError, ClientSpec, Credential, Timeouts};
 pub use usage::{Cost, Prices, Usage};

@@ -18,8 +18,8 @@ mod http;
 mod key;
 mod responses;
 mod retry;
-mod roots;
-mod sse;
+pub mod roots;
+pub mod sse;
 mod stream;
 mod wire;
 

@@ -53,6 +53,8 @@ pub enum SessionKind {
     Script,
     /// An MCP client of somebody else's.
     Proxy,
+    /// A program behind the model gate, without tools of ours.
+    Gate,
 }
 
 /// A session whose directory cannot be made or used.
@@ -215,7 +217,9 @@ impl SessionDirectory {
 impl SessionKind {
     /// Returns the kind of that name.
     pub fn of(name: &str) -> Option<Self> {
-        [Self::BuiltIn, Self::Script, Self::Proxy].into_iter().find(|it| it.as_str() == name)
+        [Self::BuiltIn, Self::Script, Self::Proxy, Self::Gate]
+            .into_iter()
+            .find(|it| it.as_str() == name)
     }
 
     /// Returns its name, as it is written down.
@@ -224,6 +228,7 @@ impl SessionKind {
             Self::BuiltIn => "built-in",
             Self::Script => "script",
             Self::Proxy => "proxy",
+            Self::Gate => "mitm",
         }
     }
 }

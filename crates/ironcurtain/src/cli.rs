@@ -9,11 +9,12 @@ use ic_home::Environment;
 use ic_trace::{Format, TraceError, TraceSpec};
 
 use crate::commands::{
-    AFTER_HELP, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs,
-    doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
-    migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
-    servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
+    AFTER_HELP, approvals::ApprovalsCommand, audit::AuditCommand, ca::CaCommand,
+    cleanup::CleanupArgs, clients::ClientsCommand, completions::CompletionsArgs,
+    config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
+    mcp_server::McpServerCommand, migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand,
+    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
+    start::StartArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -143,6 +144,10 @@ pub(crate) enum Command {
     /// Show and change the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    Mitm(MitmArgs),
+    /// Show and renew the certificate authority of the model gate
+    #[command(subcommand)]
+    Ca(CaCommand),
     Doctor(DoctorArgs),
     Migrate(MigrateArgs),
     Completions(CompletionsArgs),

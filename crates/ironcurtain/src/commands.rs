@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod audit;
+pub(crate) mod ca;
 pub(crate) mod cleanup;
 pub(crate) mod clients;
 pub(crate) mod completions;
@@ -12,6 +13,7 @@ pub(crate) mod grants;
 pub(crate) mod man;
 pub(crate) mod mcp_server;
 pub(crate) mod migrate;
+pub(crate) mod mitm;
 pub(crate) mod policy;
 pub(crate) mod proxy;
 pub(crate) mod run;
@@ -97,6 +99,8 @@ pub(crate) fn run(
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),
         Command::Doctor(args) => doctor::run(&args, environment, screen),
+        Command::Mitm(args) => mitm::run(&args, environment, screen),
+        Command::Ca(command) => ca::run(&command, environment, screen),
         Command::Migrate(args) => migrate::run(&args, environment, screen),
         Command::Completions(args) => completions::run(&args, screen),
         Command::Man(args) => man::run(&args, screen),

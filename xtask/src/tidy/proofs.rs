@@ -91,6 +91,7 @@ const RESERVED: [Reserved; 9] = [
             "crates/ic-types/src/secret.rs",
             "crates/ic-audit/src/key.rs",
             "crates/ic-audit/src/redact/own_keys.rs",
+            "crates/ic-mitm/src/key.rs",
             "crates/ic-model/src/provider/key.rs",
             "crates/ic-backend/src/aids/credential.rs",
             "crates/ic-backend/src/server/remote/headers.rs",

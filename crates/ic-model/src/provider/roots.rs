@@ -44,7 +44,7 @@ pub enum RootsError {
 }
 
 /// Loads what is trusted; `extra` is added to what the system trusts.
-pub(crate) fn load(extra: Option<&Path>) -> Result<RootCertStore, RootsError> {
+pub fn load(extra: Option<&Path>) -> Result<RootCertStore, RootsError> {
     let mut store = RootCertStore::empty();
     for bundle in BUNDLES {
         if let Some(bytes) = file::read_following(bundle, BYTES_MAX)? {

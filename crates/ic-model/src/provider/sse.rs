@@ -4,18 +4,20 @@
 
 /// One event.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Event {
+pub struct Event {
     /// What it is called; empty if it has no name.
-    pub(crate) name: String,
+    pub name: String,
     /// What it says.
-    pub(crate) data: String,
+    pub data: String,
 }
 
 /// A stream that is no stream of events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(crate) enum SseFault {
+pub enum SseFault {
+    /// An event does not come to its end.
     #[error("an event is longer than {EVENT_BYTES_MAX} bytes")]
     TooLong,
+    /// An event is not text.
     #[error("an event is not UTF-8")]
     Utf8,
 }
@@ -25,7 +27,7 @@ const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// Takes a stream apart.
 #[derive(Debug, Default)]
-pub(crate) struct Parser {
+pub struct Parser {
     /// The line that has begun.
     line: Vec<u8>,
     name: String,
@@ -39,7 +41,7 @@ pub(crate) struct Parser {
 
 impl Parser {
     /// Takes the next bytes, and returns the events that end in them.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, SseFault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, SseFault> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');

@@ -163,7 +163,7 @@ fn streams() -> Result<(stdio::Reader, stdio::Writer), Failure> {
     Ok((stdio::reader().map_err(failed)?, stdio::writer().map_err(failed)?))
 }
 
-fn no_socket(error: SocketError) -> Failure {
+pub(crate) fn no_socket(error: SocketError) -> Failure {
     let hint = match &error {
         SocketError::NoName(_) => "name a file, for example `~/.ironcurtain/proxy.sock`",
         SocketError::Shared(_) => "name one in a directory of your own",

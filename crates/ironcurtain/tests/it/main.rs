@@ -38,6 +38,7 @@ mod links;
 mod mcp_server;
 mod memory;
 mod migrate;
+mod mitm;
 mod own_policy;
 mod own_rules;
 mod protected;

@@ -1,0 +1,32 @@
+//! Any server that speaks `OpenAI`'s Chat Completions, wherever it is.
+//!
+//! Agents know it by a name that exists nowhere else, so that a server without a name or a certificate of
+//! its own can be behind the gate; `baseUrls.openaiCompatible` says where it is.
+
+use ic_types::Provider;
+
+use super::openai::CHAT;
+use super::{Endpoint, Place, Purpose, Rules, Verb};
+
+pub(super) const RULES: Rules = Rules {
+    provider: Provider::OpenAiCompatible,
+    host: "compatible.ironcurtain.internal",
+    endpoints: &[
+        Endpoint {
+            verb: Verb::Post,
+            path: "/v1/chat/completions",
+            purpose: Purpose::Complete(&CHAT),
+        },
+        Endpoint { verb: Verb::Get, path: "/v1/models", purpose: Purpose::List },
+        Endpoint { verb: Verb::Get, path: "/v1/models/*", purpose: Purpose::List },
+    ],
+    housekeeping: &[],
+    place: Place::Bearer,
+    key_prefix: "sk-ic-",
+    key_variables: &["OPENAI_API_KEY"],
+    base_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+    headers: &[],
+    beta: None,
+    query_refused: &[],
+    models_refused: &[],
+};

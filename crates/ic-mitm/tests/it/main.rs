@@ -1,0 +1,15 @@
+//! The gate as a whole: real connections, a provider that follows a script, and agents that do not behave.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a failure is a failed test, and tests look at files"
+)]
+
+mod answers;
+mod attacks;
+mod clients;
+mod connections;
+mod records;
+mod stage;
