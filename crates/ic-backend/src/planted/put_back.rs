@@ -292,7 +292,9 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
     let origins: HashMap<Identity, &CanonicalPath> =
         before.counted().iter().map(|(path, it)| (it.identity, path)).collect();
     for (path, now) in after.counted() {
-        let is_meant = was(path) == Some(now.identity) || settled.holds(path, now.identity);
+        let is_same =
+            was(path) == Some(now.identity) && !after.is_written_by_another_name(path, before);
+        let is_meant = is_same || settled.holds(path, now.identity);
         if is_meant || after.is_newly_led(path, before) || after.is_same_link(path, before) {
             continue;
         }

@@ -8,6 +8,7 @@
 //! is looked at once more by the names that were ([`Survey::as_before`]), and that is what is compared. What
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
+mod outlets;
 mod seen;
 mod walk;
 
@@ -49,6 +50,8 @@ pub struct Survey {
     texts: BTreeMap<CanonicalPath, Arc<Text>>,
     /// Where links that count lead, so that they can be put back.
     links: BTreeMap<CanonicalPath, Arc<OsStr>>,
+    /// Links to where the server may write, and nobody looks.
+    outlets: BTreeSet<CanonicalPath>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
@@ -74,6 +77,7 @@ enum Manner {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Text {
     state: FileState,
+    changed: Changed,
     pub(super) bytes: Vec<u8>,
     pub(super) is_executable: bool,
 }
@@ -102,12 +106,19 @@ pub(crate) struct Counted {
     pub(crate) identity: Identity,
     pub(crate) kind: Kind,
     reach: Reach,
+    /// How many names a file has.
+    n_names: u32,
+    changed: Changed,
 }
+
+/// When the kernel last noted a change of a file; no program can set it to a time of its choice.
+type Changed = (i64, u32);
 
 /// How something is kept by a cage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Cover {
     identity: Identity,
+    n_names: u32,
     pub(super) access: Access,
 }
 
@@ -124,12 +135,22 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns what tells the file of this state, at `path`, from others.
     pub(super) fn at(path: &CanonicalPath, state: &FileState) -> Self {
-        let looked =
-            rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+        Counted::at(path, (Kind::Other, state), Reach::Itself).identity
+    }
+}
+
+impl Counted {
+    /// Notes what is at `path`.
+    fn at(path: &CanonicalPath, (kind, state): (Kind, &FileState), reach: Reach) -> Self {
+        let wanted = StatxFlags::BTIME | StatxFlags::CTIME | StatxFlags::NLINK;
+        let looked = rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, wanted);
         let looked = looked.ok().filter(|it| it.stx_ino == state.inode);
         let told = looked.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0);
         let born = told.map(|it| (it.stx_btime.tv_sec, it.stx_btime.tv_nsec));
-        Self { device: state.device, inode: state.inode, born }
+        let identity = Identity { device: state.device, inode: state.inode, born };
+        let n_names = looked.filter(|_| kind == Kind::File).map_or(1, |it| it.stx_nlink);
+        let changed = looked.map_or((0, 0), |it| (it.stx_ctime.tv_sec, it.stx_ctime.tv_nsec));
+        Self { identity, kind, reach, n_names, changed }
     }
 }
 
@@ -154,6 +175,23 @@ pub enum SurveyFault {
          directory or the like), so no third-party server may write there: let it write elsewhere"
     )]
     Whole(CanonicalPath),
+    /// A link leads to where the server may write, and nobody looks.
+    #[error(
+        "`{0}` is a link to a place that the server may write and IronCurtain does not look at, so programs \
+         on this machine could be led there: remove the link, or put a copy in its place"
+    )]
+    Outlet(CanonicalPath),
+    /// A file that counts has a name that is not kept.
+    #[error(
+        "programs on this machine run `{path}` or take orders from it, and the server could write it by its \
+         other name `{other}` (a hard link): put a copy in the place of one of them"
+    )]
+    Twin {
+        /// The name that counts.
+        path: CanonicalPath,
+        /// The other one.
+        other: CanonicalPath,
+    },
     /// Nothing can be made read-only on this machine.
     #[error(
         "the server could write in `{0}`, where git hooks, editor tasks and the like are run from, and \
@@ -227,8 +265,33 @@ impl Survey {
                 // What else is in it is free; but being a mount it cannot be moved away.
                 Reach::Itself => Access::Write,
             };
-            (path.clone(), Cover { identity: it.identity, access })
+            (path.clone(), Cover { identity: it.identity, n_names: it.n_names, access })
         })
+    }
+
+    /// Returns a link to where the server may write, and nobody looks.
+    pub(super) fn outlet(&self) -> Option<&CanonicalPath> {
+        self.outlets.first()
+    }
+
+    /// Returns whether a file that has several names was written since `before`.
+    ///
+    /// SECURITY: whoever has another name for a file writes it although its own is read-only, and it stays
+    /// the same file.
+    pub(super) fn is_written_by_another_name(&self, path: &CanonicalPath, before: &Self) -> bool {
+        let (Some(now), Some(then)) = (self.counted.get(path), before.counted.get(path)) else {
+            return false;
+        };
+        if now.n_names.max(then.n_names) <= 1 || now.changed == then.changed {
+            return false;
+        }
+        match (self.texts.get(path), before.texts.get(path)) {
+            (Some(now), Some(then)) => {
+                now.bytes != then.bytes || now.is_executable != then.is_executable
+            }
+            // What is too long to be remembered may hold anything.
+            (_, _) => true,
+        }
     }
 
     pub(super) fn counted(&self) -> &BTreeMap<CanonicalPath, Counted> {

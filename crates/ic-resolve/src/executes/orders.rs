@@ -23,8 +23,9 @@ use crate::path::{self, Last};
 
 /// How many files and directories are remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// How many entries of one directory are looked at.
-const ENTRIES_MAX: usize = 4096;
+/// How many entries of one directory are looked at; with more directly in the workspace, everything in it
+/// may be named.
+const ENTRIES_MAX: usize = 65_536;
 /// How many entries of a workspace, and how many directories, are looked at to find repositories; with
 /// more of them outside of packages, everything in the workspace may be named.
 const WORKSPACE_ENTRIES_MAX: usize = 1_000_000;
@@ -34,8 +35,6 @@ const PACKAGES_ENTRIES_MAX: usize = 100_000;
 /// How many repositories of a workspace are asked about at each call; with more, everything in the
 /// workspace may be named.
 const TOPS_MAX: usize = 1024;
-/// In how many directories of a workspace a new repository is looked for at each call.
-const CHILDREN_MAX: usize = 64;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +69,8 @@ pub struct Orders {
 #[derive(Debug, Default)]
 struct Tops {
     found: BTreeSet<CanonicalPath>,
+    /// Directories directly in the workspace, as they were when they were looked into.
+    children: HashMap<CanonicalPath, FileState>,
     /// There may be more.
     is_cut: bool,
 }
@@ -79,6 +80,15 @@ impl Tops {
         match self.found.len() < TOPS_MAX {
             true => drop(self.found.insert(top.clone())),
             false => self.is_cut |= !self.found.contains(top),
+        }
+    }
+
+    /// Looks whether a directory is the top of a repository by now, unless it is as it was.
+    fn look_into(&mut self, disk: &dyn Disk, child: &CanonicalPath) {
+        let Ok(Some(entry)) = disk.look(child.as_path()) else { return };
+        if self.children.get(child) != Some(&entry.state) {
+            self.children.insert(child.clone(), entry.state);
+            search_one(disk, child, &mut { ENTRIES_MAX }, self);
         }
     }
 }
@@ -95,6 +105,8 @@ enum Remembered {
 pub(super) struct Listing {
     pub(super) links: Vec<CanonicalPath>,
     pub(super) directories: Vec<CanonicalPath>,
+    /// There is more in it than was looked at.
+    is_cut: bool,
 }
 
 impl Orders {
@@ -198,12 +210,9 @@ impl Orders {
         });
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
-            for child in listing.directories.iter().take(CHILDREN_MAX) {
-                let git = child.join(GIT_DIRECTORY.as_ref());
-                let is_there = |at: CanonicalPath| place.disk.look(at.as_path()).ok().flatten();
-                if git.ok().and_then(is_there).is_some() {
-                    tops.add(child);
-                }
+            tops.is_cut |= listing.is_cut;
+            for child in &listing.directories {
+                tops.look_into(place.disk, child);
             }
         }
         let above = self.workspace.iter().flat_map(|it| it.ancestors().skip(1));
@@ -253,7 +262,7 @@ impl Orders {
 /// Searches a workspace for directories that may be the top of a repository: those near its top first,
 /// and directories of packages last, so that nothing put elsewhere hides one.
 fn search(disk: &dyn Disk, workspace: &CanonicalPath) -> Tops {
-    let mut tops = Tops { found: BTreeSet::from([workspace.clone()]), is_cut: false };
+    let mut tops = Tops { found: BTreeSet::from([workspace.clone()]), ..Tops::default() };
     let (mut left, mut n_directories) = (WORKSPACE_ENTRIES_MAX, WORKSPACE_DIRECTORIES_MAX);
     let (mut directories, mut packages) = (VecDeque::from([workspace.clone()]), VecDeque::new());
     while let Some(directory) = directories.pop_front() {
@@ -308,8 +317,9 @@ impl Listing {
         {
             return listing;
         }
-        let mut listing = Self::default();
-        for (name, kind) in place.disk.list(directory.as_path(), ENTRIES_MAX).unwrap_or_default() {
+        let entries = place.disk.list(directory.as_path(), ENTRIES_MAX).unwrap_or_default();
+        let mut listing = Self { is_cut: ENTRIES_MAX <= entries.len(), ..Self::default() };
+        for (name, kind) in entries {
             let Ok(path) = directory.join(&name) else { continue };
             match kind {
                 Kind::Link => listing.links.push(path),
