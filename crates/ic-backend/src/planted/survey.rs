@@ -9,6 +9,7 @@
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
 mod outlets;
+mod remembered;
 mod seen;
 mod walk;
 
@@ -27,6 +28,7 @@ use ic_types::CanonicalPath;
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
+use remembered::Remembered;
 use seen::{Seen, Watch};
 use walk::Walk;
 
@@ -220,6 +222,7 @@ impl Survey {
         disk: &dyn Disk,
         known: Option<&Self>,
     ) -> Result<Self, SurveyFault> {
+        let disk = &Remembered::new(disk);
         let look = Look { ground, judge, disk, manner: Manner::Strict, known };
         let mut survey = look.by_names_in_force()?;
         if let Some(known) = known.filter(|known| !known.names.is_same(&survey.names)) {
@@ -238,6 +241,7 @@ impl Survey {
         disk: &dyn Disk,
         before: &Self,
     ) -> Result<Self, SurveyFault> {
+        let disk = &Remembered::new(disk);
         Look { ground, judge, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
     }
 
