@@ -48,7 +48,8 @@ pub mod witness;
 
 pub use aids::Keyring;
 pub use backend::Backend;
-pub use premises::{Backends, Premises};
+pub use planted::last_look::run_settling;
+pub use premises::{Backends, NotOpened, Premises};
 pub use server::{HandshakeError, Introduction};
 pub use witness::{Ending, EscalationNews, Witness};
 

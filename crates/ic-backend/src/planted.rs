@@ -13,13 +13,15 @@
 //! is asked of `ic_resolve::Executes` and `ic_policy::host_executes`. Nothing is decided about calls here.
 
 mod keeping;
+pub(crate) mod last_look;
 mod places;
 mod put_back;
 mod survey;
 mod twins;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use ic_confine::{Access, Seen};
 use ic_judge::Judge;
@@ -29,6 +31,7 @@ use ic_types::CanonicalPath;
 pub use keeping::Keepable;
 pub use put_back::{PutBack, Settled, put_back};
 use survey::Cover;
+pub(crate) use survey::Rules;
 pub use survey::Survey;
 pub use survey::SurveyFault;
 
@@ -66,6 +69,8 @@ pub struct Kept {
     covers: HashMap<CanonicalPath, Cover>,
     /// How it was before the server was started.
     pub(crate) at_start: Arc<Survey>,
+    /// Where the last look is kept on disk.
+    pub(crate) look: OnceLock<PathBuf>,
 }
 
 impl Ground {
@@ -131,7 +136,10 @@ impl Ground {
             return Err(SurveyFault::Twin { path, other });
         }
         match covers.len() <= COVERS_MAX {
-            true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
+            true => {
+                let (at_start, look) = (Arc::new(survey), OnceLock::new());
+                Ok(Kept { ground: self, covers, at_start, look })
+            }
             false => Err(SurveyFault::TooManyCovers(covers.len())),
         }
     }

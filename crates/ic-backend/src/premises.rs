@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ic_audit::AuditLog;
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Egress, Resolve};
-use ic_home::{Clock, FileError, file};
+use ic_home::{Clock, file};
 use ic_inventory::pins::{PinsFile, RememberedPins};
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
@@ -71,6 +71,17 @@ pub struct Premises {
     pub witness: Arc<dyn Witness>,
 }
 
+/// Why the servers of a session cannot be put together.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NotOpened(Box<dyn std::error::Error + Send + Sync>);
+
+impl NotOpened {
+    fn new(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(source))
+    }
+}
+
 /// The servers of a session, and what is heard of them.
 #[derive(Debug)]
 pub struct Backends {
@@ -103,7 +114,7 @@ impl Backends {
 
 impl Premises {
     /// Puts the servers together; must be called within the runtime that they are to live in.
-    pub fn open(self) -> Result<Backends, FileError> {
+    pub fn open(self) -> Result<Backends, NotOpened> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (tell, news) = mpsc::channel(NEWS_MAX);
         let (speak, words) = mpsc::channel(NEWS_MAX);
@@ -113,6 +124,7 @@ impl Premises {
         let quarantine = self.private.with_file_name(QUARANTINE);
         let of_session = (Arc::clone(&self.judge), Arc::clone(&self.log));
         let warden = Warden::new(of_session, Arc::clone(&self.witness), (quarantine, self.locks));
+        warden.take_left().map_err(NotOpened::new)?;
         let yard = Arc::new(Yard {
             warden,
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
@@ -133,7 +145,7 @@ impl Premises {
         let mut servers: BTreeMap<ServerName, Arc<dyn Backend>> = BTreeMap::new();
         for (name, config) in self.servers.iter() {
             let private = self.private.join(name.as_str());
-            file::create_dir(&private)?;
+            file::create_dir(&private).map_err(NotOpened::new)?;
             let installed = self.installed.join(name.as_str());
             let lent = lent(&self.judge, (private, installed), &self.variables);
             let recipe = Recipe {

@@ -12,6 +12,7 @@ mod outlets;
 mod remembered;
 mod seen;
 mod walk;
+pub(super) mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -21,16 +22,17 @@ use std::sync::Arc;
 use ic_confine::Access;
 use ic_judge::Judge;
 use ic_policy::host_executes::{GIT_DIRECTORY, is_same};
-use ic_policy::{FileState, Reach};
+use ic_policy::{Bounds, FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
-use ic_resolve::{Disk, Executes, Kind};
-use ic_types::CanonicalPath;
+use ic_resolve::{Disk, Executes, Kind, Orders};
+use ic_types::{AbsolutePath, CanonicalPath};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
 use remembered::Remembered;
 use seen::{Seen, Watch};
 use walk::Walk;
+pub(super) use written::WrittenSurvey;
 
 /// How many files and directories are looked at.
 pub(crate) const ENTRIES_MAX: usize = 200_000;
@@ -64,6 +66,22 @@ pub struct Survey {
     names: Names,
     /// What is found by the names of the look before, if they were others.
     by_former_names: Option<Box<Self>>,
+}
+
+/// What says by itself that something counts, whatever configurations name.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    pub(super) bounds: &'a Bounds,
+    pub(super) home: &'a AbsolutePath,
+    /// What is known of configurations, for whoever looks for the names in force.
+    pub(super) orders: Option<&'a Orders>,
+}
+
+impl<'a> Rules<'a> {
+    /// Returns those of a session.
+    pub(crate) fn of(judge: &'a Judge) -> Self {
+        Self { bounds: &judge.bounds, home: &judge.home, orders: Some(&judge.orders) }
+    }
 }
 
 /// How a ground is looked at.
@@ -138,6 +156,11 @@ impl Identity {
     /// Returns what tells the file of this state, at `path`, from others.
     pub(super) fn at(path: &CanonicalPath, state: &FileState) -> Self {
         Counted::at(path, (Kind::Other, state), Reach::Itself).identity
+    }
+
+    /// Returns whether it is known that it was made after this second.
+    pub(super) fn is_born_after(self, second: i64) -> bool {
+        self.born.is_some_and(|(born, _)| second < born)
     }
 }
 
@@ -223,7 +246,7 @@ impl Survey {
         known: Option<&Self>,
     ) -> Result<Self, SurveyFault> {
         let disk = &Remembered::new(disk);
-        let look = Look { ground, judge, disk, manner: Manner::Strict, known };
+        let look = Look { ground, rules: Rules::of(judge), disk, manner: Manner::Strict, known };
         let mut survey = look.by_names_in_force()?;
         if let Some(known) = known.filter(|known| !known.names.is_same(&survey.names)) {
             let mut former = look.by_names_of(known)?;
@@ -237,12 +260,12 @@ impl Survey {
     /// `before`.
     pub(super) fn thorough(
         ground: &Ground,
-        judge: &Judge,
+        rules: Rules<'_>,
         disk: &dyn Disk,
         before: &Self,
     ) -> Result<Self, SurveyFault> {
         let disk = &Remembered::new(disk);
-        Look { ground, judge, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
+        Look { ground, rules, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
     }
 
     /// Returns what is found by the names that were in force in the look before.
@@ -358,7 +381,7 @@ fn target_of(path: &CanonicalPath) -> Option<Arc<OsStr>> {
 #[derive(Clone, Copy)]
 struct Look<'a> {
     ground: &'a Ground,
-    judge: &'a Judge,
+    rules: Rules<'a>,
     disk: &'a dyn Disk,
     manner: Manner,
     known: Option<&'a Survey>,
@@ -393,12 +416,12 @@ impl<'a> Look<'a> {
     }
 
     fn walk(self, before: Option<&'a Survey>) -> Walk<'a> {
-        let Self { ground, judge, disk, manner, known } = self;
+        let Self { ground, rules, disk, manner, known } = self;
         Walk {
             ground,
-            judge,
+            rules,
             disk,
-            executes: Executes::new(disk, &judge.home, Some(&judge.orders), None),
+            executes: Executes::new(disk, rules.home, rules.orders, None),
             survey: Survey::default(),
             known,
             before,

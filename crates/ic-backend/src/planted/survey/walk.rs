@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
-use ic_judge::Judge;
 use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
@@ -16,7 +15,7 @@ use rustix::fs::{AtFlags, CWD, Mode};
 use super::outlets;
 use super::seen::{Moment, Seen, SeenEntry, Watch};
 use super::{
-    Changed, Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text,
+    Changed, Counted, Ground, Identity, Manner, Rules, Survey, SurveyFault, TEXT_BYTES_MAX, Text,
     target_of,
 };
 
@@ -25,7 +24,7 @@ const ANY: &str = "any-name";
 
 pub(super) struct Walk<'a> {
     pub(super) ground: &'a Ground,
-    pub(super) judge: &'a Judge,
+    pub(super) rules: Rules<'a>,
     pub(super) disk: &'a dyn Disk,
     pub(super) executes: Executes<'a>,
     pub(super) survey: Survey,
@@ -65,7 +64,7 @@ impl Walk<'_> {
         if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
             return Ok(());
         }
-        let names = self.judge.bounds.beginning_of(root);
+        let names = self.rules.bounds.beginning_of(root);
         // The nearest repository around it; all of them may name what lies in it.
         let tops: Vec<_> =
             root.ancestors().skip(1).filter(|above| self.executes.is_top(above)).collect();
@@ -215,7 +214,7 @@ impl Walk<'_> {
         names: Beginning,
     ) -> Option<Reach> {
         let counts = |path: &CanonicalPath| {
-            let at_home = self.judge.bounds.home_executes.iter().any(|it| match it.reach {
+            let at_home = self.rules.bounds.home_executes.iter().any(|it| match it.reach {
                 Reach::Itself => *path == it.path,
                 Reach::Beneath => path.is_within(&it.path),
             });

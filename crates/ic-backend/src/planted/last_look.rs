@@ -1,0 +1,232 @@
+//! The last look at what a server may write, kept beneath the home as long as the server runs.
+//!
+//! ```text
+//! locks/    writers-1234-0-5.look          what counted, and what was in it; first its digest
+//!           writers-1234-0-5.look.guard    locked by the server's guard, and by whoever puts things back
+//! ```
+//!
+//! A session that is killed cannot look any more. The guard of the server outlives it, ends the server and
+//! runs [`settle`]; if that was killed too, the next session that is opened does the same before anything is
+//! served. What is found to be damaged is not guessed at: no session is opened until a person has looked.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use ic_confine::GUARD_SUFFIX;
+use ic_home::{FileError, file};
+use ic_policy::{Bounds, HomeExecutes, Reach, Sandbox, SandboxKind};
+use ic_resolve::{Disk as _, RealDisk};
+use ic_types::{AbsolutePath, CanonicalPath, Digest, ServerName};
+use serde::{Deserialize, Serialize};
+
+use super::put_back::{PutBack, Settled, put_back};
+use super::survey::written::{path_of, paths_of, text_of};
+use super::survey::{Rules, Survey, WrittenSurvey};
+use super::{Ground, Kept};
+
+/// How the files end.
+pub(crate) const LOOK_SUFFIX: &str = ".look";
+/// The longest one: what is remembered of all files, one and a half times.
+const BYTES_MAX: u64 = 32 << 20;
+/// How much later than its guard last saw it a server may have written something, in seconds.
+const GRACE_S: i64 = 60;
+const VERSION: u32 = 1;
+
+/// Whose look it is, and by which rules.
+pub(crate) struct Of<'a> {
+    pub(crate) server: &'a ServerName,
+    pub(crate) bounds: &'a Bounds,
+    pub(crate) home: &'a AbsolutePath,
+    pub(crate) quarantine: &'a Path,
+}
+
+/// What is in the file.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u32,
+    server: String,
+    quarantine: String,
+    home: String,
+    roots: Vec<String>,
+    borders: Vec<String>,
+    elsewhere: Vec<String>,
+    /// The directory of the session whose files the host uses, if there is one.
+    workspace: Option<String>,
+    /// What the home runs, and whether all beneath it counts.
+    home_executes: Vec<(String, bool)>,
+    survey: WrittenSurvey,
+    /// What was put back already, and nobody told a person yet.
+    told: Option<String>,
+}
+
+/// What came of a session that was killed.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) server: ServerName,
+    /// What was put back, in words.
+    pub(crate) told: String,
+}
+
+/// Why it cannot be said what a killed session left.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookFault {
+    /// It is not what we wrote.
+    #[error(
+        "`{}` is damaged: it says what a third-party server could have changed when its session was killed. \
+         Look over the directories that it may write for new hooks, start-up files and links, then remove the \
+         file", .0.display()
+    )]
+    Damaged(PathBuf),
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Writes what was seen; `kept` remembers where.
+pub(crate) fn keep(kept: &Kept, survey: &Survey, of: &Of<'_>) -> Result<(), FileError> {
+    let Some(path) = kept.look.get() else { return Ok(()) };
+    let texts = |paths: &[CanonicalPath]| paths.iter().map(|it| text_of(it.as_path())).collect();
+    let Ground { roots, borders, elsewhere } = &kept.ground;
+    let workspace = of.bounds.sandbox.as_ref().filter(|it| it.kind.is_used_by_host());
+    let home_executes = of.bounds.home_executes.iter();
+    let written = Written {
+        version: VERSION,
+        server: of.server.to_string(),
+        quarantine: text_of(of.quarantine),
+        home: text_of(of.home.as_path()),
+        roots: texts(roots),
+        borders: texts(borders),
+        elsewhere: texts(elsewhere),
+        workspace: workspace.map(|it| text_of(it.path.as_path())),
+        home_executes: home_executes
+            .map(|it| (text_of(it.path.as_path()), it.reach == Reach::Beneath))
+            .collect(),
+        survey: survey.written(),
+        told: None,
+    };
+    write(path, &written)
+}
+
+/// Removes what was written, once nothing of the server is left and all is as it was.
+pub(crate) fn forget(kept: &Kept) {
+    if let Some(path) = kept.look.get() {
+        remove(path);
+    }
+}
+
+fn remove(path: &Path) {
+    // The lock first: without the file it guards it means nothing, and the other way round it does.
+    file::remove(guard_of(path)).ok();
+    file::remove(path).ok();
+}
+
+/// Returns where the lock of whoever sees to a look is.
+pub(crate) fn guard_of(look: &Path) -> PathBuf {
+    let mut path = OsString::from(look);
+    path.push(GUARD_SUFFIX);
+    path.into()
+}
+
+fn write(path: &Path, written: &Written) -> Result<(), FileError> {
+    let text = serde_json::to_string(written).unwrap_or_default();
+    let digest = Digest::of(text.as_bytes());
+    file::replace(path, format!("{digest}\n{text}").as_bytes())
+}
+
+fn read(path: &Path) -> Result<Option<Written>, LookFault> {
+    let Some(bytes) = file::read_own(path, BYTES_MAX)? else { return Ok(None) };
+    let damaged = || LookFault::Damaged(path.to_owned());
+    let text = String::from_utf8(bytes).map_err(|_| damaged())?;
+    let (digest, text) = text.split_once('\n').ok_or_else(damaged)?;
+    if Digest::of(text.as_bytes()).to_string() != digest {
+        return Err(damaged());
+    }
+    let written: Written = serde_json::from_str(text).map_err(|_| damaged())?;
+    if written.version == VERSION { Ok(Some(written)) } else { Err(damaged()) }
+}
+
+/// Puts back what a server left whose session was killed, and notes it for the next session; whoever calls
+/// holds the lock, and nothing of the server is left.
+pub(crate) fn settle(path: &Path) -> Result<(), LookFault> {
+    let Some(mut written) = read(path)? else { return Ok(()) };
+    if written.told.is_some() {
+        return Ok(());
+    }
+    let damaged = || LookFault::Damaged(path.to_owned());
+    let done = written.put_back(path).ok_or_else(damaged)?;
+    if done.is_empty() {
+        remove(path);
+        return Ok(());
+    }
+    written.told = Some(done.told_in_full(&written.server));
+    Ok(write(path, &written)?)
+}
+
+/// Settles what a server left whose session was killed, for the guard that was told to; the words are those
+/// behind [`SETTLE`](ic_confine::SETTLE).
+///
+/// Nobody reads what it says: what goes wrong is found again when the next session is opened.
+pub fn run_settling(mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    match words.next().map(|file| settle(Path::new(&file))) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) | None => ExitCode::FAILURE,
+    }
+}
+
+/// Takes what was found of a session that was killed; the same conditions hold as for [`settle`].
+pub(crate) fn take(path: &Path) -> Result<Option<Found>, LookFault> {
+    settle(path)?;
+    let Some(written) = read(path)? else { return Ok(None) };
+    let (Some(told), Ok(server)) = (written.told, written.server.parse()) else {
+        return Err(LookFault::Damaged(path.to_owned()));
+    };
+    remove(path);
+    Ok(Some(Found { server, told }))
+}
+
+impl Written {
+    /// Compares with what is there now, and puts it back; nothing if it is not what we write.
+    fn put_back(&self, path: &Path) -> Option<PutBack> {
+        let ground = Ground {
+            roots: paths_of(&self.roots)?,
+            borders: paths_of(&self.borders)?,
+            elsewhere: paths_of(&self.elsewhere)?,
+        };
+        let survey = Arc::new(Survey::read(&self.survey, &RealDisk)?);
+        let home = AbsolutePath::new(path_of(&self.home)?.as_path()).ok()?;
+        let workspace = match &self.workspace {
+            Some(path) => Some(Sandbox { path: path_of(path)?, kind: SandboxKind::Workspace }),
+            None => None,
+        };
+        let executes = |(path, is_beneath): &(String, bool)| {
+            let reach = if *is_beneath { Reach::Beneath } else { Reach::Itself };
+            Some(HomeExecutes { path: path_of(path)?, reach })
+        };
+        let bounds = Bounds {
+            sandbox: workspace,
+            protected: Vec::new(),
+            home_executes: self.home_executes.iter().map(executes).collect::<Option<_>>()?,
+            servers: HashMap::new(),
+        };
+        let rules = Rules { bounds: &bounds, home: &home, orders: None };
+        let kept = Kept {
+            ground,
+            covers: HashMap::new(),
+            at_start: Arc::clone(&survey),
+            look: OnceLock::new(),
+        };
+        let quarantine = path_of(&self.quarantine)?;
+        let mut settled = Settled::since(last_seen(path).map(|last| last + GRACE_S));
+        Some(put_back(&Arc::new(kept), &survey, (rules, quarantine.as_path()), &mut settled))
+    }
+}
+
+/// Returns when the guard of a server last saw it.
+fn last_seen(look: &Path) -> Option<i64> {
+    let entry = RealDisk.look(&guard_of(look)).ok().flatten()?;
+    Some(entry.state.modified_s)
+}
