@@ -48,8 +48,8 @@ pub mod witness;
 
 pub use aids::Keyring;
 pub use backend::Backend;
-pub use planted::last_look::run_settling;
-pub use premises::{Backends, NotOpened, Premises};
+pub use planted::last_look::{NotOpened, run_settling};
+pub use premises::{Backends, Premises};
 pub use server::{HandshakeError, Introduction};
 pub use witness::{Ending, EscalationNews, Witness};
 

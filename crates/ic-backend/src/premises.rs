@@ -24,6 +24,7 @@ use crate::backend::Backend;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
+use crate::planted::last_look::NotOpened;
 use crate::roots;
 use crate::server::{Raised, Server, ServerNews, Warden, Yard};
 use crate::witness::Witness;
@@ -71,17 +72,6 @@ pub struct Premises {
     pub witness: Arc<dyn Witness>,
 }
 
-/// Why the servers of a session cannot be put together.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct NotOpened(Box<dyn std::error::Error + Send + Sync>);
-
-impl NotOpened {
-    fn new(source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(source))
-    }
-}
-
 /// The servers of a session, and what is heard of them.
 #[derive(Debug)]
 pub struct Backends {
@@ -124,7 +114,7 @@ impl Premises {
         let quarantine = self.private.with_file_name(QUARANTINE);
         let of_session = (Arc::clone(&self.judge), Arc::clone(&self.log));
         let warden = Warden::new(of_session, Arc::clone(&self.witness), (quarantine, self.locks));
-        warden.take_left().map_err(NotOpened::new)?;
+        warden.take_left()?;
         let yard = Arc::new(Yard {
             warden,
             egress: Egress::new(self.resolver, ledger, tasks.clone()),
@@ -145,7 +135,7 @@ impl Premises {
         let mut servers: BTreeMap<ServerName, Arc<dyn Backend>> = BTreeMap::new();
         for (name, config) in self.servers.iter() {
             let private = self.private.join(name.as_str());
-            file::create_dir(&private).map_err(NotOpened::new)?;
+            file::create_dir(&private)?;
             let installed = self.installed.join(name.as_str());
             let lent = lent(&self.judge, (private, installed), &self.variables);
             let recipe = Recipe {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use ic_confine::GUARD_SUFFIX;
-use ic_home::{FileError, file};
+use ic_home::{FileError, Lock, file};
 use ic_policy::{Bounds, HomeExecutes, Reach, Sandbox, SandboxKind};
 use ic_resolve::{Disk as _, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, ServerName};
@@ -29,6 +29,8 @@ use super::{Ground, Kept};
 
 /// How the files end.
 pub(crate) const LOOK_SUFFIX: &str = ".look";
+/// The lock of whoever puts things back.
+const SETTLING: &str = "settling.lock";
 /// The longest one: what is remembered of all files, one and a half times.
 const BYTES_MAX: u64 = 32 << 20;
 /// How much later than its guard last saw it a server may have written something, in seconds.
@@ -71,17 +73,17 @@ pub(crate) struct Found {
     pub(crate) told: String,
 }
 
-/// Why it cannot be said what a killed session left.
+/// Why the servers of a session cannot be put together.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LookFault {
-    /// It is not what we wrote.
+pub enum NotOpened {
+    /// Nobody can say what a server of a killed session left.
     #[error(
         "`{}` is damaged: it says what a third-party server could have changed when its session was killed. \
          Look over the directories that it may write for new hooks, start-up files and links, then remove the \
          file", .0.display()
     )]
     Damaged(PathBuf),
-    /// The system refused.
+    /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -137,9 +139,9 @@ fn write(path: &Path, written: &Written) -> Result<(), FileError> {
     file::replace(path, format!("{digest}\n{text}").as_bytes())
 }
 
-fn read(path: &Path) -> Result<Option<Written>, LookFault> {
+fn read(path: &Path) -> Result<Option<Written>, NotOpened> {
     let Some(bytes) = file::read_own(path, BYTES_MAX)? else { return Ok(None) };
-    let damaged = || LookFault::Damaged(path.to_owned());
+    let damaged = || NotOpened::Damaged(path.to_owned());
     let text = String::from_utf8(bytes).map_err(|_| damaged())?;
     let (digest, text) = text.split_once('\n').ok_or_else(damaged)?;
     if Digest::of(text.as_bytes()).to_string() != digest {
@@ -151,12 +153,14 @@ fn read(path: &Path) -> Result<Option<Written>, LookFault> {
 
 /// Puts back what a server left whose session was killed, and notes it for the next session; whoever calls
 /// holds the lock, and nothing of the server is left.
-pub(crate) fn settle(path: &Path) -> Result<(), LookFault> {
+pub(crate) fn settle(path: &Path) -> Result<(), NotOpened> {
     let Some(mut written) = read(path)? else { return Ok(()) };
     if written.told.is_some() {
         return Ok(());
     }
-    let damaged = || LookFault::Damaged(path.to_owned());
+    let damaged = || NotOpened::Damaged(path.to_owned());
+    // Two servers may have written in the same place.
+    let _alone = Lock::acquire(path.with_file_name(SETTLING))?;
     let done = written.put_back(path).ok_or_else(damaged)?;
     if done.is_empty() {
         remove(path);
@@ -178,11 +182,11 @@ pub fn run_settling(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// Takes what was found of a session that was killed; the same conditions hold as for [`settle`].
-pub(crate) fn take(path: &Path) -> Result<Option<Found>, LookFault> {
+pub(crate) fn take(path: &Path) -> Result<Option<Found>, NotOpened> {
     settle(path)?;
     let Some(written) = read(path)? else { return Ok(None) };
     let (Some(told), Ok(server)) = (written.told, written.server.parse()) else {
-        return Err(LookFault::Damaged(path.to_owned()));
+        return Err(NotOpened::Damaged(path.to_owned()));
     };
     remove(path);
     Ok(Some(Found { server, told }))

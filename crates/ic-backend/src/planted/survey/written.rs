@@ -126,7 +126,10 @@ impl Survey {
             && self.closed == other.closed
             && self.texts.len() == other.texts.len()
             && self.texts.iter().all(|(path, text)| {
-                other.texts.get(path).is_some_and(|it| Arc::ptr_eq(it, text) || it.bytes == text.bytes)
+                other
+                    .texts
+                    .get(path)
+                    .is_some_and(|it| Arc::ptr_eq(it, text) || it.bytes == text.bytes)
             })
             && counted(self) == counted(other)
             && self.names.is_same(&other.names)

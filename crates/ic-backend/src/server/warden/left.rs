@@ -9,7 +9,7 @@ use ic_home::{FileError, Lock};
 use ic_types::{Json, Object, ServerName};
 
 use super::Warden;
-use crate::planted::last_look::{self, Found, LookFault, Of};
+use crate::planted::last_look::{self, Found, NotOpened, Of};
 use crate::planted::{Kept, Survey};
 
 impl Warden {
@@ -27,7 +27,7 @@ impl Warden {
     /// Puts back what servers of killed sessions left, and tells of it.
     ///
     /// SECURITY: nothing may be served before; a guard that still sees to it is waited for.
-    pub(crate) fn take_left(&self) -> Result<(), LookFault> {
+    pub(crate) fn take_left(&self) -> Result<(), NotOpened> {
         for look in self.announced.looks_left()? {
             let _lock = Lock::acquire(last_look::guard_of(&look))?;
             if let Some(found) = last_look::take(&look)? {
