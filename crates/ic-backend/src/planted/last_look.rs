@@ -181,6 +181,19 @@ pub fn run_settling(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Returns whether the server was started: its guard makes the lock before.
+pub(crate) fn was_started(look: &Path) -> Result<bool, NotOpened> {
+    match RealDisk.look(&guard_of(look)) {
+        Ok(found) => Ok(found.is_some()),
+        Err(_) => Err(NotOpened::Damaged(look.to_owned())),
+    }
+}
+
+/// Forgets what was seen for a server that was never started.
+pub(crate) fn drop_unused(look: &Path) {
+    remove(look);
+}
+
 /// Takes what was found of a session that was killed; the same conditions hold as for [`settle`].
 pub(crate) fn take(path: &Path) -> Result<Option<Found>, NotOpened> {
     settle(path)?;
@@ -233,4 +246,103 @@ impl Written {
 fn last_seen(look: &Path) -> Option<i64> {
     let entry = RealDisk.look(&guard_of(look)).ok().flatten()?;
     Some(entry.state.modified_s)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests make files")]
+
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    /// Writes the look of a server that saw nothing in `ws`, and returns where it is.
+    fn looked(place: &Path) -> PathBuf {
+        let path = |name: &str| CanonicalPath::new(place.join(name)).unwrap();
+        std::fs::create_dir_all(place.join("ws")).unwrap();
+        let ground = Ground { roots: vec![path("ws")], borders: Vec::new(), elsewhere: Vec::new() };
+        let look = OnceLock::from(place.join("a.look"));
+        let kept = Kept { ground, covers: HashMap::new(), at_start: Arc::default(), look };
+        let workspace = Sandbox { path: path("ws"), kind: SandboxKind::Workspace };
+        let bounds = Bounds {
+            sandbox: Some(workspace),
+            protected: Vec::new(),
+            home_executes: Vec::new(),
+            servers: HashMap::new(),
+        };
+        let server = "tp".parse().unwrap();
+        let home = AbsolutePath::new(place).unwrap();
+        let quarantine = place.join("quarantine");
+        let of = Of { server: &server, bounds: &bounds, home: &home, quarantine: &quarantine };
+        keep(&kept, &kept.at_start, &of).unwrap();
+        place.join("a.look")
+    }
+
+    /// What a server could have made is put back and told once; what came long after it was last seen is the
+    /// user's.
+    #[test]
+    fn what_came_after_the_server_was_over_stays() {
+        for (hours_ago, is_left) in [(None, false), (Some(0), false), (Some(1), true)] {
+            let place = tempfile::tempdir().unwrap();
+            let place = place.path().canonicalize().unwrap();
+            let look = looked(&place);
+            if let Some(hours) = hours_ago {
+                let guard = std::fs::File::create(guard_of(&look)).unwrap();
+                let then = SystemTime::now() - Duration::from_secs(3600 * hours);
+                guard.set_modified(then).unwrap();
+            }
+            std::fs::write(place.join("ws/.envrc"), "new").unwrap();
+            std::fs::write(place.join("ws/notes"), "new").unwrap();
+            let found = take(&look).unwrap();
+            assert_eq!(place.join("ws/.envrc").exists(), is_left, "{hours_ago:?}");
+            assert!(place.join("ws/notes").exists(), "{hours_ago:?}");
+            assert_eq!(found.is_none(), is_left, "{hours_ago:?}: {found:?}");
+            assert!(!look.exists() && !guard_of(&look).exists(), "{hours_ago:?}");
+            assert!(take(&look).unwrap().is_none(), "it is told once");
+        }
+    }
+
+    #[test]
+    fn a_server_without_a_guard_was_never_started() {
+        let place = tempfile::tempdir().unwrap();
+        let look = looked(&place.path().canonicalize().unwrap());
+        assert!(!was_started(&look).unwrap());
+        std::fs::write(guard_of(&look), "").unwrap();
+        assert!(was_started(&look).unwrap());
+        drop_unused(&look);
+        assert!(!look.exists() && !guard_of(&look).exists());
+    }
+
+    /// A guard that settled it leaves what it did for the next session to tell.
+    #[test]
+    fn what_was_settled_is_told_by_the_next_session() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let look = looked(&place);
+        std::fs::write(place.join("ws/.envrc"), "planted").unwrap();
+        settle(&look).unwrap();
+        assert!(!place.join("ws/.envrc").exists());
+        // The user's own, by now.
+        std::fs::write(place.join("ws/.envrc"), "mine").unwrap();
+        settle(&look).unwrap();
+        let found = take(&look).unwrap().unwrap();
+        assert!(found.told.contains("moved to the quarantine") && found.server.as_str() == "tp");
+        assert!(place.join("ws/.envrc").exists());
+    }
+
+    #[test]
+    fn what_is_not_what_we_wrote_is_damaged() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let look = looked(&place);
+        let text = std::fs::read_to_string(&look).unwrap();
+        let (_, body) = text.split_once('\n').unwrap();
+        let other = body.replacen("\"version\":1", "\"version\":2", 1);
+        let newer = format!("{}\n{other}", Digest::of(other.as_bytes()));
+        for damaged in ["", "\n", body, &text[1..], &text.replacen("/ws", "/wx", 1), &newer] {
+            std::fs::write(&look, damaged).unwrap();
+            assert!(matches!(take(&look), Err(NotOpened::Damaged(_))), "{damaged}");
+            assert!(look.exists(), "a person has to look");
+        }
+    }
 }

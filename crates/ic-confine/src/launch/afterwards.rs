@@ -39,6 +39,8 @@ impl Afterwards {
         let lock = lock.map_err(cannot("note that a server is guarded"))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(cannot("guard a server that somebody sees to"))?;
+        // Whoever finds no lock takes it that there is no server, and removes the file.
+        rustix::fs::lstat(file).map_err(cannot("find what is to be settled"))?;
         Ok(Self { file: file.to_owned(), lock })
     }
 

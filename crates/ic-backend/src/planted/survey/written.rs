@@ -116,9 +116,8 @@ impl Survey {
 
     /// Returns whether both would be kept as the same.
     pub(crate) fn is_written_alike(&self, other: &Self) -> bool {
-        let counted = |it: &Self| -> Vec<_> {
-            it.counted.iter().map(|(path, it)| (path.clone(), it.kind, it.reach)).collect()
-        };
+        let counted = self.counted.iter().map(|(path, it)| (path, it.kind, it.reach));
+        let others = other.counted.iter().map(|(path, it)| (path, it.kind, it.reach));
         self.parts.len() == other.parts.len()
             && self.parts.keys().all(|it| other.parts.contains_key(it))
             && self.led == other.led
@@ -131,7 +130,7 @@ impl Survey {
                     .get(path)
                     .is_some_and(|it| Arc::ptr_eq(it, text) || it.bytes == text.bytes)
             })
-            && counted(self) == counted(other)
+            && counted.eq(others)
             && self.names.is_same(&other.names)
     }
 
@@ -205,6 +204,68 @@ impl WrittenCounted {
         match entry.filter(|entry| entry.kind == kind && kind != Kind::Link) {
             Some(entry) => Counted::at(path, (kind, &entry.state), reach),
             None => Counted { identity: NOBODY, kind, reach, n_names: 1, changed: (0, 0) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use ic_resolve::RealDisk;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_as_it_was() {
+        let place = tempfile::tempdir().unwrap();
+        let root = CanonicalPath::new(place.path().canonicalize().unwrap()).unwrap();
+        let at = |name: &str| root.join(OsStr::new(name)).unwrap();
+        std::fs::create_dir(at(".git").as_path()).unwrap();
+        std::fs::write(at(".envrc").as_path(), "mine").unwrap();
+        let odd = root.join(OsStr::from_bytes(b"odd-\xff\n")).unwrap();
+        let mut survey = Survey::default();
+        for (path, kind) in [
+            (at(".git"), Kind::Directory),
+            (at(".envrc"), Kind::File),
+            (at("link"), Kind::Link),
+            (odd.clone(), Kind::Other),
+        ] {
+            let changed = (1, 2);
+            let counted =
+                Counted { identity: NOBODY, kind, reach: Reach::Beneath, n_names: 1, changed };
+            survey.counted.insert(path, counted);
+        }
+        survey.parts.insert(at("HEAD"), NOBODY);
+        survey.led.insert(odd.clone());
+        survey.closed.insert(at("shut"));
+        survey.links.insert(at("link"), Arc::from(OsStr::from_bytes(b"a/\xfe")));
+        let bytes = b"\0mine\xff".to_vec();
+        let text = Text { state: NO_STATE, changed: (0, 0), bytes, is_executable: true };
+        survey.texts.insert(at(".envrc"), Arc::new(text));
+        survey.names = Names::of_texts(["/w/tools/x.sh", "/w/**/*.py"]);
+
+        let json = serde_json::to_string(&survey.written()).unwrap();
+        let written: WrittenSurvey = serde_json::from_str(&json).unwrap();
+        let read = Survey::read(&written, &RealDisk).unwrap();
+        assert!(read.is_written_alike(&survey) && survey.is_written_alike(&read));
+        assert!(read.texts[&at(".envrc")].is_executable);
+        // What stands there is what stood there, whatever number it has by now.
+        let is_known = |path: &CanonicalPath| read.counted[path].identity != NOBODY;
+        assert!(is_known(&at(".git")) && is_known(&at(".envrc")) && !is_known(&at("link")));
+
+        for changed in [
+            |it: &mut Survey| it.led.clear(),
+            |it: &mut Survey| it.links.clear(),
+            |it: &mut Survey| it.texts.clear(),
+            |it: &mut Survey| it.closed.clear(),
+            |it: &mut Survey| it.parts.clear(),
+            |it: &mut Survey| drop(it.counted.pop_first()),
+            |it: &mut Survey| it.names = Names::default(),
+        ] {
+            let mut other = survey.clone();
+            changed(&mut other);
+            assert!(!other.is_written_alike(&survey));
         }
     }
 }

@@ -29,6 +29,10 @@ impl Warden {
     /// SECURITY: nothing may be served before; a guard that still sees to it is waited for.
     pub(crate) fn take_left(&self) -> Result<(), NotOpened> {
         for look in self.announced.looks_left()? {
+            if !last_look::was_started(&look)? {
+                last_look::drop_unused(&look);
+                continue;
+            }
             let _lock = Lock::acquire(last_look::guard_of(&look))?;
             if let Some(found) = last_look::take(&look)? {
                 self.tell_left(&found);
