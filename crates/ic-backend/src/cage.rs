@@ -18,7 +18,7 @@ use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 use crate::agent_places::AgentPlaces;
 use crate::launch::{self, LaunchFault, Lent, Recipe};
-use crate::planted::{Ground, Kept, SurveyFault};
+use crate::planted::{Ground, Kept, Own, SurveyFault};
 
 /// Returns the cage of our own filesystem server.
 pub(crate) fn of_view(view: &View, lent: &Lent, rung: Rung, disk: &dyn Disk) -> CageSpec {
@@ -124,9 +124,12 @@ fn kept_from(
     rung: Rung,
     disk: &dyn Disk,
 ) -> Result<Option<Kept>, LaunchFault> {
-    let own = AbsolutePath::new(recipe.lent.data()).ok();
-    let own = own.and_then(|path| follow(disk, &path, Last::Follow).ok()).map(|it| it.path);
-    let Some(ground) = Ground::of(seen, own.as_ref(), &recipe.judge) else { return Ok(None) };
+    let found = |path: &Path| {
+        let path = AbsolutePath::new(path).ok()?;
+        follow(disk, &path, Last::Follow).ok().map(|it| it.path)
+    };
+    let own = Own { data: found(&recipe.lent.data()), private: found(&recipe.lent.private) };
+    let Some(ground) = Ground::of(seen, &own, &recipe.judge) else { return Ok(None) };
     // SECURITY: a rule of Landlock takes nothing away from what is allowed above it.
     if let (false, Some(root)) = (rung.can_hide(), ground.roots().first()) {
         return Err(LaunchFault::Planted(SurveyFault::Landlock(root.clone())));

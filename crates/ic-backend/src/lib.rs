@@ -49,6 +49,7 @@ pub mod witness;
 pub use aids::Keyring;
 pub use backend::Backend;
 pub use ledger::LogLedger;
+pub use planted::last_look::{NotOpened, run_settling};
 pub use premises::{Backends, Premises};
 pub use server::{HandshakeError, Introduction};
 pub use witness::{Ending, EscalationNews, Witness};

@@ -13,12 +13,15 @@
 //! is asked of `ic_resolve::Executes` and `ic_policy::host_executes`. Nothing is decided about calls here.
 
 mod keeping;
+pub(crate) mod last_look;
 mod places;
 mod put_back;
 mod survey;
+mod twins;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use ic_confine::{Access, Seen};
 use ic_judge::Judge;
@@ -28,6 +31,7 @@ use ic_types::CanonicalPath;
 pub use keeping::Keepable;
 pub use put_back::{PutBack, Settled, put_back};
 use survey::Cover;
+pub(crate) use survey::Rules;
 pub use survey::Survey;
 pub use survey::SurveyFault;
 
@@ -41,7 +45,21 @@ pub(crate) struct Ground {
     roots: Vec<CanonicalPath>,
     /// What its cage shows in them by itself: looked at as a root of its own, or not written.
     borders: Vec<CanonicalPath>,
+    /// What it may write besides, and nobody looks at: no link may lead there.
+    elsewhere: Vec<CanonicalPath>,
 }
+
+/// Everything that belongs to a server alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    /// What it keeps between sessions.
+    pub(crate) data: Option<CanonicalPath>,
+    /// What it has for this session.
+    pub(crate) private: Option<CanonicalPath>,
+}
+
+/// What processes have open, and see, is found here.
+const PROCESSES: &str = "/proc";
 
 /// What is kept from a running server.
 #[derive(Clone, Debug)]
@@ -51,22 +69,40 @@ pub struct Kept {
     covers: HashMap<CanonicalPath, Cover>,
     /// How it was before the server was started.
     pub(crate) at_start: Arc<Survey>,
+    /// Where the last look is kept on disk.
+    pub(crate) look: OnceLock<PathBuf>,
 }
 
 impl Ground {
     /// Returns where somebody who sees `seen` can write what the host executes; `own` is what belongs
     /// to the server alone.
-    pub(crate) fn of(seen: &[Seen], own: Option<&CanonicalPath>, judge: &Judge) -> Option<Self> {
+    pub(crate) fn of(seen: &[Seen], own: &Own, judge: &Judge) -> Option<Self> {
         let session = judge.bounds.sandbox.as_ref().filter(|it| !it.kind.is_used_by_host());
         let is_free = |path: &CanonicalPath| {
-            let is_own = own.is_some_and(|own| path.is_within(own));
+            let is_own = own.data.as_ref().is_some_and(|own| path.is_within(own));
             is_own || session.is_some_and(|session| path.is_within(&session.path))
         };
         let paths = |seen: &Seen| CanonicalPath::new(&seen.path).ok();
         let written = seen.iter().filter(|seen| seen.access == Access::Write).filter_map(paths);
-        let roots: Vec<_> = written.filter(|path| !is_free(path)).collect();
+        let (free, roots): (Vec<_>, Vec<_>) = written.partition(is_free);
         let borders = seen.iter().filter_map(paths).collect();
-        (!roots.is_empty()).then_some(Self { roots, borders })
+        let own: Vec<_> = own.data.iter().chain(&own.private).cloned().collect();
+        // Other servers and sessions have theirs beside it.
+        let around = judge.bounds.protected.iter();
+        let around = around.filter(|it| own.iter().any(|own| own.is_within(it))).cloned();
+        let processes = CanonicalPath::new(PROCESSES).ok();
+        let session = session.map(|session| session.path.clone());
+        let mut elsewhere: Vec<_> =
+            around.chain(own.iter().cloned()).chain(free).chain(session).chain(processes).collect();
+        elsewhere.sort_unstable();
+        elsewhere.dedup();
+        (!roots.is_empty()).then_some(Self { roots, borders, elsewhere })
+    }
+
+    /// Returns whether a path is where the server may write, and nobody looks.
+    pub(crate) fn is_elsewhere(&self, path: &CanonicalPath) -> bool {
+        self.elsewhere.iter().any(|it| path.is_within(it))
+            && !self.roots.iter().any(|root| path.is_within(root))
     }
 
     /// Returns the directories.
@@ -93,8 +129,17 @@ impl Ground {
         if let Some(root) = self.roots.iter().find(|root| survey.counts(root)) {
             return Err(SurveyFault::Whole(root.clone()));
         }
+        if let Some(link) = survey.outlet() {
+            return Err(SurveyFault::Outlet(link.clone()));
+        }
+        if let Some((path, other)) = twins::find(&self, &survey, disk)? {
+            return Err(SurveyFault::Twin { path, other });
+        }
         match covers.len() <= COVERS_MAX {
-            true => Ok(Kept { ground: self, covers, at_start: Arc::new(survey) }),
+            true => {
+                let (at_start, look) = (Arc::new(survey), OnceLock::new());
+                Ok(Kept { ground: self, covers, at_start, look })
+            }
             false => Err(SurveyFault::TooManyCovers(covers.len())),
         }
     }
@@ -116,7 +161,8 @@ impl Kept {
     /// Returns what counts by now and is not covered in the cage that runs.
     pub(crate) fn uncovered(&self, survey: &Survey) -> Option<CanonicalPath> {
         let mut covers = survey.covers();
-        covers.find(|(path, cover)| self.covers.get(path) != Some(cover)).map(|(path, _)| path)
+        let uncovered = covers.find(|(path, cover)| self.covers.get(path) != Some(cover));
+        uncovered.map(|(path, _)| path).or_else(|| survey.outlet().cloned())
     }
 
     /// Returns the places that nobody in the cage can put something else in.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ic_audit::AuditLog;
 use ic_confine::{Confinement, Launcher};
 use ic_egress::{Egress, Resolve};
-use ic_home::{Clock, FileError, file};
+use ic_home::{Clock, file};
 use ic_inventory::pins::{PinsFile, RememberedPins};
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
@@ -24,6 +24,7 @@ use crate::backend::Backend;
 use crate::launch::{Lent, Recipe};
 use crate::ledger::LogLedger;
 use crate::levels::Levels;
+use crate::planted::last_look::NotOpened;
 use crate::roots;
 use crate::server::{Raised, Server, ServerNews, Warden, Yard};
 use crate::witness::Witness;
@@ -103,7 +104,7 @@ impl Backends {
 
 impl Premises {
     /// Puts the servers together; must be called within the runtime that they are to live in.
-    pub fn open(self) -> Result<Backends, FileError> {
+    pub fn open(self) -> Result<Backends, NotOpened> {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let (tell, news) = mpsc::channel(NEWS_MAX);
         let (speak, words) = mpsc::channel(NEWS_MAX);
@@ -113,6 +114,7 @@ impl Premises {
         let quarantine = self.private.with_file_name(QUARANTINE);
         let of_session = (Arc::clone(&self.judge), Arc::clone(&self.log));
         let warden = Warden::new(of_session, Arc::clone(&self.witness), (quarantine, self.locks));
+        warden.take_left()?;
         let yard = Arc::new(Yard {
             warden,
             egress: Egress::new(self.resolver, ledger, tasks.clone()),

@@ -3,6 +3,7 @@
 //! This runs before anything else in the program, so it reads no configuration and knows no policy.
 //! What goes wrong is written to the standard error that the server would have had.
 
+mod afterwards;
 mod become_server;
 pub(crate) mod cage;
 pub(crate) mod check;
@@ -25,6 +26,7 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::orders::Order;
 use crate::program::FindError;
 
+pub use afterwards::GUARD_SUFFIX;
 pub(crate) use guard::SWEEP_MAX;
 
 /// The exit code of a launcher that ended its program because the cage used too much memory or had

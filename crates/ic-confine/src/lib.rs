@@ -63,9 +63,9 @@ pub use hand::without_capabilities;
 pub use inner::{Excess, InnerError, InnerLimits, InnerOutput, InnerSpec, holds_inner, run_inner};
 pub use launch::{
     EXIT_CANNOT_RUN, EXIT_EXCESS, EXIT_LAUNCHER, EXIT_NO_PROGRAM, EXIT_SHIFTED,
-    EXIT_SHIFTED_ASLEEP, run_launcher,
+    EXIT_SHIFTED_ASLEEP, GUARD_SUFFIX, run_launcher,
 };
-pub use orders::LAUNCH;
+pub use orders::{LAUNCH, SETTLE};
 pub use probe::RungFault;
 pub use program::{FindError, find_program};
 pub use rung::Rung;

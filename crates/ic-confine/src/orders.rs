@@ -2,7 +2,8 @@
 //! the environment in disguise.
 //!
 //! ```text
-//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <hold> <name> <program> <argument>…
+//! host ─▶ guard             __launch guard  <pid of the host>  <grace ms> <file or -> <hold> <name> <program> <argument>…
+//! guard ─▶ who settles      __settle <file>
 //! guard ─▶ server-to-be     __launch become <pid of the guard>            <hold> <name> <program> <argument>…
 //! hold:    free  |  <rung> <descriptor for the doors, or -> <descriptor of the guard, or ->
 //!                   <directory> <identities> <cage>
@@ -27,6 +28,12 @@ use crate::rung::Rung;
 ///
 /// [`run_launcher`]: crate::run_launcher
 pub const LAUNCH: &str = "__launch";
+
+/// The first argument of a program that is to see to what a server left when its host was gone; the file that
+/// [`Launcher::settling`] was given follows.
+///
+/// [`Launcher::settling`]: crate::Launcher::settling
+pub const SETTLE: &str = "__settle";
 
 /// The longest grace that anybody is given.
 pub(crate) const GRACE_MAX: Duration = Duration::from_mins(1);
@@ -56,6 +63,8 @@ pub(crate) struct GuardOrder {
     pub(crate) host: Pid,
     /// How long the server may take to end when it is asked to, at most [`GRACE_MAX`].
     pub(crate) grace: Duration,
+    /// What says how to settle what the server left, if the host is gone when it ends.
+    pub(crate) settle: Option<PathBuf>,
     pub(crate) hold: HoldOrder,
     pub(crate) invocation: Invocation,
 }
@@ -115,7 +124,8 @@ impl GuardOrder {
     /// Returns the command line that says this, without the name of our program.
     pub(crate) fn words(&self) -> Vec<OsString> {
         let grace_ms = self.grace.as_millis().to_string();
-        let head = [LAUNCH.into(), GUARD.into(), number(self.host), grace_ms.into()];
+        let settle = self.settle.clone().map_or_else(|| NOTHING.into(), PathBuf::into_os_string);
+        let head = [LAUNCH.into(), GUARD.into(), number(self.host), grace_ms.into(), settle];
         head.into_iter().chain(self.hold.words()).chain(self.invocation.words()).collect()
     }
 }
@@ -192,9 +202,10 @@ impl Order {
         };
         if kind == GUARD {
             let grace = Duration::from_millis(read_number(&words.next()?)?).min(GRACE_MAX);
+            let settle = Some(words.next()?).filter(|it| it != NOTHING).map(PathBuf::from);
             let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
-            Some(Self::Guard(GuardOrder { host: parent?, grace, hold, invocation }))
+            Some(Self::Guard(GuardOrder { host: parent?, grace, settle, hold, invocation }))
         } else if kind == BECOME {
             let hold = HoldOrder::read(&mut words)?;
             let invocation = Invocation::read(words)?;
@@ -282,9 +293,11 @@ mod tests {
         let pid = Pid::from_raw(4711).expect("not zero");
         let grace = Duration::from_millis(1500);
         for hold in [HoldOrder::Free, caged(None), caged(Some(7))] {
-            let guard =
-                GuardOrder { host: pid, grace, hold: hold.clone(), invocation: invocation() };
-            check(guard.words(), Order::Guard(guard));
+            for settle in [None, Some(PathBuf::from("/h/a b"))] {
+                let (hold, invocation) = (hold.clone(), invocation());
+                let guard = GuardOrder { host: pid, grace, settle, hold, invocation };
+                check(guard.words(), Order::Guard(guard));
+            }
             for guard in [Some(pid), None] {
                 let hold = hold.clone();
                 let become_server = BecomeOrder { guard, hold, invocation: invocation() };
@@ -299,20 +312,20 @@ mod tests {
             "",
             "guard",
             "guard 1",
-            "guard 1 10 free name",
-            "guard 0 10 free name /bin/true",
-            "guard - 10 free name /bin/true",
-            "guard -1x 10 free name /bin/true",
-            "guard 1 -10 free name /bin/true",
-            "guard 1 1.5 free name /bin/true",
-            "guard 1 10 loose name /bin/true",
-            "guard 1 10 namespaces - - / 0 name /bin/true",
+            "guard 1 10 - free name",
+            "guard 0 10 - free name /bin/true",
+            "guard - 10 - free name /bin/true",
+            "guard -1x 10 - free name /bin/true",
+            "guard 1 -10 - free name /bin/true",
+            "guard 1 1.5 - free name /bin/true",
+            "guard 1 10 - loose name /bin/true",
+            "guard 1 10 - namespaces - - / 0 name /bin/true",
             "become",
             "become x free name /bin/true",
             "become 1 free name",
             "become 1 name /bin/true",
-            "Guard 1 10 free name /bin/true",
-            "__launch guard 1 10 free name /bin/true",
+            "Guard 1 10 - free name /bin/true",
+            "__launch guard 1 10 - free name /bin/true",
         ] {
             let order = Order::read(words.split(' ').map(OsString::from));
             assert_eq!(order, None, "{words}");

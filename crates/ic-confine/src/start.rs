@@ -34,6 +34,7 @@ pub(crate) const OURSELVES: &str = "/proc/self/exe";
 #[derive(Clone, Debug)]
 pub struct Launcher {
     executable: PathBuf,
+    settle: Option<PathBuf>,
 }
 
 /// A child to be started.
@@ -173,7 +174,16 @@ impl Launcher {
 
     /// A launcher that runs the program at `executable`.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
-        Self { executable: executable.into() }
+        Self { executable: executable.into(), settle: None }
+    }
+
+    /// Returns the same launcher for a child after which something is to be settled: if we are gone when
+    /// nothing of it is left, its guard runs this program with [`SETTLE`](crate::SETTLE) and `file`.
+    ///
+    /// As long as somebody sees to that, there is a lock on the file beside it that ends with
+    /// [`GUARD_SUFFIX`](crate::GUARD_SUFFIX), whose time says when the child was last seen.
+    pub fn settling(&self, file: impl Into<PathBuf>) -> Self {
+        Self { executable: self.executable.clone(), settle: Some(file.into()) }
     }
 
     /// Starts a child; its ends of the pipes and the hold on it come back at once.
@@ -197,6 +207,7 @@ impl Launcher {
         let mut order = GuardOrder {
             host: rustix::process::getpid(),
             grace: ready.grace,
+            settle: self.settle.clone(),
             hold: ready.hold.clone(),
             invocation: ready.invocation.clone(),
         };

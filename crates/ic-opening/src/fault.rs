@@ -204,21 +204,23 @@ impl From<ic_audit::AuditError> for Fault {
 
 impl From<ic_session::OpenError> for Fault {
     fn from(error: ic_session::OpenError) -> Self {
+        use ic_backend::NotOpened;
         use ic_session::{DirectoryError, OpenError};
         let message = chain(&error);
         match error {
-            OpenError::File(error) | OpenError::Directory(DirectoryError::File(error)) => {
-                error.into()
-            }
+            OpenError::File(error)
+            | OpenError::Directory(DirectoryError::File(error))
+            | OpenError::Servers(NotOpened::File(error)) => error.into(),
             OpenError::Key(error) => error.into(),
             OpenError::Audit(error) => error.into(),
             OpenError::InUse(_) => {
                 Self::machine(message).with_hint("end it first, or take another one")
             }
             OpenError::Directory(DirectoryError::Store(error)) => error.into(),
-            OpenError::Directory(_) | OpenError::Grants(_) | OpenError::NoChance(_) => {
-                Self::machine(message)
-            }
+            OpenError::Directory(_)
+            | OpenError::Grants(_)
+            | OpenError::Servers(NotOpened::Damaged(_))
+            | OpenError::NoChance(_) => Self::machine(message),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
-use ic_backend::{Keyring, Premises, Witness};
+use ic_backend::{Keyring, NotOpened, Premises, Witness};
 use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::SystemResolver;
@@ -128,6 +128,9 @@ pub enum OpenError {
     /// Its grants cannot be kept.
     #[error("cannot keep the grants of the session")]
     Grants(#[source] GrantsError),
+    /// Its servers cannot be put together, or what an earlier one left cannot be settled.
+    #[error(transparent)]
+    Servers(#[from] NotOpened),
     /// There is nothing to tell its requests apart by.
     #[error("cannot start")]
     NoChance(#[source] io::Error),

@@ -53,6 +53,10 @@ fn main() -> ExitCode {
     if first.as_ref().is_some_and(|first| first == ic_confine::LAUNCH) {
         return ic_confine::run_launcher(arguments);
     }
+    // Likewise: what sees to a server's doings whose session was killed.
+    if first.as_ref().is_some_and(|first| first == ic_confine::SETTLE) {
+        return ic_backend::run_settling(arguments);
+    }
     // Likewise: code of the agent's runs behind this, in a cage.
     if first.is_some_and(|first| first == ic_session::WORKER) {
         return ic_sandbox::worker::run(arguments);

@@ -11,13 +11,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_judge::Judge;
 use ic_resolve::{Disk as _, Kind, RealDisk};
 use ic_types::CanonicalPath;
 
 use super::Kept;
 use super::places::{at_or_in_the_way, away, back, in_the_way, open_up, restore};
-use super::survey::{Former, Identity, Survey};
+use super::survey::{Former, Identity, Rules, Survey};
 
 /// How often a ground is looked at again, since one change can hide another.
 const ROUNDS_MAX: usize = 8;
@@ -134,12 +133,19 @@ pub struct Settled {
     ours: BTreeMap<CanonicalPath, Identity>,
     /// Where the user put something, and the server cannot have written it since.
     users: BTreeSet<CanonicalPath>,
+    /// What was made after this second was made by somebody else, as the server was over.
+    over_since: Option<i64>,
 }
 
 impl Settled {
     /// Leaves what is at these places as it is.
     pub(crate) fn of_user(users: impl Iterator<Item = CanonicalPath>) -> Self {
-        Self { users: users.collect(), ours: BTreeMap::new() }
+        Self { users: users.collect(), ..Self::default() }
+    }
+
+    /// Leaves what was made after this second.
+    pub(super) fn since(over_since: Option<i64>) -> Self {
+        Self { over_since, ..Self::default() }
     }
 
     /// Takes what is at `path` now as meant.
@@ -150,7 +156,8 @@ impl Settled {
     }
 
     fn holds(&self, path: &CanonicalPath, identity: Identity) -> bool {
-        self.ours.get(path) == Some(&identity) || self.users.contains(path)
+        let is_later = self.over_since.is_some_and(|over| identity.is_born_after(over));
+        self.ours.get(path) == Some(&identity) || self.users.contains(path) || is_later
     }
 }
 
@@ -166,12 +173,12 @@ impl Survey {
 pub fn put_back(
     kept: &Arc<Kept>,
     before: &Survey,
-    (judge, quarantine): (&Judge, &Path),
+    (rules, quarantine): (Rules<'_>, &Path),
     settled: &mut Settled,
 ) -> PutBack {
     let mut done = PutBack::default();
     for _ in 0..ROUNDS_MAX {
-        let mut after = match Survey::thorough(&kept.ground, judge, &RealDisk, before) {
+        let mut after = match Survey::thorough(&kept.ground, rules, &RealDisk, before) {
             Ok(after) => after,
             Err(fault) => {
                 done.failed.push(fault.to_string());
@@ -292,7 +299,9 @@ fn differences(before: &Survey, after: &Survey, settled: &Settled) -> Vec<Differ
     let origins: HashMap<Identity, &CanonicalPath> =
         before.counted().iter().map(|(path, it)| (it.identity, path)).collect();
     for (path, now) in after.counted() {
-        let is_meant = was(path) == Some(now.identity) || settled.holds(path, now.identity);
+        let is_same =
+            was(path) == Some(now.identity) && !after.is_written_by_another_name(path, before);
+        let is_meant = is_same || settled.holds(path, now.identity);
         if is_meant || after.is_newly_led(path, before) || after.is_same_link(path, before) {
             continue;
         }

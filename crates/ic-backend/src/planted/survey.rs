@@ -8,8 +8,11 @@
 //! is looked at once more by the names that were ([`Survey::as_before`]), and that is what is compared. What
 //! could bring new names counted by the old ones; what counts by the new ones alone is only covered.
 
+mod outlets;
+mod remembered;
 mod seen;
 mod walk;
+pub(super) mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -19,15 +22,17 @@ use std::sync::Arc;
 use ic_confine::Access;
 use ic_judge::Judge;
 use ic_policy::host_executes::{GIT_DIRECTORY, is_same};
-use ic_policy::{FileState, Reach};
+use ic_policy::{Bounds, FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
-use ic_resolve::{Disk, Executes, Kind};
-use ic_types::CanonicalPath;
+use ic_resolve::{Disk, Executes, Kind, Orders};
+use ic_types::{AbsolutePath, CanonicalPath};
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::Ground;
+use remembered::Remembered;
 use seen::{Seen, Watch};
 use walk::Walk;
+pub(super) use written::WrittenSurvey;
 
 /// How many files and directories are looked at.
 pub(crate) const ENTRIES_MAX: usize = 200_000;
@@ -49,6 +54,8 @@ pub struct Survey {
     texts: BTreeMap<CanonicalPath, Arc<Text>>,
     /// Where links that count lead, so that they can be put back.
     links: BTreeMap<CanonicalPath, Arc<OsStr>>,
+    /// Links to where the server may write, and nobody looks.
+    outlets: BTreeSet<CanonicalPath>,
     /// Directories that cannot be looked into.
     closed: BTreeSet<CanonicalPath>,
     /// What could not be looked at, in a look that is thorough.
@@ -59,6 +66,22 @@ pub struct Survey {
     names: Names,
     /// What is found by the names of the look before, if they were others.
     by_former_names: Option<Box<Self>>,
+}
+
+/// What says by itself that something counts, whatever configurations name.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    pub(super) bounds: &'a Bounds,
+    pub(super) home: &'a AbsolutePath,
+    /// What is known of configurations, for whoever looks for the names in force.
+    pub(super) orders: Option<&'a Orders>,
+}
+
+impl<'a> Rules<'a> {
+    /// Returns those of a session.
+    pub(crate) fn of(judge: &'a Judge) -> Self {
+        Self { bounds: &judge.bounds, home: &judge.home, orders: Some(&judge.orders) }
+    }
 }
 
 /// How a ground is looked at.
@@ -74,6 +97,7 @@ enum Manner {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Text {
     state: FileState,
+    changed: Changed,
     pub(super) bytes: Vec<u8>,
     pub(super) is_executable: bool,
 }
@@ -102,12 +126,19 @@ pub(crate) struct Counted {
     pub(crate) identity: Identity,
     pub(crate) kind: Kind,
     reach: Reach,
+    /// How many names a file has.
+    n_names: u32,
+    changed: Changed,
 }
+
+/// When the kernel last noted a change of a file; no program can set it to a time of its choice.
+type Changed = (i64, u32);
 
 /// How something is kept by a cage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Cover {
     identity: Identity,
+    n_names: u32,
     pub(super) access: Access,
 }
 
@@ -124,12 +155,27 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns what tells the file of this state, at `path`, from others.
     pub(super) fn at(path: &CanonicalPath, state: &FileState) -> Self {
-        let looked =
-            rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+        Counted::at(path, (Kind::Other, state), Reach::Itself).identity
+    }
+
+    /// Returns whether it is known that it was made after this second.
+    pub(super) fn is_born_after(self, second: i64) -> bool {
+        self.born.is_some_and(|(born, _)| second < born)
+    }
+}
+
+impl Counted {
+    /// Notes what is at `path`.
+    fn at(path: &CanonicalPath, (kind, state): (Kind, &FileState), reach: Reach) -> Self {
+        let wanted = StatxFlags::BTIME | StatxFlags::CTIME | StatxFlags::NLINK;
+        let looked = rustix::fs::statx(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW, wanted);
         let looked = looked.ok().filter(|it| it.stx_ino == state.inode);
         let told = looked.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0);
         let born = told.map(|it| (it.stx_btime.tv_sec, it.stx_btime.tv_nsec));
-        Self { device: state.device, inode: state.inode, born }
+        let identity = Identity { device: state.device, inode: state.inode, born };
+        let n_names = looked.filter(|_| kind == Kind::File).map_or(1, |it| it.stx_nlink);
+        let changed = looked.map_or((0, 0), |it| (it.stx_ctime.tv_sec, it.stx_ctime.tv_nsec));
+        Self { identity, kind, reach, n_names, changed }
     }
 }
 
@@ -154,6 +200,23 @@ pub enum SurveyFault {
          directory or the like), so no third-party server may write there: let it write elsewhere"
     )]
     Whole(CanonicalPath),
+    /// A link leads to where the server may write, and nobody looks.
+    #[error(
+        "`{0}` is a link to a place that the server may write and IronCurtain does not look at, so programs \
+         on this machine could be led there: remove the link, or put a copy in its place"
+    )]
+    Outlet(CanonicalPath),
+    /// A file that counts has a name that is not kept.
+    #[error(
+        "programs on this machine run `{path}` or take orders from it, and the server could write it by its \
+         other name `{other}` (a hard link): put a copy in the place of one of them"
+    )]
+    Twin {
+        /// The name that counts.
+        path: CanonicalPath,
+        /// The other one.
+        other: CanonicalPath,
+    },
     /// Nothing can be made read-only on this machine.
     #[error(
         "the server could write in `{0}`, where git hooks, editor tasks and the like are run from, and \
@@ -182,7 +245,8 @@ impl Survey {
         disk: &dyn Disk,
         known: Option<&Self>,
     ) -> Result<Self, SurveyFault> {
-        let look = Look { ground, judge, disk, manner: Manner::Strict, known };
+        let disk = &Remembered::new(disk);
+        let look = Look { ground, rules: Rules::of(judge), disk, manner: Manner::Strict, known };
         let mut survey = look.by_names_in_force()?;
         if let Some(known) = known.filter(|known| !known.names.is_same(&survey.names)) {
             let mut former = look.by_names_of(known)?;
@@ -196,11 +260,12 @@ impl Survey {
     /// `before`.
     pub(super) fn thorough(
         ground: &Ground,
-        judge: &Judge,
+        rules: Rules<'_>,
         disk: &dyn Disk,
         before: &Self,
     ) -> Result<Self, SurveyFault> {
-        Look { ground, judge, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
+        let disk = &Remembered::new(disk);
+        Look { ground, rules, disk, manner: Manner::Thorough, known: None }.by_names_of(before)
     }
 
     /// Returns what is found by the names that were in force in the look before.
@@ -227,8 +292,33 @@ impl Survey {
                 // What else is in it is free; but being a mount it cannot be moved away.
                 Reach::Itself => Access::Write,
             };
-            (path.clone(), Cover { identity: it.identity, access })
+            (path.clone(), Cover { identity: it.identity, n_names: it.n_names, access })
         })
+    }
+
+    /// Returns a link to where the server may write, and nobody looks.
+    pub(super) fn outlet(&self) -> Option<&CanonicalPath> {
+        self.outlets.first()
+    }
+
+    /// Returns whether a file that has several names was written since `before`.
+    ///
+    /// SECURITY: whoever has another name for a file writes it although its own is read-only, and it stays
+    /// the same file.
+    pub(super) fn is_written_by_another_name(&self, path: &CanonicalPath, before: &Self) -> bool {
+        let (Some(now), Some(then)) = (self.counted.get(path), before.counted.get(path)) else {
+            return false;
+        };
+        if now.n_names.max(then.n_names) <= 1 || now.changed == then.changed {
+            return false;
+        }
+        match (self.texts.get(path), before.texts.get(path)) {
+            (Some(now), Some(then)) => {
+                now.bytes != then.bytes || now.is_executable != then.is_executable
+            }
+            // What is too long to be remembered may hold anything.
+            (_, _) => true,
+        }
     }
 
     pub(super) fn counted(&self) -> &BTreeMap<CanonicalPath, Counted> {
@@ -291,7 +381,7 @@ fn target_of(path: &CanonicalPath) -> Option<Arc<OsStr>> {
 #[derive(Clone, Copy)]
 struct Look<'a> {
     ground: &'a Ground,
-    judge: &'a Judge,
+    rules: Rules<'a>,
     disk: &'a dyn Disk,
     manner: Manner,
     known: Option<&'a Survey>,
@@ -326,12 +416,12 @@ impl<'a> Look<'a> {
     }
 
     fn walk(self, before: Option<&'a Survey>) -> Walk<'a> {
-        let Self { ground, judge, disk, manner, known } = self;
+        let Self { ground, rules, disk, manner, known } = self;
         Walk {
             ground,
-            judge,
+            rules,
             disk,
-            executes: Executes::new(disk, &judge.home, Some(&judge.orders), None),
+            executes: Executes::new(disk, rules.home, rules.orders, None),
             survey: Survey::default(),
             known,
             before,

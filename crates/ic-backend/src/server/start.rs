@@ -22,7 +22,7 @@ use super::{
 };
 use crate::launch::Launch;
 use crate::locked;
-use crate::planted::{PutBack, Settled, Survey};
+use crate::planted::{PutBack, Settled, Survey, last_look};
 use crate::sight::Sight;
 
 /// Why a start is given up while something is put back.
@@ -114,6 +114,7 @@ impl Server {
     /// Puts back what the server changed while it was started; it must have ended.
     async fn put_back(&self, sight: &Sight) -> Option<PutBack> {
         if !self.has_planted(sight).await {
+            sight.kept().inspect(|kept| last_look::forget(kept));
             return None;
         }
         let done = self.yard.warden.mend_unborn(&self.name, sight.kept()?).await;
@@ -124,11 +125,16 @@ impl Server {
     fn launch(self: &Arc<Self>) -> Result<(Running, Arc<Connection>, Sight), String> {
         let written = self.recipe.write_out().map_err(|fault| fault.to_string())?;
         let Launch { spec, sight, allowed } = written;
-        if let Some(kept) = sight.kept() {
-            self.yard.warden.announce(kept).map_err(|error| crate::chain(&error))?;
-        }
+        let look = sight.kept().map(|kept| self.yard.warden.announce(&self.name, kept));
+        let look = look.transpose().map_err(|error| crate::chain(&error))?;
         let server = Arc::clone(self);
-        let started = process::start(&self.host(), &spec, move |news| server.hear(news));
+        let settling = look.map(|look| self.yard.launcher.settling(look));
+        let launcher = settling.as_ref().unwrap_or(&self.yard.launcher);
+        let host = process::Host { launcher, ..self.host() };
+        let started = process::start(&host, &spec, move |news| server.hear(news));
+        if let (Err(_), Some(kept)) = (&started, sight.kept()) {
+            last_look::forget(kept);
+        }
         let process::Started { running, connection, doors } = started?;
         if let (Some(doors), Some(allowed)) = (doors, allowed) {
             self.serve_doors(doors, allowed, connection.over().clone());

@@ -12,6 +12,7 @@
 
 mod announced;
 mod glance;
+mod left;
 mod still;
 
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Live;
 use crate::locked;
-use crate::planted::{Keepable, Kept, PutBack, Settled, Survey, put_back};
+use crate::planted::{Keepable, Kept, PutBack, Rules, Settled, Survey, last_look, put_back};
 use crate::witness::Witness;
 use announced::Announced;
 use glance::{Glance, Glanced};
@@ -149,9 +150,13 @@ impl Warden {
         Self { judge, log, witness, quarantine, announced, quiet, starts, running, hurry }
     }
 
-    /// Tells other sessions where a server may write that is about to be started.
-    pub(super) fn announce(&self, kept: &Kept) -> Result<(), FileError> {
-        self.announced.tell(kept.ground.roots())
+    /// Tells other sessions where a server may write that is about to be started, and what was seen there;
+    /// returns where the latter is kept.
+    pub(super) fn announce(&self, name: &ServerName, kept: &Kept) -> Result<PathBuf, FileError> {
+        self.announced.tell(kept.ground.roots())?;
+        let look = kept.look.get_or_init(|| self.announced.new_look()).clone();
+        self.keep_look(name, kept, &kept.at_start)?;
+        Ok(look)
     }
 
     /// Returns whether servers of another session may write at `paths`.
@@ -233,6 +238,11 @@ impl Warden {
         if !is_same && !is_users {
             return Box::pin(self.mended(live, (moment, still))).await;
         }
+        if !survey.is_written_alike(&before) {
+            let kept = self.keep_look(live.connection.server(), &guarded.kept, &survey);
+            // What was seen before says more than is needed, and nothing less.
+            kept.unwrap_or_else(|error| self.witness.notice(&crate::chain(&error)));
+        }
         let state = State { survey: Arc::clone(&survey), asleep, is_settled: false, done: None };
         *locked(&guarded.state) = state;
         match guarded.kept.uncovered(&survey) {
@@ -308,6 +318,7 @@ impl Warden {
         });
         if let Ok(Ok(false)) = looking.await {
             locked(&guarded.state).is_settled = true;
+            last_look::forget(&guarded.kept);
             return None;
         }
         let done = self.mend_live(live, users()).await;
@@ -399,8 +410,9 @@ impl Warden {
             let dones: Vec<_> = parties
                 .into_iter()
                 .map(|party| {
-                    let how = (&*judge, quarantine.as_path());
+                    let how = (Rules::of(&judge), quarantine.as_path());
                     let done = put_back(&party.kept, &party.before, how, &mut settled);
+                    last_look::forget(&party.kept);
                     (party, done)
                 })
                 .collect();

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! As a subreaper the guard becomes the parent of whatever loses its own, so it has no children
-//! exactly when nothing of the server is left. The guard holds none of the server's pipes, and does
+//! exactly when nothing of the server is left. If the host is gone by then, the guard sees to what the server
+//! left (`afterwards.rs`). The guard holds none of the server's pipes, and does
 //! not know what is said in them.
 
 use std::path::Path;
@@ -22,12 +23,13 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
 
+use super::afterwards::{Afterwards, is_ending};
 use super::cage::namespaces::Inmate;
 use super::covers::Covers;
 use super::signals::{self, Signals};
 use super::{
     EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server,
-    cage, cannot, check_parent, descriptors, report, weight,
+    cage, cannot, check_parent, descriptors, is_alive, report, weight,
 };
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
@@ -59,6 +61,7 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(cannot("open /dev/null"))?;
 
+    let afterwards = order.settle.as_deref().map(Afterwards::hold).transpose()?;
     let covers = match &order.hold {
         HoldOrder::Caged(cage) => Some(Covers::of(cage)),
         HoldOrder::Free => None,
@@ -68,14 +71,18 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
     };
-    let mut guard =
-        Guard { server, status: None, signals, host, cage, covers, asleep: None, end: None };
+    let (status, asleep, end) = (None, None, None);
+    let mut guard = Guard { server, status, signals, host, cage, covers, asleep, end, afterwards };
     let watched = let_go(&nothing).and_then(|()| guard.watch(order.grace, own));
     // Whatever happened, nothing stays.
     let swept = guard.sweep(own);
     watched.map_err(cannot("watch over the server"))?;
     swept?;
-    Ok(guard.exit_code())
+    let code = guard.exit_code();
+    match guard.afterwards.filter(|_| !is_alive(&guard.host) || is_ending(order.host)) {
+        Some(afterwards) => Err(afterwards.run()),
+        None => Ok(code),
+    }
 }
 
 /// Holds the host, so that its end can be waited for.
@@ -152,6 +159,8 @@ struct Guard<'a> {
     asleep: Option<Asleep>,
     /// The code to end with, if we ended the cage.
     end: Option<u8>,
+    /// What is to be settled if the host is gone.
+    afterwards: Option<Afterwards>,
 }
 
 /// What is left of a guard's children.
@@ -174,6 +183,7 @@ impl Guard<'_> {
             }
             if let Some(cage) = self.cage {
                 if look_at <= now() {
+                    self.afterwards.as_ref().inspect(|it| it.note());
                     self.end = match () {
                         () if is_too_much(own, cage) => Some(EXIT_EXCESS),
                         () => self.shifted(own),

@@ -24,8 +24,9 @@ use crate::path::{self, Last};
 
 /// How many files and directories are remembered.
 const REMEMBERED_MAX: usize = 4096;
-/// How many entries of one directory are looked at.
-const ENTRIES_MAX: usize = 4096;
+/// How many entries of one directory are looked at; with more directly in the workspace, everything in it
+/// may be named.
+const ENTRIES_MAX: usize = 65_536;
 /// How many entries of a workspace, and how many directories, are looked at to find repositories; with
 /// more of them outside of packages, everything in the workspace may be named.
 const WORKSPACE_ENTRIES_MAX: usize = 1_000_000;
@@ -35,8 +36,6 @@ const PACKAGES_ENTRIES_MAX: usize = 100_000;
 /// How many repositories of a workspace are asked about at each call; with more, everything in the
 /// workspace may be named.
 const TOPS_MAX: usize = 1024;
-/// In how many directories of a workspace a new repository is looked for at each call.
-const CHILDREN_MAX: usize = 1024;
 
 /// The user's own git configuration, as the environment says where it is.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +69,8 @@ pub struct Orders {
 #[derive(Debug, Default)]
 struct Tops {
     found: BTreeSet<CanonicalPath>,
+    /// Directories directly in the workspace, as they were when they were looked into.
+    children: HashMap<CanonicalPath, FileState>,
     /// There may be more.
     is_cut: bool,
 }
@@ -79,6 +80,15 @@ impl Tops {
         match self.found.len() < TOPS_MAX {
             true => drop(self.found.insert(top.clone())),
             false => self.is_cut |= !self.found.contains(top),
+        }
+    }
+
+    /// Looks whether a directory is the top of a repository by now, unless it is as it was.
+    fn look_into(&mut self, disk: &dyn Disk, child: &CanonicalPath) {
+        let Ok(Some(entry)) = disk.look(child.as_path()) else { return };
+        if self.children.get(child) != Some(&entry.state) {
+            self.children.insert(child.clone(), entry.state);
+            search_one(disk, child, &mut { ENTRIES_MAX }, self);
         }
     }
 }
@@ -95,6 +105,8 @@ enum Remembered {
 pub(super) struct Listing {
     pub(super) links: Vec<CanonicalPath>,
     pub(super) directories: Vec<CanonicalPath>,
+    /// There is more in it than was looked at.
+    is_cut: bool,
 }
 
 impl Orders {
@@ -178,18 +190,12 @@ impl Orders {
         });
         if let Some(workspace) = &self.workspace {
             let listing = Listing::of(place, workspace);
+            tops.is_cut |= listing.is_cut;
             let is_git = |it: &&CanonicalPath| {
                 it.as_path().file_name().is_some_and(|name| is_same(name, GIT_DIRECTORY))
             };
-            let children = listing.directories.iter().filter(|it| !is_git(it));
-            for child in children.take(CHILDREN_MAX) {
-                let is_there = |name: &str| {
-                    let at = child.join(name.as_ref()).ok();
-                    at.is_some_and(|at| matches!(place.disk.look(at.as_path()), Ok(Some(_))))
-                };
-                if is_there(GIT_DIRECTORY) || is_there("HEAD") || is_there("commondir") {
-                    tops.add(child);
-                }
+            for child in listing.directories.iter().filter(|it| !is_git(it)) {
+                tops.look_into(place.disk, child);
             }
         }
         let above = self.workspace.iter().flat_map(|it| it.ancestors().skip(1));
@@ -241,7 +247,7 @@ impl Orders {
 /// Searches a workspace for directories that may be the top of a repository: those near its top first,
 /// and directories of packages last, so that nothing put elsewhere hides one.
 fn search(disk: &dyn Disk, workspace: &CanonicalPath) -> Tops {
-    let mut tops = Tops { found: BTreeSet::from([workspace.clone()]), is_cut: false };
+    let mut tops = Tops { found: BTreeSet::from([workspace.clone()]), ..Tops::default() };
     let (mut left, mut n_directories) = (WORKSPACE_ENTRIES_MAX, WORKSPACE_DIRECTORIES_MAX);
     let (mut directories, mut packages) = (VecDeque::from([workspace.clone()]), VecDeque::new());
     while let Some(directory) = directories.pop_front() {
@@ -296,8 +302,9 @@ impl Listing {
         {
             return listing;
         }
-        let mut listing = Self::default();
-        for (name, kind) in place.disk.list(directory.as_path(), ENTRIES_MAX).unwrap_or_default() {
+        let entries = place.disk.list(directory.as_path(), ENTRIES_MAX).unwrap_or_default();
+        let mut listing = Self { is_cut: ENTRIES_MAX <= entries.len(), ..Self::default() };
+        for (name, kind) in entries {
             let Ok(path) = directory.join(&name) else { continue };
             match kind {
                 Kind::Link => listing.links.push(path),

@@ -35,7 +35,7 @@ pub(super) enum Name {
     Package(String),
     /// What is of a kind in a directory that holds the tree, or is it; `**/` before it if only the end of
     /// the directory's path is known.
-    Inside(String, &'static str),
+    Inside(String, String),
     /// A path of which only the beginning, a directory, and the end are known; either may be empty.
     Open { before: String, after: String },
     /// Any file of the tree.

@@ -75,7 +75,9 @@ fn directories(value: &str, kinds: &[&'static str]) -> Vec<Name> {
         match (relative(directory), directory.starts_with(['/', '~'])) {
             (_, true) => {
                 names.extend(one(directory));
-                names.extend(kinds.iter().map(|kind| Name::Inside(directory.to_owned(), kind)));
+                names.extend(
+                    kinds.iter().map(|kind| Name::Inside(directory.to_owned(), (*kind).to_owned())),
+                );
             }
             ("", false) => {
                 names.extend(kinds.iter().map(|kind| Name::Anywhere((*kind).to_owned())));

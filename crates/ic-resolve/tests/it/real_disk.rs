@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Disk, Kind, RealDisk};
-use ic_types::AbsolutePath;
+use ic_types::{AbsolutePath, CanonicalPath, Role};
 
 #[test]
 fn existing_paths_resolve_as_the_system_resolves_them() {
@@ -87,4 +87,41 @@ fn names_that_are_not_utf_8_can_be_walked_through() {
     assert_eq!(found.path.to_str(), None);
     let links = RealDisk.list(place.path(), 10).unwrap();
     assert!(links.contains(&("link".into(), Kind::Link)) && links.len() == 2, "{links:?}");
+}
+
+/// A repository that the user makes directly in the workspace during a session counts from the next call on,
+/// however many directories stand beside it, and also if it is a bare one.
+#[test]
+fn a_new_repository_is_found_among_any_number_of_directories() {
+    use ic_resolve::{Change, Executes, Orders, UserGit};
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let (home, ws) = (root.join("home"), root.join("ws"));
+    for directory in [home.clone(), ws.join("tools")] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    let home = AbsolutePath::new(home).unwrap();
+    let workspace = CanonicalPath::new(&ws).unwrap();
+    let orders = Orders::of(&home, &UserGit::default(), Some(&workspace));
+    let counts = |name: &str| {
+        let path = CanonicalPath::new(ws.join(name)).unwrap();
+        let change = Change { role: Role::WritePath, path, is_kept: false };
+        !Executes::new(&RealDisk, &home, Some(&orders), None).of(&[change]).is_empty()
+    };
+    assert!(!counts("tools/x") && !counts("tools/y"));
+    for n in 0..200 {
+        fs::create_dir(ws.join(format!("a{n:03}"))).unwrap();
+    }
+    assert!(!counts("tools/x"));
+    for (git, setting) in [("zz/.git", "../tools/x"), ("zz.git", "../tools/y")] {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(ws.join(git).join(name)).unwrap();
+        }
+        fs::write(ws.join(git).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let config = format!("[core]\n\tfsmonitor = sh {setting}\n\tsshCommand = sh {setting}\n");
+        fs::write(ws.join(git).join("config"), config).unwrap();
+    }
+    assert!(counts("tools/x"), "the repository of a directory");
+    assert!(counts("tools/y"), "a bare one");
+    assert!(!counts("tools/z"));
 }

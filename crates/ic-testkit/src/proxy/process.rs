@@ -31,6 +31,11 @@ impl Process {
         Self { pid, held }
     }
 
+    /// Returns its number.
+    pub fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
     /// Sends a signal.
     #[track_caller]
     pub fn send(&self, signal: Signal) {

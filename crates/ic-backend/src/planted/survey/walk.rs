@@ -4,18 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
-use ic_judge::Judge;
 use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
-use ic_resolve::path::{Last, follow};
+use ic_resolve::path::{Last, PathFault, follow};
 use ic_resolve::{Change, Disk, Executes, Kind};
 use ic_types::{AbsolutePath, CanonicalPath, Role};
 use rustix::fs::{AtFlags, CWD, Mode};
 
+use super::outlets;
 use super::seen::{Moment, Seen, SeenEntry, Watch};
 use super::{
-    Counted, Ground, Identity, Manner, Survey, SurveyFault, TEXT_BYTES_MAX, Text, target_of,
+    Changed, Counted, Ground, Identity, Manner, Rules, Survey, SurveyFault, TEXT_BYTES_MAX, Text,
+    target_of,
 };
 
 /// A name that stands for any.
@@ -23,7 +24,7 @@ const ANY: &str = "any-name";
 
 pub(super) struct Walk<'a> {
     pub(super) ground: &'a Ground,
-    pub(super) judge: &'a Judge,
+    pub(super) rules: Rules<'a>,
     pub(super) disk: &'a dyn Disk,
     pub(super) executes: Executes<'a>,
     pub(super) survey: Survey,
@@ -63,7 +64,7 @@ impl Walk<'_> {
         if entry.is_none_or(|entry| entry.kind != Kind::Directory) {
             return Ok(());
         }
-        let names = self.judge.bounds.beginning_of(root);
+        let names = self.rules.bounds.beginning_of(root);
         // The nearest repository around it; all of them may name what lies in it.
         let tops: Vec<_> =
             root.ancestors().skip(1).filter(|above| self.executes.is_top(above)).collect();
@@ -95,8 +96,8 @@ impl Walk<'_> {
                     let is_leaf = *kind != Kind::Directory;
                     self.note(path, if is_leaf { Reach::Beneath } else { *reach });
                 }
-                if *kind == Kind::Link && reach.is_none() {
-                    self.note_way_to_packages(path);
+                if *kind == Kind::Link {
+                    self.note_way(path, *reach);
                 }
                 if *kind == Kind::Directory && *reach != Some(Reach::Beneath) {
                     rest.push((path.clone(), top.clone()));
@@ -213,7 +214,7 @@ impl Walk<'_> {
         names: Beginning,
     ) -> Option<Reach> {
         let counts = |path: &CanonicalPath| {
-            let at_home = self.judge.bounds.home_executes.iter().any(|it| match it.reach {
+            let at_home = self.rules.bounds.home_executes.iter().any(|it| match it.reach {
                 Reach::Itself => *path == it.path,
                 Reach::Beneath => path.is_within(&it.path),
             });
@@ -275,22 +276,34 @@ impl Walk<'_> {
             self.led.extend(found.map(|found| found.path).filter(|found| found != path));
             self.note_target(path);
         }
+        let counted = Counted::at(path, (entry.kind, &entry.state), reach);
         if entry.kind == Kind::File {
-            self.note_text(path, entry.state);
+            self.note_text(path, entry.state, counted.changed);
         }
-        let identity = Identity::at(path, &entry.state);
-        self.survey.counted.insert(path.clone(), Counted { identity, kind: entry.kind, reach });
+        self.survey.counted.insert(path.clone(), counted);
     }
 
-    /// Notes a link by which something beneath packages, where names are free, is found elsewhere.
-    fn note_way_to_packages(&mut self, link: &CanonicalPath) {
+    /// Notes a link by which something is found that nobody looks at: beneath packages, where names are
+    /// free, or where the server may write besides.
+    fn note_way(&mut self, link: &CanonicalPath, reach: Option<Reach>) {
+        let Ok(path) = AbsolutePath::new(link.as_path()) else { return };
         let is_of_packages = |path: &CanonicalPath| path.components().any(is_packages);
-        let found = AbsolutePath::new(link.as_path()).ok().filter(|_| !is_of_packages(link));
-        let found = found.and_then(|it| follow(self.disk, &it, Last::Follow).ok());
-        let is_way = found.is_some_and(|found| is_of_packages(&found.path));
-        if let (true, Ok(Some(entry))) = (is_way, self.disk.look(link.as_path())) {
-            let identity = Identity::at(link, &entry.state);
-            let counted = Counted { identity, kind: entry.kind, reach: Reach::Itself };
+        let found = follow(self.disk, &path, Last::Follow);
+        let is_way = match &found {
+            Ok(found) => is_of_packages(&found.path) && !is_of_packages(link),
+            // It leads somewhere else for each program.
+            Err(PathFault::ProcSelf) => true,
+            Err(_) => false,
+        };
+        let is_of_each = matches!(found, Err(PathFault::ProcSelf));
+        let way = (link, found.as_ref().ok());
+        let is_outlet = !is_of_each && outlets::is_passed(self.ground, self.disk, way);
+        if is_outlet {
+            self.survey.outlets.insert(link.clone());
+        }
+        let is_way = is_way || is_outlet;
+        if let (true, None, Ok(Some(entry))) = (is_way, reach, self.disk.look(link.as_path())) {
+            let counted = Counted::at(link, (entry.kind, &entry.state), Reach::Itself);
             self.survey.counted.insert(link.clone(), counted);
             self.note_target(link);
         }
@@ -304,14 +317,15 @@ impl Walk<'_> {
     }
 
     /// Remembers what is in a file.
-    fn note_text(&mut self, path: &CanonicalPath, state: FileState) {
-        let known = self.known.and_then(|known| known.text(path)).filter(|it| it.state == state);
+    fn note_text(&mut self, path: &CanonicalPath, state: FileState, changed: Changed) {
+        let is_same = |it: &&Arc<Text>| it.state == state && it.changed == changed;
+        let known = self.known.and_then(|known| known.text(path)).filter(is_same);
         let read = || {
             let bytes = self.disk.read_file(path.as_path(), TEXT_BYTES_MAX).ok().flatten()?;
             let stat = rustix::fs::statat(CWD, path.as_path(), AtFlags::SYMLINK_NOFOLLOW);
             let mode = stat.map(|stat| Mode::from_raw_mode(stat.st_mode));
             let is_executable = mode.is_ok_and(|mode| mode.contains(Mode::XUSR));
-            Some(Arc::new(Text { state, bytes, is_executable }))
+            Some(Arc::new(Text { state, changed, bytes, is_executable }))
         };
         let Some(text) = known.map(Arc::clone).or_else(read) else { return };
         if let Some(left) = self.n_text_bytes_left.checked_sub(text.bytes.len()) {

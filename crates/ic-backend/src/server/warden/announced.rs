@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ic_home::{FileError, Lock, file};
+use ic_home::{Clock as _, FileError, Lock, SystemClock, file};
 use ic_types::CanonicalPath;
 
 use crate::locked;
+use crate::planted::last_look::LOOK_SUFFIX;
 
 /// How the files are called.
 const PREFIX: &str = "writers-";
@@ -29,6 +30,8 @@ const ROOTS_BYTES_MAX: u64 = 1 << 20;
 
 /// Tells the sessions of one process apart.
 static N_SESSIONS: AtomicU64 = AtomicU64::new(0);
+/// Tells the looks of one process apart.
+static N_LOOKS: AtomicU64 = AtomicU64::new(0);
 
 /// What this session tells the others.
 #[derive(Debug)]
@@ -69,6 +72,28 @@ impl Announced {
             told.lock = Some(Lock::acquire(self.at(&self.name, LOCK))?);
         }
         Ok(())
+    }
+
+    /// Returns where the last look at what a server may write is kept.
+    pub(super) fn new_look(&self) -> PathBuf {
+        let n = N_LOOKS.fetch_add(1, Ordering::Relaxed);
+        let now = SystemClock.now().unix_ms();
+        self.at(&self.name, &format!("-{now}-{n}{LOOK_SUFFIX}"))
+    }
+
+    /// Returns the last looks of sessions that are over.
+    pub(super) fn looks_left(&self) -> Result<Vec<PathBuf>, FileError> {
+        let names = file::names(&self.directory)?.unwrap_or_default();
+        let mut left = Vec::new();
+        for name in names.iter().filter_map(|name| name.to_str()) {
+            let Some(look) = name.strip_suffix(LOOK_SUFFIX) else { continue };
+            let mut parts = look.rsplitn(3, '-');
+            let session = parts.nth(2).unwrap_or(look);
+            if session != self.name && !Lock::is_held(self.at(session, LOCK))? {
+                left.push(self.directory.join(name));
+            }
+        }
+        Ok(left)
     }
 
     /// Returns whether servers of another session may write at `paths`; also if that cannot be found out.

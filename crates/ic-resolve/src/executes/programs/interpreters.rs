@@ -5,13 +5,20 @@ use super::super::names::classes::{PYTHON_FILE, PYTHON_PACKAGE, is_python_s_own}
 use super::super::shell::{GLOB, OPEN};
 use super::{Name, Reader, base_name, values};
 
-/// Interpreters of one language, and how their modules are called.
-const MODULES: [(&[&str], &str); 4] = [
-    (&["perl"], "*.pm"),
-    (&["ruby", "irb"], "*.rb"),
-    (&["lua", "luajit", "tclsh", "wish"], "*.lua"),
-    (&["php"], "*.php"),
+/// Interpreters of one language, and the endings of all that they load: sources, compiled ones, libraries.
+const MODULES: [(&[&str], &[&str]); 7] = [
+    (&["perl"], &["pm", "pmc", "pl", "ph", "al", "ix", "so"]),
+    (&["ruby", "irb"], &["rb", "so", "bundle"]),
+    (&["lua", "luajit"], &["lua", "luac", "so"]),
+    (&["tclsh", "wish", "expect"], &["tcl", "tm", "so"]),
+    (&["php"], &["php", "phar", "inc", "so"]),
+    (&["guile"], &["scm", "go", "so"]),
+    (&NODES, &["js", "cjs", "mjs", "jsx", "ts", "cts", "mts", "tsx", "node", "wasm"]),
 ];
+/// The endings of all that Python loads.
+const PYTHON: [&str; 6] = ["py", "pyc", "pyo", "pyw", "pyd", "so"];
+/// What decides which files Node loads from a directory.
+const NODE_DECIDES: [&str; 3] = ["package.json", "index.json", "tsconfig.json"];
 /// Interpreters that look for packages as Node does.
 const NODES: [&str; 6] = ["node", "nodejs", "bun", "deno", "tsx", "ts-node"];
 /// Shells, whose code is read as commands are.
@@ -62,13 +69,51 @@ impl Reader {
             self.node(rest);
         }
         let of = || MODULES.iter().filter(|(of, _)| of.iter().any(|it| program.starts_with(it)));
-        for (_, modules) in of() {
-            rest.iter().flat_map(|it| values(it)).for_each(|it| self.inside(it, modules));
+        for ending in of().filter(|(of, _)| *of != NODES).flat_map(|(_, endings)| *endings) {
+            let modules = format!("*.{ending}");
+            rest.iter().flat_map(|it| values(it)).for_each(|it| self.inside(it, &modules));
         }
         let is_here = |it: &String| values(it).iter().any(|it| matches!(*it, "." | "./"));
-        if rest.iter().any(is_here) {
-            of().for_each(|(_, modules)| self.push(Name::Anywhere((*modules).to_owned())));
+        for (_, endings) in of() {
+            // Node reads `.` as a package, which is looked up.
+            if rest.iter().any(is_here) && !NODES.contains(&program) {
+                for ending in *endings {
+                    self.push(Name::Anywhere(format!("*.{ending}")));
+                }
+            }
+            let is_beside = self.kin(program, rest, endings);
+            if is_beside {
+                endings.iter().for_each(|ending| self.beside(&format!("*.{ending}")));
+            }
         }
+    }
+
+    /// Notes what an interpreter would load from the directories of its scripts; returns whether one of them
+    /// is where the command runs.
+    fn kin(&mut self, program: &str, rest: &[String], endings: &[&str]) -> bool {
+        let has_ending = |it: &str| {
+            it.rsplit_once('.')
+                .is_some_and(|(_, ending)| endings.iter().any(|of| ending.starts_with(of)))
+        };
+        let is_named = |it: &&String| it.contains('/') || has_ending(it);
+        let named = rest.iter().filter(|it| !it.starts_with('-')).filter(is_named);
+        let first = match script(program, rest) {
+            Script::Word(word) => Some(word),
+            Script::Input | Script::Code => None,
+        };
+        let mut is_beside = false;
+        for script in named.map(String::as_str).chain(first) {
+            match script.rsplit_once('/') {
+                Some((directory, _)) if !matches!(directory, "" | "." | "..") => {
+                    self.beneath(directory, endings);
+                    if NODES.contains(&program) {
+                        self.deciding(directory);
+                    }
+                }
+                _ => is_beside = true,
+            }
+        }
+        is_beside
     }
 
     pub(super) fn codes(&mut self, words: &[String]) {
@@ -103,37 +148,31 @@ impl Reader {
                 is_only_its_own &= self.imports(word) & self.imports(code);
             }
         }
-        let is_named = |it: &&String| it.contains('/') || it.contains(".py");
-        let named = rest.iter().filter(|it| !it.starts_with('-')).filter(is_named);
-        let first = match script("python", rest) {
-            Script::Word(word) => Some(word),
-            Script::Input | Script::Code => None,
-        };
-        for script in named.map(String::as_str).chain(first) {
-            match script.rsplit_once('/') {
-                Some((directory, _)) if !matches!(directory, "" | "." | "..") => {
-                    self.beneath(directory);
-                }
-                _ => is_only_its_own = false,
-            }
+        is_only_its_own &= !self.kin("python", rest, &PYTHON);
+        if is_only_its_own {
+            self.beside(PYTHON_FILE);
+            self.beside(&format!("{PYTHON_PACKAGE}/__init__.*"));
+            return;
         }
-        let beside: [String; 2] = match is_only_its_own {
-            true => [PYTHON_FILE.to_owned(), format!("{PYTHON_PACKAGE}/__init__.*")],
-            false => ["*.py*".to_owned(), "*/__init__.*".to_owned()],
-        };
-        for pattern in beside {
-            self.beside(&pattern);
+        for ending in PYTHON {
+            self.beside(&format!("*.{ending}"));
         }
-        if !is_only_its_own {
-            self.beside("*.so");
+        for pattern in ["*/__init__.*", "__pycache__/*", "*/__pycache__/__init__.*"] {
+            self.beside(pattern);
         }
     }
 
-    /// Notes the modules beneath the directory of a script, which need no `__init__.py`.
-    fn beneath(&mut self, directory: &str) {
-        // Compiled ones too.
-        for ending in ["py", "so"] {
-            self.candidate(&format!("{directory}/{GLOB}{GLOB}/{GLOB}.{ending}{GLOB}"));
+    /// Notes the modules beneath the directory of a script, whether it is called a package or not.
+    fn beneath(&mut self, directory: &str, endings: &[&str]) {
+        for ending in endings {
+            self.candidate(&format!("{directory}/{GLOB}{GLOB}/{GLOB}.{ending}"));
+        }
+    }
+
+    /// Notes the files that decide what is loaded from a directory.
+    fn deciding(&mut self, directory: &str) {
+        for name in NODE_DECIDES {
+            self.candidate(&format!("{directory}/{GLOB}{GLOB}/{name}"));
         }
     }
 
@@ -171,7 +210,9 @@ impl Reader {
         if is_python_s_own(first.as_bytes()) {
             // Only what replaces it, wherever that is looked for.
             self.candidate(&format!("{first}.py"));
-            self.candidate(&format!("{first}/__init__.py"));
+            self.candidate(&format!("{first}.py{GLOB}"));
+            self.candidate(&format!("{first}{GLOB}.so"));
+            self.candidate(&format!("{first}/__init__.{GLOB}"));
             return true;
         }
         let mut path = String::new();
@@ -191,7 +232,9 @@ impl Reader {
             let module = word.strip_prefix("-M").or_else(|| word.strip_prefix("-m"));
             let module = module.map(|it| it.split('=').next().unwrap_or_default());
             if let Some(module) = module.filter(|it| !it.is_empty()) {
-                self.candidate(&format!("{}.pm", module.replace("::", "/")));
+                let module = module.replace("::", "/");
+                self.candidate(&format!("{module}.pm"));
+                self.candidate(&format!("{module}.pmc"));
             }
         }
     }

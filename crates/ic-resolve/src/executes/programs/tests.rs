@@ -280,21 +280,56 @@ fn node_leaves_endings_out() {
 
 #[test]
 fn python_takes_modules_from_beside_its_script_or_from_where_it_runs() {
-    check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py*"]);
+    check("python -m tools.hook", &["tools.*", "tools/hook.*", "tools/hook", "*.py"]);
     check("python3 -mtools", &["tools.*", "tools"]);
     check("python3 -Bmpk.mod", &["pk/mod.*", "pk.*", "pk/__init__.*"]);
     check("python3 -X dev -m pk.mod", &["pk/mod.*"]);
     check("python3 -sm pk", &["pk.*"]);
-    check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py*"]);
-    check("python3 -W ignore tools/e.py", &["tools/**/*.py*"]);
-    check("python3 e.py", &["*.py*", "*/__init__.*", "*.so"]);
-    check("python3 -c 'import ed.x, it'", &["ed/x.*", "it.*", "*.py*"]);
+    check("python3 tools/proc.py", &["tools/proc.py", "tools/**/*.py"]);
+    check("python3 -W ignore tools/e.py", &["tools/**/*.py"]);
+    check("python3 e.py", &["*.py", "*/__init__.*"]);
+    check("python3 -c 'import ed.x, it'", &["ed/x.*", "it.*", "*.py"]);
     // What runs modules of Python's own is led astray only by what is called like one.
     let found = shown("python3 -m json.tool");
-    for name in ["json.py", "json/__init__.py", "***python", "***package/__init__.*"] {
+    for name in ["json.py", "json/__init__.*", "***python", "***package/__init__.*"] {
         assert!(found.iter().any(|it| it == name), "{name}: {found:?}");
     }
     assert!(!found.iter().any(|it| it == "*.py*" || it == "json"), "{found:?}");
+}
+
+/// Whatever an interpreter would load from the directory of its script, compiled or not.
+#[test]
+fn compiled_forms_and_libraries_beside_a_script_count_like_its_sources() {
+    for (command, beneath, beside) in [
+        ("python3 D/x.py", &["py", "pyc", "pyo", "pyd", "so"][..], &["__pycache__/*"][..]),
+        ("python3.11 D/run", &["py", "pyc", "so"], &["*/__init__.*"]),
+        ("perl D/x.pl", &["pm", "pmc", "pl", "so"], &[]),
+        ("ruby D/x.rb", &["rb", "so"], &[]),
+        ("lua5.4 D/x.lua", &["lua", "luac", "so"], &[]),
+        ("php D/x.php", &["php", "phar", "so"], &[]),
+        ("tclsh D/x.tcl", &["tcl", "tm", "so"], &[]),
+        ("node D/x", &["js", "cjs", "mjs", "node", "ts"], &[]),
+    ] {
+        let found = shown(&command.replace('D', "tools/deep"));
+        for ending in beneath {
+            let name = format!("tools/deep/**/*.{ending}");
+            assert!(found.contains(&name), "{command}: {name} is not in {found:?}");
+        }
+        let found = shown(&command.replace("D/", ""));
+        let here = beneath.iter().map(|ending| format!("*.{ending}"));
+        for name in here.chain(beside.iter().map(|it| (*it).to_owned())) {
+            assert!(found.contains(&name), "{command}: {name} is not in {found:?}");
+        }
+    }
+    check("node tools/x.js", &["tools/**/package.json", "tools/**/index.json"]);
+    check("perl -MEd -e1", &["Ed.pm", "Ed.pmc"]);
+    // A shell loads nothing by itself, and data is no code.
+    for (command, name) in
+        [("sh tools/x.sh", "tools/**"), ("python3 tools/x.py", "tools/**/*.json")]
+    {
+        let found = shown(command);
+        assert!(!found.iter().any(|it| it.starts_with(name)), "{command}: {found:?}");
+    }
 }
 
 /// The name of an alias says that `make` is run; what that does is what people run on purpose.

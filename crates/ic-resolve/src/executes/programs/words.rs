@@ -122,13 +122,17 @@ impl Reader {
     }
 
     /// Notes what is of a kind in a directory, should that be the tree or hold it.
-    pub(super) fn inside(&mut self, directory: &str, kind: &'static str) {
+    pub(super) fn inside(&mut self, directory: &str, kind: &str) {
         let known = directory.rsplit(EXPANDED).next().unwrap_or_default();
         let known = known.replace(GLOB, "*");
         match directory.contains(EXPANDED) {
             true if known.trim_matches('/').is_empty() => {}
-            true => self.push(Name::Inside(format!("**/{}", known.trim_matches('/')), kind)),
-            false if known.starts_with(['/', '~']) => self.push(Name::Inside(known, kind)),
+            true => {
+                self.push(Name::Inside(format!("**/{}", known.trim_matches('/')), kind.to_owned()))
+            }
+            false if known.starts_with(['/', '~']) => {
+                self.push(Name::Inside(known, kind.to_owned()))
+            }
             false => {}
         }
     }

@@ -5,10 +5,14 @@
 
 mod attribution;
 mod captured;
+mod compiled;
 mod kept;
+mod killed;
 mod later;
 mod linked;
 mod obeyed;
+mod outlets;
+mod twins;
 
 use std::fs;
 use std::path::Path;
