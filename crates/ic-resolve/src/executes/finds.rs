@@ -211,6 +211,12 @@ impl<'a> Finds<'a> {
     fn anywhere(&mut self, word: &str) {
         let Some(parts) = ending(word) else { return };
         self.through_links(&parts);
+        // Above the last two names a link may stand that leads here.
+        let last = parts.len().checked_sub(2).filter(|at| 0 < *at).and_then(|at| parts.get(at..));
+        if let Some(last) = last.filter(|it| it.iter().all(|part| !part.contains('*'))) {
+            let (base, parts) = (self.top.clone(), last.to_vec());
+            self.patterns.push(Pattern { base, is_anywhere: true, parts });
+        }
         let pattern = self.pattern(parts.clone());
         match pattern.covers(self.top) {
             false => self.patterns.push(pattern),

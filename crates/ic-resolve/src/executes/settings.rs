@@ -206,7 +206,7 @@ fn command(value: &str) -> Vec<Name> {
 
 /// Returns what a path names, in which git knows the homes of users and where it was installed itself.
 fn path(value: &str) -> Vec<Name> {
-    let is_expanded = value.starts_with("%(") || value.starts_with('~');
+    let is_expanded = ["%(", "~", "/proc/"].iter().any(|it| value.starts_with(it));
     let expanded = if is_expanded { programs::path(value) } else { Vec::new() };
     std::iter::once(Name::Path(value.to_owned())).chain(expanded).collect()
 }

@@ -51,6 +51,25 @@ const CHOSEN: [&str; 14] = [
     "VISUAL",
 ];
 
+/// Variables that hold lists of directories, and are read in the environment themselves: who sets one anew
+/// mostly keeps what was in it.
+const LISTS: [&str; 14] = [
+    "CLASSPATH",
+    "CPATH",
+    "DYLD_LIBRARY_PATH",
+    "INFOPATH",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "MANPATH",
+    "NODE_PATH",
+    "PATH",
+    "PERL5LIB",
+    "PKG_CONFIG_PATH",
+    "PYTHONPATH",
+    "RUBYLIB",
+    "XDG_DATA_DIRS",
+];
+
 /// Words of the shell's own, after which a command follows, or which end one.
 const RESERVED: [&str; 15] = [
     "", "!", "{", "}", "coproc", "do", "done", "elif", "else", "esac", "fi", "if", "then", "until",
@@ -333,7 +352,7 @@ impl<'a> Lexer<'a> {
             "GIT_DIR" => self.push_str(".git"),
             "SHELL" => self.push_str("sh"),
             name if name.chars().all(|c| c.is_ascii_digit()) => self.push(TYPED),
-            name if CHOSEN.contains(&name) => self.push(ASSIGNED),
+            name if CHOSEN.contains(&name) || LISTS.contains(&name) => self.push(ASSIGNED),
             name if self.assigned.contains(name) => self.push(ASSIGNED),
             _ => self.push(VARIABLE),
         }

@@ -105,7 +105,8 @@ fn python(value: &str) -> Vec<Name> {
 
 /// Some programs expand what they are told, as a shell does.
 fn one(value: &str) -> Vec<Name> {
-    if value.contains(['$', '`', '{']) || value.starts_with('~') {
+    let is_begun = ["~", "/proc/"].iter().any(|it| value.starts_with(it));
+    if is_begun || value.contains(['$', '`', '{']) {
         let literal = value.starts_with('/').then(|| Name::Path(value.to_owned()));
         return literal.into_iter().chain(programs::path(value)).collect();
     }

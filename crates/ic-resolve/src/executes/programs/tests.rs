@@ -76,6 +76,7 @@ fn what_is_known_of_a_word_is_its_beginning_and_its_end() {
         "sh ${HOME%/*}/ws/tools/ed.sh",
         "sh ${PWD%/*}/ws/tools/ed.sh",
         "sh ${!X}/ws/tools/ed.sh",
+        "sh /proc/self/cwd/ws/tools/ed.sh",
         "sh ${X:-${Y}/a}/ws/tools/ed.sh",
     ] {
         check(text, &["…/ws/tools/ed.sh"]);
@@ -91,6 +92,8 @@ fn what_is_known_of_a_word_is_its_beginning_and_its_end() {
     check("sh sub/*/../tools/ed.sh", &["…sub/*/../tools/ed.sh"]);
     check("PATH=$DEV/ws:$PATH x", &["**/ws/***program"]);
     check("PATH=~/ws:$PATH x", &["~/ws/***program"]);
+    check("env PATH=$W:$PATH x", &[ANY]);
+    check_known("PATH=/opt/x:$PATH x");
     check("perl -I$DEV/ws -MEd -e1", &["**/ws/*.pm"]);
     check("sh -c \"$(echo eA== | base64 -d)\"", &[ANY]);
     check("python3 -c \"$X\"", &[ANY]);

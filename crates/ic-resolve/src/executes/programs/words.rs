@@ -4,7 +4,7 @@
 //! lies beneath it, and the end, which any path may have: whatever the part stands for, the file has one of
 //! these names.
 
-use super::super::shell::{EXPANDED, GLOB, OPEN, TOP, TYPED, VARIABLE};
+use super::super::shell::{EXPANDED, GLOB, OPEN, PRINTED, TOP, TYPED, VARIABLE};
 use super::{NAMES_MAX, Name, Reader, assignment};
 
 /// How many letters of options may stand in one word before a value.
@@ -126,20 +126,26 @@ impl Reader {
         let known = directory.rsplit(EXPANDED).next().unwrap_or_default();
         let known = known.replace(GLOB, "*");
         match directory.contains(EXPANDED) {
-            true if known.trim_matches('/').is_empty() => {}
+            // Any directory, unless it is what was there before.
+            true if known.trim_matches('/').is_empty() => {
+                if directory.contains([VARIABLE, PRINTED]) {
+                    self.push(Name::Anywhere(kind.to_owned()));
+                }
+            }
             true => {
-                self.push(Name::Inside(format!("**/{}", known.trim_matches('/')), kind.to_owned()))
+                let end = format!("**/{}", known.trim_matches('/'));
+                self.push(Name::Inside(end, kind.to_owned()));
             }
             false if known.starts_with(['/', '~']) => {
-                self.push(Name::Inside(known, kind.to_owned()))
+                self.push(Name::Inside(known, kind.to_owned()));
             }
             false => {}
         }
     }
 }
 
-/// Returns a word with what a shell expands in it, wherever that stands, left open: the home of another
-/// user, a list in braces, the top of the tree.
+/// Returns a word with what is expanded in it, wherever that stands, left open: the home of another user, a
+/// list in braces, the top of the tree, what the system knows of a process.
 fn opened(word: &str) -> String {
     let variable = VARIABLE.to_string();
     let mut word = word.replace(TOP, &variable);
@@ -148,6 +154,11 @@ fn opened(word: &str) -> String {
         && word.get(begin..end).is_some_and(|it| it.contains(',') || it.contains(".."))
     {
         word.replace_range(begin..=end, &variable);
+    }
+    // What a process has open, or where it is: `/proc/self/cwd/x`.
+    if let Some(rest) = word.strip_prefix("/proc/") {
+        let rest = rest.splitn(3, '/').nth(2).unwrap_or_default();
+        return format!("{VARIABLE}/{rest}");
     }
     if let Some(rest) = word.strip_prefix('~') {
         let name = rest.split('/').next().unwrap_or_default().len();

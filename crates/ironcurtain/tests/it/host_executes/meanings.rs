@@ -69,7 +69,7 @@ fn by_a_value_that_only_a_shell_or_git_understands() {
     for config in [
         "[core]\n\tfsmonitor = sh ${HOME%/*}/work/tools/x\n",
         "[core]\n\tfsmonitor = sh $(dirname ~)/work/tools/x\n",
-        "[core]\n\tfsmonitor = D=..; sh $HOME/$D/work/tools/x\n",
+        "[core]\n\tfsmonitor = \"D=..; sh $HOME/$D/work/tools/x\"\n",
         "[core]\n\tfsmonitor = sh -c \\\"$(echo c2ggdG9vbHMveAo= | base64 -d)\\\"\n",
         "[core]\n\tfsmonitor = cd ~/.. && sh work/tools/x\n",
     ] {
