@@ -182,6 +182,7 @@ impl Launcher {
     ///
     /// As long as somebody sees to that, there is a lock on the file beside it that ends with
     /// [`GUARD_SUFFIX`](crate::GUARD_SUFFIX), whose time says when the child was last seen.
+    #[must_use]
     pub fn settling(&self, file: impl Into<PathBuf>) -> Self {
         Self { executable: self.executable.clone(), settle: Some(file.into()) }
     }

@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use ic_audit::{AuditLog, Entry, Kind};
+use ic_audit::AuditLog;
 use ic_confine::{Asleep, Sleep, StandingStill};
 use ic_home::FileError;
 use ic_judge::Judge;
 use ic_resolve::RealDisk;
-use ic_types::{CanonicalPath, Json, Object, ServerName};
+use ic_types::{CanonicalPath, ServerName};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 use tokio_util::sync::CancellationToken;
 
@@ -442,30 +442,6 @@ impl Warden {
             }
         }
         (first.unwrap_or_default(), installed)
-    }
-
-    /// Records what was put back, and tells a person.
-    fn record(&self, server: &ServerName, done: &PutBack) {
-        let reason = done.told_in_full(server.as_str());
-        self.witness.violation(&reason);
-        self.witness.notice(&reason);
-        let paths = |paths: &mut dyn Iterator<Item = &CanonicalPath>| {
-            paths.map(|path| Json::from(path.to_string())).collect::<Vec<_>>()
-        };
-        let mut event = Object::new();
-        event.insert("event", "host-executes-put-back");
-        event.insert("away", paths(&mut done.away.iter().map(|it| &it.path)));
-        event.insert("back", paths(&mut done.back.iter()));
-        event.insert("restored", paths(&mut done.restored.iter()));
-        let entry = Entry {
-            server: Some(server.clone()),
-            reason: Some(Arc::from(reason)),
-            arguments: Some(Json::Object(event)),
-            ..Entry::new(Kind::Session)
-        };
-        if let Err(error) = self.log.note(entry) {
-            self.witness.notice(&crate::chain(&error));
-        }
     }
 }
 

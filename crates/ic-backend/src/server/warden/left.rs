@@ -1,16 +1,20 @@
-//! What servers of sessions left that were killed: found and told before a session serves anything.
+//! What was put back, recorded and told to a person; and what servers of sessions left that were killed, which
+//! is found before a session serves anything.
 //!
-//! How it is compared and put back is in `planted/last_look.rs`.
+//! How it is compared and put back is in `planted`.
 
 use std::sync::Arc;
 
 use ic_audit::{Entry, Kind};
 use ic_home::{FileError, Lock};
-use ic_types::{Json, Object, ServerName};
+use ic_types::{CanonicalPath, Json, Object, ServerName};
 
 use super::Warden;
 use crate::planted::last_look::{self, Found, NotOpened, Of};
-use crate::planted::{Kept, Survey};
+use crate::planted::{Kept, PutBack, Survey};
+
+/// What the record calls it.
+const PUT_BACK: &str = "host-executes-put-back";
 
 impl Warden {
     /// Keeps on disk what was seen.
@@ -42,12 +46,29 @@ impl Warden {
     }
 
     fn tell_left(&self, Found { server, told }: &Found) {
+        let mut event = Object::new();
+        event.insert("event", PUT_BACK);
+        event.insert("killed", true);
         let reason = format!("a session was killed before it could look once more: {told}");
+        self.tell(server, reason, event);
+    }
+
+    /// Records what was put back, and tells a person.
+    pub(super) fn record(&self, server: &ServerName, done: &PutBack) {
+        let paths = |paths: &mut dyn Iterator<Item = &CanonicalPath>| {
+            paths.map(|path| Json::from(path.to_string())).collect::<Vec<_>>()
+        };
+        let mut event = Object::new();
+        event.insert("event", PUT_BACK);
+        event.insert("away", paths(&mut done.away.iter().map(|it| &it.path)));
+        event.insert("back", paths(&mut done.back.iter()));
+        event.insert("restored", paths(&mut done.restored.iter()));
+        self.tell(server, done.told_in_full(server.as_str()), event);
+    }
+
+    fn tell(&self, server: &ServerName, reason: String, event: Object) {
         self.witness.violation(&reason);
         self.witness.notice(&reason);
-        let mut event = Object::new();
-        event.insert("event", "host-executes-put-back");
-        event.insert("killed", true);
         let entry = Entry {
             server: Some(server.clone()),
             reason: Some(Arc::from(reason)),

@@ -122,7 +122,8 @@ fn with_a_damaged_look_no_session_is_opened() {
     proxy.kill();
     let look = looks(&rig).into_iter().find(|it| it.extension().unwrap() == "look").unwrap();
     let text = fs::read_to_string(&look).unwrap();
-    for damaged in ["", "x", &text[..text.len() - 1], &text.replacen("/ws", "/wx", 1)] {
+    let cut = text.strip_suffix('}').unwrap();
+    for damaged in ["", "x", cut, &text.replacen("/ws", "/wx", 1)] {
         fs::write(&look, damaged).unwrap();
         let mut next = rig.start_in(&["--workspace", &rig.text("ws")]);
         let about = json!({"name": "test", "version": "1"});
