@@ -73,7 +73,10 @@ fn parse(said: &str) -> Vec<Step> {
                     steps.push(Step { commit: commit.clone(), is_added: letter == "A", path });
                 }
             }
-            id => commit = id.split_whitespace().next().unwrap_or_default().to_owned(),
+            id => {
+                let id = id.split_whitespace().next().unwrap_or_default();
+                id.clone_into(&mut commit);
+            }
         }
     }
     steps
