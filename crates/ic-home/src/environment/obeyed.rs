@@ -320,13 +320,11 @@ pub(super) fn of(variables: &[(OsString, OsString)]) -> Vec<Obeyed> {
 }
 
 fn obeyed(name: &'static str, value: &OsStr, reading: Reading) -> Obeyed {
-    match value.len() {
-        ..=VALUE_BYTES_MAX => Obeyed { name, value: value.to_string_lossy().into_owned(), reading },
-        _ => {
-            let value = char::REPLACEMENT_CHARACTER.to_string();
-            Obeyed { name, value, reading: Path }
-        }
+    if VALUE_BYTES_MAX < value.len() {
+        let value = char::REPLACEMENT_CHARACTER.to_string();
+        return Obeyed { name, value, reading: Path };
     }
+    Obeyed { name, value: value.to_string_lossy().into_owned(), reading }
 }
 
 fn of_npm((name, value): &(OsString, OsString)) -> Option<Obeyed> {
