@@ -149,7 +149,7 @@ impl Named {
     ) {
         self.has_drivers |= settings.has_drivers;
         self.urls.push(Arc::clone(&settings.urls));
-        for order in &settings.orders {
+        for order in &settings.all {
             let found = self.note(place, source, order);
             if order.takes == Takes::Configuration {
                 files.extend(found.into_iter().map(|file| (file, source.1.clone())));

@@ -218,17 +218,14 @@ impl<'a> Finds<'a> {
             self.patterns.push(Pattern { base, is_anywhere: true, parts });
         }
         let pattern = self.pattern(parts.clone());
-        match pattern.covers(self.top) {
-            false => self.patterns.push(pattern),
-            // The tree itself or what holds it: not all that is in it.
-            true => {
-                let base = self.top.clone();
-                self.patterns.push(Pattern { base, is_anywhere: true, parts });
-                match self.order.takes {
-                    Takes::Words => {}
-                    _ => self.whole(&self.top.clone()),
-                }
-            }
+        if !pattern.covers(self.top) {
+            return self.patterns.push(pattern);
+        }
+        // The tree itself or what holds it: not all that is in it.
+        let base = self.top.clone();
+        self.patterns.push(Pattern { base, is_anywhere: true, parts });
+        if self.order.takes != Takes::Words {
+            self.whole(self.top);
         }
     }
 

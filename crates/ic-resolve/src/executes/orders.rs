@@ -214,8 +214,12 @@ impl Orders {
         let mut names = Names::default();
         for path in self.user.iter().chain(&self.directories) {
             let Led { paths, passed } = Led::by(place.disk, path);
-            paths.into_iter().for_each(|it| names.add(it, Why::Listed));
-            passed.into_iter().for_each(|it| names.add_entry(it, Why::Listed));
+            for it in paths {
+                names.add(it, Why::Listed);
+            }
+            for it in passed {
+                names.add_entry(it, Why::Listed);
+            }
         }
         for (name, reach) in HOME_NAMES {
             let Ok(path) = AbsolutePath::new(place.home.as_path().join(name)) else { continue };

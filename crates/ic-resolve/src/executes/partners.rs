@@ -132,16 +132,10 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
         let digits = after.get(..2).and_then(|it| str::from_utf8(it).ok());
-        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| *byte == b'%') {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
+        let escaped = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
+        let escaped = escaped.filter(|_| *byte == b'%');
+        bytes.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -66,7 +66,7 @@ const EXT: &str = "ext::";
 /// What the settings of one file name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orders {
-    pub(super) orders: Vec<Order>,
+    pub(super) all: Vec<Order>,
     /// Whether one defines a program that the attributes of a file can choose.
     pub(super) has_drivers: bool,
     /// Where working trees are, as it is written.
@@ -140,7 +140,7 @@ pub(super) fn orders(settings: &[Setting]) -> Orders {
             ("init", "templatedir") => Takes::Directory,
             _ => Takes::Words,
         };
-        orders.orders.push(Order { key, names, origin: Origin::Setting, takes });
+        orders.all.push(Order { key, names, origin: Origin::Setting, takes });
     }
     Orders { urls: Arc::new(urls), ..orders }
 }

@@ -25,7 +25,7 @@ pub(super) fn orders(variables: &[Obeyed]) -> Orders {
                 Reading::Path | Reading::Paths | Reading::Parts(_) => Takes::Orders,
                 _ => Takes::Words,
             };
-            orders.orders.push(Order { key, names, origin, takes });
+            orders.all.push(Order { key, names, origin, takes });
         }
     }
     orders
@@ -153,7 +153,7 @@ mod tests {
             Name::Everything => "everything".to_owned(),
         };
         let found: Vec<String> =
-            orders.orders.iter().flat_map(|it| it.names.iter().map(shown)).collect();
+            orders.all.iter().flat_map(|it| it.names.iter().map(shown)).collect();
         for name in expected {
             assert!(found.iter().any(|it| it == name), "{value}: {name} is not in {found:?}");
         }

@@ -73,7 +73,7 @@ fn parse(said: &str) -> Vec<Step> {
                     steps.push(Step { commit: commit.clone(), is_added: letter == "A", path });
                 }
             }
-            id => commit = id.split_whitespace().next().unwrap_or_default().to_owned(),
+            id => id.split_whitespace().next().unwrap_or_default().clone_into(&mut commit),
         }
     }
     steps
