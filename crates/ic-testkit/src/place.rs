@@ -107,16 +107,16 @@ impl Place {
     pub fn configure(&self, key: &str, value: impl Into<serde_json::Value>) {
         use std::os::unix::fs::PermissionsExt as _;
         let file = self.path("home/.ironcurtain/config.json");
-        let mut config = match fs::read(&file) {
+        let mut config: serde_json::Value = match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).expect("a configuration"),
             Err(_) => serde_json::json!({"version": 1}),
         };
-        let pointer = format!("/{}", key.replace('.', "/"));
-        let (above, name) = pointer.rsplit_once('/').expect("a key");
-        if config.pointer(above).is_none() {
-            config[above.trim_start_matches('/')] = serde_json::json!({});
+        let mut at = &mut config;
+        for part in key.split('.') {
+            let object = at.as_object_mut().expect("an object");
+            at = object.entry(part).or_insert_with(|| serde_json::json!({}));
         }
-        config.pointer_mut(above).expect("an object")[name] = value.into();
+        *at = value.into();
         self.write("home/.ironcurtain/config.json", config.to_string());
         for (path, mode) in [(file.parent().expect("a home"), 0o700), (file.as_path(), 0o600)] {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("permissions");

@@ -113,7 +113,7 @@ fn annotations_with_mistakes_are_refused_with_their_place() {
     );
     refuses_tool(
         r#"{"toolName":"t","serverName":"other","args":{}}"#,
-        "servers.s.tools[0].serverName: the tool stands under",
+        "servers.s.tools[0].serverName: the tool is listed under",
     );
     refuses_tool(r#"{"toolName":"t","args":{"a":["read"]}}"#, "`read` is not a role");
     refuses_tool(r#"{"toolName":"t","args":{"a":"read-path"}}"#, "servers.s.tools[0].args.a");

@@ -58,6 +58,7 @@ fn the_list_has_the_questions_of_all_sessions_in_order() {
     let keys: Vec<&String> = listed[0].as_object().unwrap().keys().collect();
     let expected = [
         "escalationId",
+        "number",
         "session",
         "server",
         "tool",

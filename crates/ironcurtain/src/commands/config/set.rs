@@ -77,21 +77,18 @@ pub(crate) fn run(
         .check(&value, environment)
         .map_err(|reason| Failure::usage(format!("`{name}` is not changed: {reason}")))?;
     let home = home(environment)?;
-    match (key.name, &value) {
+    if let (POLICY, Json::String(policy)) = (key.name, &value) {
         // SECURITY: another policy can allow more, so it is shown and confirmed as `policy use` does.
-        (POLICY, Json::String(policy)) => {
-            let exit = using::run_for_config(policy.as_ref(), args.yes, environment, screen)?;
-            if exit != Exit::Success {
-                return Ok(exit);
-            }
+        let exit = using::run_for_config(policy.as_ref(), args.yes, environment, screen)?;
+        if exit != Exit::Success {
+            return Ok(exit);
         }
-        (_, _) => {
-            if !is_agreed((&name, &value), args.yes, environment, screen)? {
-                screen.line("Nothing was changed.")?;
-                return Ok(Exit::Failed);
-            }
-            update::set(&home, environment, vec![(name, value)])?;
+    } else {
+        if !is_agreed((&name, &value), args.yes, environment, screen)? {
+            screen.line("Nothing was changed.")?;
+            return Ok(Exit::Failed);
         }
+        update::set(&home, environment, vec![(name, value)])?;
     }
     warn_if_hidden(key, environment, screen);
     Ok(Exit::Success)

@@ -129,10 +129,10 @@ fn the_help_of_start_says_what_there_is() {
               Print events and the answer for a script: one JSON object a line on standard output
 
               Each has `event`: `status` (`session`, `status`), `diagnostic` (`kind` and what belongs to
-              it), `call` (`server`, `tool`, `outcome`, `reason`), `escalation_raised` (as in
-              `approvals list --json`), `escalation_resolved` (`escalationId`, `ending`),
-              `escalation_expired` (`escalationId`), `answer` (`text`), `budget` (`spent`). Errors go
-              to standard error, and the exit code is the same as without it.
+              it), `call` (`server`, `tool`, `outcome`, `reason`), `escalation_raised` (as in `approvals
+              list --json`), `escalation_resolved` (`escalationId`, `ending`), `escalation_expired`
+              (`escalationId`), `answer` (`text`), `budget` (`spent`). Errors go to standard error, and
+              the exit code is the same as without it.
 
       -h, --help
               Print help (see a summary with '-h')

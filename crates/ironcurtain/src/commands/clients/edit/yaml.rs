@@ -110,13 +110,12 @@ fn rewritten(entry: &[String], keys: &Map<String, Value>) -> Option<Vec<String>>
             Some(at) if !is_quoted => rest.split_at(at),
             Some(_) | None => (rest.as_str(), ""),
         };
-        lines.push(match was.trim() == value {
-            true => line.clone(),
-            false => {
-                let gap = &was[was.trim_end().len()..];
-                format!("{}{key}: {value}{gap}{comment}", " ".repeat(indent))
-            }
-        });
+        if was.trim() == value {
+            lines.push(line.clone());
+        } else {
+            let gap = was.strip_prefix(was.trim_end()).unwrap_or_default();
+            lines.push(format!("{}{key}: {value}{gap}{comment}", " ".repeat(indent)));
+        }
         done.push(key);
     }
     let missing = keys.iter().filter(|(key, _)| !done.contains(key));
