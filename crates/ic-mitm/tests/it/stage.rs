@@ -368,7 +368,7 @@ async fn provide(
 struct Played {
     pieces: mpsc::UnboundedReceiver<Bytes>,
     breaks: bool,
-    _gone: Option<Gone>,
+    gone: Option<Gone>,
 }
 
 /// Says that the client has gone, or has heard everything.
@@ -405,7 +405,7 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Played>, Infallible> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let came = Got {
         method: parts.method,
         path: parts.uri.path_and_query().unwrap().to_string(),
@@ -415,7 +415,7 @@ async fn answer(
     };
     got.lock().unwrap().push(came.clone());
     let (sender, receiver) = mpsc::unbounded_channel();
-    let mut played = Played { pieces: receiver, breaks: false, _gone: None };
+    let mut played = Played { pieces: receiver, breaks: false, gone: None };
     let mut response = Response::builder();
     match script(&came) {
         Says::Answer(status, headers, pieces) => {
@@ -423,11 +423,13 @@ async fn answer(
             for (name, value) in headers {
                 response = response.header(name, value);
             }
-            pieces.into_iter().for_each(|it| sender.send(it).unwrap());
+            for piece in pieces {
+                sender.send(piece).unwrap();
+            }
         }
         Says::Piecewise(pieces, gone) => {
             response = response.header("content-type", "text/event-stream");
-            (played.pieces, played._gone) = (pieces, Some(Gone(gone)));
+            (played.pieces, played.gone) = (pieces, Some(Gone(gone)));
         }
         Says::Breaks(bytes) => {
             sender.send(bytes).unwrap();

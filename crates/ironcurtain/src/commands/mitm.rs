@@ -148,24 +148,21 @@ async fn alone(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let certificate = session.certificate().display().to_string();
-    let served = match &args.socket {
-        Some(path) => {
-            let socket = Socket::bind(path).await.map_err(no_socket)?;
-            print_environment(gate, None, &certificate, screen)?;
-            screen.notice(&format!("the model gate listens on {}; Ctrl-C ends it", path.display()));
-            Arc::clone(gate).serve(OwnSocket(socket), stop).await
-        }
-        None => {
-            let address = args.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
-            let failed = |source| {
-                Failure::environment(format!("cannot listen on {address}")).with_source(source)
-            };
-            let listener = TcpListener::bind(address).await.map_err(failed)?;
-            let proxy = format!("http://{}", listener.local_addr().map_err(failed)?);
-            print_environment(gate, Some(&proxy), &certificate, screen)?;
-            screen.notice(&format!("the model gate listens on {proxy}; Ctrl-C ends it"));
-            Arc::clone(gate).serve(Listener::Tcp(listener), stop).await
-        }
+    let served = if let Some(path) = &args.socket {
+        let socket = Socket::bind(path).await.map_err(no_socket)?;
+        print_environment(gate, None, &certificate, screen)?;
+        screen.notice(&format!("the model gate listens on {}; Ctrl-C ends it", path.display()));
+        Arc::clone(gate).serve(OwnSocket(socket), stop).await
+    } else {
+        let address = args.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+        let failed = |source| {
+            Failure::environment(format!("cannot listen on {address}")).with_source(source)
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let proxy = format!("http://{}", listener.local_addr().map_err(failed)?);
+        print_environment(gate, Some(&proxy), &certificate, screen)?;
+        screen.notice(&format!("the model gate listens on {proxy}; Ctrl-C ends it"));
+        Arc::clone(gate).serve(Listener::Tcp(listener), stop).await
     };
     served.map_err(|source| Failure::environment("the model gate failed").with_source(source))?;
     screen.notice(&told(gate));

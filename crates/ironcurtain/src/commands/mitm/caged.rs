@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,7 +177,7 @@ impl Job<'_> {
                 ];
                 for path in self.read {
                     let path = real_path(environment.absolute(path)?.as_path())?;
-                    self.refuse_own(&path, environment)?;
+                    refuse_own(&path, environment)?;
                     seen.push(Seen { path, access: Access::Read });
                 }
                 Hold::Caged(rung, cage(seen, environment)?)
@@ -192,19 +192,19 @@ impl Job<'_> {
             hold,
         })
     }
+}
 
-    /// SECURITY: the keys lie in our own home, and whatever holds it holds them.
-    fn refuse_own(&self, path: &std::path::Path, environment: &Environment) -> Result<(), Failure> {
-        let own = environment.ironcurtain_home()?;
-        let own = real_path(own.as_path())?;
-        match own.starts_with(path) || path.starts_with(&own) {
-            false => Ok(()),
-            true => Err(Failure::usage(format!(
-                "`--read {}` would show the IronCurtain home, which holds keys",
-                path.display()
-            ))
-            .with_hint("name a directory beside it")),
-        }
+/// SECURITY: the keys lie in our own home, and whatever holds it holds them.
+fn refuse_own(path: &Path, environment: &Environment) -> Result<(), Failure> {
+    let own = environment.ironcurtain_home()?;
+    let own = real_path(own.as_path())?;
+    match own.starts_with(path) || path.starts_with(&own) {
+        false => Ok(()),
+        true => Err(Failure::usage(format!(
+            "`--read {}` would show the IronCurtain home, which holds keys",
+            path.display()
+        ))
+        .with_hint("name a directory beside it")),
     }
 }
 
