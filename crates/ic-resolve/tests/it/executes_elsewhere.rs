@@ -65,7 +65,8 @@ fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
     asks(&near, "write", &write("/w/up/tools/ed.sh"), "core.editor");
     is_free(&near, "write", &write("/w/up/x/tools/ed.sh"));
     // With very many trees, in any directory.
-    let names = (0..20).map(|n| format!("[alias]\n\ta{n} = !sh t{n}/x\n")).collect::<String>();
+    let names: Vec<String> = (0..20).map(|n| format!("[alias]\n\ta{n} = !sh t{n}/x\n")).collect();
+    let names = names.concat();
     let many = (0..250).fold(repository(disk(), "/w/main", &names), |disk, n| {
         repository(disk, &format!("/w/many/{n}"), "")
     });
