@@ -52,9 +52,9 @@ pub use call::{
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
 pub use decide::{decisive, evaluate, explain};
-pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
+pub use domain::{Destination, DomainPattern, DomainSet, HostPattern, Scheme};
 pub use effect::Effect;
-pub use finding::{Authority, Finding, Structural};
+pub use finding::{Authority, Finding, RuleRef, Structural};
 pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources, Restricted};
 pub use push::{Push, PushManner, PushedRef};

@@ -1,0 +1,175 @@
+//! The decision table of one tool: what a policy says of each class of values, in each context.
+//!
+//! Step 5 of the decision puts these together: deny beats escalate beats allow over the roles. A row is
+//! worked out when it is asked for, and kept.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ic_policy::{Effect, RoleValues, Standing, Value};
+use ic_types::{Object, Role, ServerName, ToolName};
+
+use crate::TooComplex;
+use crate::context::{Context, Lists, merged};
+use crate::imagined::Names;
+use crate::side::{Outcome, Row, Side};
+use crate::space::{Class, Space};
+
+/// Tools of which decisions know the names.
+const KNOWN_BY_NAME: [&str; 2] = ["run_command", LIST_ALLOWED_DIRECTORIES];
+/// The tool that may always be called without arguments.
+pub(crate) const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
+
+type Witnesses = HashMap<Context, Vec<RoleValues>>;
+/// Rows by class and context; `None` is a role without values.
+type Known = HashMap<(Role, Option<Class>), HashMap<Context, Rc<Row>>>;
+
+/// What one policy says of one tool.
+#[derive(Debug)]
+pub(crate) struct ToolRows<'s, 'a> {
+    side: &'s Side<'a>,
+    space: &'s Space<'a>,
+    server: ServerName,
+    tool: ToolName,
+    pub(crate) lists: Lists<'a>,
+    roles: Vec<Role>,
+    witnesses: RefCell<HashMap<Option<Role>, Rc<Witnesses>>>,
+    /// Shared by tools that the policy cannot tell apart.
+    known: Rc<RefCell<Known>>,
+}
+
+/// Rows of tools that a policy cannot tell apart, by server and by the tool's name if that matters.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    known: RefCell<HashMap<(ServerName, Option<ToolName>), Rc<RefCell<Known>>>>,
+}
+
+impl<'s, 'a> ToolRows<'s, 'a> {
+    pub(crate) fn new(
+        side: &'s Side<'a>,
+        space: &'s Space<'a>,
+        (server, tool): Names<'_>,
+        shared: &Shared,
+    ) -> Self {
+        let roles = possible_roles(side, (server, tool));
+        let lists = Lists::of(side.policy(), (server, tool), &roles);
+        let is_named = KNOWN_BY_NAME.contains(&tool.as_str())
+            || side.policy().rules().iter().any(|rule| rule.names_tool(tool.as_str()))
+            || !lists.is_empty();
+        let key = (server.clone(), is_named.then(|| tool.clone()));
+        let known = Rc::clone(shared.known.borrow_mut().entry(key).or_default());
+        Self {
+            side,
+            space,
+            server: server.clone(),
+            tool: tool.clone(),
+            lists,
+            roles,
+            witnesses: RefCell::default(),
+            known,
+        }
+    }
+
+    pub(crate) fn names(&self) -> Names<'_> {
+        (&self.server, &self.tool)
+    }
+
+    /// Returns what is said of `value` of `role`, or of the role without values.
+    pub(crate) fn row(
+        &self,
+        role: Role,
+        value: Option<&Value>,
+        context: &[u8],
+    ) -> Result<Rc<Row>, TooComplex> {
+        let context = self.lists.elsewhere(Some(role), context);
+        let key = (role, value.map(|value| self.space.class(value)));
+        let found = self.known.borrow().get(&key).and_then(|it| it.get(&context).cloned());
+        if let Some(row) = found {
+            return Ok(row);
+        }
+        let others = match self.lists.is_empty() {
+            true => Vec::new(),
+            false => {
+                let witnesses = self.witnesses(Some(role))?;
+                // What no values lead to is asked of no call.
+                witnesses.get(&context).cloned().unwrap_or_default()
+            }
+        };
+        let row = Rc::new(self.side.row(self.names(), role, value, &others));
+        self.known.borrow_mut().entry(key).or_default().insert(context, Rc::clone(&row));
+        Ok(row)
+    }
+
+    /// Returns what is said of a call without resource roles.
+    pub(crate) fn whole(
+        &self,
+        roles: &[Role],
+        arguments: &Object,
+        context: &[u8],
+    ) -> Result<(Outcome, Vec<usize>), TooComplex> {
+        let witnesses = self.witnesses(None)?;
+        let values = witnesses.get(context).cloned().unwrap_or_default();
+        let of_call = values.into_iter().filter(|it| roles.contains(&it.role)).collect();
+        Ok(self.side.whole(self.names(), of_call, arguments.clone()))
+    }
+
+    /// Returns the contexts in which `judged`, or the call as a whole, can be judged.
+    pub(crate) fn witnesses(&self, judged: Option<Role>) -> Result<Rc<Witnesses>, TooComplex> {
+        if let Some(known) = self.witnesses.borrow().get(&judged) {
+            return Ok(Rc::clone(known));
+        }
+        let found = self.lists.witnesses(judged, &self.roles, self.space);
+        let found = Rc::new(found.map_err(|it| it.of(&self.server, &self.tool))?);
+        self.witnesses.borrow_mut().insert(judged, Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// Returns what the table says of a call with these roles and values.
+    pub(crate) fn predict(
+        &self,
+        roles: &[RoleValues],
+        arguments: &Object,
+    ) -> Result<Effect, TooComplex> {
+        let mut effect = match self.side.standing(self.names()) {
+            Standing::Unknown => return Ok(Effect::Deny),
+            Standing::Draft | Standing::OfServer => Effect::Escalate,
+            Standing::Annotated => Effect::Allow,
+        };
+        let values = roles.iter().flat_map(|it| it.values.iter().map(|value| (it.role, value)));
+        let context = values.fold(self.lists.nothing(), |context, (role, value)| {
+            merged(&context, &self.lists.adds(role, value))
+        });
+        let mut resources = roles.iter().filter(|it| it.role.is_resource()).peekable();
+        if resources.peek().is_none() {
+            let named: Vec<Role> = roles.iter().map(|it| it.role).collect();
+            let (whole, _) = self.whole(&named, arguments, &context)?;
+            return Ok(effect.max(whole.effect));
+        }
+        for RoleValues { role, values } in resources {
+            if values.is_empty() {
+                effect = effect.max(self.row(*role, None, &context)?.alone.effect);
+            }
+            let rows = values.iter().map(|value| self.row(*role, Some(value), &context));
+            let rows: Vec<Rc<Row>> = rows.collect::<Result<_, _>>()?;
+            let all_free = rows.iter().all(|it| it.is_free);
+            for row in rows {
+                effect = effect.max(if all_free { row.alone } else { row.company }.effect);
+            }
+        }
+        Ok(effect)
+    }
+}
+
+/// Returns every role that arguments of the tool can have, each once.
+fn possible_roles(side: &Side<'_>, (server, tool): Names<'_>) -> Vec<Role> {
+    let mut roles = Vec::new();
+    for argument in side.policy().annotation(server, tool).iter().flat_map(|it| it.arguments()) {
+        for role in argument.possible_roles() {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+    }
+    roles
+}

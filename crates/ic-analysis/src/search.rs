@@ -1,0 +1,517 @@
+//! Every way in which the calls of one variant can come out, each with a call that does.
+//!
+//! The rows of a tool are put together as step 5 of the decision says. Values that come to the same are
+//! put into one choice first, and calls that come to the same into one state, so that what is left is
+//! small, and nothing is left out.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ic_policy::{Effect, Standing};
+use ic_types::{Object, Role};
+
+use crate::TooComplex;
+use crate::context::{Context, merged};
+use crate::model::{self, Presence, Shape, Slot, Variant};
+use crate::rows::{LIST_ALLOWED_DIRECTORIES, ToolRows};
+use crate::space::{Example, Space};
+
+/// How many states of one variant are looked at.
+const STATES_MAX: usize = 50_000;
+
+/// The calls of one variant, as `N` policies judge them.
+#[derive(Debug)]
+pub(crate) struct Search<'s, 'a, const N: usize> {
+    rows: [&'s ToolRows<'s, 'a>; N],
+    standings: [Standing; N],
+    variant: &'s Variant,
+    /// The examples of each slot.
+    examples: Vec<Vec<&'s Example>>,
+    /// Whether a call without arguments is always allowed.
+    is_introspection: [bool; N],
+}
+
+/// One way in which a call comes out, and what makes it so.
+#[derive(Debug)]
+pub(crate) struct Hit<'h, const N: usize> {
+    /// What each policy says of the call.
+    pub(crate) effects: [Effect; N],
+    /// What each policy says of this part of it.
+    pub(crate) own: [Effect; N],
+    /// The part.
+    pub(crate) part: HitPart<'h>,
+    /// Such a call.
+    pub(crate) call: &'h State<N>,
+}
+
+/// A part of a call that something is said of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HitPart<'h> {
+    /// Values of one argument, any of these examples.
+    Values {
+        /// The position of the argument's slot.
+        slot: usize,
+        /// Positions among the slot's examples.
+        examples: &'h [usize],
+    },
+    /// A role without values, as the policy at this position sees it.
+    NoValues(usize, Role),
+    /// The call as a whole.
+    Whole,
+}
+
+/// Values of one argument that come to the same.
+#[derive(Clone, Debug)]
+struct Choice<const N: usize> {
+    adds: Adds<N>,
+    examples: Vec<usize>,
+}
+
+/// What a value adds to a call.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Adds<const N: usize> {
+    contexts: [Context; N],
+    /// For each policy, role and what is said of the value in it.
+    roles: [Vec<(Role, Said)>; N],
+    floor: [Effect; N],
+}
+
+/// What is said of a value of a role, or of several.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Said {
+    alone: Effect,
+    company: Effect,
+    all_free: bool,
+}
+
+/// Calls that come to the same.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Key<const N: usize> {
+    contexts: [Context; N],
+    roles: [BTreeMap<Role, Said>; N],
+    floor: [Effect; N],
+    is_bare: bool,
+}
+
+/// Calls that come to the same, and the values of one of them.
+#[derive(Clone, Debug)]
+pub(crate) struct State<const N: usize> {
+    key: Key<N>,
+    /// Slots, and positions among their examples.
+    values: Vec<(usize, usize)>,
+}
+
+impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
+    pub(crate) fn new(
+        rows: [&'s ToolRows<'s, 'a>; N],
+        standings: [Standing; N],
+        variant: &'s Variant,
+        space: &'s Space<'a>,
+        is_introspection: [bool; N],
+    ) -> Self {
+        let examples = variant.slots.iter().map(|slot| examples(slot, space)).collect();
+        Self { rows, standings, variant, examples, is_introspection }
+    }
+
+    /// Tells `hear` of every way in which a part of a call, and the call, can come out.
+    pub(crate) fn run(
+        &self,
+        space: &Space<'_>,
+        hear: &mut dyn FnMut(&Hit<'_, N>),
+    ) -> Result<(), TooComplex> {
+        for contexts in self.contexts(space)? {
+            let choices = self.choices(&contexts, space)?;
+            let slots: Vec<usize> = (0..self.variant.slots.len()).collect();
+            for state in self.states(&slots, &choices)? {
+                self.hear_call(&contexts, &state, hear)?;
+            }
+            for slot in &slots {
+                let has_more = self.shape(*slot) != Shape::One;
+                let others: Vec<usize> =
+                    slots.iter().copied().filter(|it| it != slot || has_more).collect();
+                let rest = self.states_with(&others, Some(*slot), &choices)?;
+                for choice in choices.get(*slot).into_iter().flatten() {
+                    for state in &rest {
+                        let state = state.with(*slot, choice);
+                        self.hear_values(&contexts, *slot, (choice, &state), hear)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the arguments of a call.
+    pub(crate) fn arguments(&self, call: &State<N>) -> Object {
+        let mut arguments = self.variant.arguments.clone();
+        for (position, slot) in self.variant.slots.iter().enumerate() {
+            let mut texts: Vec<&str> = Vec::new();
+            for (at, example) in &call.values {
+                if *at == position {
+                    texts.extend(self.example(position, *example).map(|it| it.text.as_str()));
+                }
+            }
+            if !texts.is_empty() {
+                model::write(&mut arguments, &slot.place, &texts, slot.shape);
+            }
+        }
+        arguments
+    }
+
+    /// Returns the arguments of the call that has another example in the place of the last value.
+    pub(crate) fn arguments_with(&self, call: &State<N>, slot: usize, example: usize) -> Object {
+        let mut values = call.values.clone();
+        if let Some(last) = values.iter_mut().rev().find(|(at, _)| *at == slot) {
+            last.1 = example;
+        }
+        self.arguments(&State { key: call.key.clone(), values })
+    }
+
+    pub(crate) fn example(&self, slot: usize, example: usize) -> Option<&'s Example> {
+        self.examples.get(slot)?.get(example).copied()
+    }
+
+    fn shape(&self, slot: usize) -> Shape {
+        self.variant.slots.get(slot).map_or(Shape::One, |it| it.shape)
+    }
+
+    /// Returns every context that calls can have, for all policies together.
+    fn contexts(&self, space: &Space<'_>) -> Result<BTreeSet<[Context; N]>, TooComplex> {
+        let nothing = self.rows.map(|rows| rows.lists.nothing());
+        let mut found = BTreeSet::from([nothing.clone()]);
+        if self.rows.iter().all(|rows| rows.lists.is_empty()) {
+            return Ok(found);
+        }
+        let mut steps: BTreeSet<[Context; N]> = BTreeSet::new();
+        for (slot, examples) in self.variant.slots.iter().zip(&self.examples) {
+            steps.extend(examples.iter().map(|example| self.context(slot, example, space)));
+        }
+        let mut fresh = vec![nothing];
+        while let Some(contexts) = fresh.pop() {
+            for step in &steps {
+                let next = std::array::from_fn(|at| match (contexts.get(at), step.get(at)) {
+                    (Some(one), Some(other)) => merged(one, other),
+                    _ => Vec::new(),
+                });
+                if found.insert(next.clone()) {
+                    fresh.push(next);
+                }
+            }
+            if STATES_MAX < found.len() {
+                return Err(self.too_complex());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns what an example adds to the context of each policy.
+    fn context(&self, slot: &Slot, example: &Example, space: &Space<'_>) -> [Context; N] {
+        std::array::from_fn(|at| {
+            let Some(rows) = self.rows.get(at) else { return Vec::new() };
+            let roles = slot.roles.get(at).and_then(Option::as_deref).unwrap_or_default();
+            roles.iter().fold(rows.lists.nothing(), |context, role| {
+                match space.value(*role, example) {
+                    Some(value) => merged(&context, &rows.lists.adds(*role, &value)),
+                    None => context,
+                }
+            })
+        })
+    }
+
+    /// Puts the examples of each slot together that come to the same.
+    fn choices(
+        &self,
+        contexts: &[Context; N],
+        space: &Space<'_>,
+    ) -> Result<Vec<Vec<Choice<N>>>, TooComplex> {
+        let mut all = Vec::new();
+        for (slot, examples) in self.variant.slots.iter().zip(&self.examples) {
+            let mut choices: BTreeMap<Adds<N>, Vec<usize>> = BTreeMap::new();
+            if slot.presence != Presence::Never {
+                for (position, example) in examples.iter().enumerate() {
+                    let adds = self.adds(slot, example, contexts, space)?;
+                    choices.entry(adds).or_default().push(position);
+                }
+            }
+            let choice = |(adds, examples)| Choice { adds, examples };
+            all.push(choices.into_iter().map(choice).collect());
+        }
+        Ok(all)
+    }
+
+    fn adds(
+        &self,
+        slot: &Slot,
+        example: &Example,
+        contexts: &[Context; N],
+        space: &Space<'_>,
+    ) -> Result<Adds<N>, TooComplex> {
+        let mut roles: [Vec<(Role, Said)>; N] = std::array::from_fn(|_| Vec::new());
+        let mut floor = [Effect::Allow; N];
+        let sides = self.rows.iter().zip(contexts).zip(&mut roles).zip(&mut floor);
+        for ((((rows, context), roles), floor), known) in sides.zip(&slot.roles) {
+            // An argument that a policy does not know is refused.
+            let Some(known) = known else {
+                *floor = Effect::Deny;
+                continue;
+            };
+            for role in known {
+                let Some(value) = space.value(*role, example) else {
+                    *floor = Effect::Deny;
+                    continue;
+                };
+                if role.is_resource() {
+                    let row = rows.row(*role, Some(&value), context)?;
+                    let (alone, company) = (row.alone.effect, row.company.effect);
+                    roles.push((*role, Said { alone, company, all_free: row.is_free }));
+                }
+            }
+        }
+        Ok(Adds { contexts: self.context(slot, example, space), roles, floor })
+    }
+
+    /// Returns all states of values of `slots`.
+    fn states(
+        &self,
+        slots: &[usize],
+        choices: &[Vec<Choice<N>>],
+    ) -> Result<Vec<State<N>>, TooComplex> {
+        self.states_with(slots, None, choices)
+    }
+
+    /// Returns all states of values of `slots`, of which `filled` has a value besides.
+    fn states_with(
+        &self,
+        slots: &[usize],
+        filled: Option<usize>,
+        choices: &[Vec<Choice<N>>],
+    ) -> Result<Vec<State<N>>, TooComplex> {
+        let mut states: BTreeMap<Key<N>, Vec<(usize, usize)>> =
+            BTreeMap::from([(self.nothing(), Vec::new())]);
+        for slot in slots {
+            let of_slot = choices.get(*slot).map(Vec::as_slice).unwrap_or_default();
+            let must =
+                self.variant.slots.get(*slot).is_some_and(|it| it.presence == Presence::Must);
+            let mut next = BTreeMap::new();
+            let mut fresh: Vec<State<N>> =
+                states.iter().map(|(key, values)| State::of(key, values)).collect();
+            if !must || filled == Some(*slot) {
+                next = states;
+            }
+            let mut is_first = true;
+            // Several values of one argument add up until nothing new comes of it.
+            while !fresh.is_empty() && (is_first || self.shape(*slot) != Shape::One) {
+                let mut found = Vec::new();
+                for (state, choice) in fresh.iter().flat_map(|it| of_slot.iter().map(move |c| (it, c))) {
+                    let state = state.with(*slot, choice);
+                    if !next.contains_key(&state.key) {
+                        next.insert(state.key.clone(), state.values.clone());
+                        found.push(state);
+                    }
+                }
+                if STATES_MAX < next.len() {
+                    return Err(self.too_complex());
+                }
+                (fresh, is_first) = (found, false);
+            }
+            states = next;
+        }
+        Ok(states.into_iter().map(|(key, values)| State { key, values }).collect())
+    }
+
+    fn nothing(&self) -> Key<N> {
+        Key {
+            contexts: self.rows.map(|rows| rows.lists.nothing()),
+            roles: std::array::from_fn(|_| BTreeMap::new()),
+            floor: [Effect::Allow; N],
+            is_bare: true,
+        }
+    }
+
+    /// Tells of what is said of a call apart from its values.
+    fn hear_call(
+        &self,
+        contexts: &[Context; N],
+        state: &State<N>,
+        hear: &mut dyn FnMut(&Hit<'_, N>),
+    ) -> Result<(), TooComplex> {
+        if state.key.contexts != *contexts {
+            return Ok(());
+        }
+        let effects = self.effects(state)?;
+        let own = self.own_of_call(state)?;
+        hear(&Hit { effects, own, part: HitPart::Whole, call: state });
+        for (side, roles) in self.variant.roles.iter().enumerate() {
+            for role in roles.iter().copied().filter(|role| role.is_resource()) {
+                let has_values = state.key.roles.get(side).is_some_and(|it| it.contains_key(&role));
+                if has_values || self.is_listing(side, state) {
+                    continue;
+                }
+                let mut own = [Effect::Allow; N];
+                for (at, own) in own.iter_mut().enumerate() {
+                    *own = self.without_values(at, role, state)?.unwrap_or(Effect::Allow);
+                }
+                let part = HitPart::NoValues(side, role);
+                hear(&Hit { effects, own, part, call: state });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of what is said of values of one argument.
+    fn hear_values(
+        &self,
+        contexts: &[Context; N],
+        slot: usize,
+        (choice, state): (&Choice<N>, &State<N>),
+        hear: &mut dyn FnMut(&Hit<'_, N>),
+    ) -> Result<(), TooComplex> {
+        if state.key.contexts != *contexts {
+            return Ok(());
+        }
+        let mut own = choice.adds.floor;
+        for ((own, said), all) in own.iter_mut().zip(&choice.adds.roles).zip(&state.key.roles) {
+            for (role, said) in said {
+                let all_free = all.get(role).is_none_or(|it| it.all_free);
+                *own = (*own).max(if all_free { said.alone } else { said.company });
+            }
+        }
+        let part = HitPart::Values { slot, examples: &choice.examples };
+        hear(&Hit { effects: self.effects(state)?, own, part, call: state });
+        Ok(())
+    }
+
+    /// Returns what each policy says of the call.
+    fn effects(&self, state: &State<N>) -> Result<[Effect; N], TooComplex> {
+        let mut effects = self.own_of_call(state)?;
+        for (side, effect) in effects.iter_mut().enumerate() {
+            if self.is_listing(side, state) {
+                continue;
+            }
+            *effect = (*effect).max(state.key.floor.get(side).copied().unwrap_or(Effect::Deny));
+            let roles = self.variant.roles.get(side).map(Vec::as_slice).unwrap_or_default();
+            for role in roles.iter().copied().filter(|role| role.is_resource()) {
+                let said = state.key.roles.get(side).and_then(|it| it.get(&role));
+                *effect = (*effect).max(match said {
+                    Some(said) if said.all_free => said.alone,
+                    Some(said) => said.company,
+                    None => self.without_values(side, role, state)?.unwrap_or(Effect::Allow),
+                });
+            }
+        }
+        Ok(effects)
+    }
+
+    /// Returns what each policy says of the call apart from its roles.
+    fn own_of_call(&self, state: &State<N>) -> Result<[Effect; N], TooComplex> {
+        let mut effects = [Effect::Allow; N];
+        for (side, effect) in effects.iter_mut().enumerate() {
+            let roles = self.variant.roles.get(side).map(Vec::as_slice).unwrap_or_default();
+            if self.is_listing(side, state) {
+                continue;
+            }
+            *effect = match self.standings.get(side) {
+                Some(Standing::Annotated) => Effect::Allow,
+                Some(Standing::Draft) => Effect::Escalate,
+                Some(Standing::Unknown | Standing::OfServer) | None => Effect::Deny,
+            };
+            if self.variant.knows_arguments.get(side) != Some(&true) {
+                *effect = Effect::Deny;
+            }
+            if *effect != Effect::Deny && !roles.iter().any(|role| role.is_resource()) {
+                let (Some(rows), Some(context)) = (self.rows.get(side), state.key.contexts.get(side))
+                else {
+                    continue;
+                };
+                let mut arguments = self.variant.arguments.clone();
+                if !state.key.is_bare {
+                    arguments.insert("example", true);
+                }
+                let (whole, _) = rows.whole(roles, &arguments, context)?;
+                *effect = (*effect).max(whole.effect);
+            }
+        }
+        Ok(effects)
+    }
+
+    /// Returns what is said of a role that the call has and that has no values.
+    fn without_values(
+        &self,
+        side: usize,
+        role: Role,
+        state: &State<N>,
+    ) -> Result<Option<Effect>, TooComplex> {
+        let has_role = self.variant.roles.get(side).is_some_and(|roles| roles.contains(&role));
+        let has_values = state.key.roles.get(side).is_some_and(|it| it.contains_key(&role));
+        match (self.rows.get(side), state.key.contexts.get(side)) {
+            (Some(rows), Some(context)) if has_role && !has_values => {
+                Ok(Some(rows.row(role, None, context)?.alone.effect))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether the call only asks for the list of allowed directories.
+    fn is_listing(&self, side: usize, state: &State<N>) -> bool {
+        self.is_introspection.get(side) == Some(&true)
+            && state.key.is_bare
+            && self.variant.arguments.is_empty()
+            && self.rows.iter().any(|it| it.names().1.as_str() == LIST_ALLOWED_DIRECTORIES)
+    }
+
+    fn too_complex(&self) -> TooComplex {
+        let error = TooComplex::states();
+        match self.rows.first() {
+            Some(rows) => error.of(rows.names().0, rows.names().1),
+            None => error,
+        }
+    }
+}
+
+impl<const N: usize> State<N> {
+    fn of(key: &Key<N>, values: &[(usize, usize)]) -> Self {
+        Self { key: key.clone(), values: values.to_vec() }
+    }
+
+    /// Returns the state of a call that has one more value.
+    fn with(&self, slot: usize, choice: &Choice<N>) -> Self {
+        let mut state = self.clone();
+        state.key.is_bare = false;
+        for (context, adds) in state.key.contexts.iter_mut().zip(&choice.adds.contexts) {
+            *context = merged(context, adds);
+        }
+        for (floor, adds) in state.key.floor.iter_mut().zip(&choice.adds.floor) {
+            *floor = (*floor).max(*adds);
+        }
+        for (roles, adds) in state.key.roles.iter_mut().zip(&choice.adds.roles) {
+            for (role, said) in adds {
+                let both = roles.get(role).map_or(*said, |known| Said {
+                    alone: known.alone.max(said.alone),
+                    company: known.company.max(said.company),
+                    all_free: known.all_free && said.all_free,
+                });
+                roles.insert(*role, both);
+            }
+        }
+        state.values.extend(choice.examples.first().map(|example| (slot, *example)));
+        state
+    }
+}
+
+/// Returns an example of each class that values of `slot` can be in, for any policy.
+fn examples<'s>(slot: &Slot, space: &'s Space<'_>) -> Vec<&'s Example> {
+    let mut found: Vec<&Example> = Vec::new();
+    let mut known: HashMap<(&str, bool), ()> = HashMap::new();
+    for role in slot.roles.iter().flatten().flatten() {
+        for example in space.examples(*role) {
+            let exists = example.value.path().is_some_and(|it| it.state.is_some());
+            if known.insert((example.text.as_str(), exists), ()).is_none() {
+                found.push(example);
+            }
+        }
+    }
+    if found.is_empty() && slot.roles.iter().any(Option::is_none) {
+        // Only that it is there matters, since some policy does not know it.
+        found.extend(space.examples(Role::CommitMessage).next());
+    }
+    found
+}
