@@ -60,11 +60,30 @@ impl<'a> Lists<'a> {
         vec![0; self.entries.len()]
     }
 
+    /// Says how far the lists hold in a context.
+    pub(crate) fn text(&self, context: &[u8]) -> String {
+        let said = self.entries.iter().zip(context).filter_map(|((rule, _), state)| {
+            let name = self.policy.rules().get(*rule)?.name();
+            let word = match state {
+                0 => return None,
+                1 => "all",
+                2 => "none",
+                _ => "some",
+            };
+            Some(format!("{word} on the list of {name}"))
+        });
+        said.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns what `value` of `role` adds to a context.
     pub(crate) fn adds(&self, role: Role, value: &Value) -> Context {
         let adds = |&(rule, list): &(usize, usize)| match self.policy.rules().get(rule) {
             Some(rule) if rule.list_names(list, role) => {
-                if rule.list_holds(list, role, value) { 1 } else { 2 }
+                if rule.list_holds(list, role, value) {
+                    1
+                } else {
+                    2
+                }
             }
             Some(_) | None => 0,
         };
@@ -110,8 +129,7 @@ impl<'a> Lists<'a> {
                 if found.contains_key(&next) {
                     continue;
                 }
-                let mut values: Vec<RoleValues> =
-                    found.get(&context).cloned().unwrap_or_default();
+                let mut values: Vec<RoleValues> = found.get(&context).cloned().unwrap_or_default();
                 if let Some(entry) = values.iter_mut().find(|it| it.role == *role) {
                     entry.values.push(value.clone());
                 }

@@ -9,22 +9,38 @@ use ic_types::{Object, ServerName, ToolCall, ToolName};
 /// The names of a server and of a tool on it.
 pub(crate) type Names<'a> = (&'a ServerName, &'a ToolName);
 
+/// A call that nobody makes.
+#[derive(Debug)]
+pub(crate) struct Imagined<'a> {
+    pub(crate) names: Names<'a>,
+    pub(crate) standing: Standing,
+    pub(crate) roles: Vec<RoleValues>,
+    /// Arguments that the annotation does not name.
+    pub(crate) unknown: Vec<String>,
+    pub(crate) arguments: Object,
+}
+
+impl Imagined<'_> {
+    /// Puts the call together.
+    pub(crate) fn into_call(self) -> ResolvedCall {
+        let Self { names: (server, tool), standing, roles, unknown, arguments } = self;
+        ResolvedCall::assert_resolved(ResolvedParts {
+            asked: ToolCall { server: server.clone(), tool: tool.clone(), arguments },
+            sent: Object::new(),
+            standing,
+            roles,
+            invalid: Vec::new(),
+            unknown_arguments: unknown,
+            unannotated_paths: Vec::new(),
+            executed: Vec::new(),
+            places: Vec::new(),
+            push: None,
+        })
+    }
+}
+
 /// Returns a call with these roles and values, of a tool that is annotated.
-pub(crate) fn call(
-    (server, tool): Names<'_>,
-    roles: Vec<RoleValues>,
-    arguments: Object,
-) -> ResolvedCall {
-    ResolvedCall::assert_resolved(ResolvedParts {
-        asked: ToolCall { server: server.clone(), tool: tool.clone(), arguments },
-        sent: Object::new(),
-        standing: Standing::Annotated,
-        roles,
-        invalid: Vec::new(),
-        unknown_arguments: Vec::new(),
-        unannotated_paths: Vec::new(),
-        executed: Vec::new(),
-        places: Vec::new(),
-        push: None,
-    })
+pub(crate) fn call(names: Names<'_>, roles: Vec<RoleValues>, arguments: Object) -> ResolvedCall {
+    let (standing, unknown) = (Standing::Annotated, Vec::new());
+    Imagined { names, standing, roles, unknown, arguments }.into_call()
 }

@@ -14,21 +14,28 @@
 //! - What is too much to look through is an error, never an answer that leaves something out.
 
 mod context;
+pub mod describe;
+pub mod diff;
 mod imagined;
 mod model;
+pub mod mutate;
+pub mod property;
+pub mod report;
 mod rows;
 mod search;
 pub mod side;
 pub mod space;
 mod table;
+mod tools;
 
 use std::fmt;
 
 use ic_types::{ServerName, ToolName};
 
+pub use diff::{Change, Comparison};
 pub use side::{By, Outcome, Row};
 pub use space::{Asked, Class, Space, Subject};
-pub use table::Table;
+pub use table::{Line, Table};
 
 /// A policy, or a tool of it, that is too much to look through completely.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,6 +55,10 @@ impl TooComplex {
 
     fn states() -> Self {
         Self { what: "its calls can come out in too many ways", tool: None }
+    }
+
+    fn unconfirmed() -> Self {
+        Self { what: "the decision does not confirm what was found", tool: None }
     }
 
     fn of(self, server: &ServerName, tool: &ToolName) -> Self {

@@ -195,11 +195,7 @@ fn slots(
 }
 
 /// Returns the roles of what is at `place`, without `none`; `None` if the annotation does not know it.
-fn roles_at(
-    annotation: Option<&Annotation>,
-    place: &Pointer,
-    asked: &Object,
-) -> Option<Vec<Role>> {
+fn roles_at(annotation: Option<&Annotation>, place: &Pointer, asked: &Object) -> Option<Vec<Role>> {
     let annotation = annotation?;
     let found = annotation.arguments().iter().find(|it| it.place() == place);
     let roles = found.map(|it| it.roles(asked)).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! worked out when it is asked for, and kept.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use ic_policy::{Effect, RoleValues, Standing, Value};
@@ -14,7 +14,7 @@ use crate::TooComplex;
 use crate::context::{Context, Lists, merged};
 use crate::imagined::Names;
 use crate::side::{Outcome, Row, Side};
-use crate::space::{Class, Space};
+use crate::space::{Class, Example, Space};
 
 /// Tools of which decisions know the names.
 const KNOWN_BY_NAME: [&str; 2] = ["run_command", LIST_ALLOWED_DIRECTORIES];
@@ -22,8 +22,19 @@ const KNOWN_BY_NAME: [&str; 2] = ["run_command", LIST_ALLOWED_DIRECTORIES];
 pub(crate) const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
 
 type Witnesses = HashMap<Context, Vec<RoleValues>>;
-/// Rows by class and context; `None` is a role without values.
-type Known = HashMap<(Role, Option<Class>), HashMap<Context, Rc<Row>>>;
+/// Rows by role, by what is judged, and by context.
+type Known = HashMap<(Role, Judged), HashMap<Context, Rc<Row>>>;
+
+/// What a row is about.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum Judged {
+    /// A role without values.
+    NoValues,
+    /// The example with this number.
+    Example(usize),
+    /// A class of values.
+    Class(Class),
+}
 
 /// What one policy says of one tool.
 #[derive(Debug)]
@@ -37,12 +48,15 @@ pub(crate) struct ToolRows<'s, 'a> {
     witnesses: RefCell<HashMap<Option<Role>, Rc<Witnesses>>>,
     /// Shared by tools that the policy cannot tell apart.
     known: Rc<RefCell<Known>>,
+    heard: Rc<RefCell<BTreeSet<usize>>>,
 }
 
 /// Rows of tools that a policy cannot tell apart, by server and by the tool's name if that matters.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     known: RefCell<HashMap<(ServerName, Option<ToolName>), Rc<RefCell<Known>>>>,
+    /// The rules that had a say in any row so far.
+    pub(crate) heard: Rc<RefCell<BTreeSet<usize>>>,
 }
 
 impl<'s, 'a> ToolRows<'s, 'a> {
@@ -68,7 +82,17 @@ impl<'s, 'a> ToolRows<'s, 'a> {
             roles,
             witnesses: RefCell::default(),
             known,
+            heard: Rc::clone(&shared.heard),
         }
+    }
+
+    pub(crate) fn side(&self) -> &'s Side<'a> {
+        self.side
+    }
+
+    /// Returns the roles that arguments of the tool can have.
+    pub(crate) fn roles(&self) -> &[Role] {
+        &self.roles
     }
 
     pub(crate) fn names(&self) -> Names<'_> {
@@ -82,8 +106,37 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         value: Option<&Value>,
         context: &[u8],
     ) -> Result<Rc<Row>, TooComplex> {
+        let judged = match value {
+            Some(value) => Judged::Class(self.space.class(value)),
+            None => Judged::NoValues,
+        };
+        self.row_of(role, value, judged, context)
+    }
+
+    /// Returns what is said of an example as a value of `role`; `None` if it cannot be one.
+    pub(crate) fn row_of_example(
+        &self,
+        role: Role,
+        example: &Example,
+        context: &[u8],
+    ) -> Result<Option<Rc<Row>>, TooComplex> {
+        match self.space.value(role, example) {
+            Some(value) => {
+                self.row_of(role, Some(&value), Judged::Example(example.number), context).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn row_of(
+        &self,
+        role: Role,
+        value: Option<&Value>,
+        judged: Judged,
+        context: &[u8],
+    ) -> Result<Rc<Row>, TooComplex> {
         let context = self.lists.elsewhere(Some(role), context);
-        let key = (role, value.map(|value| self.space.class(value)));
+        let key = (role, judged);
         let found = self.known.borrow().get(&key).and_then(|it| it.get(&context).cloned());
         if let Some(row) = found {
             return Ok(row);
@@ -97,6 +150,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
             }
         };
         let row = Rc::new(self.side.row(self.names(), role, value, &others));
+        self.heard.borrow_mut().extend(&row.heard);
         self.known.borrow_mut().entry(key).or_default().insert(context, Rc::clone(&row));
         Ok(row)
     }
@@ -107,11 +161,13 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         roles: &[Role],
         arguments: &Object,
         context: &[u8],
-    ) -> Result<(Outcome, Vec<usize>), TooComplex> {
+    ) -> Result<Outcome, TooComplex> {
         let witnesses = self.witnesses(None)?;
         let values = witnesses.get(context).cloned().unwrap_or_default();
         let of_call = values.into_iter().filter(|it| roles.contains(&it.role)).collect();
-        Ok(self.side.whole(self.names(), of_call, arguments.clone()))
+        let (outcome, heard) = self.side.whole(self.names(), of_call, arguments.clone());
+        self.heard.borrow_mut().extend(heard);
+        Ok(outcome)
     }
 
     /// Returns the contexts in which `judged`, or the call as a whole, can be judged.
@@ -143,7 +199,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         let mut resources = roles.iter().filter(|it| it.role.is_resource()).peekable();
         if resources.peek().is_none() {
             let named: Vec<Role> = roles.iter().map(|it| it.role).collect();
-            let (whole, _) = self.whole(&named, arguments, &context)?;
+            let whole = self.whole(&named, arguments, &context)?;
             return Ok(effect.max(whole.effect));
         }
         for RoleValues { role, values } in resources {

@@ -4,16 +4,23 @@
 //! put into one choice first, and calls that come to the same into one state, so that what is left is
 //! small, and nothing is left out.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod state;
 
-use ic_policy::{Effect, Standing};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use ic_policy::{Effect, RoleValues, Standing};
 use ic_types::{Object, Role};
 
 use crate::TooComplex;
 use crate::context::{Context, merged};
+use crate::imagined::Imagined;
 use crate::model::{self, Presence, Shape, Slot, Variant};
 use crate::rows::{LIST_ALLOWED_DIRECTORIES, ToolRows};
+use crate::side::Outcome;
 use crate::space::{Example, Space};
+use state::{Adds, Choice, Key, Said};
+
+pub(crate) use state::State;
 
 /// How many states of one variant are looked at.
 const STATES_MAX: usize = 50_000;
@@ -37,6 +44,8 @@ pub(crate) struct Hit<'h, const N: usize> {
     pub(crate) effects: [Effect; N],
     /// What each policy says of this part of it.
     pub(crate) own: [Effect; N],
+    /// The role in which each policy says that.
+    pub(crate) roles: [Option<Role>; N],
     /// The part.
     pub(crate) part: HitPart<'h>,
     /// Such a call.
@@ -53,51 +62,10 @@ pub(crate) enum HitPart<'h> {
         /// Positions among the slot's examples.
         examples: &'h [usize],
     },
-    /// A role without values, as the policy at this position sees it.
-    NoValues(usize, Role),
+    /// A role without values.
+    NoValues(Role),
     /// The call as a whole.
     Whole,
-}
-
-/// Values of one argument that come to the same.
-#[derive(Clone, Debug)]
-struct Choice<const N: usize> {
-    adds: Adds<N>,
-    examples: Vec<usize>,
-}
-
-/// What a value adds to a call.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Adds<const N: usize> {
-    contexts: [Context; N],
-    /// For each policy, role and what is said of the value in it.
-    roles: [Vec<(Role, Said)>; N],
-    floor: [Effect; N],
-}
-
-/// What is said of a value of a role, or of several.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Said {
-    alone: Effect,
-    company: Effect,
-    all_free: bool,
-}
-
-/// Calls that come to the same.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Key<const N: usize> {
-    contexts: [Context; N],
-    roles: [BTreeMap<Role, Said>; N],
-    floor: [Effect; N],
-    is_bare: bool,
-}
-
-/// Calls that come to the same, and the values of one of them.
-#[derive(Clone, Debug)]
-pub(crate) struct State<const N: usize> {
-    key: Key<N>,
-    /// Slots, and positions among their examples.
-    values: Vec<(usize, usize)>,
 }
 
 impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
@@ -157,13 +125,62 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         arguments
     }
 
-    /// Returns the arguments of the call that has another example in the place of the last value.
-    pub(crate) fn arguments_with(&self, call: &State<N>, slot: usize, example: usize) -> Object {
-        let mut values = call.values.clone();
-        if let Some(last) = values.iter_mut().rev().find(|(at, _)| *at == slot) {
+    /// Returns the call that has another example in the place of the last value of `slot`.
+    pub(crate) fn with_example(&self, call: &State<N>, slot: usize, example: usize) -> State<N> {
+        let mut call = call.clone();
+        if let Some(last) = call.values.iter_mut().rev().find(|(at, _)| *at == slot) {
             last.1 = example;
         }
-        self.arguments(&State { key: call.key.clone(), values })
+        call
+    }
+
+    /// Asks the decision itself about a call.
+    pub(crate) fn judge(&self, side: usize, call: &State<N>, space: &Space<'_>) -> Option<Outcome> {
+        let rows = self.rows.get(side)?;
+        let arguments = self.arguments(call);
+        let known = self.variant.roles.get(side)?;
+        let mut roles: Vec<RoleValues> =
+            known.iter().map(|role| RoleValues { role: *role, values: Vec::new() }).collect();
+        let mut unknown: Vec<String> = Vec::new();
+        for (slot, example) in &call.values {
+            let example = self.example(*slot, *example)?;
+            let slot = self.variant.slots.get(*slot)?;
+            for role in slot.roles.get(side)?.iter().flatten() {
+                let entry = roles.iter_mut().find(|it| it.role == *role)?;
+                match space.value(*role, example) {
+                    Some(value) => entry.values.push(value),
+                    // It is refused either way.
+                    None => unknown.push(slot.place.argument().to_owned()),
+                }
+            }
+        }
+        let annotation = rows.side().policy().annotation(rows.names().0, rows.names().1);
+        let is_unknown = |name: &&str| annotation.is_some_and(|it| !it.names(name));
+        unknown.extend(arguments.keys().filter(is_unknown).map(str::to_owned));
+        let standing = *self.standings.get(side)?;
+        let imagined = Imagined { names: rows.names(), standing, roles, unknown, arguments };
+        Some(rows.side().judge(imagined))
+    }
+
+    /// Returns what is said of an example as the only value of `role`, beside the rest of a call.
+    pub(crate) fn said_of(
+        &self,
+        side: usize,
+        role: Role,
+        example: &Example,
+        call: &State<N>,
+    ) -> Result<Option<Outcome>, TooComplex> {
+        match (self.rows.get(side), call.key.contexts.get(side)) {
+            (Some(rows), Some(context)) if role.is_resource() => {
+                Ok(rows.row_of_example(role, example, context)?.map(|row| row.alone))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the slot at this position.
+    pub(crate) fn slot(&self, slot: usize) -> Option<&'s Slot> {
+        self.variant.slots.get(slot)
     }
 
     pub(crate) fn example(&self, slot: usize, example: usize) -> Option<&'s Example> {
@@ -255,15 +272,16 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                 continue;
             };
             for role in known {
-                let Some(value) = space.value(*role, example) else {
+                if !role.is_resource() {
+                    continue;
+                }
+                // What cannot be a value of the role is refused.
+                let Some(row) = rows.row_of_example(*role, example, context)? else {
                     *floor = Effect::Deny;
                     continue;
                 };
-                if role.is_resource() {
-                    let row = rows.row(*role, Some(&value), context)?;
-                    let (alone, company) = (row.alone.effect, row.company.effect);
-                    roles.push((*role, Said { alone, company, all_free: row.is_free }));
-                }
+                let (alone, company) = (row.alone.effect, row.company.effect);
+                roles.push((*role, Said { alone, company, all_free: row.is_free }));
             }
         }
         Ok(Adds { contexts: self.context(slot, example, space), roles, floor })
@@ -301,7 +319,9 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
             // Several values of one argument add up until nothing new comes of it.
             while !fresh.is_empty() && (is_first || self.shape(*slot) != Shape::One) {
                 let mut found = Vec::new();
-                for (state, choice) in fresh.iter().flat_map(|it| of_slot.iter().map(move |c| (it, c))) {
+                for (state, choice) in
+                    fresh.iter().flat_map(|it| of_slot.iter().map(move |c| (it, c)))
+                {
                     let state = state.with(*slot, choice);
                     if !next.contains_key(&state.key) {
                         next.insert(state.key.clone(), state.values.clone());
@@ -339,7 +359,8 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         }
         let effects = self.effects(state)?;
         let own = self.own_of_call(state)?;
-        hear(&Hit { effects, own, part: HitPart::Whole, call: state });
+        let roles = [None; N];
+        hear(&Hit { effects, own, roles, part: HitPart::Whole, call: state });
         for (side, roles) in self.variant.roles.iter().enumerate() {
             for role in roles.iter().copied().filter(|role| role.is_resource()) {
                 let has_values = state.key.roles.get(side).is_some_and(|it| it.contains_key(&role));
@@ -350,8 +371,8 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                 for (at, own) in own.iter_mut().enumerate() {
                     *own = self.without_values(at, role, state)?.unwrap_or(Effect::Allow);
                 }
-                let part = HitPart::NoValues(side, role);
-                hear(&Hit { effects, own, part, call: state });
+                let (part, roles) = (HitPart::NoValues(role), [Some(role); N]);
+                hear(&Hit { effects, own, roles, part, call: state });
             }
         }
         Ok(())
@@ -368,15 +389,20 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         if state.key.contexts != *contexts {
             return Ok(());
         }
-        let mut own = choice.adds.floor;
-        for ((own, said), all) in own.iter_mut().zip(&choice.adds.roles).zip(&state.key.roles) {
+        let (mut own, mut roles) = (choice.adds.floor, [None; N]);
+        let sides = own.iter_mut().zip(&mut roles).zip(&choice.adds.roles);
+        for (((own, named), said), all) in sides.zip(&state.key.roles) {
             for (role, said) in said {
                 let all_free = all.get(role).is_none_or(|it| it.all_free);
-                *own = (*own).max(if all_free { said.alone } else { said.company });
+                let effect = if all_free { said.alone } else { said.company };
+                if named.is_none() || *own < effect {
+                    *named = Some(*role);
+                }
+                *own = (*own).max(effect);
             }
         }
         let part = HitPart::Values { slot, examples: &choice.examples };
-        hear(&Hit { effects: self.effects(state)?, own, part, call: state });
+        hear(&Hit { effects: self.effects(state)?, own, roles, part, call: state });
         Ok(())
     }
 
@@ -418,7 +444,8 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                 *effect = Effect::Deny;
             }
             if *effect != Effect::Deny && !roles.iter().any(|role| role.is_resource()) {
-                let (Some(rows), Some(context)) = (self.rows.get(side), state.key.contexts.get(side))
+                let (Some(rows), Some(context)) =
+                    (self.rows.get(side), state.key.contexts.get(side))
                 else {
                     continue;
                 };
@@ -426,7 +453,7 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                 if !state.key.is_bare {
                     arguments.insert("example", true);
                 }
-                let (whole, _) = rows.whole(roles, &arguments, context)?;
+                let whole = rows.whole(roles, &arguments, context)?;
                 *effect = (*effect).max(whole.effect);
             }
         }
@@ -467,44 +494,14 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
     }
 }
 
-impl<const N: usize> State<N> {
-    fn of(key: &Key<N>, values: &[(usize, usize)]) -> Self {
-        Self { key: key.clone(), values: values.to_vec() }
-    }
-
-    /// Returns the state of a call that has one more value.
-    fn with(&self, slot: usize, choice: &Choice<N>) -> Self {
-        let mut state = self.clone();
-        state.key.is_bare = false;
-        for (context, adds) in state.key.contexts.iter_mut().zip(&choice.adds.contexts) {
-            *context = merged(context, adds);
-        }
-        for (floor, adds) in state.key.floor.iter_mut().zip(&choice.adds.floor) {
-            *floor = (*floor).max(*adds);
-        }
-        for (roles, adds) in state.key.roles.iter_mut().zip(&choice.adds.roles) {
-            for (role, said) in adds {
-                let both = roles.get(role).map_or(*said, |known| Said {
-                    alone: known.alone.max(said.alone),
-                    company: known.company.max(said.company),
-                    all_free: known.all_free && said.all_free,
-                });
-                roles.insert(*role, both);
-            }
-        }
-        state.values.extend(choice.examples.first().map(|example| (slot, *example)));
-        state
-    }
-}
-
 /// Returns an example of each class that values of `slot` can be in, for any policy.
 fn examples<'s>(slot: &Slot, space: &'s Space<'_>) -> Vec<&'s Example> {
     let mut found: Vec<&Example> = Vec::new();
-    let mut known: HashMap<(&str, bool), ()> = HashMap::new();
+    let mut known: HashSet<(&str, bool)> = HashSet::new();
     for role in slot.roles.iter().flatten().flatten() {
         for example in space.examples(*role) {
             let exists = example.value.path().is_some_and(|it| it.state.is_some());
-            if known.insert((example.text.as_str(), exists), ()).is_none() {
+            if known.insert((example.text.as_str(), exists)) {
                 found.push(example);
             }
         }

@@ -10,7 +10,7 @@ use ic_policy::{
 };
 use ic_types::{Object, Role};
 
-use crate::imagined::{self, Names};
+use crate::imagined::{self, Imagined, Names};
 use crate::space::Subject;
 
 /// What is said, and by whom.
@@ -111,6 +111,11 @@ impl<'a> Side<'a> {
         Row { alone, company, is_free: is_free || !is_contained, heard }
     }
 
+    /// Judges a call as it is.
+    pub(crate) fn judge(&self, imagined: Imagined<'_>) -> Outcome {
+        outcome(&explain(self.policy(), self.subject.bounds, &imagined.into_call()))
+    }
+
     /// Judges a call without resource roles.
     pub(crate) fn whole(
         &self,
@@ -128,9 +133,7 @@ impl<'a> Side<'a> {
 fn outcome(found: &[Finding]) -> Outcome {
     match decisive(found) {
         Some(finding) => Outcome { effect: finding.effect, by: By::from(finding.authority) },
-        None => {
-            Outcome { effect: Effect::Allow, by: By::Structural(Structural::SandboxAllow) }
-        }
+        None => Outcome { effect: Effect::Allow, by: By::Structural(Structural::SandboxAllow) },
     }
 }
 

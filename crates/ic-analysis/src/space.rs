@@ -60,6 +60,8 @@ pub enum Class {
 /// One example of a class.
 #[derive(Clone, Debug)]
 pub struct Example {
+    /// Its number among all examples of the space.
+    pub(crate) number: usize,
     /// What a call would have as its argument.
     pub text: String,
     /// What that is.
@@ -101,7 +103,11 @@ impl<'a> Space<'a> {
         let traits = bounds.iter().flat_map(|it| it.servers.values());
         let gates = traits.flat_map(|it| &it.allowed_domains).flat_map(|it| it.patterns());
         let hosts = Hosts::new(
-            rules().flat_map(|rule| rule.patterns()).chain(gates).chain(&written).chain(&asked.hosts),
+            rules()
+                .flat_map(|rule| rule.patterns())
+                .chain(gates)
+                .chain(&written)
+                .chain(&asked.hosts),
         );
         let listed = texts.iter().filter_map(|text| CanonicalPath::new(text).ok());
         let places = rules().filter_map(|rule| rule.place().cloned());
@@ -125,7 +131,13 @@ impl<'a> Space<'a> {
         space.url_examples = space.examples_of_urls();
         space.remote_examples = space.examples_of_remotes();
         space.text_examples = space.examples_of_texts();
+        space.number_examples();
         space
+    }
+
+    /// Returns all places that something names, and those above them, sorted.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &CanonicalPath> {
+        self.paths.places()
     }
 
     /// Returns the class of `value`.
@@ -159,8 +171,8 @@ impl<'a> Space<'a> {
         examples.iter().filter(move |it| is_of(role, it))
     }
 
-    /// Returns what `text` would be as a value of `role`, on a disk without links; `None` if it cannot be
-    /// used.
+    /// Returns what an example would be as a value of `role`, on a disk without links; `None` if it cannot
+    /// be used.
     pub fn value(&self, role: Role, example: &Example) -> Option<Value> {
         let text = example.text.as_str();
         match Kind::of(role) {
@@ -183,10 +195,19 @@ impl<'a> Space<'a> {
         }
     }
 
+    fn number_examples(&mut self) {
+        let paths = self.path_examples.iter_mut().chain(&mut self.url_examples);
+        let all = paths.chain(&mut self.remote_examples).chain(&mut self.text_examples);
+        for (number, example) in all.enumerate() {
+            example.number = number;
+        }
+    }
+
     fn examples_of_paths(&self) -> Vec<Example> {
         let found = self.paths.examples(&self.bounds).into_iter();
         let example = |value: ic_policy::PathValue| {
             value.path.to_str().map(|text| Example {
+                number: 0,
                 text: text.to_owned(),
                 value: Value::Path(value.clone()),
             })
@@ -204,7 +225,7 @@ impl<'a> Space<'a> {
         found.extend(self.texts.iter().map(str::to_owned));
         let read = |text: String| {
             let value = Value::Url(read_url(&text, false)?);
-            Some(Example { text, value })
+            Some(Example { number: 0, text, value })
         };
         self.one_of_each(found.into_iter().filter_map(read))
     }
@@ -214,18 +235,22 @@ impl<'a> Space<'a> {
         let remotes = self.hosts.examples(&schemes, true).into_iter().filter_map(|there| {
             let text = format!("{}/{}", url_text(&there)?, there.repository.as_deref()?);
             let value = Value::Url(UrlValue { text: text.clone(), destination: there });
-            Some(Example { text, value })
+            Some(Example { number: 0, text, value })
         });
         let local = self.paths.examples(&[]).into_iter().filter_map(|(_, value)| {
             let text = value.path.to_str()?.to_owned();
-            Some(Example { text, value: Value::LocalRemote(value.path) })
+            Some(Example { number: 0, text, value: Value::LocalRemote(value.path) })
         });
         self.one_of_each(remotes.chain(local))
     }
 
     fn examples_of_texts(&self) -> Vec<Example> {
         let texts = self.texts.examples(&self.hosts).into_iter();
-        self.one_of_each(texts.map(|text| Example { value: Value::Text(text.clone()), text }))
+        self.one_of_each(texts.map(|text| Example {
+            number: 0,
+            value: Value::Text(text.clone()),
+            text,
+        }))
     }
 
     fn one_of_each(&self, examples: impl Iterator<Item = Example>) -> Vec<Example> {

@@ -1,12 +1,15 @@
 //! The complete decision table of a policy: for each tool and role, what is said of each class of values.
 
+use std::collections::BTreeSet;
+
 use ic_policy::{Effect, RoleValues, Value};
 use ic_types::{Object, Role, ServerName, ToolName};
 
 use crate::TooComplex;
+use crate::context::Context;
 use crate::rows::{Shared, ToolRows};
 use crate::side::{Outcome, Side};
-use crate::space::{Asked, Class, Example, Space, Subject};
+use crate::space::{Asked, Class, Space, Subject};
 
 /// A policy, ready to be looked through.
 #[derive(Debug)]
@@ -16,19 +19,21 @@ pub struct Table<'a> {
     shared: Shared,
 }
 
-/// One line of the table.
+/// One line of the table: values of one role of one tool that come to the same.
 #[derive(Clone, Debug)]
-pub struct Line<'t> {
+pub struct Line {
     /// The server.
-    pub server: &'t ServerName,
+    pub server: ServerName,
     /// The tool.
-    pub tool: &'t ToolName,
-    /// The role.
+    pub tool: ToolName,
+    /// The role; `None` for a call without resource roles.
     pub role: Option<Role>,
-    /// The class of values, with an example; none for a role without values.
-    pub values: Option<(Class, &'t Example)>,
-    /// Whether other arguments are compared with lists, which this line has no values of.
-    pub depends: bool,
+    /// The classes of values; none for a role without values.
+    pub classes: Vec<Class>,
+    /// One of the values, as a call would write it.
+    pub example: Option<String>,
+    /// How far lists of other arguments hold, where rules ask for that.
+    pub beside: String,
     /// What is said of them.
     pub outcome: Outcome,
 }
@@ -58,5 +63,60 @@ impl<'a> Table<'a> {
         arguments: &Object,
     ) -> Result<Effect, TooComplex> {
         ToolRows::new(&self.side, &self.space, names, &self.shared).predict(roles, arguments)
+    }
+
+    /// Returns all lines of the table.
+    pub fn lines(&self) -> Result<Vec<Line>, TooComplex> {
+        let mut lines = Vec::new();
+        for (server, tool, annotation) in self.side.policy().annotations() {
+            let rows = ToolRows::new(&self.side, &self.space, (server, tool), &self.shared);
+            let line = |role, context: &[u8], outcome| Line {
+                server: server.clone(),
+                tool: tool.clone(),
+                role,
+                classes: Vec::new(),
+                example: None,
+                beside: rows.lists.text(context),
+                outcome,
+            };
+            let resources = rows.roles().iter().copied().filter(|role| role.is_resource());
+            for role in resources {
+                let contexts = rows.witnesses(Some(role))?;
+                let contexts: BTreeSet<&Context> = contexts.keys().collect();
+                for context in contexts {
+                    let none = rows.row(role, None, context)?.alone;
+                    lines.push(line(Some(role), context, none));
+                    let mut grouped: Vec<Line> = Vec::new();
+                    for example in self.space.examples(role) {
+                        let Some(row) = rows.row_of_example(role, example, context)? else {
+                            continue;
+                        };
+                        let class = self.space.class(&example.value);
+                        match grouped.iter_mut().find(|it| it.outcome == row.alone) {
+                            Some(known) => known.classes.push(class),
+                            None => grouped.push(Line {
+                                classes: vec![class],
+                                example: Some(example.text.clone()),
+                                ..line(Some(role), context, row.alone)
+                            }),
+                        }
+                    }
+                    lines.append(&mut grouped);
+                }
+            }
+            let may_have_none = !annotation.arguments().iter().any(|argument| {
+                argument.roles(&Object::new()).iter().any(|role| role.is_resource())
+            });
+            if may_have_none {
+                let roles: Vec<Role> =
+                    rows.roles().iter().copied().filter(|role| !role.is_resource()).collect();
+                let contexts = rows.witnesses(None)?;
+                for context in contexts.keys().collect::<BTreeSet<_>>() {
+                    let whole = rows.whole(&roles, &Object::new(), context)?;
+                    lines.push(line(None, context, whole));
+                }
+            }
+        }
+        Ok(lines)
     }
 }

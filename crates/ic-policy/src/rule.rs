@@ -134,7 +134,7 @@ impl Rule {
     /// Returns whether the rule's conditions on `role` hold for `value`.
     ///
     /// The rule must be relevant to `role`.
-    pub(crate) fn covers(&self, role: Role, value: &Value) -> bool {
+    pub fn covers(&self, role: Role, value: &Value) -> bool {
         self.paths.as_ref().is_none_or(|paths| {
             value.path().is_some_and(|value| value.path.is_within(&paths.within))
         }) && self.holds_besides_path(role, value)

@@ -229,10 +229,7 @@ impl Hosts {
 }
 
 /// Returns what is named for a host, for the names above it, and everywhere.
-fn named_at<T: Clone + Ord>(
-    named: &HashMap<String, BTreeSet<T>>,
-    host: &HostClass,
-) -> BTreeSet<T> {
+fn named_at<T: Clone + Ord>(named: &HashMap<String, BTreeSet<T>>, host: &HostClass) -> BTreeSet<T> {
     let above: Vec<String> = match host {
         HostClass::Name { under, .. } => {
             let parent = |name: &String| name.split_once('.').map(|(_, it)| it.to_owned());

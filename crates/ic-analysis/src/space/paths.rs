@@ -50,6 +50,10 @@ impl Paths {
         Self { places }
     }
 
+    pub(crate) fn places(&self) -> impl Iterator<Item = &CanonicalPath> {
+        self.places.iter()
+    }
+
     /// Returns where `path` is.
     pub(crate) fn spot(&self, path: &CanonicalPath, exists: bool, bounds: &[&Bounds]) -> Spot {
         let deepest = path.ancestors().find(|above| self.places.contains(above));

@@ -53,13 +53,15 @@ impl Texts {
     pub(crate) fn examples(&self, hosts: &Hosts) -> Vec<String> {
         let numbered = (2_usize..).map(|n| format!("example {n}"));
         let mut fresh = std::iter::once("an example".to_owned()).chain(numbered);
-        let mut texts: Vec<String> = fresh.find(|it| !self.named.contains(it)).into_iter().collect();
+        let mut texts: Vec<String> =
+            fresh.find(|it| !self.named.contains(it)).into_iter().collect();
         let written = hosts.examples(&[None], false).into_iter().map(|it| authority(&it));
         for text in self.named.iter().cloned().chain(written) {
             // The same host, or the same address, in another spelling.
             let is_host = Destination::parse_authority(&text).is_some();
             let dotted = (is_host && self.named.contains(&text)).then(|| dotted(&text));
-            texts.extend([text.to_lowercase(), text.to_uppercase()]);
+            let upper = text.to_uppercase();
+            texts.extend([text.to_lowercase(), upper.to_ascii_lowercase(), upper]);
             texts.extend(dotted.flatten());
             texts.push(text);
         }

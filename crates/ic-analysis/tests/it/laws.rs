@@ -1,6 +1,8 @@
 //! Random policies, and all calls of a small world: the table must say of each what the decision says.
 
-use ic_analysis::{Asked, Subject, Table};
+use std::collections::HashSet;
+
+use ic_analysis::{Asked, Class, Subject, Table};
 use ic_policy::{ResolvedCall, RoleValues, Standing, evaluate};
 use ic_types::{Object, Role, ServerName, ToolName};
 use proptest::prelude::*;
@@ -69,7 +71,17 @@ proptest! {
         // Only a call without arguments asks for the list of directories alone.
         let mut arguments = Object::new();
         arguments.insert("path", "/x");
+        let space = table.space();
+        let known: Vec<(Role, HashSet<Class>)> = roles
+            .iter()
+            .map(|role| (*role, space.examples(*role).map(|it| space.class(&it.value)).collect()))
+            .collect();
         for call in calls(roles, seed) {
+            for (entry, (role, known)) in call.iter().zip(&known) {
+                for value in &entry.values {
+                    prop_assert!(known.contains(&space.class(value)), "no example: {role} {value:?}");
+                }
+            }
             let predicted = table.predict((&server, &tool), &call, &arguments).unwrap();
             let mut parts = parts(&server, &tool, call.clone());
             parts.asked.arguments = arguments.clone();

@@ -1,4 +1,7 @@
 //! What is said of a policy as a whole, compared with what its decision says call by call.
 
+mod diff;
 mod laws;
+mod mutations;
+mod properties;
 mod world;

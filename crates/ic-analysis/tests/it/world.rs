@@ -202,7 +202,10 @@ pub(crate) fn bounds(kind: SandboxKind) -> Bounds {
             HomeExecutes { path: path("/h/.bashrc"), reach: Reach::Itself },
             HomeExecutes { path: path("/h/.vim"), reach: Reach::Beneath },
         ],
-        servers: servers.into_iter().map(|(name, it)| (name.parse().unwrap(), it)).collect::<HashMap<_, _>>(),
+        servers: servers
+            .into_iter()
+            .map(|(name, it)| (name.parse().unwrap(), it))
+            .collect::<HashMap<_, _>>(),
     }
 }
 

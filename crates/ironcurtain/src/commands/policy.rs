@@ -3,13 +3,16 @@
 mod adding;
 mod check;
 mod confirm;
+mod diff;
 mod explain;
 mod lint;
+mod mutate;
 mod new;
 mod request;
 mod show;
 pub(crate) mod test;
 mod using;
+mod verify;
 
 use ic_home::Environment;
 use ic_policy::Effect;
@@ -24,6 +27,8 @@ pub(crate) enum PolicyCommand {
     Check(check::CheckArgs),
     Test(test::TestArgs),
     Explain(explain::ExplainArgs),
+    Verify(verify::VerifyArgs),
+    Diff(diff::DiffArgs),
     Show(show::ShowArgs),
     Confirm(confirm::ConfirmArgs),
     New(new::NewArgs),
@@ -52,6 +57,8 @@ pub(crate) fn run(
         PolicyCommand::Check(args) => check::run(&args, environment, screen),
         PolicyCommand::Test(args) => test::run(&args, environment, screen),
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
+        PolicyCommand::Verify(args) => verify::run(&args, environment, screen),
+        PolicyCommand::Diff(args) => diff::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),
         PolicyCommand::New(args) => new::run(&args, environment, screen),
