@@ -4,7 +4,7 @@
 //! looked at in all calls that have it, and reported if it makes one of them come out differently. Each
 //! report has a call that the decisions of both policies were asked about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use ic_policy::Effect;
 use ic_types::{Object, Role, ServerName, ToolName};
@@ -47,6 +47,8 @@ pub enum Part {
         argument: String,
         /// The role that decides; `None` if one policy does not take such a value at all.
         role: Option<Role>,
+        /// Whether the values are free in the sandbox but for another value outside of it beside them.
+        beside: bool,
     },
     /// A role without values.
     NoValues(Role),
@@ -76,6 +78,14 @@ impl Change {
 
 type Key = (Part, Effect, Effect);
 
+/// What was found of one tool so far.
+#[derive(Debug, Default)]
+struct Noted {
+    regions: BTreeMap<Key, Vec<Region>>,
+    /// The numbers of the examples that are known.
+    examples: BTreeMap<Key, HashSet<usize>>,
+}
+
 /// Leaves out what a greater change of the same values implies.
 ///
 /// A value that is now denied and was allowed is also denied beside one that needed approval.
@@ -87,7 +97,7 @@ fn drop_implied(found: &mut BTreeMap<Key, Vec<Region>>) {
         };
         *part == greater.0 && is_greater
     };
-    let known: Vec<(Key, Vec<Option<Class>>)> = found
+    let known: Vec<(Key, HashSet<Option<Class>>)> = found
         .iter()
         .map(|(key, regions)| (key.clone(), regions.iter().map(|it| it.class.clone()).collect()))
         .collect();
@@ -131,8 +141,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn changes_of(&self, tool: Tool<'_>) -> Result<Vec<Change>, TooComplex> {
-        let mut found: BTreeMap<Key, Vec<Region>> = BTreeMap::new();
-        self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut found))?;
+        let mut noted = Noted::default();
+        self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut noted))?;
+        let mut found = noted.regions;
         drop_implied(&mut found);
         let change = |((part, before, after), regions)| Change {
             server: tool.0.clone(),
@@ -150,14 +161,15 @@ impl<'a> Comparison<'a> {
         &self,
         search: &Search<'_, 'a, 2>,
         hit: &Hit<'_, 2>,
-        found: &mut BTreeMap<Key, Vec<Region>>,
+        noted: &mut Noted,
     ) -> Result<(), TooComplex> {
         let [before, after] = hit.effects;
         let ([own_before, own_after], [role_before, role_after]) = (hit.own, hit.roles);
         // The stricter verdict has to be this part's own.
-        let (is_own, role) = match before < after {
-            true => (own_after == after, role_after),
-            false => (own_before == before, role_before),
+        let [beside_before, beside_after] = hit.beside;
+        let (is_own, role, beside) = match before < after {
+            true => (own_after == after, role_after, beside_after),
+            false => (own_before == before, role_before, beside_before),
         };
         if before == after || !is_own {
             return Ok(());
@@ -166,12 +178,14 @@ impl<'a> Comparison<'a> {
             HitPart::Values { slot, examples } => {
                 let argument =
                     search.slot(slot).map_or_else(String::new, |it| it.place.as_str().to_owned());
-                (Part::Values { argument, role }, Some((slot, examples)))
+                (Part::Values { argument, role, beside }, Some((slot, examples)))
             }
             HitPart::NoValues(role) => (Part::NoValues(role), None),
             HitPart::Whole => (Part::Call, None),
         };
-        let regions = found.entry((part, before, after)).or_default();
+        let key = (part, before, after);
+        let known = noted.examples.entry(key.clone()).or_default();
+        let regions = noted.regions.entry(key).or_default();
         let Some((slot, examples)) = examples else {
             if regions.is_empty() {
                 regions.push(self.region(search, hit.call, (before, after), None)?);
@@ -180,8 +194,8 @@ impl<'a> Comparison<'a> {
         };
         for example in examples {
             let Some(value) = search.example(slot, *example) else { continue };
-            let class = Some(self.policies.space.class(&value.value));
-            if !regions.iter().any(|it| it.class == class) {
+            if known.insert(value.number) {
+                let class = Some(self.policies.space.class(&value.value));
                 let call = search.with_example(hit.call, slot, *example);
                 regions.push(self.region(search, &call, (before, after), class)?);
             }

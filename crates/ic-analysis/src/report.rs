@@ -76,15 +76,21 @@ pub fn summaries(
 
 fn described(change: &Change, space: &Space<'_>, names: Names<'_>) -> (String, Option<Role>) {
     match &change.part {
-        Part::Values { role: Some(role), .. } => {
+        Part::Values { role: Some(role), beside, .. } => {
             let classes: Vec<&Class> =
                 change.regions.iter().filter_map(|it| it.class.as_ref()).collect();
             let values = describe::values(&classes, space, names);
-            (format!("{} {values}", describe::verb(*role)), Some(*role))
+            let beside = if *beside { ", beside something outside of it" } else { "" };
+            (format!("{} {values}{beside}", describe::verb(*role)), Some(*role))
         }
-        Part::Values { role: None, argument } => (format!("pass the argument `{argument}`"), None),
+        Part::Values { role: None, argument, .. } => {
+            (format!("pass the argument `{argument}`"), None)
+        }
         Part::NoValues(role) => {
-            (format!("{} without naming anything", describe::verb(*role)), Some(*role))
+            let verb = describe::verb(*role);
+            let bare = [" at", " from", " to", " for", " with"];
+            let verb = bare.iter().find_map(|it| verb.strip_suffix(it)).unwrap_or(verb);
+            (format!("{verb} without naming anything"), Some(*role))
         }
         Part::Call => ("call the tool".to_owned(), None),
     }

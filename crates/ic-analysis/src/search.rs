@@ -46,6 +46,8 @@ pub(crate) struct Hit<'h, const N: usize> {
     pub(crate) own: [Effect; N],
     /// The role in which each policy says that.
     pub(crate) roles: [Option<Role>; N],
+    /// Whether each says it of values that are free in the sandbox but for others beside them.
+    pub(crate) beside: [bool; N],
     /// The part.
     pub(crate) part: HitPart<'h>,
     /// Such a call.
@@ -98,9 +100,16 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                     slots.iter().copied().filter(|it| it != slot || has_more).collect();
                 let rest = self.states_with(&others, Some(*slot), &choices)?;
                 for choice in choices.get(*slot).into_iter().flatten() {
+                    // Many calls say the same of these values; one of them is enough.
+                    let mut told = HashSet::new();
+                    let mut hear_once = |hit: &Hit<'_, N>| {
+                        if told.insert((hit.effects, hit.own, hit.roles, hit.beside)) {
+                            hear(hit);
+                        }
+                    };
                     for state in &rest {
                         let state = state.with(*slot, choice);
-                        self.hear_values(&contexts, *slot, (choice, &state), hear)?;
+                        self.hear_values(&contexts, *slot, (choice, &state), &mut hear_once)?;
                     }
                 }
             }
@@ -359,8 +368,8 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         }
         let effects = self.effects(state)?;
         let own = self.own_of_call(state)?;
-        let roles = [None; N];
-        hear(&Hit { effects, own, roles, part: HitPart::Whole, call: state });
+        let (roles, beside) = ([None; N], [false; N]);
+        hear(&Hit { effects, own, roles, beside, part: HitPart::Whole, call: state });
         for (side, roles) in self.variant.roles.iter().enumerate() {
             for role in roles.iter().copied().filter(|role| role.is_resource()) {
                 let has_values = state.key.roles.get(side).is_some_and(|it| it.contains_key(&role));
@@ -372,7 +381,7 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                     *own = self.without_values(at, role, state)?.unwrap_or(Effect::Allow);
                 }
                 let (part, roles) = (HitPart::NoValues(role), [Some(role); N]);
-                hear(&Hit { effects, own, roles, part, call: state });
+                hear(&Hit { effects, own, roles, beside, part, call: state });
             }
         }
         Ok(())
@@ -389,20 +398,21 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         if state.key.contexts != *contexts {
             return Ok(());
         }
-        let (mut own, mut roles) = (choice.adds.floor, [None; N]);
-        let sides = own.iter_mut().zip(&mut roles).zip(&choice.adds.roles);
-        for (((own, named), said), all) in sides.zip(&state.key.roles) {
+        let (mut own, mut roles, mut beside) = (choice.adds.floor, [None; N], [false; N]);
+        let sides = own.iter_mut().zip(&mut roles).zip(&mut beside).zip(&choice.adds.roles);
+        for ((((own, named), beside), said), all) in sides.zip(&state.key.roles) {
             for (role, said) in said {
                 let all_free = all.get(role).is_none_or(|it| it.all_free);
                 let effect = if all_free { said.alone } else { said.company };
                 if named.is_none() || *own < effect {
                     *named = Some(*role);
+                    *beside = said.all_free && !all_free;
                 }
                 *own = (*own).max(effect);
             }
         }
         let part = HitPart::Values { slot, examples: &choice.examples };
-        hear(&Hit { effects: self.effects(state)?, own, roles, part, call: state });
+        hear(&Hit { effects: self.effects(state)?, own, roles, beside, part, call: state });
         Ok(())
     }
 

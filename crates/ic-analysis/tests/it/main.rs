@@ -1,5 +1,6 @@
 //! What is said of a policy as a whole, compared with what its decision says call by call.
 
+mod builtin;
 mod diff;
 mod laws;
 mod mutations;

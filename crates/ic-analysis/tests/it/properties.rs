@@ -56,7 +56,7 @@ fn changes_outside_the_sandbox_need_approval() {
     check(
         &format!("[{rule},{read},{ASK_ALL}]"),
         "",
-        &[("changes-need-approval", "all", "x.edit"), ("changes-need-approval", "edit", "x.edit")],
+        &[("changes-need-approval", "all", "fs.move"), ("changes-need-approval", "edit", "x.edit")],
     );
 }
 
