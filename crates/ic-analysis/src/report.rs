@@ -68,8 +68,12 @@ pub fn summaries(
         }
     }
     found.sort_by_key(|it| {
-        let is_narrowing = it.before < it.after;
-        (is_narrowing, it.after, Reverse(it.before), danger(it.role), Reverse(it.tools.len()))
+        // What is allowed in the end, or was in the beginning, matters most.
+        let (open, shut) = match it.is_widening() {
+            true => (it.after, it.before),
+            false => (it.before, it.after),
+        };
+        (!it.is_widening(), open, Reverse(shut), danger(it.role), Reverse(it.tools.len()))
     });
     found
 }
