@@ -25,9 +25,6 @@ type Witnesses = HashMap<Context, Vec<RoleValues>>;
 /// Rows by role, by what is judged, and by context.
 type Known = HashMap<(Role, Judged), HashMap<Context, Rc<Row>>>;
 
-/// A server, and a tool of it if its name matters.
-type ToolKey = (ServerName, Option<ToolName>);
-
 /// What a row is about.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 enum Judged {
@@ -57,7 +54,7 @@ pub(crate) struct ToolRows<'s, 'a> {
 /// Rows of tools that a policy cannot tell apart, by server and by the tool's name if that matters.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    known: RefCell<HashMap<ToolKey, Rc<RefCell<Known>>>>,
+    known: RefCell<HashMap<(ServerName, Option<ToolName>), Rc<RefCell<Known>>>>,
     /// The rules that had a say in any row so far.
     pub(crate) heard: Rc<RefCell<BTreeSet<usize>>>,
 }
@@ -144,11 +141,13 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         if let Some(row) = found {
             return Ok(row);
         }
-        let others = if self.lists.is_empty() {
-            Vec::new()
-        } else {
-            // What no values lead to is asked of no call.
-            self.witnesses(Some(role))?.get(&context).cloned().unwrap_or_default()
+        let others = match self.lists.is_empty() {
+            true => Vec::new(),
+            false => {
+                let witnesses = self.witnesses(Some(role))?;
+                // What no values lead to is asked of no call.
+                witnesses.get(&context).cloned().unwrap_or_default()
+            }
         };
         let row = Rc::new(self.side.row(self.names(), role, value, &others));
         self.heard.borrow_mut().extend(&row.heard);

@@ -135,6 +135,15 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
         arguments
     }
 
+    /// Returns the call that has another example in the place of the last value of `slot`.
+    pub(crate) fn with_example(&self, call: &State<N>, slot: usize, example: usize) -> State<N> {
+        let mut call = call.clone();
+        if let Some(last) = call.values.iter_mut().rev().find(|(at, _)| *at == slot) {
+            last.1 = example;
+        }
+        call
+    }
+
     /// Asks the decision itself about a call.
     pub(crate) fn judge(&self, side: usize, call: &State<N>, space: &Space<'_>) -> Option<Outcome> {
         let rows = self.rows.get(side)?;

@@ -10,9 +10,7 @@ mod texts;
 
 use std::collections::HashSet;
 
-use ic_policy::{
-    Bounds, Destination, DomainPattern, DomainSet, Policy, Rule, Scheme, UrlValue, Value,
-};
+use ic_policy::{Bounds, Destination, DomainPattern, Policy, Scheme, UrlValue, Value};
 use ic_types::{CanonicalPath, Category, Role};
 
 pub use hosts::{DestinationClass, HostClass, PortClass, RepositoryClass};
@@ -98,14 +96,18 @@ impl<'a> Space<'a> {
     pub fn new(subjects: &[Subject<'a>], asked: &Asked) -> Self {
         let bounds: Vec<&Bounds> = subjects.iter().map(|it| it.bounds).collect();
         let rules = || subjects.iter().flat_map(|it| it.policy.rules());
-        let texts = Texts::new(rules().flat_map(Rule::texts));
+        let texts = Texts::new(rules().flat_map(|rule| rule.texts()));
         // A list of names may hold paths and remotes, which are compared as they are written.
         let written = texts.iter().filter_map(|text| DomainPattern::parse(text).ok());
         let written: Vec<DomainPattern> = written.collect();
         let traits = bounds.iter().flat_map(|it| it.servers.values());
-        let gates = traits.flat_map(|it| &it.allowed_domains).flat_map(DomainSet::patterns);
+        let gates = traits.flat_map(|it| &it.allowed_domains).flat_map(|it| it.patterns());
         let hosts = Hosts::new(
-            rules().flat_map(Rule::patterns).chain(gates).chain(&written).chain(&asked.hosts),
+            rules()
+                .flat_map(|rule| rule.patterns())
+                .chain(gates)
+                .chain(&written)
+                .chain(&asked.hosts),
         );
         let listed = texts.iter().filter_map(|text| CanonicalPath::new(text).ok());
         let places = rules().filter_map(|rule| rule.place().cloned());
