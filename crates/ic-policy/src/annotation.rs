@@ -256,6 +256,17 @@ impl ArgumentAnnotation {
         self.default.iter().chain(self.when.iter().flat_map(|when| &when.roles)).copied()
     }
 
+    /// Returns the arguments that decide about the roles, each with the values that conditions name.
+    pub fn conditions(&self) -> impl Iterator<Item = (&str, &[Json])> {
+        self.when.iter().map(|When { condition, .. }| {
+            let named: &[Json] = match &condition.test {
+                Test::OneOf(values) => values,
+                Test::Present | Test::Absent | Test::Truthy | Test::Falsy => &[],
+            };
+            (condition.argument.as_str(), named)
+        })
+    }
+
     /// Returns the argument against which relative paths are resolved.
     pub fn relative_to(&self) -> Option<&Pointer> {
         self.relative_to.as_ref()

@@ -140,7 +140,7 @@ pub const PROTECTED_HOME_NAMES: [&str; 41] = [
 
 impl Bounds {
     /// Returns how `server` is held; an unknown one is not.
-    pub(crate) fn containment(&self, server: &ServerName) -> Containment {
+    pub fn containment(&self, server: &ServerName) -> Containment {
         self.servers.get(server).map_or(Containment::Loose, |traits| traits.containment)
     }
 
@@ -148,7 +148,7 @@ impl Bounds {
     ///
     /// A role that is about the entry itself is not in a workspace that it names: that entry lies
     /// in the directory above, and is the user's.
-    pub(crate) fn in_sandbox(&self, role: Role, path: &CanonicalPath) -> bool {
+    pub fn in_sandbox(&self, role: Role, path: &CanonicalPath) -> bool {
         self.sandbox.as_ref().is_some_and(|sandbox| {
             let is_outside = match sandbox.kind {
                 SandboxKind::Workspace => role.is_entry() && *path == sandbox.path,
@@ -162,7 +162,7 @@ impl Bounds {
     ///
     /// The session's own sandbox is exempt from a protected path that contains it, though not from
     /// one that it is itself; a workspace exempts nothing.
-    pub(crate) fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
+    pub fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
         self.protected
             .iter()
             .find(|protected| path.is_within(protected) && !self.is_exempt(path, protected))

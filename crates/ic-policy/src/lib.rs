@@ -52,7 +52,7 @@ pub use call::{
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
 pub use decide::{containment_notes, decisive, evaluate, explain};
-pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
+pub use domain::{Destination, DomainPattern, DomainSet, HostPattern, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, RuleRef, Structural};
 pub use pointer::Pointer;

@@ -19,7 +19,7 @@ use ic_judge::Judge;
 use ic_judge::heads::Heads;
 use ic_judge::method::CallMethod;
 use ic_policy::artifact::Source;
-use ic_policy::{Bounds, Policy, SandboxKind};
+use ic_policy::{ArtifactError, Bounds, Policy, PolicySources, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk, UserGit};
@@ -99,6 +99,7 @@ pub(crate) struct Loaded {
     pub(crate) roots: Roots,
     /// What `${SANDBOX}` means in its rules.
     pub(crate) sandbox: CanonicalPath,
+    files: PolicyFiles,
 }
 
 /// How a policy is loaded: as it is, or as it would be.
@@ -230,12 +231,40 @@ impl Loaded {
             judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
             constitution: files.constitution(),
-            origin: files.origin,
+            origin: files.origin.clone(),
             found: origin,
-            scenarios: files.scenarios,
+            scenarios: files.scenarios.take(),
             roots,
             sandbox,
+            files,
         })
+    }
+
+    /// Returns the files that hold the policy's rules and lists.
+    pub(crate) fn rules_and_lists(&self) -> (Source<'_>, Option<Source<'_>>) {
+        let PolicySources { compiled, lists, .. } = self.files.sources();
+        (compiled, lists)
+    }
+
+    /// Loads the policy as it would be with other rules and lists.
+    pub(crate) fn policy_with(
+        &self,
+        compiled: &str,
+        lists: Option<&str>,
+    ) -> Result<Policy, ArtifactError> {
+        let known = self.files.sources();
+        let lists = known.lists.zip(lists);
+        let sources = PolicySources {
+            compiled: Source { bytes: compiled.as_bytes(), ..known.compiled },
+            annotations: known.annotations,
+            lists: lists.map(|(known, text)| Source { bytes: text.as_bytes(), ..known }),
+        };
+        let locate = |text: &str| {
+            let found = self.roots.locate(text, &self.judge.home, &self.sandbox);
+            found.map_err(|fault| fault.to_string())
+        };
+        let policy = Policy::load_with(&sources, self.files.additions(), &locate)?;
+        Ok(policy.with_names(&self.roots.names()))
     }
 
     /// Returns the directory in which the agent is free, as a person would read it.

@@ -42,6 +42,7 @@ pub(crate) struct PolicyFile {
 }
 
 /// The files of a policy, read.
+#[derive(Debug)]
 pub(super) struct PolicyFiles {
     /// Where they are, as a person would say it.
     pub(super) origin: String,
