@@ -9,7 +9,7 @@ use ic_types::{CanonicalPath, Role, ServerName};
 use crate::domain::DomainSet;
 
 /// The surroundings of a session's decisions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bounds {
     /// The directory in which the agent is free, if there is one.
     pub sandbox: Option<Sandbox>,
@@ -42,6 +42,22 @@ pub enum SandboxKind {
 }
 
 impl SandboxKind {
+    const ALL: [Self; 3] = [Self::Session, Self::Filled, Self::Workspace];
+
+    /// Returns the word for it in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Filled => "filled",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// Returns the kind that a record names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     /// Returns whether the user's programs may run what is written there.
     pub fn is_used_by_host(self) -> bool {
         match self {
@@ -70,7 +86,7 @@ pub enum Reach {
 }
 
 /// What the decision needs to know of a server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerTraits {
     /// Whether the server is held inside the sandbox, so that being there settles a path.
     pub containment: Containment,
