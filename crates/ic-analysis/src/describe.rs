@@ -1,8 +1,8 @@
 //! Regions in English: where the values are that something is said of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use ic_policy::{Bounds, Effect};
+use ic_policy::{Bounds, Effect, SandboxKind};
 use ic_types::{CanonicalPath, Role};
 
 use crate::space::{
@@ -103,14 +103,15 @@ fn listed(phrases: Vec<String>) -> String {
 
 /// Describes a set of spots by the directories that hold them, and what is left out there.
 fn places(spots: &BTreeSet<&Spot>, space: &Space<'_>, names: Names<'_>) -> Vec<String> {
-    let inside = |place: &CanonicalPath, plain: bool| {
-        spots.iter().any(|it| match it.part {
-            Part::Inside { executed } => it.place == *place && (executed == 0) == plain,
-            Part::Itself { .. } => false,
-        })
+    let of = |wanted: fn(&Part) -> bool| {
+        let found = spots.iter().filter(|it| wanted(&it.part)).map(|it| &it.place);
+        found.collect::<HashSet<&CanonicalPath>>()
     };
+    let plain = of(|it| matches!(it, Part::Inside { executed: 0 }));
+    let run = of(|it| matches!(it, Part::Inside { executed: 1.. }));
+    let named = of(|it| matches!(it, Part::Itself { .. }));
     let above = |place: &CanonicalPath| place.parent();
-    let is_plain = |place: &CanonicalPath| inside(place, true);
+    let is_plain = |place: &CanonicalPath| plain.contains(place);
     let is_top = |place: &CanonicalPath| !above(place).is_some_and(|it| is_plain(&it));
     let mut phrases = Vec::new();
     for place in space.places() {
@@ -120,14 +121,12 @@ fn places(spots: &BTreeSet<&Spot>, space: &Space<'_>, names: Names<'_>) -> Vec<S
         }
     }
     for place in space.places() {
-        let itself =
-            spots.iter().any(|it| it.place == *place && matches!(it.part, Part::Itself { .. }));
-        if itself && !is_plain(place) && is_top(place) {
+        if named.contains(place) && !is_plain(place) && is_top(place) {
             phrases.push(format!("{} itself", shown(place, names)));
         }
-        if inside(place, false)
+        if run.contains(place)
             && !is_plain(place)
-            && !above(place).is_some_and(|it| inside(&it, false))
+            && !above(place).is_some_and(|it| run.contains(&it))
         {
             phrases.push(format!(
                 "files that programs of this machine run {}",
@@ -149,7 +148,8 @@ fn exceptions(
         |it: &CanonicalPath| names.bounds.protects(it).is_some() || names.bounds.host_executes(it);
     let mut left_out: Vec<&CanonicalPath> = Vec::new();
     for inner in space.places().filter(|it| it.is_within(place) && *it != place) {
-        let is_known = left_out.iter().any(|known| inner.is_within(known));
+        // What is in a place comes right behind it.
+        let is_known = left_out.last().is_some_and(|known| inner.is_within(known));
         if !is_in(inner) && !is_known && !is_structural(inner) {
             left_out.push(inner);
         }
@@ -158,7 +158,7 @@ fn exceptions(
         true => String::new(),
         false => {
             let texts = left_out.iter().map(|it| shown(it, names)).collect();
-            format!(" (not {})", listed(texts))
+            format!(" (except {})", listed(texts))
         }
     }
 }
@@ -172,8 +172,12 @@ fn in_place(place: &CanonicalPath, names: Names<'_>) -> String {
 
 /// Returns a path as a person would write it.
 pub fn shown(path: &CanonicalPath, names: Names<'_>) -> String {
-    if names.bounds.sandbox.as_ref().is_some_and(|it| it.path == *path) {
-        return "the sandbox".to_owned();
+    if let Some(sandbox) = names.bounds.sandbox.as_ref().filter(|it| it.path == *path) {
+        let what = match sandbox.kind {
+            SandboxKind::Workspace | SandboxKind::Filled => "the workspace",
+            SandboxKind::Session => "the sandbox",
+        };
+        return what.to_owned();
     }
     match names.home.and_then(|home| path.as_path().strip_prefix(home.as_path()).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use ic_policy::Effect;
-use ic_types::{Object, Role, ServerName, ToolName};
+use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
 
 use crate::TooComplex;
 use crate::search::{Hit, HitPart, Search, State};
@@ -19,6 +19,10 @@ use crate::tools::{Policies, Tool};
 #[derive(Debug)]
 pub struct Comparison<'a> {
     policies: Policies<'a, 2>,
+    /// The rules of each policy, written out; rules that are written alike are alike.
+    rules: [Vec<String>; 2],
+    /// Whether both are in the same surroundings.
+    is_same_ground: bool,
 }
 
 /// Calls of one tool that come out differently.
@@ -113,7 +117,33 @@ fn drop_implied(found: &mut BTreeMap<Key, Vec<Region>>) {
 impl<'a> Comparison<'a> {
     /// Takes two policies, each in its surroundings.
     pub fn new(before: Subject<'a>, after: Subject<'a>) -> Self {
-        Self { policies: Policies::new([before, after], &Asked::default()) }
+        let written =
+            |it: Subject<'_>| it.policy.rules().iter().map(|rule| format!("{rule:?}")).collect();
+        Self {
+            rules: [before, after].map(written),
+            is_same_ground: std::ptr::eq(before.bounds, after.bounds),
+            policies: Policies::new([before, after], &Asked::default()),
+        }
+    }
+
+    /// Returns whether the rules about a tool and its annotation are the same, so that nothing can differ.
+    fn is_same(&self, (server, tool): Tool<'_>) -> bool {
+        let [before, after] = self.policies.sides.each_ref().map(|side| {
+            let rules = side.policy().rules().iter().enumerate();
+            let about = rules.filter(|(_, rule)| {
+                rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str())
+            });
+            let about: Vec<usize> = about.map(|(position, _)| position).collect();
+            (about, side.policy().annotation(server, tool).map(|it| format!("{it:?}")))
+        });
+        let [of_before, of_after] = &self.rules;
+        let written = |all: &[String], about: &[usize]| {
+            about.iter().filter_map(|at| all.get(*at).cloned()).collect::<Vec<String>>()
+        };
+        self.is_same_ground
+            && before.1 == after.1
+            && before.0.len() == after.0.len()
+            && written(of_before, &before.0) == written(of_after, &after.0)
     }
 
     /// Returns the classes that one of the policies tells apart.
@@ -130,6 +160,20 @@ impl<'a> Comparison<'a> {
         Ok(changes)
     }
 
+    /// Returns every change of values that lie in `place`, and of nothing else.
+    pub fn changes_in(&self, place: &CanonicalPath) -> Result<Vec<Change>, TooComplex> {
+        let is_there = |region: &Region| match &region.class {
+            Some(Class::Path(spot)) => spot.place.is_within(place),
+            Some(Class::LocalRemote(_) | Class::Url { .. } | Class::Text(_)) | None => false,
+        };
+        let mut changes = self.changes()?;
+        for change in &mut changes {
+            change.regions.retain(is_there);
+        }
+        changes.retain(|it| !it.regions.is_empty());
+        Ok(changes)
+    }
+
     /// Returns whether any call comes out differently.
     pub fn first_change(&self) -> Result<Option<Change>, TooComplex> {
         for tool in self.policies.tools() {
@@ -141,6 +185,9 @@ impl<'a> Comparison<'a> {
     }
 
     fn changes_of(&self, tool: Tool<'_>) -> Result<Vec<Change>, TooComplex> {
+        if self.is_same(tool) {
+            return Ok(Vec::new());
+        }
         let mut noted = Noted::default();
         self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut noted))?;
         let mut found = noted.regions;

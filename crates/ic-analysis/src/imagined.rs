@@ -1,4 +1,4 @@
-//! Calls that nobody makes: put together from values, to be explained and never forwarded.
+//! Calls that nobody makes: put together from values or records, to be explained and never forwarded.
 //!
 //! INVARIANT: such a call leaves this crate only as the text of an example. It is explained, which makes
 //! no permit; it is never evaluated.
@@ -37,6 +37,11 @@ impl Imagined<'_> {
             push: None,
         })
     }
+}
+
+/// Returns a call that was made once, as a record has it; it is explained, and not made again.
+pub(crate) fn recorded(parts: ResolvedParts) -> ResolvedCall {
+    ResolvedCall::assert_resolved(parts)
 }
 
 /// Returns a call with these roles and values, of a tool that is annotated.

@@ -5,7 +5,8 @@
 //! own decision, and the answers are put together as the decision does it. No model takes part.
 //!
 //! Reading order: [`space`] (the classes), `side` (one policy, asked), `context` (what one role asks of
-//! another), `rows` (the table of one tool), `model` and `search` (all calls of a tool).
+//! another), `rows` (the table of one tool), `model` and `search` (all calls of a tool), [`replay`] (calls
+//! that were recorded).
 //!
 //! # Invariants
 //!
@@ -20,11 +21,13 @@ mod imagined;
 mod model;
 pub mod mutate;
 pub mod property;
+pub mod replay;
 pub mod report;
 mod rows;
 mod search;
 pub mod side;
 pub mod space;
+pub mod suggest;
 mod table;
 mod tools;
 

@@ -15,6 +15,7 @@ use crate::side::{By, Outcome};
 use crate::space::{Asked, Example, Subject};
 use crate::tools::{Policies, Tool};
 
+pub use builtin::NO_SHADOWED_RULE;
 pub use file::{InvalidProperties, read};
 
 /// A property that the user demands.

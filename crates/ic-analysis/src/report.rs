@@ -67,7 +67,13 @@ pub fn summaries(
             }),
         }
     }
-    found.sort_by_key(|it| {
+    sort(&mut found);
+    found
+}
+
+/// Puts widening before narrowing, and the most dangerous first.
+pub fn sort(summaries: &mut [Summary]) {
+    summaries.sort_by_key(|it| {
         // What is allowed in the end, or was in the beginning, matters most.
         let (open, shut) = match it.is_widening() {
             true => (it.after, it.before),
@@ -75,7 +81,6 @@ pub fn summaries(
         };
         (!it.is_widening(), open, Reverse(shut), danger(it.role), Reverse(it.tools.len()))
     });
-    found
 }
 
 fn described(change: &Change, space: &Space<'_>, names: Names<'_>) -> (String, Option<Role>) {

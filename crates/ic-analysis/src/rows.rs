@@ -4,7 +4,7 @@
 //! worked out when it is asked for, and kept.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use ic_policy::{Effect, RoleValues, Standing, Value};
@@ -22,8 +22,31 @@ const KNOWN_BY_NAME: [&str; 3] = ["run_command", "git_clean", LIST_ALLOWED_DIREC
 pub(crate) const LIST_ALLOWED_DIRECTORIES: &str = "list_allowed_directories";
 
 type Witnesses = HashMap<Context, Vec<RoleValues>>;
-/// Rows by role, by what is judged, and by context.
-type Known = HashMap<(Role, Judged), HashMap<Context, Rc<Row>>>;
+/// The rows that are known so far.
+#[derive(Debug, Default)]
+struct Known {
+    /// By role, by what is judged, and by context.
+    rows: HashMap<(Role, Judged), HashMap<Context, Rc<Row>>>,
+    /// By role and by the number of an example, where nothing depends on other values; the inner `None`
+    /// stands for an example that cannot be a value of the role.
+    plain: BTreeMap<Role, Vec<Option<Option<Rc<Row>>>>>,
+}
+
+impl Known {
+    fn plain(&self, role: Role, number: usize) -> Option<Option<Rc<Row>>> {
+        self.plain.get(&role)?.get(number)?.clone()
+    }
+
+    fn set_plain(&mut self, role: Role, number: usize, row: Option<Rc<Row>>) {
+        let rows = self.plain.entry(role).or_default();
+        if rows.len() <= number {
+            rows.resize(number + 1, None);
+        }
+        if let Some(place) = rows.get_mut(number) {
+            *place = Some(row);
+        }
+    }
+}
 
 /// What a row is about.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -120,12 +143,20 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         example: &Example,
         context: &[u8],
     ) -> Result<Option<Rc<Row>>, TooComplex> {
-        match self.space.value(role, example) {
-            Some(value) => {
-                self.row_of(role, Some(&value), Judged::Example(example.number), context).map(Some)
-            }
-            None => Ok(None),
+        let is_plain = self.lists.is_empty();
+        if is_plain && let Some(row) = self.known.borrow().plain(role, example.number) {
+            return Ok(row);
         }
+        let row = match self.space.value(role, example) {
+            Some(value) => {
+                Some(self.row_of(role, Some(&value), Judged::Example(example.number), context)?)
+            }
+            None => None,
+        };
+        if is_plain {
+            self.known.borrow_mut().set_plain(role, example.number, row.clone());
+        }
+        Ok(row)
     }
 
     fn row_of(
@@ -137,7 +168,7 @@ impl<'s, 'a> ToolRows<'s, 'a> {
     ) -> Result<Rc<Row>, TooComplex> {
         let context = self.lists.elsewhere(Some(role), context);
         let key = (role, judged);
-        let found = self.known.borrow().get(&key).and_then(|it| it.get(&context).cloned());
+        let found = self.known.borrow().rows.get(&key).and_then(|it| it.get(&context).cloned());
         if let Some(row) = found {
             return Ok(row);
         }
@@ -151,7 +182,11 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         };
         let row = Rc::new(self.side.row(self.names(), role, value, &others));
         self.heard.borrow_mut().extend(&row.heard);
-        self.known.borrow_mut().entry(key).or_default().insert(context, Rc::clone(&row));
+        // What is kept by its number needs no second place.
+        if !(self.lists.is_empty() && matches!(key.1, Judged::Example(_))) {
+            let rows = &mut self.known.borrow_mut().rows;
+            rows.entry(key).or_default().insert(context, Rc::clone(&row));
+        }
         Ok(row)
     }
 

@@ -429,11 +429,17 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
 /// Returns an example of each class that values of `slot` can be in, for any policy.
 fn examples<'s>(slot: &Slot, space: &'s Space<'_>) -> Vec<&'s Example> {
     let mut found: Vec<&Example> = Vec::new();
-    let mut known: HashSet<(&str, bool)> = HashSet::new();
-    for role in slot.roles.iter().flatten().flatten() {
+    let roles: Vec<Role> = slot.roles.iter().flatten().flatten().copied().collect();
+    let mut known = vec![false; space.n_examples()];
+    // Only values of different kinds can be written alike.
+    let is_mixed = roles.iter().any(|role| !space.has_same_examples(*role, &roles));
+    let mut texts: HashSet<(&str, bool)> = HashSet::new();
+    for role in &roles {
         for example in space.examples(*role) {
+            let is_known =
+                known.get_mut(example.number).is_none_or(|it| std::mem::replace(it, true));
             let exists = example.value.path().is_some_and(|it| it.state.is_some());
-            if known.insert((example.text.as_str(), exists)) {
+            if !is_known && (!is_mixed || texts.insert((example.text.as_str(), exists))) {
                 found.push(example);
             }
         }

@@ -2,11 +2,9 @@
 //!
 //! The policy's own decision is asked, by [`ic_policy::explain`]; nothing is decided here.
 
-use std::collections::HashMap;
-
 use ic_policy::{
-    Authority, Bounds, Containment, Effect, Finding, Policy, RoleValues, ServerTraits, Standing,
-    Structural, Value, decisive, explain,
+    Authority, Bounds, Containment, Effect, Finding, Policy, RoleValues, Standing, Structural,
+    Value, decisive, explain,
 };
 use ic_types::{Object, Role};
 
@@ -184,23 +182,9 @@ impl By {
 
 /// Returns the same surroundings, in which no server is contained.
 fn loosened(bounds: &Bounds) -> Bounds {
-    let servers: HashMap<_, _> = bounds
-        .servers
-        .iter()
-        .map(|(name, traits)| {
-            let ServerTraits { names_files, allowed_domains, .. } = traits;
-            let loose = ServerTraits {
-                containment: Containment::Loose,
-                names_files: *names_files,
-                allowed_domains: allowed_domains.clone(),
-            };
-            (name.clone(), loose)
-        })
-        .collect();
-    Bounds {
-        sandbox: bounds.sandbox.clone(),
-        protected: bounds.protected.clone(),
-        home_executes: bounds.home_executes.clone(),
-        servers,
+    let mut loose = bounds.clone();
+    for traits in loose.servers.values_mut() {
+        traits.containment = Containment::Loose;
     }
+    loose
 }

@@ -183,6 +183,17 @@ impl<'a> Space<'a> {
         examples.iter().filter(move |it| is_of(role, it))
     }
 
+    /// Returns how many examples there are of all kinds.
+    pub(crate) fn n_examples(&self) -> usize {
+        let paths = self.path_examples.len() + self.url_examples.len();
+        paths + self.remote_examples.len() + self.text_examples.len()
+    }
+
+    /// Returns whether the examples of `role` and of all `others` are of one kind.
+    pub(crate) fn has_same_examples(&self, role: Role, others: &[Role]) -> bool {
+        others.iter().all(|other| Kind::of(*other) == Kind::of(role))
+    }
+
     /// Returns what an example would be as a value of `role`, on a disk without links; `None` if it cannot
     /// be used.
     pub fn value(&self, role: Role, example: &Example) -> Option<Value> {

@@ -15,7 +15,7 @@ pub(super) const CHANGES_NEED_APPROVAL: &str = "changes-need-approval";
 /// No call reaches a protected path.
 pub(super) const PROTECTED_PATHS: &str = "protected-paths";
 /// Every rule decides about something.
-pub(super) const NO_SHADOWED_RULE: &str = "no-shadowed-rule";
+pub const NO_SHADOWED_RULE: &str = "no-shadowed-rule";
 /// No rule allows more than the directory or host that its sentence names.
 pub(super) const WITHIN_ITS_SENTENCE: &str = "within-its-sentence";
 /// Nothing is allowed that reaches the network and carries free text.

@@ -12,7 +12,7 @@ use crate::world::{
 };
 
 /// Tools and their arguments, each with a role whose values to try.
-const TOOLS: [(&str, &str, &[(&str, Role)]); 12] = [
+pub(crate) const TOOLS: [(&str, &str, &[(&str, Role)]); 12] = [
     ("fs", "read", &[("path", Role::ReadPath), ("more", Role::ReadPath)]),
     ("fs", "move", &[("source", Role::ReadPath), ("to", Role::WritePath)]),
     ("fs", "list_allowed_directories", &[("path", Role::ReadPath)]),
@@ -48,7 +48,7 @@ fn options(role: Role, n_arguments: usize, seed: usize) -> Vec<Option<Json>> {
     found
 }
 
-fn calls(arguments: &[(&str, Role)], seed: usize) -> Vec<Object> {
+pub(crate) fn calls(arguments: &[(&str, Role)], seed: usize) -> Vec<Object> {
     let mut calls = vec![Object::new()];
     for (at, (name, role)) in arguments.iter().enumerate() {
         let options = options(*role, arguments.len(), seed / (at + 1));

@@ -5,4 +5,6 @@ mod diff;
 mod laws;
 mod mutations;
 mod properties;
+mod replay;
+mod suggest;
 mod world;

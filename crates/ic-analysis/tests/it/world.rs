@@ -258,6 +258,7 @@ pub(crate) fn resolve(
     let mut parts = parts(&server, &tool, roles);
     parts.unknown_arguments = unknown.map(str::to_owned).collect();
     parts.asked.arguments = arguments.clone();
+    parts.places = annotation.map(|it| it.places(arguments)).unwrap_or_default();
     parts.standing = match annotation {
         None => Standing::Unknown,
         Some(it) if it.is_draft() => Standing::Draft,
