@@ -246,6 +246,12 @@ impl Loaded {
         (compiled, lists)
     }
 
+    /// Keeps the policy's files under its hash, so that it can be asked again when it has changed.
+    pub(crate) fn keep(&self, home: &Home) -> Result<(), Failure> {
+        let hash = self.judge.policy.hash().to_string();
+        Ok(self.files.keep(&home.recorded_policies().join(hash))?)
+    }
+
     /// Loads the policy as it would be with other rules and lists.
     pub(crate) fn policy_with(
         &self,

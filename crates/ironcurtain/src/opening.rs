@@ -120,6 +120,7 @@ impl SessionWanted<'_> {
         let how = As { held: holding.confinement, ..As::IS };
         let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment, screen)?;
         loaded.roots.remember(&loaded.origin, &home)?;
+        loaded.keep(&home)?;
         let hello = hello(directory, &loaded, &holding, &home);
         let project = project(&self.wanted);
         let asked =

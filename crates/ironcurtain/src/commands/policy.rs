@@ -9,8 +9,11 @@ mod lint;
 mod list;
 mod mutate;
 mod new;
+mod recorded;
+mod replay;
 mod request;
 mod show;
+mod suggest;
 pub(crate) mod test;
 pub(in crate::commands) mod using;
 mod verify;
@@ -30,6 +33,8 @@ pub(crate) enum PolicyCommand {
     Explain(explain::ExplainArgs),
     Verify(verify::VerifyArgs),
     Diff(diff::DiffArgs),
+    Replay(replay::ReplayArgs),
+    Suggest(suggest::SuggestArgs),
     Show(show::ShowArgs),
     List(list::ListArgs),
     Confirm(confirm::ConfirmArgs),
@@ -61,6 +66,8 @@ pub(crate) fn run(
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
         PolicyCommand::Verify(args) => verify::run(&args, environment, screen),
         PolicyCommand::Diff(args) => diff::run(&args, environment, screen),
+        PolicyCommand::Replay(args) => replay::run(&args, environment, screen),
+        PolicyCommand::Suggest(args) => suggest::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
         PolicyCommand::List(args) => list::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),

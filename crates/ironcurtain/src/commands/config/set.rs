@@ -31,8 +31,8 @@ pub(crate) struct SetArgs {
 
 /// Remove a key from the configuration file
 ///
-/// Its default, or what the environment says, is in force then. Also removes what is in the file
-/// and is no key.
+/// Its default, or what the environment says, is in force then; `policy` asks as `policy use` does. Also
+/// removes what is in the file and is no key.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnsetArgs {
     /// Key, such as `budget.maxSteps`
@@ -112,6 +112,13 @@ pub(crate) fn run_unset(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let home = home(environment)?;
+    if args.key == POLICY && ConfigFile::read(&home)?.is_set(POLICY) {
+        // SECURITY: another policy is in force then, so it is shown and confirmed as `policy use` does.
+        let exit = using::run_for_unset(environment, screen)?;
+        if exit != Exit::Success {
+            return Ok(exit);
+        }
+    }
     match (update::unset(&home, &args.key)?, KeyName::parse(&args.key)) {
         (Unset::Removed, Ok(name)) => warn_if_hidden(name.key(), environment, screen),
         (Unset::Absent, Ok(_)) => {

@@ -2,25 +2,27 @@
 
 use std::path::PathBuf;
 
-use ic_analysis::Comparison;
-use ic_analysis::describe::Names;
-use ic_analysis::report::{self, Summary};
+use ic_analysis::report::Summary;
 use ic_home::Environment;
 use serde::Serialize;
 
 use crate::commands::Exit;
-use crate::commands::policy::verify::{ShownExample, example, home_of, subject, too_complex};
+use crate::commands::policy::recorded::policy_meant;
+use crate::commands::policy::verify::{ShownExample, example, too_complex};
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge::{Loaded, Wanted};
+use crate::own_policy::difference::{Difference, HEADINGS, Settings};
 use crate::screen::{Screen, visible};
 
-/// Compare two policies: every region of calls that comes out differently
+/// Compare two policies: every kind of call that is judged differently
 ///
 /// What the second policy lets through and the first does not comes first, then what it no longer lets
-/// through; the most dangerous first, each with an example call. Calls are judged as in a new session.
+/// through; the most dangerous first, each with an example call. Compared as in a new session, and for a
+/// workspace as in a session that works there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffArgs {
-    /// `default`, `coding`, `readonly`, one of your own by name, or a directory
+    /// `default`, `coding`, `readonly`, one of your own by name, a directory, or `session:NAME` for the
+    /// policy that a session had
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
     /// The policy that takes its place
@@ -55,31 +57,28 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let load = |policy: &PathBuf, screen: &mut Screen| {
-        let policy = Some(policy.clone());
+        let meant = policy_meant(policy, environment)?;
+        let policy = Some(meant.policy);
         let wanted = Wanted { policy, sandbox: None, protected: Vec::new(), servers: None };
-        Loaded::load_confirming(&wanted, NoSandbox::Fresh, environment, screen)
+        let mut settings = Settings::load(&wanted, environment, screen)?;
+        if let Some(origin) = meant.origin {
+            settings.session.origin = origin;
+        }
+        Ok::<Settings, Failure>(settings)
     };
-    let (mut before, mut after) = (load(&args.before, screen)?, load(&args.after, screen)?);
-    // Each policy protects its own directory, which is no difference between what they say.
-    let protected = [&before, &after].map(|it| it.judge.bounds.protected.clone()).concat();
-    before.judge.bounds.protected.clone_from(&protected);
-    after.judge.bounds.protected = protected;
-    let comparison = Comparison::new(subject(&before), subject(&after));
-    let changes = comparison.changes().map_err(too_complex)?;
-    let home = home_of(&after);
-    let names = Names { home: home.as_ref(), bounds: &after.judge.bounds };
-    let policies = (&before.judge.policy, &after.judge.policy);
-    let found = report::summaries(&changes, comparison.space(), names, policies);
+    let (before, after) = (load(&args.before, screen)?, load(&args.after, screen)?);
+    let found = Difference::of(&before, &after).map_err(too_complex)?;
     if args.json {
-        let shown: Vec<Shown<'_>> = found.iter().map(|it| shown(it, &after)).collect();
+        let shown: Vec<Shown<'_>> = found.changes.iter().map(|it| shown(it, &after)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
     } else {
-        print(&found, (&before, &after), screen)?;
+        print(&found, (&before.session, &after.session), screen)?;
     }
-    Ok(if args.exit_code && !found.is_empty() { Exit::Failed } else { Exit::Success })
+    let differs = !found.changes.is_empty();
+    Ok(if args.exit_code && differs { Exit::Failed } else { Exit::Success })
 }
 
-fn shown<'s>(summary: &'s Summary, after: &Loaded) -> Shown<'s> {
+fn shown<'s>(summary: &'s Summary, after: &Settings) -> Shown<'s> {
     Shown {
         direction: if summary.is_widening() { "widening" } else { "narrowing" },
         what: &summary.what,
@@ -89,23 +88,23 @@ fn shown<'s>(summary: &'s Summary, after: &Loaded) -> Shown<'s> {
         after: summary.after.as_str(),
         rule_before: &summary.rule_before,
         rule_after: &summary.rule_after,
-        example: example(&summary.example, after),
+        example: example(&summary.example, &after.session),
     }
 }
 
 fn print(
-    found: &[Summary],
+    found: &Difference,
     (before, after): (&Loaded, &Loaded),
     screen: &mut Screen,
 ) -> Result<(), Failure> {
     let (from, to) = (visible(&before.origin), visible(&after.origin));
-    if found.is_empty() {
-        return screen.line(&format!("no call comes out differently: {from} and {to}"));
+    if found.changes.is_empty() {
+        return screen.line(&format!("No call is judged differently by {from} and {to}."));
     }
-    screen.line(&format!("from {from} to {to}"))?;
-    for (heading, is_widening) in [("lets more through:", true), ("lets less through:", false)] {
-        let mut of_kind = found.iter().filter(|it| it.is_widening() == is_widening).peekable();
-        if of_kind.peek().is_some() {
+    screen.line(&format!("From {from} to {to}:"))?;
+    for (heading, is_widening) in HEADINGS {
+        let of_kind = found.of_kind(is_widening);
+        if !of_kind.is_empty() {
             screen.line(heading)?;
         }
         for summary in of_kind {

@@ -6,7 +6,7 @@ use ic_analysis::describe::{self, Names};
 use ic_analysis::property::{self, ExampleCall, Finding, Level};
 use ic_analysis::{Asked, Subject, Table};
 use ic_home::Environment;
-use ic_types::{CanonicalPath, Json, ToolCall};
+use ic_types::{Json, ToolCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -14,6 +14,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
 use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::own_policy::difference::home_of;
 use crate::screen::{Screen, visible};
 
 /// Check what the policy lets through, completely
@@ -179,11 +180,6 @@ fn print(found: &[Finding], loaded: &Loaded, screen: &mut Screen) -> Result<(), 
         1 => screen.line("1 property does not hold"),
         n => screen.line(&format!("{n} findings where a property does not hold")),
     }
-}
-
-/// Returns the user's home directory, by which places are called.
-pub(super) fn home_of(loaded: &Loaded) -> Option<CanonicalPath> {
-    CanonicalPath::new(loaded.judge.home.as_path()).ok()
 }
 
 fn print_table(loaded: &Loaded, json: bool, screen: &mut Screen) -> Result<Exit, Failure> {
