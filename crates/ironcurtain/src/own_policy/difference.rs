@@ -6,11 +6,12 @@ use ic_analysis::describe::Names;
 use ic_analysis::report::{self, Summary};
 use ic_analysis::{Comparison, Subject, TooComplex};
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::{Bounds, Effect, SandboxKind};
 use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
-use crate::judge::{As, Confirmed, Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::screen::{Screen, visible};
 
 /// How many changes of each kind are shown where a person is asked.
@@ -43,8 +44,7 @@ impl Settings {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        let how = As { confirmed: Confirmed::Now, ..As::IS };
-        let session = Loaded::load_as(wanted, NoSandbox::Fresh, how, environment, screen)?;
+        let session = judge::load_confirming(wanted, NoSandbox::Fresh, environment, screen)?;
         let workspace = environment.home()?.as_path().join(WORKSPACE);
         let wanted = Wanted {
             sandbox: Some((environment.absolute(&workspace)?, SandboxKind::Workspace)),
@@ -52,9 +52,7 @@ impl Settings {
             protected: wanted.protected.clone(),
             servers: wanted.servers.clone(),
         };
-        // The same warnings would be given twice.
-        let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
-        let workspace = Loaded::load_as(&wanted, NoSandbox::None, how, environment, &mut nobody)?;
+        let workspace = Loaded::load_confirming(&wanted, NoSandbox::None, environment)?;
         Ok(Self { session, workspace })
     }
 }

@@ -1,11 +1,13 @@
 //! What a policy lets through, what another one changes, and what its scenarios notice: by the real binary.
 
+mod recorded;
+
 use serde_json::{Value, json};
 
 use crate::own_rules::{policy, rule};
 use crate::place;
 
-fn parsed(text: &str) -> Value {
+pub(crate) fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
@@ -90,4 +92,37 @@ fn the_scenarios_of_the_built_in_policies_notice_mistakes() {
         assert!(95 * effective <= 100 * number("noticed"), "{name}: {}", output.stdout);
         assert_eq!(output.code == 0, report["unnoticed"].as_array().unwrap().is_empty());
     }
+}
+
+#[test]
+fn a_wider_policy_is_shown_and_noted_before_it_is_in_force() {
+    let place = place();
+    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    let output = place.run(["policy", "use", "coding", "--yes"]);
+    assert_eq!(output.code, 0, "{output:?}");
+    for expected in ["Lets more through:\n  read ", "Lets less through:\n"] {
+        assert!(output.stdout.contains(expected), "{}", output.stdout);
+    }
+    let log = place.path("home/.ironcurtain/logs/policy-changes.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    let noted = parsed(log.lines().last().unwrap());
+    assert_eq!((&noted["change"], &noted["by"]), (&json!("use"), &json!("policy use")));
+    assert!(!noted["widenings"].as_array().unwrap().is_empty(), "{noted}");
+    assert!(!noted["narrowings"].as_array().unwrap().is_empty(), "{noted}");
+    // Taking the key away brings another policy into force, which is for a person to agree to.
+    assert_eq!(place.run(["config", "set", "approvals.scripted", "false"]).code, 0);
+    let output = place.run(["config", "unset", "policy"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert_eq!(place.run(["config", "get", "policy"]).stdout, "coding\n");
+}
+
+#[test]
+fn an_addition_shows_all_that_it_lets_through() {
+    let place = place();
+    place.dir("home/notes");
+    let words = ["policy", "allow", "filesystem", "--to", "read", "--in", "~/notes", "--dry-run"];
+    let output = place.run(words);
+    assert_eq!(output.code, 0, "{output:?}");
+    let expected = "Lets more through:\n  read in ~/notes, with 10 tools of filesystem: needs approval -> allowed\n";
+    assert!(output.stdout.contains(expected), "{}", output.stdout);
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use ic_analysis::report::Summary;
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, Wanted};
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::commands::policy::recorded::policy_meant;
 use crate::commands::policy::verify::{ShownExample, example, too_complex};
 use crate::error::Failure;
-use crate::judge::{Loaded, Wanted};
 use crate::own_policy::difference::{Difference, HEADINGS, Settings};
 use crate::screen::{Screen, visible};
 

@@ -2,6 +2,7 @@
 
 use ic_analysis::mutate::{Mutant, mutants};
 use ic_analysis::{Comparison, Subject};
+use ic_opening::policy::Loaded;
 use ic_policy::Policy;
 use ic_types::ToolCall;
 use serde::Serialize;
@@ -10,7 +11,6 @@ use crate::commands::Exit;
 use crate::commands::policy::test::outcomes;
 use crate::commands::policy::verify::{ShownExample, example, too_complex};
 use crate::error::Failure;
-use crate::judge::Loaded;
 use crate::screen::{Screen, visible};
 
 /// What became of all mutants.

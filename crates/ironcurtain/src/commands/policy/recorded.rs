@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use ic_audit::read::{Record, Records};
 use ic_confine::{Confinement, Rung};
 use ic_home::{Environment, Home, file};
+use ic_opening::policy::{As, COMPILED, Loaded, NoSandbox, Wanted};
 use ic_policy::SandboxKind;
 use ic_types::{AbsolutePath, Digest, Json, Object};
 
 use crate::commands::audit::find::{self, Found};
 use crate::error::Failure;
-use crate::judge::{As, COMPILED, Confirmed, Loaded, NoSandbox, Wanted};
-use crate::screen::Screen;
 
 /// What stands before the name of a session.
 const SESSION: &str = "session:";
@@ -154,10 +153,9 @@ impl Reading<'_> {
         let load = |policy: Option<PathBuf>| {
             let sandbox = sandbox.clone();
             let wanted = Wanted { policy, sandbox, protected: Vec::new(), servers: None };
-            let how = As { confirmed: Confirmed::Now, held, ..As::IS };
-            let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+            let how = As { held, ..As::CONFIRMED };
             // What cannot be loaded there says nothing of these calls.
-            Loaded::load_as(&wanted, NoSandbox::None, how, self.environment, &mut nobody).ok()
+            Loaded::load_as(&wanted, NoSandbox::None, how, self.environment).ok()
         };
         let own = kept(opening, &home)?.and_then(|policy| load(Some(policy)));
         Ok(Stretch { asked: load(self.policy.map(Path::to_owned)), own })

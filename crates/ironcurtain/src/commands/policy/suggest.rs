@@ -7,6 +7,7 @@ use ic_analysis::replay::{Answer, Intent};
 use ic_analysis::suggest::{Answered, Candidate, Place, candidates};
 use ic_audit::read::Record;
 use ic_home::{Environment, Home};
+use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{self, Addition};
 use ic_policy::{DomainPattern, Effect};
 use ic_resolve::{Disk as _, Kind, RealDisk};
@@ -17,7 +18,7 @@ use super::recorded::{Reading, logs};
 use super::verify::subject;
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::own_policy::difference::Difference;
 use crate::own_policy::{Target, spelled, words};
 use crate::screen::{Screen, visible};
@@ -81,7 +82,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let answered = answered(&args.sessions, environment)?;
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
-    let before = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let policy = &before.judge.policy;
     let n_added = policy.rules().len() - policy.own_rules().len();
     let found = candidates(&answered, subject(&before), n_added);

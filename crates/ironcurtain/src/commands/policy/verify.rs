@@ -6,6 +6,7 @@ use ic_analysis::describe::{self, Names};
 use ic_analysis::property::{self, ExampleCall, Finding, Level};
 use ic_analysis::{Asked, Subject, Table};
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox};
 use ic_types::{Json, ToolCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::own_policy::difference::home_of;
 use crate::screen::{Screen, visible};
 
@@ -83,7 +84,7 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let loaded =
-        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
+        judge::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
     if args.table {
         return print_table(&loaded, args.json, screen);
     }
