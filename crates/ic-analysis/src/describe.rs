@@ -70,7 +70,7 @@ pub fn values(classes: &[&Class], space: &Space<'_>, names: Names<'_>) -> String
         match class {
             Class::Url { named: Some(url), .. } => _ = texts.insert(format!("`{url}`")),
             Class::Url { destination, named: None } => {
-                _ = hosts.insert(destination_text(destination))
+                _ = hosts.insert(destination_text(destination));
             }
             Class::Text(text) => {
                 _ = texts.insert(match (&text.named, &text.destination) {
@@ -82,8 +82,8 @@ pub fn values(classes: &[&Class], space: &Space<'_>, names: Names<'_>) -> String
             Class::Path(_) | Class::LocalRemote(_) => {}
         }
     }
-    phrases.extend(without_narrower(hosts));
-    phrases.extend(without_narrower(texts));
+    phrases.extend(without_narrower(&hosts));
+    phrases.extend(without_narrower(&texts));
     listed(phrases)
 }
 
@@ -154,13 +154,11 @@ fn exceptions(
             left_out.push(inner);
         }
     }
-    match left_out.is_empty() {
-        true => String::new(),
-        false => {
-            let texts = left_out.iter().map(|it| shown(it, names)).collect();
-            format!(" (except {})", listed(texts))
-        }
+    if left_out.is_empty() {
+        return String::new();
     }
+    let texts = left_out.iter().map(|it| shown(it, names)).collect();
+    format!(" (except {})", listed(texts))
 }
 
 fn in_place(place: &CanonicalPath, names: Names<'_>) -> String {
@@ -208,7 +206,7 @@ fn destination_text(there: &DestinationClass) -> String {
 }
 
 /// Leaves out what another phrase says already: a host, at some port.
-fn without_narrower(phrases: BTreeSet<String>) -> Vec<String> {
+fn without_narrower(phrases: &BTreeSet<String>) -> Vec<String> {
     let says = |narrow: &String| {
         phrases
             .iter()

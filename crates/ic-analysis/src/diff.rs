@@ -243,7 +243,7 @@ impl<'a> Comparison<'a> {
             let Some(value) = search.example(slot, *example) else { continue };
             if known.insert(value.number) {
                 let class = Some(self.policies.space.class(&value.value));
-                let call = search.with_example(hit.call, slot, *example);
+                let call = hit.call.with_example(slot, *example);
                 regions.push(self.region(search, &call, (before, after), class)?);
             }
         }

@@ -28,6 +28,15 @@ pub(crate) struct Variant {
     pub(crate) roles: Vec<Vec<Role>>,
 }
 
+impl Variant {
+    /// Returns whether the same is judged, whichever arguments choose it.
+    fn is_like(&self, other: &Self) -> bool {
+        self.knows_arguments == other.knows_arguments
+            && self.slots == other.slots
+            && self.roles == other.roles
+    }
+}
+
 /// An argument with values to be judged.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slot {
@@ -77,7 +86,6 @@ pub(crate) fn variants(annotations: &[Option<&Annotation>]) -> Result<Vec<Varian
         return Err(TooComplex::variants());
     }
     let mut variants: Vec<Variant> = Vec::new();
-    let mut known: Vec<(Vec<bool>, Vec<Slot>, Vec<Vec<Role>>)> = Vec::new();
     for number in 0..n_variants {
         let mut left = number;
         let mut chosen = Vec::new();
@@ -86,9 +94,7 @@ pub(crate) fn variants(annotations: &[Option<&Annotation>]) -> Result<Vec<Varian
             left /= options.len();
         }
         let variant = variant(annotations, &chosen);
-        let key = (variant.knows_arguments.clone(), variant.slots.clone(), variant.roles.clone());
-        if !known.contains(&key) {
-            known.push(key);
+        if !variants.iter().any(|known| known.is_like(&variant)) {
             variants.push(variant);
         }
     }
@@ -138,10 +144,10 @@ fn variant(annotations: &[Option<&Annotation>], chosen: &[(&str, &Chosen)]) -> V
             Chosen::Judged => asked.insert(*name, ANYTHING),
         }
     }
-    let knows = |it: &Option<&Annotation>| {
+    let knows = |it: Option<&Annotation>| {
         it.is_some_and(|annotation| arguments.keys().all(|name| annotation.names(name)))
     };
-    let all_roles = |it: &Option<&Annotation>| {
+    let all_roles = |it: Option<&Annotation>| {
         let mut roles = Vec::new();
         for argument in it.iter().flat_map(|it| it.arguments()) {
             for role in argument.roles(&asked) {
@@ -153,9 +159,9 @@ fn variant(annotations: &[Option<&Annotation>], chosen: &[(&str, &Chosen)]) -> V
         roles
     };
     Variant {
-        knows_arguments: annotations.iter().map(knows).collect(),
+        knows_arguments: annotations.iter().copied().map(knows).collect(),
         slots: slots(annotations, chosen, &asked),
-        roles: annotations.iter().map(all_roles).collect(),
+        roles: annotations.iter().copied().map(all_roles).collect(),
         arguments,
     }
 }

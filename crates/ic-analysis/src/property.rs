@@ -163,9 +163,14 @@ impl<'s, 'a> Seen<'s, '_, 'a> {
         found
     }
 
+    /// Returns what is said of one value.
+    fn said_of(&self, role: Role, example: &Example) -> Result<Option<Outcome>, TooComplex> {
+        self.search.said_of(0, role, example, self.hit.call)
+    }
+
     fn call_with(&self, position: usize) -> State<1> {
         match self.hit.part {
-            HitPart::Values { slot, .. } => self.search.with_example(self.hit.call, slot, position),
+            HitPart::Values { slot, .. } => self.hit.call.with_example(slot, position),
             HitPart::NoValues(_) | HitPart::Whole => self.hit.call.clone(),
         }
     }
@@ -175,16 +180,6 @@ impl<'a> Verifier<'_, 'a> {
     fn subject(&self) -> Subject<'a> {
         let [side] = &self.policies.sides;
         side.subject
-    }
-
-    /// Returns what is said of one value.
-    fn said_of(
-        &self,
-        seen: &Seen<'_, '_, 'a>,
-        role: Role,
-        example: &Example,
-    ) -> Result<Option<Outcome>, TooComplex> {
-        seen.search.said_of(0, role, example, seen.hit.call)
     }
 
     /// Notes a finding, with a call that the decision confirms.
@@ -249,7 +244,7 @@ impl<'a> Verifier<'_, 'a> {
             if !property.is_about(role, &value) {
                 continue;
             }
-            let said = self.said_of(seen, role, example)?;
+            let said = seen.said_of(role, example)?;
             let by = said.map_or(By::Default, |it| it.by);
             let is_allowed = said.is_none_or(|it| it.effect == Effect::Allow);
             if property.demand == Demand::Allowed && (is_allowed || matches!(by, By::Structural(_)))

@@ -6,7 +6,9 @@
 
 mod tally;
 
-use ic_policy::{Annotation, Effect, RecordedCall, ResolvedCall, decisive, explain};
+use ic_policy::{
+    Annotation, ArgumentAnnotation, Effect, RecordedCall, ResolvedCall, decisive, explain,
+};
 use ic_types::{Category, Json, Object, Role, ServerName, ToolCall, ToolName};
 
 use crate::imagined;
@@ -185,7 +187,7 @@ fn outcome(subject: Subject<'_>, call: &ResolvedCall) -> Outcome {
 
 /// Returns whether roles depend on an argument of which something was hidden.
 fn depends_on_hidden(annotation: &Annotation, arguments: &Object) -> bool {
-    let asked = annotation.arguments().iter().flat_map(|it| it.conditions());
+    let asked = annotation.arguments().iter().flat_map(ArgumentAnnotation::conditions);
     asked.into_iter().any(|(name, _)| match arguments.get(name) {
         Some(Json::String(text)) => text.contains(REDACTED),
         Some(value @ (Json::Array(_) | Json::Object(_))) => value.to_string().contains(REDACTED),

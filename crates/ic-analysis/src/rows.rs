@@ -27,26 +27,40 @@ type Witnesses = HashMap<Context, Vec<RoleValues>>;
 struct Known {
     /// By role, by what is judged, and by context.
     rows: HashMap<(Role, Judged), HashMap<Context, Rc<Row>>>,
-    /// By role and by the number of an example, where nothing depends on other values; the inner `None`
-    /// stands for an example that cannot be a value of the role.
-    plain: BTreeMap<Role, Vec<Option<Option<Rc<Row>>>>>,
+    /// By role and by the number of an example, where nothing depends on other values.
+    plain: BTreeMap<Role, Vec<Plain>>,
+}
+
+/// What is known of an example as a value of a role.
+#[derive(Clone, Debug)]
+enum Plain {
+    /// Nothing yet.
+    Unknown,
+    /// It cannot be one.
+    NoValue,
+    /// What is said of it.
+    Row(Rc<Row>),
 }
 
 impl Known {
-    fn plain(&self, role: Role, number: usize) -> Option<Option<Rc<Row>>> {
-        self.plain.get(&role)?.get(number)?.clone()
+    fn plain(&self, role: Role, number: usize) -> Plain {
+        let known = self.plain.get(&role).and_then(|rows| rows.get(number));
+        known.cloned().unwrap_or(Plain::Unknown)
     }
 
-    fn set_plain(&mut self, role: Role, number: usize, row: Option<Rc<Row>>) {
+    fn set_plain(&mut self, role: Role, number: usize, row: Plain) {
         let rows = self.plain.entry(role).or_default();
         if rows.len() <= number {
-            rows.resize(number + 1, None);
+            rows.resize(number + 1, Plain::Unknown);
         }
         if let Some(place) = rows.get_mut(number) {
-            *place = Some(row);
+            *place = row;
         }
     }
 }
+
+/// A server, and a tool of it if its name matters.
+type ToolKey = (ServerName, Option<ToolName>);
 
 /// What a row is about.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -77,7 +91,7 @@ pub(crate) struct ToolRows<'s, 'a> {
 /// Rows of tools that a policy cannot tell apart, by server and by the tool's name if that matters.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    known: RefCell<HashMap<(ServerName, Option<ToolName>), Rc<RefCell<Known>>>>,
+    known: RefCell<HashMap<ToolKey, Rc<RefCell<Known>>>>,
     /// The rules that had a say in any row so far.
     pub(crate) heard: Rc<RefCell<BTreeSet<usize>>>,
 }
@@ -144,8 +158,12 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         context: &[u8],
     ) -> Result<Option<Rc<Row>>, TooComplex> {
         let is_plain = self.lists.is_empty();
-        if is_plain && let Some(row) = self.known.borrow().plain(role, example.number) {
-            return Ok(row);
+        if is_plain {
+            match self.known.borrow().plain(role, example.number) {
+                Plain::Row(row) => return Ok(Some(row)),
+                Plain::NoValue => return Ok(None),
+                Plain::Unknown => {}
+            }
         }
         let row = match self.space.value(role, example) {
             Some(value) => {
@@ -154,7 +172,8 @@ impl<'s, 'a> ToolRows<'s, 'a> {
             None => None,
         };
         if is_plain {
-            self.known.borrow_mut().set_plain(role, example.number, row.clone());
+            let plain = row.clone().map_or(Plain::NoValue, Plain::Row);
+            self.known.borrow_mut().set_plain(role, example.number, plain);
         }
         Ok(row)
     }
@@ -172,13 +191,11 @@ impl<'s, 'a> ToolRows<'s, 'a> {
         if let Some(row) = found {
             return Ok(row);
         }
-        let others = match self.lists.is_empty() {
-            true => Vec::new(),
-            false => {
-                let witnesses = self.witnesses(Some(role))?;
-                // What no values lead to is asked of no call.
-                witnesses.get(&context).cloned().unwrap_or_default()
-            }
+        let others = if self.lists.is_empty() {
+            Vec::new()
+        } else {
+            // What no values lead to is asked of no call.
+            self.witnesses(Some(role))?.get(&context).cloned().unwrap_or_default()
         };
         let row = Rc::new(self.side.row(self.names(), role, value, &others));
         self.heard.borrow_mut().extend(&row.heard);

@@ -18,7 +18,7 @@ use crate::imagined::Imagined;
 use crate::model::{self, Presence, Shape, Slot, Variant};
 use crate::rows::ToolRows;
 use crate::side::Outcome;
-use crate::space::{Example, Space};
+use crate::space::{self, Example, Space};
 use state::{Adds, Choice, Key, Said};
 
 pub(crate) use state::State;
@@ -133,15 +133,6 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
             }
         }
         arguments
-    }
-
-    /// Returns the call that has another example in the place of the last value of `slot`.
-    pub(crate) fn with_example(&self, call: &State<N>, slot: usize, example: usize) -> State<N> {
-        let mut call = call.clone();
-        if let Some(last) = call.values.iter_mut().rev().find(|(at, _)| *at == slot) {
-            last.1 = example;
-        }
-        call
     }
 
     /// Asks the decision itself about a call.
@@ -432,7 +423,7 @@ fn examples<'s>(slot: &Slot, space: &'s Space<'_>) -> Vec<&'s Example> {
     let roles: Vec<Role> = slot.roles.iter().flatten().flatten().copied().collect();
     let mut known = vec![false; space.n_examples()];
     // Only values of different kinds can be written alike.
-    let is_mixed = roles.iter().any(|role| !space.has_same_examples(*role, &roles));
+    let is_mixed = !space::have_same_examples(&roles);
     let mut texts: HashSet<(&str, bool)> = HashSet::new();
     for role in &roles {
         for example in space.examples(*role) {

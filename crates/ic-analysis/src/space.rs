@@ -10,7 +10,9 @@ mod texts;
 
 use std::collections::HashSet;
 
-use ic_policy::{Bounds, Destination, DomainPattern, Policy, Scheme, UrlValue, Value};
+use ic_policy::{
+    Bounds, Destination, DomainPattern, DomainSet, Policy, Rule, Scheme, UrlValue, Value,
+};
 use ic_types::{CanonicalPath, Category, Role};
 
 pub use hosts::{DestinationClass, HostClass, PortClass, RepositoryClass};
@@ -96,18 +98,14 @@ impl<'a> Space<'a> {
     pub fn new(subjects: &[Subject<'a>], asked: &Asked) -> Self {
         let bounds: Vec<&Bounds> = subjects.iter().map(|it| it.bounds).collect();
         let rules = || subjects.iter().flat_map(|it| it.policy.rules());
-        let texts = Texts::new(rules().flat_map(|rule| rule.texts()));
+        let texts = Texts::new(rules().flat_map(Rule::texts));
         // A list of names may hold paths and remotes, which are compared as they are written.
         let written = texts.iter().filter_map(|text| DomainPattern::parse(text).ok());
         let written: Vec<DomainPattern> = written.collect();
         let traits = bounds.iter().flat_map(|it| it.servers.values());
-        let gates = traits.flat_map(|it| &it.allowed_domains).flat_map(|it| it.patterns());
+        let gates = traits.flat_map(|it| &it.allowed_domains).flat_map(DomainSet::patterns);
         let hosts = Hosts::new(
-            rules()
-                .flat_map(|rule| rule.patterns())
-                .chain(gates)
-                .chain(&written)
-                .chain(&asked.hosts),
+            rules().flat_map(Rule::patterns).chain(gates).chain(&written).chain(&asked.hosts),
         );
         let listed = texts.iter().filter_map(|text| CanonicalPath::new(text).ok());
         let places = rules().filter_map(|rule| rule.place().cloned());
@@ -187,11 +185,6 @@ impl<'a> Space<'a> {
     pub(crate) fn n_examples(&self) -> usize {
         let paths = self.path_examples.len() + self.url_examples.len();
         paths + self.remote_examples.len() + self.text_examples.len()
-    }
-
-    /// Returns whether the examples of `role` and of all `others` are of one kind.
-    pub(crate) fn has_same_examples(&self, role: Role, others: &[Role]) -> bool {
-        others.iter().all(|other| Kind::of(*other) == Kind::of(role))
     }
 
     /// Returns what an example would be as a value of `role`, on a disk without links; `None` if it cannot
@@ -285,6 +278,14 @@ impl<'a> Space<'a> {
         };
         examples.filter(is_new).collect()
     }
+}
+
+/// Returns whether the examples of all `roles` are of one kind.
+pub(crate) fn have_same_examples(roles: &[Role]) -> bool {
+    roles.windows(2).all(|pair| match pair {
+        [one, other] => Kind::of(*one) == Kind::of(*other),
+        _ => true,
+    })
 }
 
 impl Kind {

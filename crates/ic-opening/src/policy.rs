@@ -190,12 +190,10 @@ impl Loaded {
         };
         let locate =
             |text: &str| roots.locate(text, &home, &sandbox).map_err(|fault| fault.to_string());
-        let additions = match how.additions {
-            Some(bytes) => Some(Source { file: "additions.json", bytes }),
-            None => files.additions(),
-        };
-        let policy = Policy::load_with(&files.sources(), additions, &locate)?;
-        let policy = policy.with_names(&roots.names());
+        let given = how.additions.map(|bytes| Source { file: "additions.json", bytes });
+        let additions = given.or_else(|| files.additions());
+        let policy =
+            Policy::load_with(&files.sources(), additions, &locate)?.with_names(&roots.names());
         if how.confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }

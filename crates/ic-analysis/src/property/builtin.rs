@@ -48,7 +48,7 @@ impl<'a> Verifier<'_, 'a> {
             if !is_allowed {
                 continue;
             }
-            let by = self.said_of(seen, role, example)?.map_or(By::Default, |it| it.by);
+            let by = seen.said_of(role, example)?.map_or(By::Default, |it| it.by);
             let is_outside = |path: &CanonicalPath| !bounds.in_sandbox(role, path);
             let changes = role.changes_path() && path_of(&value).is_some_and(is_outside);
             let sends = reaches_network(role, &value);
@@ -184,7 +184,7 @@ impl<'a> Verifier<'_, 'a> {
                         return Ok(());
                     };
                     is_noted = true;
-                    let by = self.said_of(&seen, role, example)?.map_or(By::Default, |it| it.by);
+                    let by = seen.said_of(role, example)?.map_or(By::Default, |it| it.by);
                     let (name, first) = (rule.name(), by.name(policy));
                     let problem =
                         || format!("the rule `{name}` decides nothing: `{first}` comes first");

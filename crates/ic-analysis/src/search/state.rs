@@ -53,6 +53,15 @@ impl<const N: usize> State<N> {
         Self { key: key.clone(), values: values.to_vec() }
     }
 
+    /// Returns the call that has another example in the place of the last value of `slot`.
+    pub(crate) fn with_example(&self, slot: usize, example: usize) -> Self {
+        let mut call = self.clone();
+        if let Some(last) = call.values.iter_mut().rev().find(|(at, _)| *at == slot) {
+            last.1 = example;
+        }
+        call
+    }
+
     /// Returns the state of a call that has one more value.
     pub(super) fn with(&self, slot: usize, choice: &Choice<N>) -> Self {
         let mut state = self.clone();

@@ -163,7 +163,7 @@ impl Hosts {
             let named = named_at(&self.ports, &class);
             let web = WEB_PORTS.into_iter().filter(|_| schemes.contains(&None));
             ports.extend(named.iter().copied().chain(web).map(Some));
-            ports.extend((8000_u16..).find(|port| !named.contains(port)).map(Some));
+            ports.extend((8000..=u16::MAX).find(|port| !named.contains(port)).map(Some));
             let mut repositories: Vec<Option<String>> = vec![None];
             if with_repository {
                 let named = named_at(&self.repositories, &class);
