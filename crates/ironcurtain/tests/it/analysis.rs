@@ -59,7 +59,7 @@ fn a_property_of_the_users_own_is_read_from_a_file() {
     assert!(output.stdout.contains("rule: allow-files-in-downloads\n"), "{}", output.stdout);
     place.write("properties.toml", "[[always-ask]]\nwithout = []\n");
     let output = place.run(&words);
-    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("without"), "{}", output.stderr);
 }
 

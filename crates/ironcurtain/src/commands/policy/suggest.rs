@@ -11,7 +11,7 @@ use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{self, Addition};
 use ic_policy::{DomainPattern, Effect};
 use ic_resolve::{Disk as _, Kind, RealDisk};
-use ic_types::{CanonicalPath, Json};
+use ic_types::Json;
 use serde::Serialize;
 
 use super::recorded::{Reading, logs};
@@ -178,8 +178,8 @@ fn proposal(
     if saved.len() < ic_analysis::suggest::APPROVALS_MIN {
         return Ok(Err("a rule alone would not have saved the requests".to_owned()));
     }
-    if !keeps_properties(before, &after) {
-        return Ok(Err("it would break a property that `policy verify` checks".to_owned()));
+    if let Some(property) = broken_property(before, &after) {
+        return Ok(Err(format!("it would break `{property}`, which `policy verify` checks")));
     }
     let difference = Difference::as_loaded(before, &after);
     let allows = difference.of_kind(true).iter().map(|it| it.line()).collect();
@@ -213,34 +213,35 @@ fn place(
                        system directory or protected files";
         return Ok(Err(because.to_owned()));
     }
-    if is_hidden(directory) {
+    let written = spelled(directory, environment)?;
+    if is_hidden(&written) {
         return Ok(Err("programs keep settings and credentials in hidden directories".to_owned()));
     }
     let entry = RealDisk.look(directory.as_path()).ok().flatten();
     if entry.is_none_or(|it| it.kind != Kind::Directory) {
         return Ok(Err("the directory does not exist any more".to_owned()));
     }
-    Ok(Ok(additions::Place::Directory(spelled(directory, environment)?)))
+    Ok(Ok(additions::Place::Directory(written)))
 }
 
-fn is_hidden(directory: &CanonicalPath) -> bool {
-    directory.components().any(|it| it.as_encoded_bytes().starts_with(b"."))
+/// Returns whether a directory lies in a hidden one, beneath the home if it lies there.
+fn is_hidden(written: &str) -> bool {
+    written.split('/').any(|it| it.starts_with('.'))
 }
 
-/// Returns whether every property that holds before holds afterwards.
-fn keeps_properties(before: &Loaded, after: &Loaded) -> bool {
+/// Returns a property that holds before and not afterwards.
+fn broken_property(before: &Loaded, after: &Loaded) -> Option<String> {
     let failed = |loaded: &Loaded| {
         let found = property::verify(subject(loaded), &[], &|_| None).ok()?;
-        let failed = found.iter().filter(|it| it.level == Level::Failed);
-        Some(failed.map(|it| (it.property.clone(), it.rule.clone())).collect::<HashSet<_>>())
+        let failed = found.into_iter().filter(|it| it.level == Level::Failed);
+        Some(failed.map(|it| (it.property, it.rule)).collect::<HashSet<(String, String)>>())
     };
-    match (failed(before), failed(after)) {
-        // The user's own rule may hide one of the policy's, which is no danger.
-        (Some(before), Some(after)) => {
-            after.difference(&before).all(|(property, _)| property == property::NO_SHADOWED_RULE)
-        }
-        (_, _) => false,
-    }
+    let (Some(before), Some(after)) = (failed(before), failed(after)) else {
+        return Some("completeness".to_owned());
+    };
+    // A rule of the user's own may hide one of the policy's, which is no danger.
+    let mut broken = after.difference(&before).map(|(property, _)| property);
+    broken.find(|property| property.as_str() != property::NO_SHADOWED_RULE).cloned()
 }
 
 /// Leaves out what another proposal saves as well.
