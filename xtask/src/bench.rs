@@ -3,6 +3,7 @@
 //! Wall times on a busy machine are noise; so sizes and variants take turns in every round, and
 //! what is printed are medians and 99th percentiles over all rounds.
 
+mod analysis;
 mod audit;
 mod broker;
 mod cage;
@@ -38,6 +39,8 @@ pub struct Options {
 pub enum Bench {
     /// Time the decision, resolving and loading under policies of growing size
     Policy,
+    /// Time looking through a policy, comparing two, and judging recorded calls anew
+    Analysis,
     /// Time calls with thousands of paths or URLs through the proxy, and pings meanwhile
     Many,
     /// Time a proxy from its start to its list of tools, with the servers of a home and without them
@@ -76,6 +79,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
     let given = given.as_deref();
     match &options.what {
         Bench::Policy => policy::run(out, given),
+        Bench::Analysis => analysis::run(out),
         Bench::Lists { home } => lists::run(out, given, home.as_deref()),
         Bench::Many => many::run(out, given),
         Bench::Audit => audit::run(out, given),

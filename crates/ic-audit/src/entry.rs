@@ -57,6 +57,8 @@ pub struct Entry {
     pub arguments: Option<Json>,
     /// The resolved values of a call.
     pub resolved: Option<Json>,
+    /// What decides about a call besides its arguments and values.
+    pub behind: Option<Json>,
     /// What was decided.
     pub verdict: Option<Effect>,
     /// The rule that decided.
@@ -145,6 +147,7 @@ impl Entry {
             tool: None,
             arguments: None,
             resolved: None,
+            behind: None,
             verdict: None,
             rule: None,
             reason: None,
@@ -177,16 +180,19 @@ impl Entry {
             Some((value, was_redacted))
         };
         let (arguments, resolved) = (written(self.arguments), written(self.resolved));
+        let behind = written(self.behind);
+        let is_hidden_behind = behind.as_ref().is_some_and(|(_, was_redacted)| *was_redacted);
         // A call of which something was hidden or left out cannot be judged again from the log.
         let replayable = match (&resolved, is_shortened) {
             (_, true) => Some(false),
-            (Some((_, was_redacted)), false) => Some(!was_redacted),
+            (Some((_, was_redacted)), false) => Some(!was_redacted && !is_hidden_behind),
             (None, false) => None,
         };
 
         let mut body = Body::with_capacity(PART_CAPACITY);
         let part = &mut body.before_hash;
         json(part, "arguments", arguments);
+        json(part, "behind", behind);
         text(part, "confined", self.confined.as_deref(), redactor);
         display(part, "decidedBy", self.decided_by);
         field(part, "durationMs", self.duration_ms);

@@ -391,6 +391,7 @@ fn intent(call: &ResolvedCall, request_id: &str) -> Entry {
         tool: Some(call.tool().clone()),
         arguments: Some(Json::Object(call.asked().arguments.clone())),
         resolved: Some(call.resolved_json()),
+        behind: Some(call.behind_record()),
         ..Entry::new(Kind::Intent)
     }
 }

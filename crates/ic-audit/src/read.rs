@@ -67,6 +67,11 @@ impl Records {
         Ok(Self { reader: verify::open(path)?, n_lines: 0 })
     }
 
+    /// Returns the next whole line as it stands, for whoever parses many of them at once.
+    pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.read_line()?)
+    }
+
     /// Reads the next whole line; a line that is still being written is left for later.
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
@@ -92,14 +97,25 @@ impl Iterator for Records {
             Err(error) => return Some(Err(error.into())),
         };
         self.n_lines += 1;
-        let Ok(Json::Object(fields)) = Json::parse(&line, JsonLimits::ARTIFACT) else {
-            return Some(Err(ReadError::NoRecord(self.n_lines)));
-        };
-        Some(Ok(Record { line: String::from_utf8_lossy(&line).into_owned(), fields }))
+        Some(Record::parse(&line).ok_or(ReadError::NoRecord(self.n_lines)))
     }
 }
 
 impl Record {
+    /// Reads a line; `None` if it is not a record.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let fields = Self::fields(line)?;
+        Some(Self { line: String::from_utf8_lossy(line).into_owned(), fields })
+    }
+
+    /// Reads what a line says.
+    pub fn fields(line: &[u8]) -> Option<Object> {
+        match Json::parse(line, JsonLimits::ARTIFACT) {
+            Ok(Json::Object(fields)) => Some(fields),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// Returns the text of a field.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name).and_then(Json::as_str)

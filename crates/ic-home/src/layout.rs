@@ -210,6 +210,11 @@ impl Home {
         self.at("audit")
     }
 
+    /// Returns the directory in which the policy of each session is kept, by its hash.
+    pub fn recorded_policies(&self) -> PathBuf {
+        self.audit().join("policies")
+    }
+
     /// Returns the index of sessions.
     pub fn index(&self) -> PathBuf {
         self.sessions().join("index.json")
@@ -275,6 +280,7 @@ mod tests {
             (home.desk_lock(17), "registry/desk-17.lock"),
             (home.logs(), "logs"),
             (home.audit(), "audit"),
+            (home.recorded_policies(), "audit/policies"),
             (home.index(), "sessions/index.json"),
             (home.index_lock(), "sessions/index.lock"),
             (home.session_lock(&session), "sessions/2026-11-15-00-00-00-123-aaaa/session.lock"),

@@ -22,6 +22,9 @@ const FILE_BYTES_MAX: u64 = JsonLimits::ARTIFACT.bytes_max as u64;
 /// The files of a policy.
 const POLICY: [&str; 4] =
     ["compiled-policy.json", "tool-annotations.json", "dynamic-lists.json", "test-scenarios.json"];
+/// The key of the policy in force, and what is in force without it in a home that has no policy.
+const POLICY_KEY: &str = "policy";
+const IN_FORCE: &str = "default";
 /// The other program's names for keys, and ours; older ones of its homes use ours.
 const KEYS: [(&str, &str); 4] = [
     ("apiKey", "apiKey"),
@@ -37,6 +40,8 @@ pub struct Report {
     pub copied: Vec<String>,
     /// What is in the source and was not copied.
     pub left: Vec<String>,
+    /// Whether a policy was copied, which the user has to put in force.
+    pub has_policy: bool,
 }
 
 /// A home that was not migrated.
@@ -171,6 +176,7 @@ impl Loot {
             made.push(to.constitution());
         }
         if !self.policy.is_empty() {
+            keep_policy_in_force(to, environment)?;
             file::create_dir(to.generated())?;
         }
         for (name, bytes) in self.policy {
@@ -191,7 +197,21 @@ impl Loot {
         copied.extend(self.policy.iter().map(|(name, _)| format!("generated/{name}")));
         copied.extend(self.keys.iter().map(|(name, _)| format!("{name} (the key, not shown)")));
         let copied = copied.into_iter().map(|it| format!("{it} to {}", to.root().display()));
-        Report { copied: copied.collect(), left: self.left.clone() }
+        let has_policy = !self.policy.is_empty();
+        Report { copied: copied.collect(), left: self.left.clone(), has_policy }
+    }
+}
+
+/// Keeps the policy that is in force while none is named and none is in the home.
+///
+/// SECURITY: the one that is copied may allow more, and nobody was shown what; the user puts it in force.
+fn keep_policy_in_force(to: &Home, environment: &Environment) -> Result<(), MigrateError> {
+    let file = ConfigFile::read(to).map_err(UpdateError::from)?;
+    match KeyName::parse(POLICY_KEY) {
+        Ok(name) if !file.is_set(POLICY_KEY) => {
+            Ok(update::set(to, environment, vec![(name, Json::from(IN_FORCE))])?)
+        }
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

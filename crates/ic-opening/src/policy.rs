@@ -18,7 +18,7 @@ use ic_judge::Judge;
 use ic_judge::heads::Heads;
 use ic_judge::method::CallMethod;
 use ic_policy::artifact::Source;
-use ic_policy::{Bounds, Policy, SandboxKind};
+use ic_policy::{ArtifactError, Bounds, Policy, PolicySources, SandboxKind};
 use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk, UserGit};
@@ -77,6 +77,7 @@ pub struct Loaded {
     pub sandbox: CanonicalPath,
     /// What is merely odd about it, for a person.
     pub warnings: Vec<String>,
+    files: PolicyFiles,
 }
 
 /// How a policy is loaded: as it is, or as it would be.
@@ -189,12 +190,10 @@ impl Loaded {
         };
         let locate =
             |text: &str| roots.locate(text, &home, &sandbox).map_err(|fault| fault.to_string());
-        let additions = match how.additions {
-            Some(bytes) => Some(Source { file: "additions.json", bytes }),
-            None => files.additions(),
-        };
-        let policy = Policy::load_with(&files.sources(), additions, &locate)?;
-        let policy = policy.with_names(&roots.names());
+        let given = how.additions.map(|bytes| Source { file: "additions.json", bytes });
+        let additions = given.or_else(|| files.additions());
+        let policy =
+            Policy::load_with(&files.sources(), additions, &locate)?.with_names(&roots.names());
         if how.confirmed == Confirmed::Before {
             roots.check(&files.origin, &Home::new(ironcurtain_home))?;
         }
@@ -206,13 +205,47 @@ impl Loaded {
             judge: Judge { policy, bounds, orders, heads: Heads::default(), home },
             servers,
             constitution: files.constitution(),
-            origin: files.origin,
+            origin: files.origin.clone(),
             found: origin,
-            scenarios: files.scenarios,
+            scenarios: files.scenarios.take(),
             roots,
             sandbox,
             warnings,
+            files,
         })
+    }
+
+    /// Returns the files that hold the policy's rules and lists.
+    pub fn rules_and_lists(&self) -> (Source<'_>, Option<Source<'_>>) {
+        let PolicySources { compiled, lists, .. } = self.files.sources();
+        (compiled, lists)
+    }
+
+    /// Keeps the policy's files under its hash, so that it can be asked again when it has changed.
+    pub fn keep(&self, home: &Home) -> Result<(), Fault> {
+        let hash = self.judge.policy.hash().to_string();
+        Ok(self.files.keep(&home.recorded_policies().join(hash))?)
+    }
+
+    /// Loads the policy as it would be with other rules and lists.
+    pub fn policy_with(
+        &self,
+        compiled: &str,
+        lists: Option<&str>,
+    ) -> Result<Policy, ArtifactError> {
+        let known = self.files.sources();
+        let lists = known.lists.zip(lists);
+        let sources = PolicySources {
+            compiled: Source { bytes: compiled.as_bytes(), ..known.compiled },
+            annotations: known.annotations,
+            lists: lists.map(|(known, text)| Source { bytes: text.as_bytes(), ..known }),
+        };
+        let locate = |text: &str| {
+            let found = self.roots.locate(text, &self.judge.home, &self.sandbox);
+            found.map_err(|fault| fault.to_string())
+        };
+        let policy = Policy::load_with(&sources, self.files.additions(), &locate)?;
+        Ok(policy.with_names(&self.roots.names()))
     }
 
     /// Returns the directory in which the agent is free, as a person would read it.

@@ -124,6 +124,7 @@ impl SessionWanted<'_> {
         let how = As { held: holding.confinement, ..As::IS };
         let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
         loaded.roots.remember(&loaded.origin, &home)?;
+        loaded.keep(&home)?;
         let mut header = Header {
             warnings: loaded.warnings.clone(),
             lines: header_lines(directory, &loaded, &holding, &home),

@@ -281,6 +281,17 @@ impl ArgumentAnnotation {
         std::iter::once(Object::new()).chain(self.when.iter().flat_map(of))
     }
 
+    /// Returns the arguments that decide about the roles, each with the values that conditions name.
+    pub fn conditions(&self) -> impl Iterator<Item = (&str, &[Json])> {
+        self.when.iter().map(|When { condition, .. }| {
+            let named: &[Json] = match &condition.test {
+                Test::OneOf(values) => values,
+                Test::Present | Test::Absent | Test::Truthy | Test::Falsy => &[],
+            };
+            (condition.argument.as_str(), named)
+        })
+    }
+
     /// Returns the argument against which relative paths are resolved.
     pub fn relative_to(&self) -> Option<&Pointer> {
         self.relative_to.as_ref()

@@ -9,7 +9,7 @@ use ic_types::{CanonicalPath, Role, ServerName};
 use crate::domain::DomainSet;
 
 /// The surroundings of a session's decisions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bounds {
     /// The directory in which the agent is free, if there is one.
     pub sandbox: Option<Sandbox>,
@@ -42,6 +42,22 @@ pub enum SandboxKind {
 }
 
 impl SandboxKind {
+    const ALL: [Self; 3] = [Self::Session, Self::Filled, Self::Workspace];
+
+    /// Returns the word for it in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Filled => "filled",
+            Self::Workspace => "workspace",
+        }
+    }
+
+    /// Returns the kind that a record names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     /// Returns whether the user's programs may run what is written there.
     pub fn is_used_by_host(self) -> bool {
         match self {
@@ -70,7 +86,7 @@ pub enum Reach {
 }
 
 /// What the decision needs to know of a server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerTraits {
     /// Whether the server is held inside the sandbox, so that being there settles a path.
     pub containment: Containment,
@@ -140,7 +156,7 @@ pub const PROTECTED_HOME_NAMES: [&str; 41] = [
 
 impl Bounds {
     /// Returns how `server` is held; an unknown one is not.
-    pub(crate) fn containment(&self, server: &ServerName) -> Containment {
+    pub fn containment(&self, server: &ServerName) -> Containment {
         self.servers.get(server).map_or(Containment::Loose, |traits| traits.containment)
     }
 
@@ -148,7 +164,7 @@ impl Bounds {
     ///
     /// A role that is about the entry itself is not in a workspace that it names: that entry lies
     /// in the directory above, and is the user's.
-    pub(crate) fn in_sandbox(&self, role: Role, path: &CanonicalPath) -> bool {
+    pub fn in_sandbox(&self, role: Role, path: &CanonicalPath) -> bool {
         self.sandbox.as_ref().is_some_and(|sandbox| {
             let is_outside = match sandbox.kind {
                 SandboxKind::Workspace => role.is_entry() && *path == sandbox.path,
@@ -162,7 +178,7 @@ impl Bounds {
     ///
     /// The session's own sandbox is exempt from a protected path that contains it, though not from
     /// one that it is itself; a workspace exempts nothing.
-    pub(crate) fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
+    pub fn protects(&self, path: &CanonicalPath) -> Option<&CanonicalPath> {
         self.protected
             .iter()
             .find(|protected| path.is_within(protected) && !self.is_exempt(path, protected))

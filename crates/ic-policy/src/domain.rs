@@ -18,8 +18,7 @@ use ic_types::host::DnsName;
 
 pub use destination::{Destination, Scheme};
 use pattern::Constraint;
-pub(crate) use pattern::HostPattern;
-pub use pattern::{DomainPattern, InvalidPattern};
+pub use pattern::{DomainPattern, HostPattern, InvalidPattern};
 
 /// A set of patterns, looked up by host.
 #[derive(Clone, Debug)]
@@ -166,7 +165,7 @@ impl DomainSet {
     }
 
     /// Returns the patterns, in their order.
-    pub(crate) fn patterns(&self) -> &[DomainPattern] {
+    pub fn patterns(&self) -> &[DomainPattern] {
         &self.patterns
     }
 

@@ -41,6 +41,13 @@ pub enum Authority {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct RuleRef(pub(crate) RuleId);
 
+impl RuleRef {
+    /// Returns the position of the rule in its policy.
+    pub fn position(self) -> usize {
+        self.0.position()
+    }
+}
+
 /// What no policy can override.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Structural {

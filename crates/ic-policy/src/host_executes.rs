@@ -332,7 +332,7 @@ pub fn is_same(name: &OsStr, listed: &str) -> bool {
 
 impl Bounds {
     /// Returns whether the host would later run what is at `path`, or be led by it, by its name.
-    pub(crate) fn host_executes(&self, path: &CanonicalPath) -> bool {
+    pub fn host_executes(&self, path: &CanonicalPath) -> bool {
         if self.is_in_session_sandbox(path) {
             return false;
         }

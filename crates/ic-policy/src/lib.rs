@@ -14,7 +14,7 @@
 //! [`call`] and [`bounds`] (what is judged), [`domain`], [`rule`] and the index (when a rule holds),
 //! [`finding`] (who may speak) and [`decide`] (the order of things), [`verdict`] (what comes out),
 //! [`policy`] (how it is loaded), [`additions`] (what the user puts in front of it), [`builtin`] (the policies that come along),
-//! [`lint`] (what is odd about one).
+//! [`lint`] (what is odd about one), [`mod@record`] (what a log keeps of a call).
 //!
 //! # Invariants
 //!
@@ -39,6 +39,7 @@ pub mod petition;
 pub mod pointer;
 pub mod policy;
 pub mod push;
+pub mod record;
 pub mod rule;
 pub mod verdict;
 
@@ -52,12 +53,13 @@ pub use call::{
     RoleValues, Standing, UnannotatedPath, UrlValue, Value, Why,
 };
 pub use decide::{containment_notes, decisive, evaluate, explain};
-pub use domain::{Destination, DomainPattern, DomainSet, Scheme};
+pub use domain::{Destination, DomainPattern, DomainSet, HostPattern, Scheme};
 pub use effect::Effect;
 pub use finding::{Authority, Finding, RuleRef, Structural};
 pub use pointer::Pointer;
 pub use policy::{Locate, Policy, PolicySources, Restricted};
 pub use push::{Push, PushManner, PushedRef};
+pub use record::RecordedCall;
 pub use rule::Rule;
 pub use verdict::{
     Answer, Cause, DecidedBy, Decision, Denial, Escalation, Grounds, Permit, Refusal, RefusalCause,

@@ -119,7 +119,7 @@ impl Rule {
     }
 
     /// Returns whether the rule may settle values of `role`.
-    pub(crate) fn is_relevant_to(&self, role: Role) -> bool {
+    pub fn is_relevant_to(&self, role: Role) -> bool {
         self.roles.is_none_or(|roles| roles.contains(role))
             && self.paths.as_ref().is_none_or(|paths| paths.roles.contains(role))
             && self.domains.as_ref().is_none_or(|domains| domains.roles.contains(role))
@@ -134,7 +134,7 @@ impl Rule {
     /// Returns whether the rule's conditions on `role` hold for `value`.
     ///
     /// The rule must be relevant to `role`.
-    pub(crate) fn covers(&self, role: Role, value: &Value) -> bool {
+    pub fn covers(&self, role: Role, value: &Value) -> bool {
         self.paths.as_ref().is_none_or(|paths| {
             value.path().is_some_and(|value| value.path.is_within(&paths.within))
         }) && self.holds_besides_path(role, value)
@@ -247,6 +247,47 @@ impl Rule {
             Members::Emails(_) | Members::Identifiers(_) => None,
         });
         self.domains.iter().map(|it| &it.allowed).chain(lists).any(names)
+    }
+
+    /// Returns whether the rule names tools, and `tool` among them.
+    pub fn names_tool(&self, tool: &str) -> bool {
+        self.tools.is_some() && self.is_about_tool(tool)
+    }
+
+    /// Returns the patterns of hosts that the rule compares values with, of its lists too.
+    pub fn patterns(&self) -> impl Iterator<Item = &DomainPattern> {
+        let lists = self.lists.iter().filter_map(|list| match &list.allowed {
+            Members::Domains(set) => Some(set),
+            Members::Emails(_) | Members::Identifiers(_) => None,
+        });
+        self.domains.iter().map(|it| &it.allowed).chain(lists).flat_map(DomainSet::patterns)
+    }
+
+    /// Returns the texts that the rule's lists of identifiers and addresses are compared as.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.lists.iter().flat_map(|list| {
+            let (one, other) = match &list.allowed {
+                Members::Domains(_) => (None, None),
+                Members::Emails(emails) => (Some(&emails.lower), None),
+                Members::Identifiers(all) => (Some(&all.exact), Some(&all.lower)),
+            };
+            one.into_iter().chain(other).flatten().map(String::as_str)
+        })
+    }
+
+    /// Returns how many lists the rule compares values with.
+    pub fn n_lists(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Returns whether the list at `position` is compared with values of `role`.
+    pub fn list_names(&self, position: usize, role: Role) -> bool {
+        self.lists.get(position).is_some_and(|list| list.roles.contains(role))
+    }
+
+    /// Returns whether the list at `position` holds for `value` of `role`.
+    pub fn list_holds(&self, position: usize, role: Role, value: &Value) -> bool {
+        self.lists.get(position).is_some_and(|list| list.allowed.holds(role, value))
     }
 
     /// Returns the directory that the rule opens to `server`, and for which roles.

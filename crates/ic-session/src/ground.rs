@@ -242,6 +242,7 @@ impl Opening<'_> {
         event.insert("policyHash", self.judge.policy.hash().to_string());
         if let Some(sandbox) = &self.judge.bounds.sandbox {
             event.insert("sandbox", sandbox.path.to_string());
+            event.insert("sandboxKind", sandbox.kind.as_str());
         }
         event.insert("confinement", self.held.confinement.to_string());
         event.insert("confinementMode", self.held.mode);

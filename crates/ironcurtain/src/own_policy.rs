@@ -5,6 +5,7 @@
 //! the policy that it has: what is changed here holds for sessions that are opened later.
 
 pub(crate) mod always;
+pub(crate) mod difference;
 pub(crate) mod preview;
 pub(crate) mod template;
 pub(crate) mod words;
@@ -26,6 +27,7 @@ use ic_types::{CanonicalPath, Json, Object};
 use crate::error::Failure;
 use crate::files;
 use crate::judge;
+use crate::own_policy::difference::Difference;
 use crate::screen::Screen;
 
 /// How many copies of one built-in policy are made without being asked for by name.
@@ -177,12 +179,9 @@ impl Target {
         };
         let before = if is_there { target.additions()? } else { Vec::new() };
         let after = change.on(&before, agreed.by)?;
-        let hashes = [&before, &after].map(|it| {
-            let loaded = target.load_with(it, environment, screen)?;
-            Ok::<String, Failure>(loaded.judge.policy.hash().to_string())
-        });
-        let [hash_before, hash_after] = hashes;
-        target.note(change, agreed, &home, &[hash_before?, hash_after?])?;
+        let loaded = [&before, &after].map(|it| target.load_with(it, environment, screen));
+        let [loaded_before, loaded_after] = loaded;
+        target.note(change, agreed, &home, (&loaded_before?, &loaded_after?))?;
         if let Some(builtin) = target.copy_of {
             template::write(&target.directory, builtin, &home)?;
         }
@@ -213,7 +212,7 @@ impl Target {
         change: &Change,
         agreed: Agreed,
         home: &Home,
-        [before, after]: &[String; 2],
+        (before, after): (&Loaded, &Loaded),
     ) -> Result<(), Failure> {
         let (what, entries) = match change {
             Change::Add(entries) => ("add", entries),
@@ -227,8 +226,9 @@ impl Target {
         line.insert("entries", entries);
         line.insert("by", agreed.by);
         line.insert("agreed", agreed.how);
-        line.insert("policyHashBefore", before.as_str());
-        line.insert("policyHashAfter", after.as_str());
+        line.insert("policyHashBefore", before.judge.policy.hash().to_string());
+        line.insert("policyHashAfter", after.judge.policy.hash().to_string());
+        Difference::as_loaded(before, after).note(&mut line);
         append(home, &Json::Object(line))
     }
 }
@@ -328,7 +328,7 @@ pub(crate) fn use_policy(
 pub(crate) fn note_use(
     before: &Loaded,
     after: &Loaded,
-    agreed: Agreed,
+    (agreed, difference): (Agreed, Option<&Difference>),
     home: &Home,
 ) -> Result<(), Failure> {
     let mut line = Object::new();
@@ -340,6 +340,9 @@ pub(crate) fn note_use(
     line.insert("agreed", agreed.how);
     line.insert("policyHashBefore", before.judge.policy.hash().to_string());
     line.insert("policyHashAfter", after.judge.policy.hash().to_string());
+    if let Some(difference) = difference {
+        difference.note(&mut line);
+    }
     append(home, &Json::Object(line))
 }
 

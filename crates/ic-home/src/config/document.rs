@@ -84,6 +84,11 @@ impl ConfigFile {
     }
 
     /// Returns the keys that are set, with their values; what is no key becomes a fault.
+    /// Returns whether the file sets this key.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.entries(&mut Vec::new()).iter().any(|(key, _)| key.key().name == name)
+    }
+
     pub(crate) fn entries(&self, faults: &mut Vec<Fault>) -> Vec<(KeyName, &Json)> {
         let mut entries = Vec::new();
         for (name, value) in self.document.iter().flat_map(Object::iter) {

@@ -3,9 +3,10 @@
 //! What they say is not understood here; that is the policy's own to read.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ic_home::Home;
+use ic_home::file::{self, FileError};
 use ic_inventory::servers_file::{ServersFile, Start};
 use ic_judge::method;
 use ic_policy::artifact::Source;
@@ -42,6 +43,7 @@ pub struct PolicyFile {
 }
 
 /// The files of a policy, read.
+#[derive(Debug)]
 pub(super) struct PolicyFiles {
     /// Where they are, as a person would say it.
     pub(super) origin: String,
@@ -163,6 +165,27 @@ impl PolicyFiles {
         }
     }
 
+    /// Writes all that decides into `directory`, unless it is there.
+    pub(super) fn keep(&self, directory: &Path) -> Result<(), FileError> {
+        // What says that all of it is there comes last.
+        let compiled = directory.join(COMPILED);
+        let known = file::names(directory)?.unwrap_or_default();
+        if known.iter().any(|name| name == COMPILED) {
+            return Ok(());
+        }
+        let mut above: Vec<&Path> = directory.ancestors().take(3).collect();
+        above.reverse();
+        above.into_iter().try_for_each(file::create_dir)?;
+        let optional = [(LISTS, &self.lists), (ADDITIONS, &self.additions)];
+        for (name, known) in optional {
+            if let Some(known) = known {
+                file::replace(directory.join(name), &known.bytes)?;
+            }
+        }
+        file::replace(directory.join(ANNOTATIONS), &self.annotations.bytes)?;
+        file::replace(compiled, &self.compiled.bytes)
+    }
+
     /// Returns the text that the policy was compiled from, if it is there.
     pub(super) fn constitution(&self) -> Option<String> {
         let file = self.constitution.as_ref();
@@ -243,7 +266,7 @@ fn implied(
             Start::Command(_) | Start::Url(_) => {
                 let Some(home) = home else { continue };
                 let path = added_annotations(home, name);
-                if let Some(bytes) = ic_home::file::read_own(&path, ADDED_BYTES_MAX)? {
+                if let Some(bytes) = file::read_own(&path, ADDED_BYTES_MAX)? {
                     implied.push((name.clone(), object(&path.display().to_string(), &bytes)?));
                 }
             }

@@ -72,7 +72,7 @@ impl Scheme {
         }
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "http" => Some(Self::Http),
             "https" => Some(Self::Https),

@@ -18,7 +18,7 @@ pub struct DomainPattern {
 
 /// The hosts that a pattern is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum HostPattern {
+pub enum HostPattern {
     /// `*`: any DNS name that can be public.
     AnyPublic,
     /// `*.x`: the name and everything under it.
@@ -91,8 +91,23 @@ impl DomainPattern {
     }
 
     /// Returns the way to speak that the pattern asks for.
-    pub(crate) fn scheme(&self) -> Option<Scheme> {
+    pub fn scheme(&self) -> Option<Scheme> {
         self.constraint.scheme
+    }
+
+    /// Returns the hosts that the pattern is about.
+    pub fn host(&self) -> &HostPattern {
+        &self.host
+    }
+
+    /// Returns the port that the pattern writes.
+    pub fn port(&self) -> Option<u16> {
+        self.constraint.port
+    }
+
+    /// Returns the repository that the pattern is limited to.
+    pub fn repository(&self) -> Option<&str> {
+        self.repository.as_deref()
     }
 
     /// Returns whether the pattern holds for one repository only, so for nothing but git remotes.

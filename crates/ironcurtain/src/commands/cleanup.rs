@@ -68,7 +68,7 @@ pub(crate) fn run(
 }
 
 /// Reads an age: a whole number and a unit.
-fn age(text: &str) -> Result<Duration, String> {
+pub(in crate::commands) fn age(text: &str) -> Result<Duration, String> {
     let wrong =
         || format!("`{}` is not an age; write `7d`, `12h`, `30m` or `90s`", text.escape_debug());
     let unit = text.chars().next_back().ok_or_else(wrong)?;

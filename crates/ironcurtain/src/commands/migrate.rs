@@ -13,7 +13,8 @@ use crate::screen::{Screen, visible};
 /// Copy constitution, policies and keys from a home of the other IronCurtain program
 ///
 /// They are copied into the home in force, which `IRONCURTAIN_HOME` names and which has to be
-/// another directory. The source is left as it is, and nothing is overwritten.
+/// another directory. The source is left as it is, nothing is overwritten, and the policy in force stays
+/// the same until `policy use generated` puts the copied one in force.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MigrateArgs {
     /// Home to copy from; without it `~/.ironcurtain`
@@ -40,6 +41,12 @@ pub(crate) fn run(
     }
     for left in &report.left {
         screen.line(&format!("left   {}", visible(left)))?;
+    }
+    if report.has_policy {
+        screen.line(
+            "The copied policy is not in force yet: `ironcurtain policy use generated` shows what it \
+             changes, and asks.",
+        )?;
     }
     Ok(Exit::Success)
 }

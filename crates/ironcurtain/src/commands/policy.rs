@@ -3,14 +3,20 @@
 mod adding;
 mod check;
 mod confirm;
+mod diff;
 mod explain;
 mod lint;
 mod list;
+mod mutate;
 mod new;
+mod recorded;
+mod replay;
 mod request;
 mod show;
+mod suggest;
 pub(crate) mod test;
 pub(in crate::commands) mod using;
+mod verify;
 
 use ic_home::Environment;
 use ic_policy::Effect;
@@ -25,6 +31,10 @@ pub(crate) enum PolicyCommand {
     Check(check::CheckArgs),
     Test(test::TestArgs),
     Explain(explain::ExplainArgs),
+    Verify(verify::VerifyArgs),
+    Diff(diff::DiffArgs),
+    Replay(replay::ReplayArgs),
+    Suggest(suggest::SuggestArgs),
     Show(show::ShowArgs),
     List(list::ListArgs),
     Confirm(confirm::ConfirmArgs),
@@ -54,6 +64,10 @@ pub(crate) fn run(
         PolicyCommand::Check(args) => check::run(&args, environment, screen),
         PolicyCommand::Test(args) => test::run(&args, environment, screen),
         PolicyCommand::Explain(args) => explain::run(&args, environment, screen),
+        PolicyCommand::Verify(args) => verify::run(&args, environment, screen),
+        PolicyCommand::Diff(args) => diff::run(&args, environment, screen),
+        PolicyCommand::Replay(args) => replay::run(&args, environment, screen),
+        PolicyCommand::Suggest(args) => suggest::run(&args, environment, screen),
         PolicyCommand::Show(args) => show::run(&args, environment, screen),
         PolicyCommand::List(args) => list::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),

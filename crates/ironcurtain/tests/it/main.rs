@@ -12,6 +12,7 @@
     reason = "tests: a failure is a failed test"
 )]
 
+mod analysis;
 mod approvals;
 mod audit;
 mod bad_input;

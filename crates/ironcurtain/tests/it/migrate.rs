@@ -67,11 +67,14 @@ fn a_foreign_home_is_migrated_from() {
     copied generated/tool-annotations.json to [ROOT]/home/mine
     copied apiKey (the key, not shown) to [ROOT]/home/mine
     left   signal of config.json
+    The copied policy is not in force yet: `ironcurtain policy use generated` shows what it changes, and asks.
     --- exit 0
     ");
     assert_eq!(place.run(["config", "get", "apiKey"]).stdout, "<set>\n");
-    let check = place.run(["policy", "check", "s", "t", "{}"]);
+    let check = place.run(["policy", "check", "--policy", "generated", "s", "t", "{}"]);
     assert!(check.code == 0 && check.stdout.contains("rule: theirs"), "{check:?}");
+    let check = place.run(["policy", "check", "s", "t", "{}"]);
+    assert!(check.code == 4, "nobody was shown what it allows: {check:?}");
     assert_snapshot!(migrate(&place), @"
     error: `[ROOT]/home/mine` has a constitution already
 

@@ -48,8 +48,6 @@ pub(crate) struct UnsetArgs {
 
 /// The key of the policy in force.
 const POLICY: &str = "policy";
-/// The policy in force where none is configured.
-const BUILT_IN: &str = "default";
 /// The longest value that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -198,7 +196,7 @@ fn is_unsetting_agreed(
         if !super::load(environment).is_ok_and(|config| config.policy.is_some()) {
             return Ok(true);
         }
-        let exit = using::run_for_config(BUILT_IN.as_ref(), yes, environment, screen)?;
+        let exit = using::run_for_unset(yes, environment, screen)?;
         return Ok(exit == Exit::Success);
     }
     let Some(default) = key.default else { return Ok(true) };

@@ -18,6 +18,7 @@ use checks::{check, check_server, left_out, names_path, no_place, place};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
+use crate::own_policy::difference::Difference;
 use crate::own_policy::preview::Preview;
 use crate::own_policy::words::{self, Verb};
 use crate::own_policy::{Agreed, Change, Target};
@@ -89,7 +90,9 @@ pub(crate) fn run(
     }
     let mut loaded = target.load_with(&after, environment, screen)?;
     let preview = Preview::of(&mut before, &mut loaded, &change, &home)?;
+    let difference = Difference::as_loaded(&before, &loaded);
     let mut lines = shown(&change, &target, &preview);
+    lines.extend(difference.lines());
     if !args.remove {
         lines.extend(left_out(change.entries(), &loaded));
     }
@@ -106,7 +109,8 @@ pub(crate) fn run(
         let what = "whether to change the policy";
         let mut person = Person::find(what, args.yes, Scripts::of(&home, environment)?)?;
         person.show(&lines, screen)?;
-        if !confirmed(&mut person, &preview)? {
+        let lifts_denial = preview.lifts_denial() || difference.opens_denied();
+        if !confirmed(&mut person, lifts_denial)? {
             screen.line("Nothing was changed.")?;
             return Ok(Exit::Failed);
         }
@@ -165,11 +169,11 @@ fn verb_of(effect: Effect) -> &'static str {
 }
 
 /// Asks the person, twice if something is opened, or asked about, that the policy denies.
-fn confirmed(person: &mut Person, preview: &Preview) -> Result<bool, Failure> {
+fn confirmed(person: &mut Person, lifts_denial: bool) -> Result<bool, Failure> {
     if person.ask("Change the policy like this?")? == Answer::Denied {
         return Ok(false);
     }
-    if !preview.lifts_denial() {
+    if !lifts_denial {
         return Ok(true);
     }
     // SECURITY: an exception to the user's own "never" is for the user to make, not for a script.

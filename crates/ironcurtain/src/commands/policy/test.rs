@@ -8,6 +8,7 @@ use ic_types::Json;
 use serde::Serialize;
 
 use crate::commands::Exit;
+use crate::commands::policy::mutate;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
 use crate::judge::{self, JudgeArgs};
@@ -17,11 +18,15 @@ use crate::screen::{Screen, visible};
 ///
 /// Judges each call of the policy's test-scenarios.json and compares the decision with the expected
 /// one. Without `--sandbox` the calls are judged as in a new session, whose sandbox is empty.
-/// Exits with 0 if all pass and with 1 if not.
+/// Exits with 0 if all pass and with 1 if not; with `--mutate`, with 0 if every mistake that changes
+/// a decision is noticed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
     #[command(flatten)]
     judge: JudgeArgs,
+    /// Make one mistake in the policy at a time, and report those that no scenario notices
+    #[arg(long)]
+    mutate: bool,
     /// Print all results as a JSON array
     #[arg(long)]
     json: bool,
@@ -44,7 +49,7 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let loaded =
+    let mut loaded =
         judge::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
     let Some(outcomes) = outcomes(&loaded, |_| true)? else {
         return Err(Failure::config(format!(
@@ -52,13 +57,17 @@ pub(crate) fn run(
             loaded.origin
         )));
     };
+    let all_pass = outcomes.iter().all(|outcome| outcome.passed);
+    // A scenario that fails anyway would notice every mistake.
+    if args.mutate && all_pass {
+        return mutate::run(&mut loaded, args.json, screen);
+    }
     if args.json {
         screen.json(&serde_json::to_string(&outcomes).unwrap_or_default())?;
     } else {
         report(&outcomes, &loaded, screen)?;
     }
-    let all_passed = outcomes.iter().all(|outcome| outcome.passed);
-    Ok(if all_passed { Exit::Success } else { Exit::Failed })
+    Ok(if all_pass { Exit::Success } else { Exit::Failed })
 }
 
 /// Judges those of the policy's scenarios that are wanted, if it has any.

@@ -12,14 +12,16 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
+use crate::own_policy::difference::{Difference, Settings};
 use crate::own_policy::{Agreed, note_use, use_policy};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
 
 /// Choose the policy that is in force where `--policy` does not name one
 ///
-/// Shows its rules and where its directories lead, and asks for your confirmation. Also confirms
-/// directories that have become links since the policy was last used.
+/// Shows its rules, where its directories lead and what it lets through that the policy in force does not,
+/// and asks for your confirmation. Also confirms directories that have become links since the policy was
+/// last used.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UseArgs {
     /// `default`, `coding`, `readonly`, one of your own by name, or a directory
@@ -48,6 +50,14 @@ pub(crate) fn run(
     let after = judge::load_confirming(&named, NoSandbox::None, environment, screen)?;
     // What is in force may be broken or gone, and this is how to mend that.
     let before = judge::load_confirming(&wanted(None), NoSandbox::None, environment, screen).ok();
+    let difference = match &before {
+        Some(_) => {
+            let settings = |wanted: &Wanted| Settings::load(wanted, environment, &mut silent());
+            let (before, after) = (settings(&wanted(None))?, settings(&named)?);
+            Some(Difference::or_too_complex(Difference::of(&before, &after)))
+        }
+        None => None,
+    };
     let mut person =
         Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
     let mut lines = vec![match &before {
@@ -66,6 +76,7 @@ pub(crate) fn run(
     }
     let roots = after.roots.lines();
     lines.extend(roots.iter().map(|line| format!("  {}", visible_line(line))));
+    lines.extend(difference.iter().flat_map(Difference::lines));
     lines.extend(warning(&after, &home, environment)?);
     person.show(&lines, screen)?;
     if person.ask("Use this policy from now on?")? == Answer::Denied {
@@ -74,11 +85,16 @@ pub(crate) fn run(
     }
     let _lock = Lock::acquire(home.policies_lock())?;
     let agreed = Agreed { by: "policy use", how: person.how_agreed() };
-    note_use(before.as_ref().unwrap_or(&after), &after, agreed, &home)?;
+    let noted = (agreed, difference.as_ref());
+    note_use(before.as_ref().unwrap_or(&after), &after, noted, &home)?;
     after.roots.remember(&after.origin, &home)?;
     use_policy(&configured(&args.policy, &after)?, &home, environment)?;
     screen.line(&format!("{} is in force for new sessions.", visible(&after.origin)))?;
     Ok(Exit::Success)
+}
+
+fn silent() -> Screen {
+    Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()))
 }
 
 /// Puts a policy in force for `config set policy`, which asks in the same way.
@@ -90,6 +106,16 @@ pub(in crate::commands) fn run_for_config(
 ) -> Result<Exit, Failure> {
     Origin::named(policy, environment)?;
     run(&UseArgs { policy: policy.to_owned(), yes }, environment, screen)
+}
+
+/// Puts the policy in force that is so without a key `policy`, before `config unset` removes that key.
+pub(in crate::commands) fn run_for_unset(
+    yes: bool,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let origin = Origin::find(None, None, environment)?;
+    run_for_config(Path::new(&origin.to_word()), yes, environment, screen)
 }
 
 /// Warns of a policy that lies where agents are likely to work: in a repository, or where you are now.

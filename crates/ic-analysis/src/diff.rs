@@ -1,0 +1,273 @@
+//! What changes if one policy takes the place of another: every region whose verdict differs.
+//!
+//! A call comes out differently only if some part of it does, in the role that decides. So each part is
+//! looked at in all calls that have it, and reported if it makes one of them come out differently. Each
+//! report has a call that the decisions of both policies were asked about.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ic_policy::Effect;
+use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
+
+use crate::TooComplex;
+use crate::search::{Hit, HitPart, Search, State};
+use crate::side::Outcome;
+use crate::space::{Asked, Class, Space, Subject};
+use crate::tools::{Policies, Tool};
+
+/// Two policies, to be compared.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    policies: Policies<'a, 2>,
+    /// The rules of each policy, written out; rules that are written alike are alike.
+    rules: [Vec<String>; 2],
+    /// Whether both are in the same surroundings.
+    is_same_ground: bool,
+}
+
+/// Calls of one tool that come out differently.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The server.
+    pub server: ServerName,
+    /// The tool.
+    pub tool: ToolName,
+    /// What makes the difference.
+    pub part: Part,
+    /// What the first policy says.
+    pub before: Effect,
+    /// What the second policy says.
+    pub after: Effect,
+    /// The values that make it, each with a call.
+    pub regions: Vec<Region>,
+}
+
+/// A part of a call.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Part {
+    /// Values of an argument.
+    Values {
+        /// The argument, or the place in it.
+        argument: String,
+        /// The role that decides; `None` if one policy does not take such a value at all.
+        role: Option<Role>,
+        /// Whether the values are free in the sandbox but for another value outside of it beside them.
+        beside: bool,
+    },
+    /// A role without values.
+    NoValues(Role),
+    /// The call as a whole.
+    Call,
+}
+
+/// Values that are judged alike, and a call with one of them.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// The values; `None` where there are none.
+    pub class: Option<Class>,
+    /// The arguments of such a call.
+    pub example: Object,
+    /// What the first policy's decision says of that call.
+    pub before: Outcome,
+    /// What the second policy's decision says of it.
+    pub after: Outcome,
+}
+
+impl Change {
+    /// Returns whether the second policy lets more through.
+    pub fn is_widening(&self) -> bool {
+        self.after < self.before
+    }
+}
+
+type Key = (Part, Effect, Effect);
+
+/// What was found of one tool so far.
+#[derive(Debug, Default)]
+struct Noted {
+    regions: BTreeMap<Key, Vec<Region>>,
+    /// The numbers of the examples that are known.
+    examples: BTreeMap<Key, HashSet<usize>>,
+}
+
+/// Leaves out what a greater change of the same values implies.
+///
+/// A value that is now denied and was allowed is also denied beside one that needed approval.
+fn drop_implied(found: &mut BTreeMap<Key, Vec<Region>>) {
+    let implies = |(part, before, after): &Key, greater: &Key| {
+        let is_greater = match before < after {
+            true => greater.1 < *before && greater.2 == *after,
+            false => greater.1 == *before && greater.2 < *after,
+        };
+        *part == greater.0 && is_greater
+    };
+    let known: Vec<(Key, HashSet<Option<Class>>)> = found
+        .iter()
+        .map(|(key, regions)| (key.clone(), regions.iter().map(|it| it.class.clone()).collect()))
+        .collect();
+    for (key, regions) in &mut *found {
+        regions.retain(|region| {
+            let mut greater = known.iter().filter(|(other, _)| implies(key, other));
+            !greater.any(|(_, classes)| classes.contains(&region.class))
+        });
+    }
+    found.retain(|_, regions| !regions.is_empty());
+}
+
+impl<'a> Comparison<'a> {
+    /// Takes two policies, each in its surroundings.
+    pub fn new(before: Subject<'a>, after: Subject<'a>) -> Self {
+        let written =
+            |it: Subject<'_>| it.policy.rules().iter().map(|rule| format!("{rule:?}")).collect();
+        Self {
+            rules: [before, after].map(written),
+            is_same_ground: std::ptr::eq(before.bounds, after.bounds),
+            policies: Policies::new([before, after], &Asked::default()),
+        }
+    }
+
+    /// Returns whether the rules about a tool and its annotation are the same, so that nothing can differ.
+    fn is_same(&self, (server, tool): Tool<'_>) -> bool {
+        let [before, after] = self.policies.sides.each_ref().map(|side| {
+            let rules = side.policy().rules().iter().enumerate();
+            let about = rules.filter(|(_, rule)| {
+                rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str())
+            });
+            let about: Vec<usize> = about.map(|(position, _)| position).collect();
+            (about, side.policy().annotation(server, tool).map(|it| format!("{it:?}")))
+        });
+        let [of_before, of_after] = &self.rules;
+        let written = |all: &[String], about: &[usize]| {
+            about.iter().filter_map(|at| all.get(*at).cloned()).collect::<Vec<String>>()
+        };
+        self.is_same_ground
+            && before.1 == after.1
+            && before.0.len() == after.0.len()
+            && written(of_before, &before.0) == written(of_after, &after.0)
+    }
+
+    /// Returns the classes that one of the policies tells apart.
+    pub fn space(&self) -> &Space<'a> {
+        &self.policies.space
+    }
+
+    /// Returns every change.
+    pub fn changes(&self) -> Result<Vec<Change>, TooComplex> {
+        let mut changes = Vec::new();
+        for tool in self.policies.tools() {
+            changes.extend(self.changes_of(tool)?);
+        }
+        Ok(changes)
+    }
+
+    /// Returns every change of values that lie in `place`, and of nothing else.
+    pub fn changes_in(&self, place: &CanonicalPath) -> Result<Vec<Change>, TooComplex> {
+        let is_there = |region: &Region| match &region.class {
+            Some(Class::Path(spot)) => spot.place.is_within(place),
+            Some(Class::LocalRemote(_) | Class::Url { .. } | Class::Text(_)) | None => false,
+        };
+        let mut changes = self.changes()?;
+        for change in &mut changes {
+            change.regions.retain(is_there);
+        }
+        changes.retain(|it| !it.regions.is_empty());
+        Ok(changes)
+    }
+
+    /// Returns whether any call comes out differently.
+    pub fn first_change(&self) -> Result<Option<Change>, TooComplex> {
+        for tool in self.policies.tools() {
+            if let Some(change) = self.changes_of(tool)?.into_iter().next() {
+                return Ok(Some(change));
+            }
+        }
+        Ok(None)
+    }
+
+    fn changes_of(&self, tool: Tool<'_>) -> Result<Vec<Change>, TooComplex> {
+        if self.is_same(tool) {
+            return Ok(Vec::new());
+        }
+        let mut noted = Noted::default();
+        self.policies.search(tool, &mut |search, hit| self.note(search, hit, &mut noted))?;
+        let mut found = noted.regions;
+        drop_implied(&mut found);
+        let change = |((part, before, after), regions)| Change {
+            server: tool.0.clone(),
+            tool: tool.1.clone(),
+            part,
+            before,
+            after,
+            regions,
+        };
+        Ok(found.into_iter().map(change).collect())
+    }
+
+    /// Notes what makes a call come out differently.
+    fn note(
+        &self,
+        search: &Search<'_, 'a, 2>,
+        hit: &Hit<'_, 2>,
+        noted: &mut Noted,
+    ) -> Result<(), TooComplex> {
+        let [before, after] = hit.effects;
+        let ([own_before, own_after], [role_before, role_after]) = (hit.own, hit.roles);
+        // The stricter verdict has to be this part's own.
+        let [beside_before, beside_after] = hit.beside;
+        let (is_own, role, beside) = match before < after {
+            true => (own_after == after, role_after, beside_after),
+            false => (own_before == before, role_before, beside_before),
+        };
+        if before == after || !is_own {
+            return Ok(());
+        }
+        let (part, examples) = match hit.part {
+            HitPart::Values { slot, examples } => {
+                let argument =
+                    search.slot(slot).map_or_else(String::new, |it| it.place.as_str().to_owned());
+                (Part::Values { argument, role, beside }, Some((slot, examples)))
+            }
+            HitPart::NoValues(role) => (Part::NoValues(role), None),
+            HitPart::Whole => (Part::Call, None),
+        };
+        let key = (part, before, after);
+        let known = noted.examples.entry(key.clone()).or_default();
+        let regions = noted.regions.entry(key).or_default();
+        let Some((slot, examples)) = examples else {
+            if regions.is_empty() {
+                regions.push(self.region(search, hit.call, (before, after), None)?);
+            }
+            return Ok(());
+        };
+        for example in examples {
+            let Some(value) = search.example(slot, *example) else { continue };
+            if known.insert(value.number) {
+                let class = Some(self.policies.space.class(&value.value));
+                let call = hit.call.with_example(slot, *example);
+                regions.push(self.region(search, &call, (before, after), class)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks both decisions about an example.
+    fn region(
+        &self,
+        search: &Search<'_, 'a, 2>,
+        call: &State<2>,
+        (before, after): (Effect, Effect),
+        class: Option<Class>,
+    ) -> Result<Region, TooComplex> {
+        let judged = |side: usize, expected: Effect| {
+            let outcome = search.judge(side, call, &self.policies.space);
+            // SECURITY: what the decision does not confirm is not said, and not left out quietly either.
+            outcome.filter(|it| it.effect == expected).ok_or_else(TooComplex::unconfirmed)
+        };
+        Ok(Region {
+            class,
+            example: search.arguments(call),
+            before: judged(0, before)?,
+            after: judged(1, after)?,
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! The user's own properties, in a small TOML file.
+//!
+//! ```toml
+//! [[never]]
+//! roles = ["write-path", "delete-path"]
+//! within = ["~/work/archive"]
+//! because = "it is a record"
+//!
+//! [[always-ask]]
+//! servers = ["git"]
+//! roles = ["git-remote-url"]
+//!
+//! [[allowed]]
+//! roles = ["read-path"]
+//! within = ["~/work"]
+//! servers = ["filesystem"]
+//! ```
+
+use ic_policy::{DomainSet, Locate};
+use ic_types::Role;
+use serde::Deserialize;
+
+use super::{Demand, Property};
+
+/// A file of properties that cannot be used, and why.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{place}{reason}")]
+pub struct InvalidProperties {
+    place: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    never: Vec<Entry>,
+    #[serde(default)]
+    always_ask: Vec<Entry>,
+    #[serde(default)]
+    allowed: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    servers: Option<Vec<String>>,
+    tools: Option<Vec<String>>,
+    roles: Option<Vec<Role>>,
+    within: Option<Vec<String>>,
+    outside: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
+    because: Option<String>,
+}
+
+/// Reads properties; `locate` makes their directories canonical.
+pub fn read(text: &str, locate: Locate<'_>) -> Result<Vec<Property>, InvalidProperties> {
+    let file: File = toml::from_str(text)
+        .map_err(|error| InvalidProperties { place: String::new(), reason: error.to_string() })?;
+    let demands = [
+        (Demand::Never, "never", file.never),
+        (Demand::AlwaysAsk, "always-ask", file.always_ask),
+        (Demand::Allowed, "allowed", file.allowed),
+    ];
+    let mut properties = Vec::new();
+    for (demand, key, entries) in demands {
+        for (position, entry) in entries.into_iter().enumerate() {
+            let at = format!("{key}[{position}]");
+            properties.push(property(demand, &at, entry, locate)?);
+        }
+    }
+    Ok(properties)
+}
+
+fn property(
+    demand: Demand,
+    at: &str,
+    entry: Entry,
+    locate: Locate<'_>,
+) -> Result<Property, InvalidProperties> {
+    let Entry { name, servers, tools, roles, within, outside, hosts, because } = entry;
+    let fault =
+        |key: &str, reason: String| InvalidProperties { place: format!("{at}.{key}: "), reason };
+    let located = |key: &str, texts: Option<Vec<String>>| {
+        let one = |text: String| locate(&text).map_err(|reason| fault(key, reason));
+        texts.map(|texts| texts.into_iter().map(one).collect::<Result<Vec<_>, _>>()).transpose()
+    };
+    let (within, outside) = (located("within", within)?, located("outside", outside)?);
+    let hosts = hosts
+        .map(|hosts| DomainSet::parse(hosts.iter().map(String::as_str)))
+        .transpose()
+        .map_err(|error| fault("hosts", error.to_string()))?;
+    let is_about_places = within.is_some() || outside.is_some();
+    if is_about_places && hosts.is_some() {
+        return Err(fault(
+            "hosts",
+            "a property is about directories or about hosts, not both".to_owned(),
+        ));
+    }
+    let empty = [
+        ("roles", roles.as_ref().is_some_and(Vec::is_empty)),
+        ("servers", servers.as_ref().is_some_and(Vec::is_empty)),
+        ("tools", tools.as_ref().is_some_and(Vec::is_empty)),
+        ("within", within.as_ref().is_some_and(Vec::is_empty)),
+    ];
+    // A property that is about nothing would always hold.
+    if let Some((key, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
+        return Err(fault(key, "it is empty, so the property would say nothing".to_owned()));
+    }
+    Ok(Property {
+        name: name.unwrap_or_else(|| at.to_owned()),
+        demand,
+        servers,
+        tools,
+        roles,
+        within,
+        outside,
+        hosts,
+        because,
+    })
+}

@@ -1,0 +1,167 @@
+//! What changes if another policy takes the place of the one in force, completely and in English.
+//!
+//! Computed over all calls that policies can tell apart, as in a new session and as in a workspace.
+
+use ic_analysis::describe::Names;
+use ic_analysis::report::{self, Summary};
+use ic_analysis::{Comparison, Subject, TooComplex};
+use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox, Wanted};
+use ic_policy::{Bounds, Effect, SandboxKind};
+use ic_types::{CanonicalPath, Json, Object};
+
+use crate::error::Failure;
+use crate::judge;
+use crate::screen::{Screen, visible};
+
+/// How many changes of each kind are shown where a person is asked.
+const SHOWN_MAX: usize = 12;
+/// A workspace for examples, in the user's home.
+const WORKSPACE: &str = "workspace";
+
+/// How one policy differs from another.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// The changes, widening before narrowing, the most dangerous first.
+    pub(crate) changes: Vec<Summary>,
+    /// Why it may not be complete.
+    too_complex: Option<TooComplex>,
+}
+
+/// A policy as it is loaded in the surroundings that are compared.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// As in a new session with a sandbox of its own.
+    pub(crate) session: Loaded,
+    /// As in a session that works in a directory of the user's.
+    pub(crate) workspace: Loaded,
+}
+
+impl Settings {
+    /// Loads `wanted` in both surroundings.
+    pub(crate) fn load(
+        wanted: &Wanted,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let session = judge::load_confirming(wanted, NoSandbox::Fresh, environment, screen)?;
+        let workspace = environment.home()?.as_path().join(WORKSPACE);
+        let wanted = Wanted {
+            sandbox: Some((environment.absolute(&workspace)?, SandboxKind::Workspace)),
+            policy: wanted.policy.clone(),
+            protected: wanted.protected.clone(),
+            servers: wanted.servers.clone(),
+        };
+        let workspace = Loaded::load_confirming(&wanted, NoSandbox::None, environment)?;
+        Ok(Self { session, workspace })
+    }
+}
+
+impl Difference {
+    /// Compares two policies in all surroundings.
+    pub(crate) fn of(before: &Settings, after: &Settings) -> Result<Self, TooComplex> {
+        let mut changes = compared(&before.session, &after.session, Part::Everything)?;
+        changes.extend(compared(&before.workspace, &after.workspace, Part::Sandbox)?);
+        report::sort(&mut changes);
+        Ok(Self { changes, too_complex: None })
+    }
+
+    /// Compares two policies as they are loaded; what cannot be compared completely is said so.
+    pub(crate) fn as_loaded(before: &Loaded, after: &Loaded) -> Self {
+        Self::or_too_complex(
+            compared(before, after, Part::Everything)
+                .map(|changes| Self { changes, too_complex: None }),
+        )
+    }
+
+    /// Takes a comparison that may be too much; then that is what is shown.
+    pub(crate) fn or_too_complex(result: Result<Self, TooComplex>) -> Self {
+        result.unwrap_or_else(|error| Self { changes: Vec::new(), too_complex: Some(error) })
+    }
+
+    /// Returns the changes that let more through, or those that let less through.
+    pub(crate) fn of_kind(&self, is_widening: bool) -> Vec<&Summary> {
+        self.changes.iter().filter(|it| it.is_widening() == is_widening).collect()
+    }
+
+    /// Returns whether a call would be allowed that is denied now.
+    pub(crate) fn opens_denied(&self) -> bool {
+        self.changes.iter().any(|it| it.before == Effect::Deny && it.after == Effect::Allow)
+    }
+
+    /// Returns what a person is shown before they agree.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (heading, is_widening) in HEADINGS {
+            let changes = self.of_kind(is_widening);
+            if changes.is_empty() {
+                continue;
+            }
+            lines.push(heading.to_owned());
+            let shown = changes.iter().take(SHOWN_MAX);
+            lines.extend(shown.map(|it| format!("  {}", visible(&it.line()))));
+            if SHOWN_MAX < changes.len() {
+                let n_more = changes.len() - SHOWN_MAX;
+                lines.push(format!("  and {n_more} more; `ironcurtain policy diff` shows all"));
+            }
+        }
+        match &self.too_complex {
+            Some(error) => {
+                lines.push(format!(
+                    "The difference could not be computed: {}",
+                    visible(&error.to_string())
+                ));
+            }
+            None if lines.is_empty() => lines.push("No call is judged differently.".to_owned()),
+            None => {}
+        }
+        lines
+    }
+
+    /// Notes it in a line of the home's log of policy changes.
+    pub(crate) fn note(&self, line: &mut Object) {
+        for (key, is_widening) in [("widenings", true), ("narrowings", false)] {
+            let changes = self.of_kind(is_widening);
+            let changes: Vec<Json> = changes.iter().map(|it| Json::from(it.line())).collect();
+            line.insert(key, changes);
+        }
+        if let Some(error) = &self.too_complex {
+            line.insert("incomplete", error.to_string());
+        }
+    }
+}
+
+/// What stands above changes that let more or less through.
+pub(crate) const HEADINGS: [(&str, bool); 2] =
+    [("Lets more through:", true), ("Lets less through:", false)];
+
+/// Of which calls the changes are wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Part {
+    Everything,
+    Sandbox,
+}
+
+fn compared(before: &Loaded, after: &Loaded, part: Part) -> Result<Vec<Summary>, TooComplex> {
+    // Each policy protects its own directory, which is no difference between what they say.
+    let mut bounds: Bounds = after.judge.bounds.clone();
+    bounds.protected.extend(before.judge.bounds.protected.iter().cloned());
+    let policies = (&before.judge.policy, &after.judge.policy);
+    let bounds = &bounds;
+    let comparison = Comparison::new(
+        Subject { policy: policies.0, bounds },
+        Subject { policy: policies.1, bounds },
+    );
+    let changes = match (part, &bounds.sandbox) {
+        (Part::Sandbox, Some(sandbox)) => comparison.changes_in(&sandbox.path)?,
+        (Part::Sandbox | Part::Everything, _) => comparison.changes()?,
+    };
+    let home = home_of(after);
+    let names = Names { home: home.as_ref(), bounds };
+    Ok(report::summaries(&changes, comparison.space(), names, policies))
+}
+
+/// Returns the user's home directory, by which places are called.
+pub(crate) fn home_of(loaded: &Loaded) -> Option<CanonicalPath> {
+    CanonicalPath::new(loaded.judge.home.as_path()).ok()
+}
