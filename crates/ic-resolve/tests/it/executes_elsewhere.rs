@@ -65,8 +65,8 @@ fn what_one_tree_names_counts_in_those_that_exchange_commits_with_it() {
     asks(&near, "write", &write("/w/up/tools/ed.sh"), "core.editor");
     is_free(&near, "write", &write("/w/up/x/tools/ed.sh"));
     // With very many trees, in any directory.
-    let names = (0..20).map(|n| format!("[alias]\n\ta{n} = !sh t{n}/x\n")).collect::<String>();
-    let many = (0..250).fold(repository(disk(), "/w/main", &names), |disk, n| {
+    let names: Vec<String> = (0..20).map(|n| format!("[alias]\n\ta{n} = !sh t{n}/x\n")).collect();
+    let many = (0..250).fold(repository(disk(), "/w/main", &names.concat()), |disk, n| {
         repository(disk, &format!("/w/many/{n}"), "")
     });
     asks(&many, "write", &write("/w/many/7/t3/x"), "alias.a3");
