@@ -14,7 +14,7 @@ pub(crate) fn parsed(text: &str) -> Value {
 #[test]
 fn every_property_holds_for_the_built_in_policies() {
     for name in ["default", "coding", "readonly"] {
-        let output = place().run(&["policy", "verify", "--policy", name]);
+        let output = place().run(["policy", "verify", "--policy", name]);
         assert_eq!(output.code, 0, "{}", output.stdout);
         let last = output.stdout.lines().last().unwrap();
         assert_eq!(last, format!("all properties hold (built-in `{name}`)"));
@@ -29,7 +29,7 @@ fn an_example_of_a_broken_property_is_confirmed_by_a_check() {
         rule("rest", "escalate", &["read-path"], "/"),
     ];
     let policy = policy(&place, &json!(rules));
-    let output = place.run(&["policy", "verify", "--json", "--policy", &policy]);
+    let output = place.run(["policy", "verify", "--json", "--policy", &policy]);
     assert_eq!(output.code, 1, "{}", output.stdout);
     let found = parsed(&output.stdout);
     let finding = found
@@ -43,7 +43,7 @@ fn an_example_of_a_broken_property_is_confirmed_by_a_check() {
     assert_eq!(example["decision"], "allow");
     let (server, tool) = (example["server"].as_str().unwrap(), example["tool"].as_str().unwrap());
     let arguments = example["arguments"].to_string();
-    let check = place.run(&["policy", "check", "--policy", &policy, server, tool, &arguments]);
+    let check = place.run(["policy", "check", "--policy", &policy, server, tool, &arguments]);
     assert_eq!(check.code, 0, "{}", check.stdout);
 }
 
@@ -53,12 +53,12 @@ fn a_property_of_the_users_own_is_read_from_a_file() {
     place.write("properties.toml", "[[always-ask]]\nname = \"downloads\"\nroles = [\"write-path\"]\nwithin = [\"~/Downloads\"]\n");
     let file = place.path("properties.toml");
     let words = ["policy", "verify", "--policy", "default", "--properties", file.to_str().unwrap()];
-    let output = place.run(&words);
+    let output = place.run(words);
     assert_eq!(output.code, 1, "{}", output.stdout);
     assert!(output.stdout.contains("failed: downloads\n"), "{}", output.stdout);
     assert!(output.stdout.contains("rule: allow-files-in-downloads\n"), "{}", output.stdout);
     place.write("properties.toml", "[[always-ask]]\nwithout = []\n");
-    let output = place.run(&words);
+    let output = place.run(words);
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("without"), "{}", output.stderr);
 }
@@ -66,10 +66,10 @@ fn a_property_of_the_users_own_is_read_from_a_file() {
 #[test]
 fn a_policy_does_not_differ_from_itself_and_others_do() {
     let place = place();
-    let same = place.run(&["policy", "diff", "--exit-code", "default", "default"]);
+    let same = place.run(["policy", "diff", "--exit-code", "default", "default"]);
     assert_eq!((same.code, same.stdout.lines().count()), (0, 1), "{}", same.stdout);
     let words = ["policy", "diff", "--exit-code", "--json", "default", "readonly"];
-    let output = place.run(&words);
+    let output = place.run(words);
     assert_eq!(output.code, 1, "{}", output.stderr);
     let changes = parsed(&output.stdout);
     let changes = changes.as_array().unwrap();
@@ -85,7 +85,7 @@ fn a_policy_does_not_differ_from_itself_and_others_do() {
 #[test]
 fn the_scenarios_of_the_built_in_policies_notice_mistakes() {
     for name in ["default", "coding", "readonly"] {
-        let output = place().run(&["policy", "test", "--mutate", "--json", "--policy", name]);
+        let output = place().run(["policy", "test", "--mutate", "--json", "--policy", name]);
         let report = parsed(&output.stdout);
         let number = |key: &str| report[key].as_u64().unwrap();
         let effective = number("mutants") - number("equivalent") - number("refused");

@@ -67,7 +67,7 @@ pub(crate) fn run(
         Ok::<Settings, Failure>(settings)
     };
     let (before, after) = (load(&args.before, screen)?, load(&args.after, screen)?);
-    let found = Difference::of(&before, &after).map_err(too_complex)?;
+    let found = Difference::of(&before, &after).map_err(|error| too_complex(&error))?;
     if args.json {
         let shown: Vec<Shown<'_>> = found.changes.iter().map(|it| shown(it, &after)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;

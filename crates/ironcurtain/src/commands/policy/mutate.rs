@@ -80,7 +80,7 @@ fn difference(
         Subject { policy: &loaded.judge.policy, bounds },
         Subject { policy, bounds },
     );
-    let change = comparison.first_change().map_err(too_complex)?;
+    let change = comparison.first_change().map_err(|error| too_complex(&error))?;
     Ok(change.and_then(|change| {
         let arguments = change.regions.first()?.example.clone();
         let call = ToolCall { server: change.server, tool: change.tool, arguments };

@@ -99,6 +99,9 @@ pub(crate) struct Reading<'a> {
     pub(crate) environment: &'a Environment,
 }
 
+/// Whoever gets lines of a log, with the surroundings of their calls.
+type Hear<'a> = dyn FnMut(&Stretch, &[Vec<u8>]) -> Result<(), Failure> + 'a;
+
 /// How many lines are handed over at once.
 const BATCH: usize = 8192;
 /// What only records of a session's own events have; in text of others the quotes are escaped.
@@ -106,11 +109,7 @@ const SESSION_RECORD: &[u8] = br#""kind":"session""#;
 
 impl Reading<'_> {
     /// Hands the lines of a log over in their order, in batches, each with the surroundings of its calls.
-    pub(crate) fn each(
-        &self,
-        found: &Found,
-        hear: &mut dyn FnMut(&Stretch, &[Vec<u8>]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn each(&self, found: &Found, hear: &mut Hear<'_>) -> Result<(), Failure> {
         let unreadable = |error: &dyn std::fmt::Display| {
             Failure::config(format!("cannot read `{}`: {error}", found.files.log.display()))
         };

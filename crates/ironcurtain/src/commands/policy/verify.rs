@@ -101,7 +101,8 @@ pub(crate) fn run(
         None => Vec::new(),
     };
     let place_of = |text: &str| locate(text).ok();
-    let found = property::verify(subject(&loaded), &properties, &place_of).map_err(too_complex)?;
+    let found = property::verify(subject(&loaded), &properties, &place_of)
+        .map_err(|error| too_complex(&error))?;
     if args.json {
         let shown: Vec<ShownFinding<'_>> = found.iter().map(|it| shown(it, &loaded)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
@@ -117,7 +118,7 @@ pub(super) fn subject(loaded: &Loaded) -> Subject<'_> {
     Subject { policy: &loaded.judge.policy, bounds: &loaded.judge.bounds }
 }
 
-pub(super) fn too_complex(error: ic_analysis::TooComplex) -> Failure {
+pub(super) fn too_complex(error: &ic_analysis::TooComplex) -> Failure {
     Failure::config(error.to_string())
 }
 
@@ -187,7 +188,7 @@ fn print_table(loaded: &Loaded, json: bool, screen: &mut Screen) -> Result<Exit,
     let table = Table::new(subject(loaded), &Asked::default());
     let home = home_of(loaded);
     let names = Names { home: home.as_ref(), bounds: &loaded.judge.bounds };
-    let lines = table.lines().map_err(too_complex)?;
+    let lines = table.lines().map_err(|error| too_complex(&error))?;
     let shown = lines.into_iter().map(|line| ShownLine {
         server: line.server.to_string(),
         tool: line.tool.to_string(),
