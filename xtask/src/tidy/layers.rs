@@ -8,7 +8,7 @@ use super::tree::Tree;
 const ROWS: [&[&str]; 10] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
-    &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model"],
+    &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model", "ic-constitution"],
     &["ic-egress", "ic-inventory", "ic-servers", "ic-container"],
     &["ic-judge"],
     &["ic-backend"],

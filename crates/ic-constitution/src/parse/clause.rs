@@ -1,0 +1,540 @@
+//! What stands in a sentence besides its form: verbs and their objects, places, servers and tools.
+
+use ic_policy::DomainPattern;
+use ic_types::{ServerName, ToolName};
+
+use super::{after, raw};
+use crate::grammar::{DETERMINERS, KNOWN_DIRECTORIES, PlaceKind, VERBS, Verb};
+use crate::sentence::{Deed, Directory, HostPlace, NamePlace, Place, With, kind_of};
+use crate::word::Word;
+
+/// Where understanding ended, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Stuck {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) words: String,
+    pub(crate) problem: String,
+}
+
+impl Stuck {
+    pub(crate) fn at(word: Option<&Word>, problem: impl Into<String>) -> Self {
+        let (line, column) = word.map_or((1, 1), |word| (word.line, word.column));
+        let words = word.map_or_else(String::new, |word| word.text.clone());
+        Self { line, column, words, problem: problem.into() }
+    }
+}
+
+/// Words before a place.
+const PREPOSITIONS: [&str; 16] = [
+    "in", "inside", "within", "under", "beneath", "below", "into", "from", "to", "at", "on", "of",
+    "called", "named", "for", "owned",
+];
+/// Nouns that may stand before a place, or after the name of a directory.
+const PLACE_NOUNS: [&str; 14] = [
+    "directory",
+    "directories",
+    "folder",
+    "folders",
+    "repository",
+    "repositories",
+    "host",
+    "hosts",
+    "address",
+    "addresses",
+    "remotes",
+    "names",
+    "website",
+    "people",
+];
+const WITH: [&str; 4] = ["with", "using", "through", "via"];
+
+/// Reads the words of a sentence from left to right.
+pub(crate) struct Clauses<'a> {
+    words: &'a [Word],
+    last: Option<&'a Word>,
+}
+
+impl<'a> Clauses<'a> {
+    pub(crate) fn new(words: &'a [Word]) -> Self {
+        Self { words, last: words.last() }
+    }
+
+    fn skip(&mut self, n: usize) {
+        self.words = self.words.get(n..).unwrap_or_default();
+    }
+
+    fn take(&mut self, phrase: &[&str]) -> bool {
+        match after(self.words, phrase) {
+            Some(rest) => {
+                self.words = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn take_one_of(&mut self, keywords: &[&str]) -> bool {
+        let is_one = self.words.first().is_some_and(|word| word.is_one_of(keywords));
+        if is_one {
+            self.skip(1);
+        }
+        is_one
+    }
+
+    fn stuck(&self, problem: impl Into<String>) -> Stuck {
+        let stuck = Stuck::at(self.words.first().or(self.last), problem);
+        Stuck { words: if self.words.is_empty() { stuck.words } else { raw(self.words) }, ..stuck }
+    }
+
+    /// Reads what the sentence is about.
+    pub(crate) fn deed(&mut self, is_subject: bool) -> Result<Deed, Stuck> {
+        if is_subject
+            && (self.take(&["everything", "else"])
+                || self.take(&["anything", "else"])
+                || self.take(&["whatever", "no", "other", "sentence", "covers"]))
+        {
+            return Ok(Deed::EverythingElse);
+        }
+        while self.take_one_of(&DETERMINERS) {}
+        let using =
+            self.words.first().is_some_and(|it| it.is_one_of(&["use", "using", "call", "calling"]));
+        if using && self.verb().is_none() {
+            self.skip(1);
+            while self.take_one_of(&DETERMINERS) {}
+            if self.take(&["tools", "without", "resources"]) {
+                return Ok(Deed::UseWithoutResources);
+            }
+            if self.take(&["tools", "of"]) || self.take(&["tools", "from"]) {
+                return Ok(Deed::Use(self.servers()?));
+            }
+            self.take_one_of(&["tool", "tools"]);
+            let tools = self.with()?;
+            if tools.iter().any(|it| it.tool.is_none()) {
+                return Err(self.stuck("name the tool and its server: `use TOOL of SERVER`"));
+            }
+            return Ok(Deed::Use(tools));
+        }
+        self.verbs().map(Deed::Verbs)
+    }
+
+    fn servers(&mut self) -> Result<Vec<With>, Stuck> {
+        let servers = self.with()?;
+        match servers.iter().all(|it| it.tool.is_none()) {
+            true => Ok(servers),
+            false => Err(self.stuck("name servers here")),
+        }
+    }
+
+    /// Finds the longest verb here, and its length.
+    fn verb(&self) -> Option<(Verb, usize)> {
+        let phrases = VERBS
+            .iter()
+            .flat_map(|row| row.phrases.iter().map(move |phrases| (row.verb, phrases)))
+            .flat_map(|(verb, (base, gerund))| [(verb, *base), (verb, *gerund)]);
+        let found = phrases.filter_map(|(verb, phrase)| {
+            let phrase: Vec<&str> = phrase.split(' ').collect();
+            after(self.words, &phrase).map(|_| (verb, phrase.len()))
+        });
+        found.max_by_key(|(_, length)| *length)
+    }
+
+    fn verbs(&mut self) -> Result<Vec<Verb>, Stuck> {
+        let mut verbs: Vec<Verb> = Vec::new();
+        // The verbs whose object is still to come: "read and write files".
+        loop {
+            let Some((verb, length)) = self.verb() else {
+                return Err(self.stuck("this is not something that the table of verbs knows; `ironcurtain policy grammar` prints it"));
+            };
+            self.skip(length);
+            if !verbs.contains(&verb) {
+                verbs.push(verb);
+            }
+            self.objects(verb)?;
+            // "push to or pull from HOST"
+            let is_hanging = self.words.first().is_some_and(|it| it.is_one_of(&["to", "from"]))
+                && self.words.get(1).is_some_and(|it| it.is_one_of(&["and", "or", ","]));
+            if is_hanging {
+                self.skip(1);
+            }
+            let here = self.words;
+            if !self.connective() {
+                return Ok(verbs);
+            }
+            if self.verb().is_none() {
+                self.words = here;
+                return Ok(verbs);
+            }
+        }
+    }
+
+    /// Passes over `,`, `and`, `or`, and their like.
+    fn connective(&mut self) -> bool {
+        let comma = self.take_one_of(&[","]);
+        let word = self.take_one_of(&["and", "or"]);
+        comma || word
+    }
+
+    /// Passes over nouns that add nothing to `verb`.
+    fn objects(&mut self, verb: Verb) -> Result<(), Stuck> {
+        let objects = verb.row().objects;
+        let mut is_first = true;
+        loop {
+            let here = self.words;
+            if !is_first && !self.connective() {
+                break;
+            }
+            while self.take_one_of(&DETERMINERS) {}
+            let found = objects.iter().filter_map(|noun| {
+                let noun: Vec<&str> = noun.split(' ').collect();
+                after(self.words, &noun).map(|_| noun.len())
+            });
+            match found.max() {
+                Some(length) => self.skip(length),
+                None => {
+                    self.words = here;
+                    break;
+                }
+            }
+            is_first = false;
+        }
+        // "commit in repositories in DIR", "deal with remotes": a noun that only says what kind of place.
+        let is_kind =
+            self.words.first().is_some_and(|it| it.is_one_of(&["in", "of", "to", "from"]))
+                && self.words.get(1).is_some_and(|it| {
+                    it.is_one_of(&["repository", "repositories", "files", "directories", "folders"])
+                })
+                && self.words.get(2).is_none_or(|it| {
+                    it.is_one_of(&PREPOSITIONS) || it.is_one_of(&["anywhere", "without", "with"])
+                });
+        if is_kind {
+            self.skip(2);
+        }
+        Ok(())
+    }
+
+    /// Reads places, servers and tools, until nothing is left.
+    pub(crate) fn rest(&mut self, deed: &Deed) -> Result<(Place, Vec<With>), Stuck> {
+        let (mut place, mut with) = (Place::Unsaid, Vec::new());
+        let kind = match deed {
+            Deed::Verbs(verbs) => kind_of(verbs),
+            Deed::Use(_) | Deed::UseWithoutResources | Deed::EverythingElse => {
+                Some(PlaceKind::Nothing)
+            }
+        };
+        while let Some(word) = self.words.first() {
+            if word.is_one_of(&WITH) {
+                self.skip(1);
+                if !with.is_empty() {
+                    return Err(self.stuck("say `with` once, and join servers by `and`"));
+                }
+                with = self.with()?;
+                continue;
+            }
+            let found = self.place(kind)?;
+            if place != Place::Unsaid {
+                return Err(self.stuck_two(&place, &found, word));
+            }
+            place = found;
+        }
+        Ok((place, with))
+    }
+
+    fn stuck_two(&self, one: &Place, other: &Place, word: &Word) -> Stuck {
+        let is_one_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
+        Stuck::at(
+            Some(word),
+            match is_one_kind {
+                true => "join places by `and`",
+                false => "a sentence has one kind of place; write one sentence for each",
+            },
+        )
+    }
+
+    fn place(&mut self, kind: Option<PlaceKind>) -> Result<Place, Stuck> {
+        if self.take(&["without", "naming", "place"])
+            || self.take(&["without", "naming", "directory"])
+        {
+            return Ok(Place::Unnamed);
+        }
+        if self.take(&["anywhere", "else"])
+            || self.take(&["everywhere", "else"])
+            || self.take(&["elsewhere"])
+        {
+            return Ok(Place::Elsewhere);
+        }
+        if self.take(&["anywhere"]) || self.take(&["everywhere"]) {
+            return Ok(Place::Anywhere);
+        }
+        let has_preposition = self.preposition();
+        let is_bare = self.words.first().is_some_and(|it| looks_like_place(it));
+        if !has_preposition && !is_bare {
+            return Err(self.stuck("these words are not understood"));
+        }
+        let Some(kind) = kind else {
+            return Err(self
+                .stuck("these verbs have different kinds of places; write one sentence for each"));
+        };
+        match kind {
+            PlaceKind::Directory => self.items(Self::directory).map(Place::Directories),
+            PlaceKind::Host => self.items(Self::host).map(Place::Hosts),
+            PlaceKind::Name => self.items(|it| it.name(false)).map(Place::Names),
+            PlaceKind::Address => self.items(|it| it.name(true)).map(Place::Names),
+            PlaceKind::Nothing => Err(self.stuck("this has no place")),
+        }
+    }
+
+    fn preposition(&mut self) -> bool {
+        let found = self.take_one_of(&PREPOSITIONS);
+        if found {
+            self.take_one_of(&["by"]);
+        }
+        found
+    }
+
+    /// Reads one thing, and those that are joined to it.
+    fn items<T>(&mut self, read: impl Fn(&mut Self) -> Result<T, Stuck>) -> Result<Vec<T>, Stuck> {
+        let mut items = vec![read(self)?];
+        loop {
+            let here = self.words;
+            if !self.connective() {
+                return Ok(items);
+            }
+            self.preposition();
+            match read(self) {
+                Ok(item) => items.push(item),
+                Err(stuck) => {
+                    self.words = here;
+                    return Err(stuck);
+                }
+            }
+        }
+    }
+
+    /// Passes over determiners and nouns before a name.
+    fn nouns(&mut self) {
+        while self.take_one_of(&DETERMINERS) {}
+        let is_noun = |it: &Word| it.is_one_of(&PLACE_NOUNS);
+        if self.words.first().is_some_and(is_noun) && self.words.get(1).is_some() {
+            self.skip(1);
+            self.preposition();
+        }
+        while self.take_one_of(&DETERMINERS) {}
+    }
+
+    fn directory(&mut self) -> Result<Directory, Stuck> {
+        self.nouns();
+        let Some(word) = self.words.first() else {
+            return Err(self.stuck("a directory is missing"));
+        };
+        let directory = directory_of(word).ok_or_else(|| {
+            let problem = if word.text.starts_with('@') {
+                "directories cannot be in a list"
+            } else if host_of(word).is_some() && !word.is_quoted {
+                "files are in directories, and this is not one: begin it with `~/` or `/`"
+            } else {
+                "a directory begins with `~/` or `/`, or is the sandbox, the workspace, Downloads, Documents or the like"
+            };
+            Stuck::at(Some(word), problem)
+        })?;
+        let directory = directory.map_err(|problem| Stuck::at(Some(word), problem))?;
+        self.skip(1);
+        self.take_one_of(&["directory", "folder", "directories", "folders"]);
+        Ok(directory)
+    }
+
+    fn host(&mut self) -> Result<HostPlace, Stuck> {
+        for web in
+            [&["web"][..], &["internet"], &["public", "web"], &["any", "host"], &["any", "website"]]
+        {
+            if self.take(web) {
+                return Ok(HostPlace::Pattern(any_host().ok_or_else(|| self.stuck("no pattern"))?));
+            }
+        }
+        for local in [&["local", "addresses"][..], &["local", "network"], &["local", "hosts"]] {
+            if self.take(local) {
+                return Ok(HostPlace::Local);
+            }
+        }
+        self.nouns();
+        let Some(word) = self.words.first() else { return Err(self.stuck("a host is missing")) };
+        if let Some(list) = list_of(word) {
+            self.skip(1);
+            return Ok(HostPlace::List(list));
+        }
+        if word.text.starts_with(['/', '~']) {
+            let problem =
+                "this is a directory; a sentence has one kind of place, and this verb has hosts";
+            return Err(Stuck::at(Some(word), problem));
+        }
+        match host_of(word) {
+            Some(pattern) => {
+                self.skip(1);
+                Ok(HostPlace::Pattern(pattern))
+            }
+            None => Err(Stuck::at(
+                Some(word),
+                "a host is written as `docs.rs`, `*.docs.rs`, `localhost:3000`, the web or local addresses",
+            )),
+        }
+    }
+
+    fn name(&mut self, is_address: bool) -> Result<NamePlace, Stuck> {
+        self.nouns();
+        let Some(word) = self.words.first() else { return Err(self.stuck("a name is missing")) };
+        let is_fit = match is_address {
+            true => word.text.contains('@') && word.text.contains('.') || list_of(word).is_some(),
+            false => {
+                word.is_quoted
+                    || word
+                        .text
+                        .chars()
+                        .all(|it| it.is_ascii_alphanumeric() || "-_./@".contains(it))
+            }
+        };
+        if !is_fit {
+            let problem = if is_address {
+                "an address is written as `ann@example.com`"
+            } else {
+                "put names in backticks"
+            };
+            return Err(Stuck::at(Some(word), problem));
+        }
+        self.skip(1);
+        Ok(match list_of(word) {
+            Some(list) => NamePlace::List(list),
+            None => NamePlace::Name(word.text.clone()),
+        })
+    }
+
+    /// Reads servers, or tools of servers.
+    fn with(&mut self) -> Result<Vec<With>, Stuck> {
+        let mut all: Vec<With> = Vec::new();
+        loop {
+            let mut tools = vec![self.identifier()?];
+            // "read_file and list_directory of filesystem"
+            let here = self.words;
+            while self.connective() {
+                let Ok(next) = self.identifier() else { break };
+                tools.push(next);
+            }
+            self.take_one_of(&["tool", "tools"]);
+            if self.take(&["of"]) {
+                let server = self.identifier()?;
+                let server = server_name(server)?;
+                for tool in tools {
+                    all.push(With { server: server.clone(), tool: Some(tool_name(tool)?) });
+                }
+            } else {
+                self.words = here;
+                let [first, ..] = tools.as_slice() else { return Ok(all) };
+                all.push(With { server: server_name(first)?, tool: None });
+            }
+            self.take_one_of(&["server", "servers"]);
+            let here = self.words;
+            if !self.connective() || self.words.is_empty() {
+                self.words = here;
+                return Ok(all);
+            }
+        }
+    }
+
+    fn identifier(&mut self) -> Result<&'a Word, Stuck> {
+        self.take_one_of(&["server", "tool"]);
+        let is_name = |it: &Word| {
+            it.is_quoted || !it.is_one_of(&["and", "or", "of", "in", "to", "from", "with", ","])
+        };
+        match self.words.split_first() {
+            Some((word, rest)) if is_name(word) => {
+                self.words = rest;
+                Ok(word)
+            }
+            Some(_) | None => Err(self.stuck("the name of a server or tool is missing")),
+        }
+    }
+}
+
+fn server_name(word: &Word) -> Result<ServerName, Stuck> {
+    let name = if word.is_quoted { &word.text } else { &word.low };
+    word.text
+        .parse()
+        .or_else(|_| name.parse())
+        .map_err(|error| Stuck::at(Some(word), format!("{error}")))
+}
+
+fn tool_name(word: &Word) -> Result<ToolName, Stuck> {
+    word.text.parse().map_err(|error| Stuck::at(Some(word), format!("{error}")))
+}
+
+/// Returns the pattern of the web.
+pub(crate) fn any_host() -> Option<DomainPattern> {
+    DomainPattern::parse("*").ok()
+}
+
+fn looks_like_place(word: &Word) -> bool {
+    directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
+}
+
+pub(crate) fn list_of(word: &Word) -> Option<String> {
+    let name = word.text.strip_prefix('@').filter(|_| !word.is_quoted)?;
+    let is_name =
+        !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_".contains(it));
+    is_name.then(|| name.to_owned())
+}
+
+/// Reads a host; a word without a dot, a port or a star is a host only if it is `localhost`.
+pub(crate) fn host_of(word: &Word) -> Option<DomainPattern> {
+    let is_one = word.text.contains(['.', ':', '*']) || word.low == "localhost";
+    let is_other = word.text.starts_with(['/', '~', '@', '$']) || word.text.contains('@');
+    DomainPattern::parse(&word.text).ok().filter(|_| is_one && !is_other)
+}
+
+/// Reads a directory; the outer is `None` if the word is nothing of the kind.
+pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
+    let text = word.text.as_str();
+    for name in ["sandbox", "workspace"] {
+        let rest = word.low.strip_prefix(name).filter(|_| !word.is_quoted);
+        if let Some(rest) = rest.filter(|it| it.is_empty() || it.starts_with('/')) {
+            let rest = text.get(text.len() - rest.len()..).unwrap_or_default();
+            return Some(relative(rest).map(Directory::Sandbox));
+        }
+    }
+    if let Some(rest) = text.strip_prefix("${SANDBOX}") {
+        return Some(relative(rest).map(Directory::Sandbox));
+    }
+    if word.is("home") {
+        return Some(Ok(Directory::At("~".to_owned())));
+    }
+    let known = KNOWN_DIRECTORIES.iter().find(|it| it.eq_ignore_ascii_case(text));
+    if let Some(name) = known.filter(|_| !word.is_quoted) {
+        return Some(Ok(Directory::At(format!("~/{name}"))));
+    }
+    if text == "~" {
+        return Some(Ok(Directory::At("~".to_owned())));
+    }
+    let (root, rest) = match (text.strip_prefix("~/"), text.strip_prefix('/')) {
+        (Some(rest), _) => ("~", rest),
+        (None, Some(rest)) => ("", rest),
+        (None, None) if text.starts_with('~') => {
+            return Some(Err("only your own home can be named: begin with `~/`".to_owned()));
+        }
+        (None, None) => return None,
+    };
+    Some(relative(rest).and_then(|rest| match (root, rest.as_str()) {
+        ("", "") => Err("everything is written as `anywhere` or `anywhere else`".to_owned()),
+        (root, "") => Ok(Directory::At(root.to_owned())),
+        (root, rest) => Ok(Directory::At(format!("{root}/{rest}"))),
+    }))
+}
+
+/// Makes a path beneath something plain: no empty parts, and none that leads up.
+fn relative(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
+    if parts.contains(&"..") {
+        return Err("a path with `..` is not plain; write where it leads".to_owned());
+    }
+    if parts.iter().any(|it| it.contains(['*', '?', '$', '{', '}'])) {
+        return Err("a directory is named as a whole; patterns are not possible".to_owned());
+    }
+    Ok(parts.join("/"))
+}
