@@ -9,13 +9,17 @@
 //! - Pure: no I/O, no clock, no model; the same text gives the same bytes.
 //! - Every word of a statement is understood, or the constitution is refused; nothing is dropped.
 
+pub mod artifact;
+pub mod compile;
 pub mod document;
 pub mod fault;
 pub mod grammar;
 pub mod parse;
+pub mod scenario;
 pub mod sentence;
 pub mod word;
 
+pub use compile::{Compiled, Note, Rule, Tool, compile};
 pub use fault::{Fault, Faults};
 pub use grammar::Verb;
 pub use parse::{Constitution, parse};

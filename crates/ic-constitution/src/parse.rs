@@ -355,3 +355,8 @@ pub(crate) fn raw(words: &[Word]) -> String {
     }
     text
 }
+
+/// Returns the pattern of the web.
+pub(crate) fn web() -> Option<ic_policy::DomainPattern> {
+    clause::any_host()
+}

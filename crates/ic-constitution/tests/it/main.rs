@@ -9,3 +9,5 @@
 
 mod commentary;
 mod grammar;
+mod laws;
+mod reference;
