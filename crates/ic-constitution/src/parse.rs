@@ -11,7 +11,7 @@ use ic_policy::Effect;
 use crate::document::{self, Statement};
 use crate::fault::{Fault, Faults};
 use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
-use crate::sentence::{Deed, Place, Sentence, kind_of};
+use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;
 use clause::{Clauses, Stuck};
 
@@ -136,7 +136,8 @@ fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
     let all = &statement.words;
     let (before, reason) = split_reason(all);
     let is_word = |it: &&Word| it.is_quoted || !FILLERS.contains(&it.low.as_str());
-    let words: Vec<Word> = before.iter().filter(is_word).cloned().collect();
+    let is_comma = |it: &&Word| it.is(",");
+    let words: Vec<Word> = before.iter().filter(is_word).skip_while(is_comma).cloned().collect();
     let fault = |stuck: Stuck| Fault {
         line: stuck.line,
         column: stuck.column,
@@ -311,6 +312,13 @@ fn check_sense(
                 return stuck(
                     "running commands is a sentence of its own, and always with the shell",
                 );
+            }
+            let names_repository = |it: &HostPlace| matches!(it, HostPlace::Pattern(pattern) if pattern.names_repository());
+            if let Place::Hosts(hosts) = place
+                && hosts.iter().any(names_repository)
+                && verbs.as_slice() != [Verb::Remote]
+            {
+                return stuck("a page cannot be named, only its host");
             }
             if *place == Place::Unnamed && kind_of(verbs) != Some(PlaceKind::Directory) {
                 return stuck("only files and repositories can be used without naming a place");

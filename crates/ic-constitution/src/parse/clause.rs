@@ -134,9 +134,22 @@ impl<'a> Clauses<'a> {
             .flat_map(|(verb, (base, gerund))| [(verb, *base), (verb, *gerund)]);
         let found = phrases.filter_map(|(verb, phrase)| {
             let phrase: Vec<&str> = phrase.split(' ').collect();
-            after(self.words, &phrase).map(|_| (verb, phrase.len()))
+            (after(self.words, &phrase).is_some() || self.is_third_person(&phrase))
+                .then_some((verb, phrase.len()))
         });
         found.max_by_key(|(_, length)| *length)
+    }
+
+    /// Returns whether the phrase is here as in "it never deletes".
+    fn is_third_person(&self, phrase: &[&str]) -> bool {
+        let (Some((first, rest)), Some((verb, words))) =
+            (self.words.split_first(), phrase.split_first())
+        else {
+            return false;
+        };
+        let stem = first.low.strip_suffix('s').filter(|_| !first.is_quoted).unwrap_or_default();
+        let is_it = stem == *verb || stem.strip_suffix('e') == Some(verb);
+        is_it && after(rest, words).is_some()
     }
 
     fn verbs(&mut self) -> Result<Vec<Verb>, Stuck> {
@@ -257,6 +270,7 @@ impl<'a> Clauses<'a> {
         {
             return Ok(Place::Unnamed);
         }
+        let has_preposition = self.preposition();
         if self.take(&["anywhere", "else"])
             || self.take(&["everywhere", "else"])
             || self.take(&["elsewhere"])
@@ -266,7 +280,6 @@ impl<'a> Clauses<'a> {
         if self.take(&["anywhere"]) || self.take(&["everywhere"]) {
             return Ok(Place::Anywhere);
         }
-        let has_preposition = self.preposition();
         let is_bare = self.words.first().is_some_and(|it| looks_like_place(it));
         if !has_preposition && !is_bare {
             return Err(self.stuck("these words are not understood"));
@@ -472,7 +485,8 @@ pub(crate) fn any_host() -> Option<DomainPattern> {
 }
 
 fn looks_like_place(word: &Word) -> bool {
-    directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
+    let is_web = word.is_one_of(&["web", "internet"]);
+    is_web || directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
 }
 
 pub(crate) fn list_of(word: &Word) -> Option<String> {

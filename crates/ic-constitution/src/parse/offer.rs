@@ -17,7 +17,7 @@ const NEAR: [(&[&str], &[Verb]); 12] = [
     (&["access", "accessing", "open", "opening", "see", "seeing", "use", "show"], &[Verb::Read]),
     (&["move", "moving", "rename", "renaming"], &[Verb::Read, Verb::Write, Verb::Delete]),
     (&["copy", "copying"], &[Verb::Read, Verb::Write]),
-    (&["make", "making", "store", "storing", "add", "adding", "append", "put"], &[Verb::Write]),
+    (&["store", "storing", "add", "adding", "append", "put"], &[Verb::Write]),
     (&["destroy", "destroying", "wipe", "wiping", "drop", "clear", "clean"], &[Verb::Delete]),
     (
         &[
@@ -55,6 +55,8 @@ const NEAR: [(&[&str], &[Verb]); 12] = [
 ];
 const EXCEPTIONS: [&str; 9] =
     ["except", "unless", "but", "besides", "apart", "excluding", "other", "outside", "however"];
+/// Words that begin a second thing that a sentence says.
+const SECOND: [&str; 9] = ["must", "never", "may", "ask", "can", "cannot", "not", "do", "don't"];
 const NEGATIVE: [&str; 18] = [
     "never",
     "not",
@@ -94,49 +96,86 @@ const ALLOWING: [&str; 8] = ["may", "can", "allow", "allowed", "let", "permitted
 
 /// Returns what could be written instead.
 pub(super) fn offers(words: &[Word]) -> Vec<String> {
-    let has = |all: &[&str]| words.iter().any(|it| it.is_one_of(all));
-    let effect = if has(&ASKING) {
-        Effect::Escalate
-    } else if has(&NEGATIVE) {
-        Effect::Deny
-    } else if has(&ALLOWING) {
-        Effect::Allow
-    } else {
-        Effect::Escalate
-    };
     let verbs = verbs(words);
-    let split = words.iter().position(|it| it.is_one_of(&EXCEPTIONS));
-    let (before, after) = match split.and_then(|at| words.split_at_checked(at)) {
-        Some((before, after)) => (before, after),
-        None => (words, &[][..]),
+    let effect = effect_of(words).unwrap_or(Effect::Escalate);
+    let is_second = |at: usize| {
+        let joins = |it: &Word| it.is_one_of(&["and", "but", ",", "or"]);
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        before.is_some_and(joins) && words.get(at).is_some_and(|it| it.is_one_of(&SECOND))
     };
-    let guess = |words: &[Word], verbs: &[Verb]| match verbs.is_empty() {
+    let split = words
+        .iter()
+        .enumerate()
+        .position(|(at, word)| word.is_one_of(&EXCEPTIONS) || is_second(at));
+    match split.and_then(|at| words.split_at_checked(at)) {
+        Some((before, after)) => two(before, after, (effect, &verbs)),
+        None => vec![one(words, (effect, &verbs))],
+    }
+}
+
+/// Returns what the words say, as far as it can be told.
+fn effect_of(words: &[Word]) -> Option<Effect> {
+    let has = |all: &[&str]| words.iter().any(|it| it.is_one_of(all));
+    match (has(&ASKING), has(&NEGATIVE), has(&ALLOWING)) {
+        (true, ..) => Some(Effect::Escalate),
+        (false, true, _) => Some(Effect::Deny),
+        (false, false, true) => Some(Effect::Allow),
+        (false, false, false) => None,
+    }
+}
+
+/// Finds what is done, and where.
+fn guess(words: &[Word], verbs: &[Verb]) -> Option<(Vec<Verb>, Place)> {
+    match verbs.is_empty() {
         false => place(words, verbs).map(|place| (verbs.to_vec(), place)),
         true => [Verb::Read, Verb::Fetch]
             .into_iter()
             .find_map(|verb| place(words, &[verb]).map(|place| (vec![verb], place))),
-    };
-    let exception = guess(after, &verbs).filter(|_| effect != Effect::Escalate);
-    let said = guess(before, &verbs);
-    let of = |effect, (verbs, place): (Vec<Verb>, Place)| plain(effect, verbs, place);
-    match (exception, said) {
-        (Some(exception), said) => {
-            let opposite = if effect == Effect::Deny { Effect::Allow } else { Effect::Deny };
-            let rest = match said {
-                Some((verbs, Place::Anywhere | Place::Unsaid)) => (verbs, Place::Elsewhere),
-                Some(said) => said,
-                None => (exception.0.clone(), Place::Elsewhere),
-            };
-            vec![of(opposite, exception), of(effect, rest)]
-        }
-        (None, Some(said)) => vec![of(effect, said)],
+    }
+}
+
+/// Offers one sentence for words that say one thing.
+fn one(words: &[Word], (effect, verbs): (Effect, &[Verb])) -> String {
+    match guess(words, verbs) {
+        Some((verbs, place)) => plain(effect, verbs, place),
+        None if verbs.is_empty() => "Everything else is for a person to decide.".to_owned(),
         // Without a place, only what restricts is offered.
-        (None, None) if !verbs.is_empty() => {
-            let place = if effect == Effect::Allow { Place::Elsewhere } else { Place::Unsaid };
-            let effect = if effect == Effect::Allow { Effect::Escalate } else { effect };
-            vec![of(effect, (verbs, place))]
+        None if effect == Effect::Allow => {
+            plain(Effect::Escalate, verbs.to_vec(), Place::Elsewhere)
         }
-        (None, None) => vec!["Everything else is for a person to decide.".to_owned()],
+        None => plain(effect, verbs.to_vec(), Place::Unsaid),
+    }
+}
+
+/// Offers two sentences for words that say two things, or one thing and an exception.
+fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec<String> {
+    let or =
+        |found: Vec<Verb>, other: &[Verb]| if found.is_empty() { other.to_vec() } else { found };
+    let first_verbs = or(verbs(before), all);
+    let second_verbs = or(verbs(after), &first_verbs);
+    let first = effect_of(before).unwrap_or(effect);
+    let opposite = if first == Effect::Allow { Effect::Deny } else { Effect::Allow };
+    let said = effect_of(after);
+    let here = guess(before, &first_verbs);
+    let there = guess(after, &second_verbs).or_else(|| {
+        let (_, place) = here.clone()?;
+        said.is_some().then_some((second_verbs, place))
+    });
+    match there {
+        Some((verbs, place)) => {
+            let is_same = |place: &Place| matches!(place, Place::Anywhere | Place::Unsaid);
+            let rest = here.filter(|(_, place)| !is_same(place));
+            let other = if said.is_some() && said == Some(first) {
+                place.clone()
+            } else {
+                Place::Elsewhere
+            };
+            let (first_verbs, rest) = rest.unwrap_or((first_verbs, other));
+            vec![plain(said.unwrap_or(opposite), verbs, place), plain(first, first_verbs, rest)]
+        }
+        // What somebody may allow at times is asked about.
+        None if first == Effect::Deny => vec![one(before, (Effect::Escalate, &first_verbs))],
+        None => vec![one(before, (first, &first_verbs))],
     }
 }
 
@@ -218,9 +257,7 @@ fn place(words: &[Word], verbs: &[Verb]) -> Option<Place> {
                 }
                 HostPlace::Local | HostPlace::List(_) => true,
             });
-            if words.iter().any(|it| it.is_one_of(&["web", "internet", "websites"]))
-                && found.is_empty()
-            {
+            if words.iter().any(|it| it.is_one_of(&["web", "internet"])) && found.is_empty() {
                 found.extend(any_host().map(HostPlace::Pattern));
             }
             if !found.is_empty() {

@@ -11,3 +11,4 @@ mod commentary;
 mod grammar;
 mod laws;
 mod reference;
+mod table;
