@@ -27,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::code::CodeTool;
-use crate::directory::SessionKind;
 use crate::discretion::Discreet;
 use crate::news::{Event, News};
 use crate::questions::Questions;
 use crate::session::{
-    Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
+    self, Answering, Closing, Info, ResolveError, SessionError, SessionHandle, Status, Turn,
+    TurnUsage,
 };
 use crate::workbench::Workbench;
 
@@ -164,20 +164,47 @@ impl BuiltIn {
     }
 }
 
-impl Session for BuiltIn {
+impl SessionHandle for BuiltIn {
     fn info(&self) -> Info {
         let state = locked(&self.shared.state);
-        let directory = &self.shared.workbench.directory;
         Info {
-            id: directory.id.clone(),
-            name: directory.name.clone(),
-            kind: SessionKind::BuiltIn,
             status: state.status,
             turn_count: state.turns.len() as u64,
             created_at: self.shared.created_at,
+            ..self.shared.workbench.info()
         }
     }
 
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.shared.workbench.news.subscribe()
+    }
+
+    fn pending_escalations(&self) -> Vec<Pending> {
+        self.shared.workbench.questions.pending()
+    }
+
+    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
+        self.shared.workbench.questions.resolve(shown, reply)
+    }
+
+    fn close(&self) -> Closing<'_> {
+        Box::pin(async move {
+            self.shared.stand(Status::Closed);
+            self.stop.cancel();
+            self.tasks.close();
+            self.tasks.wait().await;
+            // With the agent goes its hold on the workbench.
+            let agent = locked(&self.shared.agent).take();
+            let messages = agent.as_ref().map(|agent| agent.history().messages());
+            let saved = self.shared.conversation.close(messages);
+            drop(agent);
+            self.shared.workbench.close().await.map_err(SessionError::CloseFailed)?;
+            saved.map_err(SessionError::NotSaved)
+        })
+    }
+}
+
+impl session::Conversation for BuiltIn {
     fn send_message(&self, message: &str, cancel: CancellationToken) -> Answering<'_> {
         let message = message.to_owned();
         Box::pin(async move {
@@ -217,40 +244,12 @@ impl Session for BuiltIn {
         locked(&self.shared.state).diagnostics.iter().cloned().collect()
     }
 
-    fn pending_escalations(&self) -> Vec<Pending> {
-        self.shared.workbench.questions.pending()
-    }
-
-    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
-        self.shared.workbench.questions.resolve(shown, reply)
-    }
-
     fn budget(&self) -> Snapshot {
         self.shared.meter.snapshot()
     }
 
-    fn events(&self) -> broadcast::Receiver<Event> {
-        self.shared.workbench.news.subscribe()
-    }
-
     fn save(&self) -> Result<(), SessionError> {
         self.shared.conversation.save_now().map_err(SessionError::NotSaved)
-    }
-
-    fn close(&self) -> Closing<'_> {
-        Box::pin(async move {
-            self.shared.stand(Status::Closed);
-            self.stop.cancel();
-            self.tasks.close();
-            self.tasks.wait().await;
-            // With the agent goes its hold on the workbench.
-            let agent = locked(&self.shared.agent).take();
-            let messages = agent.as_ref().map(|agent| agent.history().messages());
-            let saved = self.shared.conversation.close(messages);
-            drop(agent);
-            self.shared.workbench.close().await.map_err(SessionError::CloseFailed)?;
-            saved.map_err(SessionError::NotSaved)
-        })
     }
 }
 

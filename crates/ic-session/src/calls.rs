@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_agent::TurnClock;
-use ic_audit::{AuditError, AuditLog};
 use ic_broker::Broker;
 use ic_broker::broker::{Asked, OfferedTool, Reply};
 use ic_home::SystemClock;
@@ -44,8 +43,6 @@ enum Caller {
 pub(crate) struct BrokerCalls {
     /// Gone once the session is closed.
     broker: Mutex<Option<Arc<Broker>>>,
-    /// Closed after the last call.
-    log: Arc<AuditLog>,
     news: Arc<News>,
     /// Stands still while a person is asked.
     clock: TurnClock,
@@ -57,10 +54,10 @@ pub(crate) struct BrokerCalls {
 }
 
 impl BrokerCalls {
-    pub(crate) fn new(broker: Arc<Broker>, log: Arc<AuditLog>, news: Arc<News>) -> Self {
+    pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
         let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
         let (clock, tasks) = (TurnClock::new(Arc::new(SystemClock)), TaskTracker::new());
-        Self { broker, log, news, clock, tasks, denials, ear: Mutex::new(None) }
+        Self { broker, news, clock, tasks, denials, ear: Mutex::new(None) }
     }
 
     /// Returns the clock that stands still while a person is asked.
@@ -103,21 +100,14 @@ impl BrokerCalls {
         std::mem::take(&mut *locked(&self.denials))
     }
 
-    /// Lets go of the broker; what is returned waits for the calls that run, and then ends it.
-    pub(crate) fn end(&self) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        let broker = locked(&self.broker).take();
-        self.tasks.close();
-        let (tasks, log) = (self.tasks.clone(), Arc::clone(&self.log));
-        async move {
-            tasks.wait().await;
-            match broker {
-                Some(broker) => {
-                    broker.close().await;
-                    log.close()
-                }
-                None => Ok(()),
-            }
-        }
+    /// Lets go of the broker: no further call is made.
+    pub(crate) fn let_go(&self) {
+        drop(locked(&self.broker).take());
+    }
+
+    /// Returns the calls that run.
+    pub(crate) fn tasks(&self) -> TaskTracker {
+        self.tasks.clone()
     }
 
     /// Returns what scripts print from now on; a run prints a few megabytes at most.

@@ -14,14 +14,15 @@ use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
 use ic_confine::{Confinement, Launcher};
 use ic_egress::SystemResolver;
 use ic_escalation::{Grants, GrantsError};
-use ic_home::{FileError, Home, SystemClock, random};
+use ic_home::{Clock as _, FileError, Home, SystemClock, random};
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
-use ic_types::{AbsolutePath, Json, Object, SessionName};
+use ic_types::{AbsolutePath, Json, Object, SessionId, SessionName, Timestamp};
 
 use crate::desk::{AtTerminal, OpenDesk, Wait};
-use crate::directory::{Description, DirectoryError, SessionDirectory};
+use crate::directory::{Description, DirectoryError, SessionDirectory, SessionKind};
+use crate::session::{Info, Status};
 
 /// What a session is opened with.
 pub struct Opening<'a> {
@@ -76,9 +77,24 @@ pub struct Held {
     pub exceptions: Vec<String>,
 }
 
+/// Which session it is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Its id.
+    pub id: SessionId,
+    /// What people call it.
+    pub name: SessionName,
+    /// What kind of session it is.
+    pub kind: SessionKind,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+}
+
 /// What a session stands on.
 #[derive(Debug)]
 pub struct Ground {
+    /// Which session it is.
+    pub identity: Identity,
     /// The session's directory.
     pub directory: SessionDirectory,
     /// What its calls go through.
@@ -115,6 +131,20 @@ pub enum OpenError {
     /// There is nothing to tell its requests apart by.
     #[error("cannot start")]
     NoChance(#[source] io::Error),
+}
+
+impl Identity {
+    /// Returns what the session is, as it stands now; nobody has talked in it.
+    pub fn info(&self, status: Status) -> Info {
+        Info {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            kind: self.kind,
+            status,
+            turn_count: 0,
+            created_at: self.opened_at,
+        }
+    }
 }
 
 impl Opening<'_> {
@@ -187,7 +217,13 @@ impl Opening<'_> {
             witness: self.witness,
         };
         let broker = setup.build()?;
-        Ok(Ground { directory, broker, log, desk, redactor: self.redactor })
+        let identity = Identity {
+            id: directory.id.clone(),
+            name: directory.name.clone(),
+            kind: description.kind,
+            opened_at: SystemClock.now(),
+        };
+        Ok(Ground { identity, directory, broker, log, desk, redactor: self.redactor })
     }
 
     /// Returns what the log says first about this run of the session.

@@ -1,16 +1,17 @@
 //! A session: one conversation with one agent, owning all that it needs.
 //!
 //! It wires; it decides nothing. Calls are judged in `ic_broker` and `ic_policy`, code runs in
-//! `ic_sandbox`, models are asked in `ic_agent`. No terminal is known here: whoever runs a session
-//! talks to it through [`Session`].
+//! `ic_sandbox`, models are asked in `ic_agent`. No terminal is known here: every session is run through
+//! [`SessionHandle`], and one that talks through [`Conversation`] as well.
 //!
 //! ```text
-//! Opening ─▶ Ground (directory, log, desk, broker) ─▶ Workbench (+ sandbox) ─▶ BuiltIn (+ agent): Session
-//!                     └─▶ the proxy                          └─▶ a script
+//! Opening ─▶ Ground (directory, log, desk, broker) ─▶ Workbench (+ sandbox) ─▶ BuiltIn (+ agent)
+//!                     └─▶ ProxySession (+ a client)          └─▶ a script
 //! ```
 //!
-//! Reading order: [`session`] (the trait), [`directory`] (where a session is kept), [`desk`] and
-//! [`ground`] (what every session stands on), [`workbench`] and `calls` (how code runs under policy),
+//! Reading order: [`session`] (the traits), [`directory`] (where a session is kept), [`desk`] and
+//! [`ground`] (what every session stands on), `end` (how every session ends), [`proxy`] (a client's),
+//! [`workbench`] and `calls` (how code runs under policy),
 //! `discretion`, `code` and [`built_in`] (the agent), [`repository`] (what a person lets it begin
 //! with), [`news`] and [`questions`] (what is told and asked), [`journal`].
 //!
@@ -28,9 +29,11 @@ mod code;
 pub mod desk;
 pub mod directory;
 mod discretion;
+mod end;
 pub mod ground;
 pub mod journal;
 pub mod news;
+pub mod proxy;
 pub mod questions;
 pub mod repository;
 pub mod session;
@@ -39,12 +42,14 @@ pub mod workbench;
 pub use built_in::{BuiltIn, Mind};
 pub use desk::{AtTerminal, OpenDesk, Seat, Wait};
 pub use directory::{Description, DirectoryError, SessionDirectory, SessionKind};
-pub use ground::{Ground, Held, OpenError, Opening};
+pub use ground::{Ground, Held, Identity, OpenError, Opening};
 pub use journal::Journal;
 pub use news::{CallFate, CallNews, Event, News, Tally};
+pub use proxy::ProxySession;
 pub use questions::Questions;
 pub use repository::NotCloned;
 pub use session::{
-    Answering, Closing, Info, ResolveError, Session, SessionError, Status, Turn, TurnUsage,
+    Answering, Closing, Conversation, Diagnostic, Dimension, Info, ResolveError, SessionError,
+    SessionHandle, Snapshot, Spent, Status, Turn, TurnUsage, Unanswered,
 };
 pub use workbench::{WORKER, Workbench};

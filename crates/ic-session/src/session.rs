@@ -1,13 +1,14 @@
-//! The session as others see it: one trait for every kind.
+//! The session as others see it: one trait for every kind, and one for those that one talks with.
 //!
-//! Whoever runs a session — a terminal, a socket, a page — knows this trait and nothing behind it, and
-//! a session knows nobody who runs it.
+//! A terminal, a socket or a page that runs a session knows these traits and nothing behind them, and a
+//! session does not know what runs it.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use ic_agent::{Diagnostic, Snapshot, Spent, TurnError};
+use ic_agent::TurnError;
+pub use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
 use ic_audit::AuditError;
 use ic_escalation::{AnswerError, Pending, Reply, Told};
 use ic_store::StoreError;
@@ -19,11 +20,26 @@ use tokio_util::sync::CancellationToken;
 use crate::directory::SessionKind;
 use crate::news::Event;
 
-/// One conversation with one agent.
-pub trait Session: Send + Sync {
+/// A session of any kind that runs: the built-in agent's, a script's, a client's.
+pub trait SessionHandle: Send + Sync {
     /// Returns what it is, and how it stands.
     fn info(&self) -> Info;
 
+    /// Returns what happens from now on.
+    fn events(&self) -> broadcast::Receiver<Event>;
+
+    /// Returns the questions that wait for a person, in order.
+    fn pending_escalations(&self) -> Vec<Pending>;
+
+    /// Answers a question that was shown to a person.
+    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError>;
+
+    /// Ends the session and all that it owns; the second time there is nothing left to do.
+    fn close(&self) -> Closing<'_>;
+}
+
+/// A session that one talks with.
+pub trait Conversation: SessionHandle {
     /// Sends a message, and waits for the answer.
     ///
     /// Only a session that is ready takes one. When `cancel` is cancelled, or what is returned is
@@ -36,23 +52,11 @@ pub trait Session: Send + Sync {
     /// Returns what happened in all turns so far; the oldest are forgotten when there are many.
     fn diagnostics(&self) -> Vec<Diagnostic>;
 
-    /// Returns the questions that wait for a person, in order.
-    fn pending_escalations(&self) -> Vec<Pending>;
-
-    /// Answers a question that was shown to a person.
-    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError>;
-
     /// Returns how the budget of the current turn, or else of the last one, stands.
     fn budget(&self) -> Snapshot;
 
-    /// Returns what happens from now on.
-    fn events(&self) -> broadcast::Receiver<Event>;
-
     /// Saves the conversation as far as it has come, also where that is not done with every step.
     fn save(&self) -> Result<(), SessionError>;
-
-    /// Ends the session and all that it owns; the second time there is nothing left to do.
-    fn close(&self) -> Closing<'_>;
 }
 
 /// An answer that is under way.
@@ -114,12 +118,24 @@ pub enum SessionError {
     /// The conversation could not be saved.
     #[error("the conversation could not be saved")]
     NotSaved(#[source] StoreError),
+    /// The turn was cut before there was an answer.
+    #[error("{}", TurnError::Cancelled)]
+    Cancelled,
     /// The message has no answer.
     #[error(transparent)]
-    MessageFailed(TurnError),
+    MessageFailed(Unanswered),
     /// The turn has used what it may use.
     #[error("{}", TurnError::BudgetExhausted(*.0))]
     BudgetExhausted(Spent),
+}
+
+/// Why a message has no answer: the error of whatever agent it was for.
+#[derive(Debug)]
+pub struct Unanswered {
+    /// What failed.
+    pub error: Box<dyn std::error::Error + Send + Sync>,
+    /// What a person can do about it, if there is something.
+    pub hint: Option<String>,
 }
 
 /// A question that was not answered.
@@ -143,7 +159,7 @@ impl SessionError {
             Self::NotReady(_) => "SESSION_NOT_READY",
             Self::Closed | Self::CloseFailed(_) => "SESSION_CLOSED",
             Self::InitFailed { .. } => "SESSION_INIT_FAILED",
-            Self::MessageFailed(_) | Self::NotSaved(_) => "MESSAGE_FAILED",
+            Self::MessageFailed(_) | Self::Cancelled | Self::NotSaved(_) => "MESSAGE_FAILED",
             Self::BudgetExhausted(_) => "BUDGET_EXHAUSTED",
         }
     }
@@ -151,7 +167,7 @@ impl SessionError {
     /// Says what a person can do about it, if there is something.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::MessageFailed(TurnError::Model(error)) => error.hint(),
+            Self::MessageFailed(unanswered) => unanswered.hint.clone(),
             Self::BudgetExhausted(_) => Some(
                 "what was done is done; `ironcurtain config list` shows the keys of `budget`, \
                  which set the limits"
@@ -162,7 +178,7 @@ impl SessionError {
             | Self::InitFailed { .. }
             | Self::CloseFailed(_)
             | Self::NotSaved(_)
-            | Self::MessageFailed(_) => None,
+            | Self::Cancelled => None,
         }
     }
 }
@@ -171,13 +187,27 @@ impl From<TurnError> for SessionError {
     fn from(error: TurnError) -> Self {
         match error {
             TurnError::BudgetExhausted(spent) => Self::BudgetExhausted(spent),
-            error @ (TurnError::EmptyMessage
-            | TurnError::LongMessage
-            | TurnError::Model(_)
-            | TurnError::EmptyAnswer
-            | TurnError::Cancelled
-            | TurnError::Loop { .. }) => Self::MessageFailed(error),
+            TurnError::Cancelled => Self::Cancelled,
+            error => {
+                let hint = match &error {
+                    TurnError::Model(error) => error.hint(),
+                    _ => None,
+                };
+                Self::MessageFailed(Unanswered { error: Box::new(error), hint })
+            }
         }
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Unanswered {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
     }
 }
 

@@ -9,20 +9,20 @@ use std::time::Duration;
 use ic_agent::TurnClock;
 use ic_audit::{AuditError, Redactor};
 use ic_confine::{Confinement, Hold, Launcher};
+use ic_escalation::{Pending, Reply, Told};
 use ic_sandbox::{Limits, Run, Sandbox, SandboxSpec, Script, cage};
 use ic_types::{Object, ToolCall};
-use tokio::runtime::Handle;
-use tokio::sync::{Mutex, mpsc};
-use tokio::task::JoinHandle;
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::BrokerCalls;
-use crate::desk::OpenDesk;
 use crate::directory::SessionDirectory;
-use crate::ground::Ground;
-use crate::news::News;
+use crate::end::{End, Owned};
+use crate::ground::{Ground, Identity};
+use crate::news::{Event, News};
 use crate::questions::Questions;
 use crate::repository::{self, NotCloned};
+use crate::session::{Closing, Info, ResolveError, SessionError, SessionHandle, Status};
 
 /// The word after which this program is a worker of the code sandbox.
 pub const WORKER: &str = "code-worker";
@@ -36,23 +36,13 @@ pub struct Workbench {
     pub news: Arc<News>,
     /// What waits for a person.
     pub questions: Questions,
+    identity: Identity,
     redactor: Arc<Redactor>,
     sandbox: Sandbox,
     calls: BrokerCalls,
-    end: Mutex<End>,
+    end: End,
     /// Cancelled when the session ends.
     stop: CancellationToken,
-}
-
-/// How far the end has come.
-#[derive(Debug)]
-enum End {
-    /// Nobody wants it yet.
-    Open(Box<OpenDesk>),
-    /// It goes on whether somebody waits for it or not, so that the record comes to its end.
-    Ending(JoinHandle<Result<(), AuditError>>),
-    /// There is nothing left.
-    Ended,
 }
 
 impl Workbench {
@@ -63,7 +53,7 @@ impl Workbench {
         launcher: Launcher,
         confinement: Confinement,
     ) -> Self {
-        let Ground { directory, broker, log, desk, redactor } = ground;
+        let Ground { identity, directory, broker, log, desk, redactor } = ground;
         let sandbox = Sandbox::new(SandboxSpec {
             launcher,
             arguments: vec![WORKER.into()],
@@ -72,12 +62,12 @@ impl Workbench {
         });
         // Ready while the model thinks, or the servers start.
         sandbox.prepare();
-        let calls = BrokerCalls::new(broker, log, Arc::clone(&news));
+        let calls = BrokerCalls::new(Arc::clone(&broker), Arc::clone(&news));
         let stop = CancellationToken::new();
         calls.warm_up(stop.clone());
         let questions = Questions::of(desk.entry().clone());
-        let end = Mutex::new(End::Open(Box::new(desk)));
-        Self { directory, news, questions, redactor, sandbox, calls, end, stop }
+        let end = End::of(Owned { desk, broker, log, tasks: calls.tasks() });
+        Self { directory, news, questions, identity, redactor, sandbox, calls, end, stop }
     }
 
     /// Runs a script after which no other comes.
@@ -144,45 +134,41 @@ impl Workbench {
     /// A caller that gives up waiting for it can close again.
     pub async fn close(&self) -> Result<(), AuditError> {
         self.stop.cancel();
-        // Held to the end, so that another call to close waits for it.
-        let mut end = self.end.lock().await;
-        self.sandbox.close().await;
-        *end = match std::mem::replace(&mut *end, End::Ended) {
-            End::Open(desk) => End::Ending(tokio::spawn(self.last(desk))),
-            under_way @ (End::Ending(_) | End::Ended) => under_way,
+        let before = async {
+            self.sandbox.close().await;
+            self.calls.let_go();
         };
-        let End::Ending(ending) = &mut *end else { return Ok(()) };
-        let ended = ending.await;
-        *end = End::Ended;
-        ended.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime has ended, and with it everything.
-            Err(_) => Ok(()),
-        })
-    }
-
-    /// Returns what is to be done at last, once no code runs any more.
-    fn last(
-        &self,
-        desk: Box<OpenDesk>,
-    ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        let calls = self.calls.end();
-        async move {
-            // Before the servers end, which takes a while: nobody should answer what nobody asks.
-            desk.close().await;
-            calls.await
-        }
+        self.end.reach(before).await
     }
 }
 
-/// A caller that forgets to close does not hear of it, but leaves nothing that runs.
+impl SessionHandle for Workbench {
+    fn info(&self) -> Info {
+        let status = if self.stop.is_cancelled() { Status::Closed } else { Status::Ready };
+        self.identity.info(status)
+    }
+
+    fn events(&self) -> broadcast::Receiver<Event> {
+        self.news.subscribe()
+    }
+
+    fn pending_escalations(&self) -> Vec<Pending> {
+        self.questions.pending()
+    }
+
+    fn resolve_escalation(&self, shown: &Pending, reply: &Reply) -> Result<Told, ResolveError> {
+        self.questions.resolve(shown, reply)
+    }
+
+    fn close(&self) -> Closing<'_> {
+        Box::pin(async move { Self::close(self).await.map_err(SessionError::CloseFailed) })
+    }
+}
+
+/// A caller that forgets to close leaves nothing that runs.
 impl Drop for Workbench {
     fn drop(&mut self) {
         self.stop.cancel();
-        let end = std::mem::replace(self.end.get_mut(), End::Ended);
-        if let (End::Open(desk), Ok(runtime)) = (end, Handle::try_current()) {
-            runtime.spawn(self.last(desk));
-        }
     }
 }
 

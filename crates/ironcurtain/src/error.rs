@@ -1,6 +1,7 @@
 //! Failures as a person meets them: what failed, on what, what to do, and the exit code.
 //!
-//! Every library error becomes one of these kinds here; a denial is no failure.
+//! Every library error becomes one of these kinds here; a denial is no failure. What opens policies and
+//! sessions has done so already, with a [`Fault`].
 
 use std::error::Error;
 use std::fmt;
@@ -13,6 +14,7 @@ use ic_home::environment::EnvironmentError;
 use ic_home::migrate::MigrateError;
 use ic_home::{FileError, HomeError};
 use ic_inventory::pins::{PackageError, PinsError};
+use ic_opening::{Fault, FaultKind};
 use ic_policy::ArtifactError;
 use ic_resolve::BoundsError;
 pub(crate) use ic_types::chain;
@@ -116,109 +118,41 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<ArtifactError> for Failure {
-    fn from(error: ArtifactError) -> Self {
-        Self::config(error.to_string())
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let Fault { kind, message, details, hint, source } = fault;
+        let kind = match kind {
+            FaultKind::Request => Kind::Usage,
+            FaultKind::Config => Kind::Config,
+            FaultKind::Machine => Kind::Environment,
+        };
+        Self { kind, message, details, hint, source }
     }
 }
 
-impl From<BoundsError> for Failure {
-    fn from(error: BoundsError) -> Self {
-        let message = error.to_string();
-        let failure = Self::environment(message);
-        match error.source() {
-            Some(cause) => failure.with_source(cause.to_string()),
-            None => failure,
-        }
-    }
-}
-
-impl From<EnvironmentError> for Failure {
-    fn from(error: EnvironmentError) -> Self {
-        let message = chain(&error);
-        match error {
-            EnvironmentError::NoHome => Self::environment(message)
-                .with_hint("set it to your home directory: `~` and protected paths need it"),
-            EnvironmentError::Path { .. } => Self::environment(message),
-            EnvironmentError::Argument { .. } => Self::usage(message),
-            EnvironmentError::Key { .. } => {
-                Self::environment(message).with_hint("correct the variable, or unset it")
+/// What is the same where a session is opened and where a command fails.
+macro_rules! by_fault {
+    ($($error:ty),+ $(,)?) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Fault::from(error).into()
             }
-            EnvironmentError::HandOver(_) => Self::environment(message).with_hint(
-                "unset the variables with keys and use `ironcurtain config set apiKey -`",
-            ),
         }
-    }
+    )+};
 }
 
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
-        let failure = Self::environment(chain(&error));
-        match error {
-            FileError::NotOurs { .. } => failure.with_hint(
-                "make it yours with chown, or set IRONCURTAIN_HOME to a directory of your own",
-            ),
-            FileError::Link { .. } => failure.with_hint("put the file itself there"),
-            FileError::System { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => failure.with_hint(
-                    "the disk is full: free some space, or set IRONCURTAIN_HOME to a directory on \
-                     another disk",
-                ),
-                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => failure
-                    .with_hint(
-                        "make it writable for you, or set IRONCURTAIN_HOME to another directory",
-                    ),
-                _ => failure,
-            },
-            FileError::NotRegular { .. }
-            | FileError::NotDirectory { .. }
-            | FileError::Exists { .. }
-            | FileError::TooLong { .. } => failure,
-        }
-    }
-}
-
-/// What to do about a home of the other program.
-const FOREIGN: &str = "set IRONCURTAIN_HOME to another directory; `ironcurtain migrate` then copies \
-                       constitution, policies and keys there. If you wrote this config.json yourself \
-                       for this program, add `\"version\": 1` to it";
-
-impl From<HomeError> for Failure {
-    fn from(error: HomeError) -> Self {
-        let message = chain(&error);
-        match error {
-            HomeError::Foreign { .. } => Self::config(message).with_hint(FOREIGN),
-            HomeError::LinkNotOurs { .. } => Self::environment(message)
-                .with_hint("set IRONCURTAIN_HOME to a directory of your own"),
-            HomeError::Dangling { .. } => {
-                Self::environment(message).with_hint("make the directory, or remove the link")
-            }
-            HomeError::NoParent { .. } => Self::environment(message)
-                .with_hint("make that directory, or set IRONCURTAIN_HOME to another one"),
-            HomeError::File(error) => error.into(),
-        }
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        let message = chain(&error);
-        match error {
-            ConfigError::File(error) => error.into(),
-            ConfigError::Foreign { .. } => Self::config(message).with_hint(FOREIGN),
-            ConfigError::Json { .. }
-            | ConfigError::NoConfig { .. }
-            | ConfigError::NoObject { .. } => {
-                Self::config(message).with_hint("correct the file; it is never changed by a guess")
-            }
-            ConfigError::Version { .. } => Self::config(message)
-                .with_hint("use the program that wrote it, or another IRONCURTAIN_HOME"),
-            ConfigError::Faults(faults) => Self::config(message)
-                .with_details(faults.iter().map(ToString::to_string).collect())
-                .with_hint("`ironcurtain config explain KEY` says what a key may hold"),
-        }
-    }
-}
+by_fault!(
+    ArtifactError,
+    BoundsError,
+    ConfigError,
+    EnvironmentError,
+    FileError,
+    HomeError,
+    ic_audit::AuditError,
+    ic_audit::key::KeyError,
+    ic_session::OpenError,
+    ic_store::StoreError,
+);
 
 impl From<UpdateError> for Failure {
     fn from(error: UpdateError) -> Self {
@@ -280,69 +214,9 @@ impl From<PackageError> for Failure {
     }
 }
 
-impl From<ic_audit::AuditError> for Failure {
-    fn from(error: ic_audit::AuditError) -> Self {
-        Self::environment(chain(&error))
-    }
-}
-
-impl From<ic_session::OpenError> for Failure {
-    fn from(error: ic_session::OpenError) -> Self {
-        use ic_session::{DirectoryError, OpenError};
-        let message = chain(&error);
-        match error {
-            OpenError::File(error) | OpenError::Directory(DirectoryError::File(error)) => {
-                error.into()
-            }
-            OpenError::Key(error) => error.into(),
-            OpenError::Audit(error) => error.into(),
-            OpenError::InUse(_) => {
-                Self::environment(message).with_hint("end it first, or take another one")
-            }
-            OpenError::Directory(DirectoryError::Store(error)) => error.into(),
-            OpenError::Directory(_) | OpenError::Grants(_) | OpenError::NoChance(_) => {
-                Self::environment(message)
-            }
-        }
-    }
-}
-
-impl From<ic_store::StoreError> for Failure {
-    fn from(error: ic_store::StoreError) -> Self {
-        use ic_store::StoreError;
-        let message = chain(&error);
-        match error {
-            StoreError::File(error) => error.into(),
-            StoreError::Damaged { .. } => Self::config(message)
-                .with_hint("put the file from a copy back, or start a new session"),
-            StoreError::Unknown(_) => {
-                Self::config(message).with_hint("`ironcurtain sessions list` shows all sessions")
-            }
-            StoreError::Ambiguous { .. } => Self::config(message).with_hint("write more of it"),
-            StoreError::Taken { .. } => {
-                Self::usage(message).with_hint("give this one another name, or none")
-            }
-            StoreError::Running(_) => {
-                Self::environment(message).with_hint("end it first, or take another one")
-            }
-            StoreError::NoConversation(_)
-            | StoreError::Purged(_)
-            | StoreError::NothingToContinue => {
-                Self::config(message).with_hint("`ironcurtain start` begins a new session")
-            }
-        }
-    }
-}
-
 impl From<ic_audit::verify::VerifyError> for Failure {
     fn from(error: ic_audit::verify::VerifyError) -> Self {
         Self::environment(chain(&error))
-    }
-}
-
-impl From<ic_audit::key::KeyError> for Failure {
-    fn from(error: ic_audit::key::KeyError) -> Self {
-        Self::config(chain(&error))
     }
 }
 

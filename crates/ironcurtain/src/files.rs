@@ -13,20 +13,14 @@ use std::path::Path;
 
 use crate::error::Failure;
 
-/// The largest policy or server file.
-const FILE_BYTES_MAX: u64 = 64 << 20;
-
 /// Reads `path`; `None` if nothing is there.
-///
-/// The user may have put a link there: these are files that people keep where they like.
 pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    ic_home::file::read_following(path, FILE_BYTES_MAX).map_err(Failure::from)
+    Ok(ic_opening::files::read_if_present(path)?)
 }
 
 /// Reads `path`, which must be there.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    read_if_present(path)?
-        .ok_or_else(|| Failure::config(format!("`{}` does not exist", path.display())))
+    Ok(ic_opening::files::read(path)?)
 }
 
 /// Opens `path`, or standard input for `-`, to read it line by line.

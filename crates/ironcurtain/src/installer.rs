@@ -28,6 +28,7 @@ use ic_confine::{
 };
 use ic_egress::{Allowed, Egress, SystemResolver};
 use ic_home::{Environment, Home, config, file};
+use ic_opening::Holding;
 use ic_resolve::path::{Last, follow};
 use ic_resolve::{Disk as _, Kind, RealDisk};
 use ic_types::{AbsolutePath, ServerName};
@@ -37,7 +38,6 @@ use tokio_util::task::TaskTracker;
 
 use self::traffic::Traffic;
 use crate::error::Failure;
-use crate::holding::Holding;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 use crate::waiting::told;

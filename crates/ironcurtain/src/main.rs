@@ -6,7 +6,6 @@ mod cli;
 mod commands;
 mod error;
 mod files;
-mod holding;
 mod installer;
 mod judge;
 mod ledger;
@@ -16,7 +15,6 @@ mod person;
 mod screen;
 mod signals;
 mod terminal;
-mod thinker;
 mod trial;
 mod waiting;
 

@@ -1,278 +1,41 @@
-//! Opens a session as the command line wants it: configuration, cage and policy, then its ground.
+//! Opens a session for a command: with this program as what starts its processes, and its header on the screen.
 //!
-//! What the session then does is not known here.
-
-mod notes;
-mod workspace;
+//! How a session is opened is known in `ic_opening`.
 
 use std::sync::Arc;
 
-use ic_audit::{Redactor, SyncMode};
-use ic_backend::{Keyring, Witness, launch};
+use ic_backend::Witness;
 use ic_confine::Launcher;
-use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
-use ic_home::{Environment, Home};
-use ic_policy::SandboxKind;
-use ic_session::{
-    AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
-};
-use ic_store::{Metadata, Sessions};
-use ic_types::{AbsolutePath, SessionName};
+use ic_home::Environment;
+use ic_opening::{Fault, Opened, SessionWanted};
+use ic_session::SessionDirectory;
 
 use crate::error::Failure;
-use crate::holding::Holding;
-use crate::judge::{As, Loaded, NoSandbox, Wanted};
 use crate::screen::Screen;
 
-pub(crate) use notes::{FoundNote, find as find_notes};
-pub(crate) use workspace::{check_directory, workspace_at};
-
-/// What session is wanted.
-#[derive(Debug)]
-pub(crate) struct SessionWanted<'a> {
-    /// The policy and its surroundings.
-    pub(crate) wanted: Wanted,
-    /// What people are to call it.
-    pub(crate) name: Option<SessionName>,
-    /// What the session's own sandbox is, if it works in that.
-    pub(crate) own_sandbox: SandboxKind,
-    /// What it is about, if a person says so.
-    pub(crate) about: Option<&'a str>,
-    /// The session that is to go on, if it is no new one.
-    pub(crate) resumed: Option<Metadata>,
-    /// What kind of session it is.
-    pub(crate) kind: SessionKind,
-    /// Who acts in it.
-    pub(crate) agent: &'a str,
-    /// What it is started for.
-    pub(crate) task: Option<&'a str>,
-    /// Whether calls wait for a person who is not there.
-    pub(crate) wait: Wait,
-    /// The person who is asked at the terminal of this session, if it has one.
-    pub(crate) at_terminal: AtTerminal,
-}
-
-/// A session that is open, and what it was opened with.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    /// The home that it is kept in.
-    pub(crate) home: Home,
-    /// What it stands on.
-    pub(crate) ground: Ground,
-    /// What starts processes.
-    pub(crate) launcher: Launcher,
-    /// What holds them.
-    pub(crate) holding: Holding,
-    /// The configuration in force, without its keys.
-    pub(crate) config: Config,
-    /// The directory in which the agent is free.
-    pub(crate) sandbox: String,
-    /// What keeps keys out of what is written down.
-    pub(crate) redactor: Arc<Redactor>,
-    /// The directory of a project, whose notes the model is told; a session's own sandbox has none.
-    pub(crate) project: Option<AbsolutePath>,
-}
-
-/// What this machine and its configuration give to a session.
-struct Surroundings {
-    home: Home,
-    config: Config,
-    launcher: Launcher,
-    holding: Holding,
-}
-
-impl SessionWanted<'_> {
-    /// Opens the session, and tells the person which one it is.
-    pub(crate) async fn open<W>(
-        self,
-        witness: W,
-        environment: &Environment,
-        screen: &mut Screen,
-    ) -> Result<Opened, Failure>
-    where
-        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Failure>,
-    {
-        let surroundings = Surroundings::find(environment).await?;
-        let directory = self.directory(&surroundings.home)?;
-        let opened = self.open_at(&directory, surroundings, witness, environment, screen);
-        if opened.is_err() {
-            directory.discard();
-        }
-        opened
+/// Opens the session, and tells the person which one it is.
+pub(crate) async fn open<W>(
+    session: SessionWanted<'_>,
+    witness: W,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Opened, Failure>
+where
+    W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Fault>,
+{
+    let opened = session.open(launcher()?, witness, environment).await?;
+    for warning in &opened.header.warnings {
+        screen.warning(warning);
     }
-
-    fn open_at<W>(
-        mut self,
-        directory: &SessionDirectory,
-        surroundings: Surroundings,
-        witness: W,
-        environment: &Environment,
-        screen: &mut Screen,
-    ) -> Result<Opened, Failure>
-    where
-        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Failure>,
-    {
-        let Surroundings { home, mut config, launcher, holding } = surroundings;
-        if self.wanted.sandbox.is_none() {
-            let sandbox = environment.absolute(&directory.sandbox())?;
-            self.wanted.sandbox = Some((sandbox, self.own_sandbox));
-        }
-        let how = As { held: holding.confinement, ..As::IS };
-        let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment, screen)?;
-        loaded.roots.remember(&loaded.origin, &home)?;
-        let hello = hello(directory, &loaded, &holding, &home);
-        let project = project(&self.wanted);
-        let asked =
-            loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
-        let keys = &mut config.api_keys;
-        let keys = [
-            keys.anthropic.take(),
-            keys.openai.take(),
-            keys.google.take(),
-            keys.openai_compatible.take(),
-        ];
-        let sandbox = loaded.sandbox();
-        let variables = environment.server_variables(asked);
-        let headers = loaded.servers.iter();
-        let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
-        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
-        let opening = Opening {
-            home: &home,
-            witness: witness(directory)?,
-            description: Description {
-                kind: self.kind,
-                agent: self.agent,
-                about: self.about,
-                task: self.task,
-                workspace: workspace(&self.wanted),
-            },
-            directory: directory.clone(),
-            policy: &loaded.origin,
-            named_policy: self.wanted.policy.as_ref().map(|_| loaded.found.to_word()),
-            held: Held {
-                confinement: holding.confinement,
-                mode: holding.mode_name(),
-                exceptions: exceptions(&holding, &loaded),
-            },
-            redactor: Arc::clone(&redactor),
-            sync: match config.audit_sync {
-                AuditSync::Group => SyncMode::Group,
-                AuditSync::Each => SyncMode::Each,
-            },
-            record_bytes_max: config.audit_mib_max << 20,
-            launcher: launcher.clone(),
-            variables,
-            keyring: Keyring {
-                environment: environment.user_variables(),
-                home: environment.home().ok(),
-                agent: environment.ssh_agent(),
-            },
-            certificates: environment.certificates(),
-            judge: loaded.judge,
-            servers: loaded.servers,
-            wait: self.wait,
-            at_terminal: self.at_terminal.clone(),
-            timeout: config.escalation_timeout,
-        };
-        let ground = opening.open()?;
-        for line in hello {
-            screen.notice(&line);
-        }
-        screen.notice(self.wait.header(&home, &self.at_terminal)?);
-        Ok(Opened { home, ground, launcher, holding, config, sandbox, redactor, project })
+    for line in &opened.header.lines {
+        screen.notice(line);
     }
-
-    /// Finds the session that is to be continued, or makes a new one.
-    fn directory(&self, home: &Home) -> Result<SessionDirectory, Failure> {
-        if let Some(resumed) = &self.resumed {
-            return Ok(SessionDirectory::take_up(home, resumed).map_err(OpenError::from)?);
-        }
-        // A proxy goes on with the session of its name.
-        if let (Some(name), SessionKind::Proxy) = (&self.name, self.kind) {
-            let named = Sessions::of(home).named(name)?;
-            let is_proxy = |it: &Metadata| SessionKind::of(&it.kind) == Some(SessionKind::Proxy);
-            if let Some(named) = named.filter(is_proxy) {
-                return Ok(SessionDirectory::take_up(home, &named).map_err(OpenError::from)?);
-            }
-        }
-        Ok(SessionDirectory::create(home, self.name.as_ref(), self.kind, self.agent)
-            .map_err(OpenError::from)?)
-    }
+    Ok(opened)
 }
 
-fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {
-    holding.exceptions(&loaded.servers).into_iter().map(str::to_owned).collect()
-}
-
-impl Surroundings {
-    /// Finds out what there is; refuses where servers have to be held and cannot be.
-    async fn find(environment: &Environment) -> Result<Self, Failure> {
-        let home = Home::new(environment.ironcurtain_home()?);
-        home.prepare()?;
-        let config_file = ConfigFile::read(&home)?;
-        let config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
-        let launcher = Launcher::this_program().map_err(|source| {
-            Failure::environment("cannot find this program to start servers with")
-                .with_source(source)
-        })?;
-        let holding =
-            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
-        Ok(Self { home, config, launcher, holding })
-    }
-}
-
-/// Says which session this is, and what it does not protect against.
-fn hello(
-    directory: &SessionDirectory,
-    loaded: &Loaded,
-    holding: &Holding,
-    home: &Home,
-) -> Vec<String> {
-    let sandbox = loaded.sandbox();
-    let what = match loaded.judge.bounds.sandbox.as_ref().map(|it| it.kind) {
-        Some(SandboxKind::Workspace) => "workspace",
-        Some(SandboxKind::Session | SandboxKind::Filled) | None => "sandbox",
-    };
-    let mut lines = vec![
-        format!("session {} ({})", directory.id, directory.name),
-        format!("policy {}, {what} {sandbox}", loaded.origin),
-        loaded.outline(),
-        holding.header(),
-    ];
-    lines.extend(others_home(home));
-    lines.extend(exceptions(holding, loaded).into_iter().map(|name| {
-        format!(
-            "server `{name}` is not confined, as its entry says: it runs with all of your rights"
-        )
-    }));
-    lines
-}
-
-/// Warns if our own files are made among those of another user, as `sudo` does with a kept `HOME`.
-fn others_home(home: &Home) -> Option<String> {
-    let root = home.root();
-    let above = root.parent()?;
-    let owner = rustix::fs::stat(above).ok()?.st_uid;
-    let us = rustix::process::geteuid().as_raw();
-    (us == 0 && owner != us).then(|| {
-        format!(
-            "`{}` belongs to another user (uid {owner}), and this runs as root: files in `{}` will be \
-             root's; set HOME or IRONCURTAIN_HOME, or run it as that user",
-            above.display(),
-            root.display()
-        )
+/// Returns what starts processes: this program.
+pub(crate) fn launcher() -> Result<Launcher, Failure> {
+    Launcher::this_program().map_err(|source| {
+        Failure::environment("cannot find this program to start servers with").with_source(source)
     })
-}
-
-fn workspace(wanted: &Wanted) -> Option<String> {
-    project(wanted).map(|path| path.as_path().display().to_string())
-}
-
-/// Returns the directory in which the user works too, if there is one.
-fn project(wanted: &Wanted) -> Option<AbsolutePath> {
-    match &wanted.sandbox {
-        // A filled one by its own directory: a session that goes on is filled still.
-        Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => Some(path.clone()),
-        Some((_, SandboxKind::Session)) | None => None,
-    }
 }

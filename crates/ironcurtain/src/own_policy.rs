@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use ic_home::config::update;
 use ic_home::config::{Config, ConfigFile, KeyName, Layers};
 use ic_home::{Clock as _, Environment, Home, Lock, PolicyChoice, SystemClock, file};
+use ic_opening::policy::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
 use ic_policy::additions::{self, ADDITIONS_MAX, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
@@ -24,7 +25,7 @@ use ic_types::{CanonicalPath, Json, Object};
 
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
+use crate::judge;
 use crate::screen::Screen;
 
 /// How many copies of one built-in policy are made without being asked for by name.
@@ -147,7 +148,7 @@ impl Target {
             Wanted { policy: Some(policy), sandbox: None, protected: Vec::new(), servers: None };
         let bytes = additions::write(additions).into_bytes();
         let how = As { additions: Some(&bytes), ..As::IS };
-        Loaded::load_as(&wanted, NoSandbox::None, how, environment, screen)
+        judge::load_as(&wanted, NoSandbox::None, how, environment, screen)
     }
 
     /// Makes the change, after it was noted.
@@ -202,8 +203,8 @@ impl Target {
     ) -> Result<(), Failure> {
         let policy = Some(self.directory.clone());
         let wanted = Wanted { policy, sandbox: None, protected: Vec::new(), servers: None };
-        let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
-        loaded.roots.remember(&loaded.origin, home)
+        let loaded = judge::load(&wanted, NoSandbox::None, environment, screen)?;
+        Ok(loaded.roots.remember(&loaded.origin, home)?)
     }
 
     /// Writes a line to the home's log of policy changes.

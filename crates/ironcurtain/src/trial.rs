@@ -12,10 +12,11 @@ use ic_confine::Launcher;
 use ic_home::{Environment, Home, Scratch, file};
 use ic_inventory::servers_file::ServerConfig;
 use ic_judge::Judge;
+use ic_opening::Holding;
 use ic_types::{AbsolutePath, ServerName};
 
 use crate::error::Failure;
-use crate::holding::Holding;
+use crate::opening::launcher;
 use crate::screen::Screen;
 use crate::waiting::told;
 
@@ -34,10 +35,7 @@ impl Trial {
         for name in [SANDBOX, SERVERS] {
             file::create_dir(scratch.path().join(name))?;
         }
-        let launcher = Launcher::this_program().map_err(|source| {
-            Failure::environment("cannot find this program to start servers with")
-                .with_source(source)
-        })?;
+        let launcher = launcher()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -71,7 +69,7 @@ impl Trial {
         home: &Home,
         environment: &Environment,
     ) -> Result<Holding, Failure> {
-        self.block_on(Holding::find(&self.launcher, home, environment))
+        Ok(self.block_on(Holding::find(&self.launcher, home, environment))?)
     }
 
     /// Returns how a session would start a server.

@@ -18,8 +18,8 @@ use ic_model::{OfflineModel, Prices};
 use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_session::{
-    AtTerminal, BuiltIn, Description, Held, Journal, Mind, News, Opening, Session as _,
-    SessionDirectory, SessionKind, Wait, Workbench,
+    AtTerminal, BuiltIn, Conversation as _, Description, Held, Journal, Mind, News, Opening,
+    SessionDirectory, SessionHandle as _, SessionKind, Wait, Workbench,
 };
 use ic_store::{Conversation, Saving};
 use ic_types::AbsolutePath;

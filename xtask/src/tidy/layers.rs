@@ -5,7 +5,7 @@ use super::metadata::{Kind, Member, Metadata};
 use super::tree::Tree;
 
 /// The rows, lowest first, as in ARCHITECTURE.md.
-const ROWS: [&[&str]; 10] = [
+const ROWS: [&[&str]; 11] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
     &["ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model", "ic-constitution"],
@@ -16,6 +16,7 @@ const ROWS: [&[&str]; 10] = [
     &["ic-client", "ic-sandbox"],
     // Live and offline never meet: artifacts cross as files.
     &["ic-session", "ic-compiler"],
+    &["ic-opening"],
     &["ironcurtain"],
 ];
 

@@ -17,18 +17,18 @@ use ic_client::socket::{Socket, SocketError};
 use ic_client::stdio;
 use ic_home::{Environment, Home};
 use ic_judge::method::CallMethod;
+use ic_opening::policy::{Wanted, refuse_path_in_sandbox};
+use ic_opening::workspace::check_directory;
 use ic_policy::SandboxKind;
-use ic_session::Wait;
+use ic_session::{ProxySession, SessionError, SessionHandle as _, Wait};
 use ic_types::{AbsolutePath, SessionName};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Wanted, refuse_path_in_sandbox};
-use crate::opening::check_directory;
 use crate::screen::Screen;
 use crate::signals::stop_on_signals;
 
-use open::{AtEnd, Opener};
+use open::Opener;
 
 /// Serve MCP on standard input and output, with a policy between the client and its servers
 ///
@@ -139,25 +139,21 @@ pub(crate) fn run(
     ended
 }
 
-/// Ends what was opened: the desk, the servers, and then the log, which has their last records.
-async fn end(ended: Ended<Failure>, at_end: AtEnd) -> Result<Exit, Failure> {
-    let log = match at_end {
-        // Before the servers end, which takes a while: nobody should answer what nobody asks.
-        Some((desk, log)) => {
-            desk.close().await;
-            Some(log)
-        }
-        None => None,
-    };
-    if let Ended::Done(Some(broker)) = &ended {
-        broker.close().await;
-    }
-    if let Some(log) = log {
-        log.close()?;
+/// Ends the session that was opened, if one was.
+async fn end(ended: Ended<Failure>, at_end: Option<ProxySession>) -> Result<Exit, Failure> {
+    if let Some(session) = at_end {
+        session.close().await.map_err(closing_failed)?;
     }
     match ended {
         Ended::Done(_) => Ok(Exit::Success),
         Ended::NotOpened(failure) => Err(failure),
+    }
+}
+
+fn closing_failed(error: SessionError) -> Failure {
+    match error {
+        SessionError::CloseFailed(error) => error.into(),
+        error => Failure::environment(error.to_string()),
     }
 }
 

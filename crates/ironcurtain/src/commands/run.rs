@@ -5,6 +5,9 @@
 use std::path::PathBuf;
 
 use ic_home::Environment;
+use ic_opening::SessionWanted;
+use ic_opening::policy::Wanted;
+use ic_opening::workspace::workspace_at;
 use ic_policy::SandboxKind;
 use ic_sandbox::{Ended, Run, Script};
 use ic_session::{AtTerminal, SessionKind, Wait, Workbench};
@@ -14,8 +17,6 @@ use super::start::{open, runtime, session_name};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
-use crate::judge::Wanted;
-use crate::opening::{SessionWanted, workspace_at};
 use crate::own_policy::always::Always;
 use crate::screen::Screen;
 use crate::signals::Signals;

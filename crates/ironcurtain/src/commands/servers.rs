@@ -20,11 +20,11 @@ use std::path::Path;
 
 use ic_home::Environment;
 use ic_inventory::servers_file::{RESERVED, ServerConfig, ServersFile, Start};
+use ic_opening::policy::servers_file;
 use ic_types::ServerName;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::servers_file;
 use crate::screen::{Screen, visible};
 
 /// Add, list, test, review and trust MCP servers
@@ -60,7 +60,7 @@ pub(crate) fn run(
 
 /// Reads the servers file that is named, or the one in force.
 fn load(named: Option<&Path>, environment: &Environment) -> Result<ServersFile, Failure> {
-    servers_file(named, environment).map(|(servers, _)| servers)
+    Ok(servers_file(named, environment)?.0)
 }
 
 /// Finds the server called `name`.

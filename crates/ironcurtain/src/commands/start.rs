@@ -14,13 +14,17 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ic_agent::{Limits, TurnError};
+use ic_agent::Limits;
 use ic_home::Environment;
 use ic_model::ModelName;
+use ic_opening::Thinker;
+use ic_opening::policy::Wanted;
+use ic_opening::workspace::workspace_at;
+use ic_opening::{Fault, Opened, SessionWanted};
 use ic_policy::SandboxKind;
 use ic_session::{
-    AtTerminal, BuiltIn, Journal, Mind, News, Session as _, SessionDirectory, SessionError,
-    SessionKind, Wait, Workbench,
+    AtTerminal, BuiltIn, Conversation as _, Journal, Mind, News, SessionDirectory, SessionError,
+    SessionHandle as _, SessionKind, Wait, Workbench,
 };
 use ic_store::Metadata;
 use ic_types::{SessionId, SessionName};
@@ -28,13 +32,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::Wanted;
 use crate::ledger::{Ledger, Since};
-use crate::opening::{Opened, SessionWanted, workspace_at};
+use crate::opening;
 use crate::screen::Screen;
 use crate::signals::Signals;
 use crate::terminal::{Onlooker, Paint, Script, Seat, Tty, restore};
-use crate::thinker::Thinker;
 
 use self::conversation::Surroundings;
 use self::repository::Came;
@@ -291,12 +293,12 @@ pub(super) async fn open(
     screen: &mut Screen,
 ) -> Result<(Arc<News>, Opened), Failure> {
     let mut news = None;
-    let witness = |directory: &SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, Failure> {
+    let witness = |directory: &SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, Fault> {
         let made = Arc::new(News::new(Journal::open(&directory.log())?));
         news = Some(Arc::clone(&made));
         Ok(made)
     };
-    let opened = session.open(witness, environment, screen).await?;
+    let opened = opening::open(session, witness, environment, screen).await?;
     match news {
         Some(news) => Ok((news, opened)),
         None => Err(Failure::environment("the session was opened without a journal")),
@@ -334,7 +336,7 @@ fn report(
                 _ => Exit::NeedsApproval,
             })
         }
-        Err(SessionError::MessageFailed(TurnError::Cancelled)) => Ok(Exit::Cancelled),
+        Err(SessionError::Cancelled) => Ok(Exit::Cancelled),
         Err(error @ SessionError::BudgetExhausted(_)) => {
             screen.warning(&error.to_string());
             if let Some(hint) = error.hint() {
@@ -374,6 +376,7 @@ fn failed(error: SessionError) -> Failure {
         }
         error @ (SessionError::NotReady(_)
         | SessionError::Closed
+        | SessionError::Cancelled
         | SessionError::MessageFailed(_)
         | SessionError::BudgetExhausted(_)) => {
             let failure = Failure::environment(error.to_string());

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ic_escalation::{Offer, Request, ScopeKind};
 use ic_home::{Environment, Home};
+use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
 use ic_types::{CanonicalPath, Role};
@@ -17,7 +18,6 @@ use ic_types::{CanonicalPath, Role};
 use super::preview::Preview;
 use super::{Agreed, Change, Target, words};
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
 use crate::screen::{Screen, visible};
 
 /// What the names of invariants begin with.
@@ -63,7 +63,7 @@ impl Always {
         let wanted =
             Wanted { policy: policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
         let environment = &*self.environment;
-        let before = Loaded::load(&wanted, NoSandbox::None, environment, &mut silent())?;
+        let before = Loaded::load(&wanted, NoSandbox::None, environment)?;
         let home = Home::new(environment.ironcurtain_home()?);
         let target = Target::find(policy, &before, &home, environment)?;
         let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };

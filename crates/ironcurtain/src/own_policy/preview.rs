@@ -4,6 +4,8 @@
 
 use ic_audit::read::{Filter, Records};
 use ic_home::Home;
+use ic_opening::policy as judge;
+use ic_opening::policy::Loaded;
 use ic_policy::additions::{Addition, Place};
 use ic_policy::{Effect, Finding, Sandbox, SandboxKind};
 use ic_resolve::RealDisk;
@@ -13,7 +15,6 @@ use ic_types::{AbsolutePath, Category, Json, Object, Role, ServerName, SessionId
 use super::Change;
 use crate::commands::audit::find;
 use crate::error::Failure;
-use crate::judge::{self, Loaded};
 use crate::screen::visible;
 
 /// How many logs are looked at, the newest first.

@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use ic_home::{Clock as _, Home, SystemClock, file};
+use ic_opening::policy::COMPILED;
 use ic_policy::Builtin;
 
 use crate::error::Failure;
-use crate::judge::COMPILED;
 
 /// Where a policy is made before it gets its name.
 const MAKING: &str = ".new";

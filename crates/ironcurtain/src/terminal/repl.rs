@@ -19,9 +19,10 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ic_agent::{Dimension, Snapshot, TurnError};
 use ic_audit::Redactor;
-use ic_session::{Answering, Event, News, Questions, Session, SessionError};
+use ic_session::{
+    Answering, Conversation, Dimension, Event, News, Questions, SessionError, Snapshot,
+};
 use ic_terminal::{Editor, Line};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -43,7 +44,7 @@ use crate::signals::Signals;
 /// The session that a conversation is held with.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
-    pub(crate) session: &'a dyn Session,
+    pub(crate) session: &'a dyn Conversation,
     pub(crate) news: &'a News,
     pub(crate) questions: &'a Questions,
 }
@@ -320,7 +321,7 @@ impl<'a> Repl<'a> {
                     self.fail(failure);
                 }
             }
-            Err(SessionError::MessageFailed(TurnError::Cancelled)) => {
+            Err(SessionError::Cancelled) => {
                 self.console.say(Tone::Quiet, "Cancelled. What was done is kept.");
                 self.drop_queue();
             }

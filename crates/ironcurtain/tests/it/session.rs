@@ -5,6 +5,7 @@
 
 mod closing;
 mod cut;
+mod foreign;
 mod many;
 mod model;
 mod people;

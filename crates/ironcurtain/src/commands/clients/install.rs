@@ -2,6 +2,7 @@
 
 use clap::Parser as _;
 use ic_home::Environment;
+use ic_opening::policy::Origin;
 use ic_resolve::{Disk as _, RealDisk};
 
 use super::edit::{NotEditable, Want, neighbours, with};
@@ -11,7 +12,6 @@ use super::{Change, client, told_about_own_tools};
 use crate::commands::Exit;
 use crate::commands::proxy::ProxyArgs;
 use crate::error::Failure;
-use crate::judge::Origin;
 use crate::person::Answer;
 use crate::screen::{Screen, visible, visible_line};
 

@@ -2,9 +2,9 @@
 
 use ic_confine::{Confinement, Rung, RungFault};
 use ic_home::config;
+use ic_opening::Holding;
 
 use super::{Check, HomeState, Patient};
-use crate::holding::Holding;
 
 const CONFINEMENT: &str = "confinement";
 

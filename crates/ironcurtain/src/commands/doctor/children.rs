@@ -12,6 +12,7 @@ use ic_inventory::pins::{Pins, PinsFile, Standing};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 use ic_inventory::tool::Tool;
 use ic_judge::Judge;
+use ic_opening::Holding;
 use ic_types::ServerName;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::process::{Pid, test_kill_process};
@@ -21,7 +22,6 @@ use super::settings::Settings;
 use super::{Check, Patient};
 use crate::commands::servers::list;
 use crate::error::{Failure, chain};
-use crate::holding::Holding;
 use crate::screen::Screen;
 use crate::trial::Trial;
 

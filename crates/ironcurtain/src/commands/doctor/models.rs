@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use ic_home::config::{Config, ConfigFile, Layers};
 use ic_model::{Client, ModelError};
+use ic_opening::thinker;
 use ic_types::{ModelId, Provider};
 
 use super::{Check, Patient};
-use crate::thinker;
 
 const MODELS: &str = "models";
 
@@ -39,7 +39,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) {
         let client = thinker::client(model.clone(), &config, &patient.home, environment);
         checks.push(match client {
             Ok(client) => runtime.block_on(ask(name, &model, &client)),
-            Err(failure) => Check::of_failure(name, &failure, "see `ironcurtain config list`"),
+            Err(fault) => Check::of_failure(name, &fault.into(), "see `ironcurtain config list`"),
         });
     }
     // A thread that waits for a name to be looked up must not keep us.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ic_confine::{Confinement, Hold};
 use ic_home::file;
+use ic_opening::Holding;
 use ic_sandbox::{
     BoxFuture, Called, Calls, Catalogue, Ended, Limits, Pause, Sandbox, SandboxSpec, Script, cage,
 };
@@ -11,7 +12,6 @@ use ic_types::ToolCall;
 use tokio_util::sync::CancellationToken;
 
 use super::{Check, Patient};
-use crate::holding::Holding;
 use crate::trial::Trial;
 
 const NAME: &str = "code sandbox";

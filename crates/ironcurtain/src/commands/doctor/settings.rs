@@ -1,19 +1,17 @@
 //! Are configuration, policy and servers what they should be?
 
-use std::io;
 use std::sync::Arc;
 
 use ic_home::config::{Config, ConfigError, ConfigFile, Layers, Origin};
 use ic_inventory::pins::{Pins, PinsFile};
 use ic_inventory::servers_file::ServersFile;
 use ic_judge::Judge;
+use ic_opening::policy::{Loaded, NoSandbox, Wanted, servers_file};
 use ic_policy::{SandboxKind, Scenario};
 
 use super::{Check, Patient};
 use crate::commands::policy::test;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted, servers_file};
-use crate::screen::Screen;
 
 /// What could be loaded.
 pub(super) struct Settings {
@@ -44,8 +42,8 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Settings 
             checks.push(Check::ok(SERVERS, detail));
             Some(servers)
         }
-        Err(failure) => {
-            checks.push(Check::of_failure(SERVERS, &failure, "correct the file"));
+        Err(fault) => {
+            checks.push(Check::of_failure(SERVERS, &fault.into(), "correct the file"));
             None
         }
     };
@@ -118,9 +116,8 @@ fn pins(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Pins> {
 
 fn policy(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Loaded> {
     // What would be warned of is part of what we say.
-    let mut quiet = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
     let loaded = wanted(patient)
-        .and_then(|it| Loaded::load(&it, NoSandbox::Fresh, patient.environment, &mut quiet));
+        .and_then(|it| Ok(Loaded::load(&it, NoSandbox::Fresh, patient.environment)?));
     match loaded {
         Ok(loaded) => {
             checks.push(of_policy(&loaded));
@@ -137,9 +134,8 @@ fn policy(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Loaded> {
 
 /// Loads a policy that is part of this program, so that servers can be tried without the user's.
 fn spare(patient: &Patient<'_>) -> Option<Judge> {
-    let mut quiet = Screen::new(Box::new(io::sink()), Box::new(io::sink()));
     let wanted = Wanted { policy: Some("default".into()), ..wanted(patient).ok()? };
-    let loaded = Loaded::load(&wanted, NoSandbox::Fresh, patient.environment, &mut quiet);
+    let loaded = Loaded::load(&wanted, NoSandbox::Fresh, patient.environment);
     loaded.ok().map(|loaded| loaded.judge)
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ic_client::socket::Socket;
 use ic_confine::{Child, ChildSpec, Confinement, Hold};
 use ic_home::file;
+use ic_opening::Holding;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, UnixStream};
@@ -18,7 +19,6 @@ use tokio::net::{TcpListener, UnixStream};
 use super::children::PATH;
 use super::{Check, Patient};
 use crate::error::chain;
-use crate::holding::Holding;
 use crate::trial::Trial;
 
 const NAME: &str = "whole call";

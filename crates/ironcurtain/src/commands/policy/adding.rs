@@ -8,6 +8,7 @@ mod checks;
 use std::path::PathBuf;
 
 use ic_home::{Environment, Home};
+use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::Effect;
 use ic_policy::additions::{Addition, InvalidAddition, Place};
 use ic_types::{Role, ServerName, ToolName};
@@ -16,7 +17,7 @@ use checks::{check, check_server, left_out, names_path, no_place, place};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::own_policy::preview::Preview;
 use crate::own_policy::words::{self, Verb};
 use crate::own_policy::{Agreed, Change, Target};
@@ -72,12 +73,12 @@ pub(crate) fn run(
     let home = Home::new(environment.ironcurtain_home()?);
     let wanted =
         Wanted { policy: args.policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
-    let mut before = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let mut before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let additions = additions(effect, args, &before, environment)?;
     let target = Target::find(args.policy.clone(), &before, &home, environment)?;
     if target.copy_of.is_none() && args.policy.is_none() {
         // It may have come into force just now.
-        before = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+        before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     }
     let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
     let change = wanted_change(additions, &known, &target, (args, &before), screen)?;

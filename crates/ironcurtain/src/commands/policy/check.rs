@@ -4,6 +4,7 @@ use std::io::{BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox};
 use ic_policy::Structural;
 use ic_types::{JsonLimits, nearest};
 
@@ -11,7 +12,7 @@ use crate::commands::Exit;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::screen::{Screen, visible};
 
 /// Show what the policy says about a call
@@ -54,7 +55,7 @@ pub(crate) fn run(
     match (&args.requests, &args.server, &args.tool, &args.arguments) {
         (Some(requests), _, _, _) => {
             let lines = files::open_lines(requests)?;
-            let loaded = Loaded::load(
+            let loaded = judge::load(
                 &args.judge.wanted(environment)?,
                 NoSandbox::None,
                 environment,
@@ -66,7 +67,7 @@ pub(crate) fn run(
         }
         (None, Some(server), Some(tool), Some(arguments)) => {
             let arguments = Request::parse_arguments(arguments).map_err(Failure::usage)?;
-            let loaded = Loaded::load(
+            let loaded = judge::load(
                 &args.judge.wanted(environment)?,
                 NoSandbox::None,
                 environment,

@@ -3,10 +3,11 @@
 //! Changes no policy.
 
 use ic_home::{Environment, Home};
+use ic_opening::policy::NoSandbox;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::screen::{Screen, visible_line};
 
 /// Confirm the directories that the policy opens, after one of them became a link
@@ -29,7 +30,7 @@ pub(crate) fn run(
     let wanted = args.judge.wanted(environment)?;
     let home = Home::new(environment.ironcurtain_home()?);
     home.prepare()?;
-    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment, screen)?;
+    let loaded = judge::load_confirming(&wanted, NoSandbox::None, environment, screen)?;
     loaded.roots.remember(&loaded.origin, &home)?;
     screen.line(&format!("confirmed for {}:", loaded.origin))?;
     let lines = loaded.roots.lines();

@@ -1,6 +1,7 @@
 //! `ironcurtain policy explain`: why does the policy say that?
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox};
 use ic_policy::{Authority, Finding, ResolvedCall, Value, containment_notes, decisive};
 use ic_types::Json;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::commands::Exit;
 use crate::commands::policy::request::Request;
 use crate::error::Failure;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::screen::{Screen, visible};
 
 /// Show why the policy says what it says about a call
@@ -83,7 +84,7 @@ pub(crate) fn run(
     let request = Request { server: args.server.clone(), tool: args.tool.clone(), arguments };
     let call = request.into_call().map_err(Failure::usage)?;
     let loaded =
-        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+        judge::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
     let (call, findings) = loaded.judge.explain(call);
     let explanation = Explanation::of(&loaded, &call, &findings);
     if args.json {

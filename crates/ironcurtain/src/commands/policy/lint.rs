@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ic_home::Environment;
+use ic_opening::policy::{ADDITIONS, COMPILED, Loaded, NoSandbox, Origin, Wanted};
 use ic_policy::Builtin;
 use ic_policy::additions::{self, Addition, Place};
 use ic_policy::artifact::Source;
@@ -15,7 +16,6 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{ADDITIONS, COMPILED, Loaded, NoSandbox, Origin, Wanted};
 use crate::screen::{Screen, visible};
 
 /// Look for mistakes in a policy: names that match nothing, rules that never hold
@@ -56,8 +56,8 @@ pub(crate) fn run(
     let wanted =
         Wanted { policy: args.policy.clone(), sandbox: None, protected: Vec::new(), servers: None };
     // The warnings of loading are findings here.
-    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
-    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment, &mut nobody);
+    let loaded =
+        Loaded::load_confirming(&wanted, NoSandbox::None, environment).map_err(Failure::from);
     let (origin, found) = match &loaded {
         Ok(loaded) => (loaded.origin.clone(), findings(loaded)?),
         Err(failure) => {

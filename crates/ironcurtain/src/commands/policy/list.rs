@@ -1,12 +1,12 @@
 //! `ironcurtain policy list`: the policies that can be named, and the one that is in force.
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox, Origin, Wanted, own_names};
 use ic_policy::Builtin;
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Origin, Wanted, own_names};
 use crate::screen::{Screen, visible};
 
 /// Show the policies that you can name, and which one is in force
@@ -32,10 +32,9 @@ pub(crate) fn run(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     // One that is broken is not in force, and `policy lint` says why.
-    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment, &mut nobody);
+    let loaded = Loaded::load_confirming(&wanted, NoSandbox::None, environment);
     let in_force = loaded.as_ref().ok().map(|it| it.found.to_word());
     let mut rows = Vec::new();
     for builtin in Builtin::ALL {

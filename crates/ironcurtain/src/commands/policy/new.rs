@@ -43,7 +43,7 @@ pub(crate) fn run(
     }
     template::write(&directory, builtin, &home)?;
     screen.line(&format!("made the policy `{name}`, a copy of the built-in `{from}`:"))?;
-    screen.line(&format!("  {}", directory.join(crate::judge::COMPILED).display()))?;
+    screen.line(&format!("  {}", directory.join(ic_opening::policy::COMPILED).display()))?;
     screen.line(&format!("  {}", directory.join("README.md").display()))?;
     screen.line("")?;
     screen.line("next:")?;

@@ -1,10 +1,9 @@
 //! A call as it is asked about: on the command line, or as a line of JSON.
 
+use ic_opening::policy::Loaded;
 use ic_policy::{Effect, Structural, Verdict};
 use ic_types::{Json, JsonLimits, Object, ToolCall};
 use serde::Serialize;
-
-use crate::judge::Loaded;
 
 /// The rule that is named for what is no request at all.
 pub(super) const INVALID_REQUEST: &str = "structural-invalid-request";

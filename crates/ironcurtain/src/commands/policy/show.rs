@@ -1,12 +1,13 @@
 //! `ironcurtain policy show`: the policy in force, readable.
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox};
 use ic_policy::{Annotation, Policy, Rule, Structural};
 use serde::Serialize;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::screen::{Screen, visible, visible_line};
 
 /// Show the policy in force
@@ -85,7 +86,7 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let loaded =
-        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
+        judge::load(&args.judge.wanted(environment)?, NoSandbox::None, environment, screen)?;
     if args.constitution {
         let Some(constitution) = &loaded.constitution else {
             return Err(Failure::config(format!(

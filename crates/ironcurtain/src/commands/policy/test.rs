@@ -1,6 +1,7 @@
 //! `ironcurtain policy test`: does the policy say what its scenarios expect?
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, NoSandbox};
 use ic_policy::artifact;
 use ic_policy::{ExpectedDecision, Scenario, Scenarios};
 use ic_types::Json;
@@ -9,7 +10,7 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::commands::policy::request::{INVALID_REQUEST, Judgement, Request};
 use crate::error::Failure;
-use crate::judge::{JudgeArgs, Loaded, NoSandbox};
+use crate::judge::{self, JudgeArgs};
 use crate::screen::{Screen, visible};
 
 /// Run the policy's scenarios
@@ -44,7 +45,7 @@ pub(crate) fn run(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let loaded =
-        Loaded::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
+        judge::load(&args.judge.wanted(environment)?, NoSandbox::Fresh, environment, screen)?;
     let Some(outcomes) = outcomes(&loaded, |_| true)? else {
         return Err(Failure::config(format!(
             "the policy {} has no test-scenarios.json",

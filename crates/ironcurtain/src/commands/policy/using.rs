@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, Lock};
+use ic_opening::policy::{Loaded, NoSandbox, Origin, Wanted};
 use ic_policy::host_executes::GIT_DIRECTORY;
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Disk as _, RealDisk};
@@ -10,7 +11,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Origin, Wanted};
+use crate::judge;
 use crate::own_policy::{Agreed, note_use, use_policy};
 use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
@@ -44,9 +45,9 @@ pub(crate) fn run(
         servers: None,
     };
     let named = wanted(Some(args.policy.clone()));
-    let after = Loaded::load_confirming(&named, NoSandbox::None, environment, screen)?;
+    let after = judge::load_confirming(&named, NoSandbox::None, environment, screen)?;
     // What is in force may be broken or gone, and this is how to mend that.
-    let before = Loaded::load_confirming(&wanted(None), NoSandbox::None, environment, screen).ok();
+    let before = judge::load_confirming(&wanted(None), NoSandbox::None, environment, screen).ok();
     let mut person =
         Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
     let mut lines = vec![match &before {

@@ -2,23 +2,20 @@
 
 use std::sync::Arc;
 
-use ic_audit::AuditLog;
 use ic_broker::Broker;
 use ic_client::client::{ClientInfo, Open};
 use ic_home::Environment;
 use ic_judge::method::CallMethod;
+use ic_opening::SessionWanted;
+use ic_opening::policy::Wanted;
 use ic_policy::SandboxKind;
-use ic_session::{AtTerminal, OpenDesk, SessionKind, Wait};
+use ic_session::{AtTerminal, Journal, News, ProxySession, SessionKind, Wait};
 use ic_types::SessionName;
 
 use super::witness::StderrWitness;
 use crate::error::Failure;
-use crate::judge::Wanted;
-use crate::opening::SessionWanted;
+use crate::opening::open;
 use crate::screen::Screen;
-
-/// The desk and the log of a session, once there is one.
-pub(super) type AtEnd = Option<(OpenDesk, Arc<AuditLog>)>;
 
 /// What is needed to open the session.
 pub(super) struct Opener<'a> {
@@ -27,8 +24,8 @@ pub(super) struct Opener<'a> {
     /// The methods besides calls of tools for which a server may be asked.
     pub(super) offered: Arc<[CallMethod]>,
     pub(super) wait: Wait,
-    /// Where the desk and the log are left, to be closed at the end.
-    pub(super) at_end: &'a mut AtEnd,
+    /// Where the session is left, to be closed at the end.
+    pub(super) at_end: &'a mut Option<ProxySession>,
     pub(super) environment: &'a Environment,
     pub(super) screen: &'a mut Screen,
 }
@@ -57,12 +54,18 @@ impl Open for Opener<'_> {
             // Its terminal, if there is one, belongs to the client.
             at_terminal: AtTerminal::default(),
         };
+        let mut news = None;
         let witness =
             |directory: &ic_session::SessionDirectory| -> Result<Arc<dyn ic_backend::Witness>, _> {
-                Ok(Arc::new(StderrWitness::new(&directory.log())?))
+                let made = Arc::new(News::new(Journal::open(&directory.log())?));
+                news = Some(Arc::clone(&made));
+                Ok(Arc::new(StderrWitness::new(made)?))
             };
-        let opened = session.open(witness, self.environment, self.screen).await?;
-        *self.at_end = Some((opened.ground.desk, opened.ground.log));
-        Ok(opened.ground.broker)
+        let opened = open(session, witness, self.environment, self.screen).await?;
+        let news = news.ok_or_else(|| Failure::environment("the session has no journal"))?;
+        let session = ProxySession::new(opened.ground, news);
+        let broker = session.broker();
+        *self.at_end = Some(session);
+        Ok(broker)
     }
 }

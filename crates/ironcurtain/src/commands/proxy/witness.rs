@@ -4,16 +4,16 @@
 //! thread of their own: a client that does not read our standard error must not hold us up.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ic_backend::{EscalationNews, Witness};
-use ic_session::Journal;
+use ic_opening::Fault;
+use ic_session::News;
 use ic_types::ServerName;
 
-use crate::error::Failure;
 use crate::screen::visible;
 
 /// How many notices wait for somebody who does not read; further ones are only kept.
@@ -24,16 +24,16 @@ const LAST_WORDS_MAX: Duration = Duration::from_millis(200);
 /// Tells people by standard error.
 #[derive(Debug)]
 pub(super) struct StderrWitness {
-    journal: Journal,
+    /// What keeps it, and tells other listeners.
+    news: Arc<News>,
     notices: Option<SyncSender<String>>,
     /// Disconnected when all notices are written.
     written: Mutex<Receiver<()>>,
 }
 
 impl StderrWitness {
-    /// Makes a witness that keeps what servers say in the file at `path`.
-    pub(super) fn new(path: &Path) -> Result<Self, Failure> {
-        let journal = Journal::open(path)?;
+    /// Makes a witness that tells `news` too.
+    pub(super) fn new(news: Arc<News>) -> Result<Self, Fault> {
         let (notices, waiting) = sync_channel::<String>(NOTICES_MAX);
         let (writing, written) = channel();
         std::thread::Builder::new()
@@ -45,14 +45,14 @@ impl StderrWitness {
                 }
                 drop(writing);
             })
-            .map_err(|source| Failure::environment("cannot start").with_source(source))?;
-        Ok(Self { journal, notices: Some(notices), written: Mutex::new(written) })
+            .map_err(|source| Fault::machine("cannot start").with_source(source))?;
+        Ok(Self { news, notices: Some(notices), written: Mutex::new(written) })
     }
 }
 
 impl Witness for StderrWitness {
     fn notice(&self, text: &str) {
-        self.journal.keep(text);
+        self.news.notice(text);
         if let Some(notices) = &self.notices {
             // Whoever does not read misses some of it.
             notices.try_send(visible(text)).ok();
@@ -60,10 +60,15 @@ impl Witness for StderrWitness {
     }
 
     fn server_wrote(&self, server: &ServerName, line: &str) {
-        self.journal.keep_words(server, line);
+        self.news.server_wrote(server, line);
+    }
+
+    fn violation(&self, reason: &str) {
+        self.news.violation(reason);
     }
 
     fn escalation(&self, news: EscalationNews<'_>) {
+        self.news.escalation(news);
         match news {
             EscalationNews::Raised { server, tool, until, .. } => self.notice(&format!(
                 "{server}.{tool} waits for approval until {until}; see `ironcurtain approvals list`"

@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 
 use ic_home::{Home, file};
+use ic_opening::policy::added_annotations;
 use ic_types::{Json, JsonLimits, Object, ServerName};
 
 use super::draft;
 use crate::error::Failure;
-use crate::judge::added_annotations;
 
 /// What the file may cost.
 const LIMITS: JsonLimits = JsonLimits { bytes_max: 16 << 20, depth_max: 64, values_max: 1 << 20 };

@@ -10,6 +10,8 @@ use ic_home::{Clock as _, Environment, Home, SystemClock, config};
 use ic_inventory::PetitionKind;
 use ic_inventory::pins::{Pins, PinsFile, Standing};
 use ic_inventory::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
+use ic_opening::Holding;
+use ic_opening::policy::{NoSandbox, Wanted};
 use ic_policy::{Containment, SandboxKind};
 use ic_types::{Json, Object, ServerName};
 
@@ -18,8 +20,7 @@ use super::{load, runs_here, what};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::holding::Holding;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
@@ -89,7 +90,7 @@ pub(crate) fn run(
         servers: args.servers.clone(),
     };
     let holding = trial.holding(&home, environment)?;
-    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let loaded = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let judge = Arc::new(loaded.judge);
     let mut rows = Vec::new();
     for (name, config) in servers.iter() {

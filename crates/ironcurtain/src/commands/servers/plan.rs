@@ -18,6 +18,7 @@ use ic_home::{Clock as _, Environment, Home, SystemClock, file};
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::{ServerConfig, ServersFile};
 use ic_judge::method::CallMethod;
+use ic_opening::policy::{NoSandbox, Wanted};
 use ic_policy::SandboxKind;
 use ic_types::{Json, Object, ServerName};
 
@@ -27,7 +28,7 @@ use super::install::{self, Installed, Site};
 use super::review::table;
 use super::{guess, list, load};
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 use entry::found;
@@ -234,7 +235,7 @@ fn look(
         servers: None,
     };
     let holding = trial.holding(home, environment)?.or_refuse()?;
-    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let loaded = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let recipe = trial.recipe((name, config), &Arc::new(loaded.judge), &holding, environment)?;
     trial.probe(&recipe, screen).map_err(|error| {
         Failure::environment(format!("the server `{name}` does not work in its cage: {error}")).with_hint(

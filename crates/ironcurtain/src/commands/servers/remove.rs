@@ -3,6 +3,7 @@
 use ic_home::Environment;
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::BuiltinServer;
+use ic_opening::policy::{ADDITIONS, Loaded, NoSandbox, Origin, Wanted};
 use ic_policy::artifact::Source;
 use ic_types::ServerName;
 
@@ -12,7 +13,6 @@ use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
 use crate::files;
-use crate::judge::{ADDITIONS, Loaded, NoSandbox, Origin, Wanted};
 use crate::own_policy::words;
 use crate::person::{self, Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
@@ -114,9 +114,8 @@ fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<b
 
 /// Returns the commands that added something about a server to the policy in force.
 fn dangling(name: &ServerName, environment: &Environment) -> Vec<String> {
-    let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
-    let Ok(loaded) = Loaded::load(&wanted, NoSandbox::None, environment, &mut nobody) else {
+    let Ok(loaded) = Loaded::load(&wanted, NoSandbox::None, environment) else {
         return Vec::new();
     };
     let Origin::Directory(directory) = &loaded.found else { return Vec::new() };

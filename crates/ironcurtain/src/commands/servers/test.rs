@@ -11,6 +11,7 @@ use ic_home::{Clock as _, Environment, SystemClock};
 use ic_inventory::pins::{Pins, PinsFile};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 use ic_inventory::tool::Tool;
+use ic_opening::policy::{As, NoSandbox, Wanted};
 use ic_policy::{Policy, SandboxKind};
 use ic_types::ServerName;
 use serde::Serialize;
@@ -19,7 +20,7 @@ use super::{find, list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::judge::{As, Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
 
@@ -122,7 +123,7 @@ pub(crate) fn run(
     };
     let holding = trial.holding(&home, environment)?.or_refuse()?;
     let how = As { held: holding.confinement, ..As::IS };
-    let loaded = Loaded::load_as(&wanted, NoSandbox::None, how, environment, screen)?;
+    let loaded = judge::load_as(&wanted, NoSandbox::None, how, environment, screen)?;
     let judge = Arc::new(loaded.judge);
     let mut outcomes = Vec::new();
     for (name, config) in chosen {

@@ -16,6 +16,7 @@ use ic_backend::probe::Probed;
 use ic_home::{Clock as _, Environment, Home, SystemClock};
 use ic_inventory::pins::{Identity, Pin, PinsFile, Standing};
 use ic_inventory::servers_file::{ServerConfig, Start};
+use ic_opening::policy::{NoSandbox, Wanted};
 use ic_policy::SandboxKind;
 use ic_types::ServerName;
 
@@ -24,7 +25,7 @@ use super::{find, list, load};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
-use crate::judge::{Loaded, NoSandbox, Wanted};
+use crate::judge;
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible};
 use crate::trial::Trial;
@@ -134,7 +135,7 @@ fn look(
     };
     // Held as a session would hold it: nobody trusts it yet.
     let holding = trial.holding(home, environment)?.or_refuse()?;
-    let loaded = Loaded::load(&wanted, NoSandbox::None, environment, screen)?;
+    let loaded = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     let recipe = trial.recipe(server, &Arc::new(loaded.judge), &holding, environment)?;
     trial.probe(&recipe, screen).map_err(|error| {
         let name = server.0;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ic_home::{Environment, Home, Lock, file};
+use ic_opening::workspace::check_directory;
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
 use ic_types::CanonicalPath;
@@ -14,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 
 use crate::error::Failure;
-use crate::opening::check_directory;
 use crate::screen::{Screen, visible};
 use crate::terminal::{Choice, Paint, Tty, choose_one};
 

@@ -1,10 +1,10 @@
 //! Says which notes of the project the model is told.
 
 use ic_agent::Note;
+use ic_opening::notes::{FoundNote, find as find_notes};
 use ic_session::Workbench;
 use ic_types::AbsolutePath;
 
-use crate::opening::{FoundNote, find_notes};
 use crate::screen::Screen;
 
 /// Tells the person about the notes of `project`, and returns those that the model is told.

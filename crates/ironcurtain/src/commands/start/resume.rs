@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ic_home::{Environment, Home, SystemClock};
+use ic_opening::Opened;
 use ic_session::SessionKind;
 use ic_store::{Conversation, Doing, Found, Metadata, Saving, Sessions, StoreError, summary};
 
 use crate::error::{Failure, chain};
-use crate::opening::Opened;
 use crate::screen::Screen;
 
 /// Which session is to go on.

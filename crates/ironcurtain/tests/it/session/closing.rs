@@ -5,7 +5,7 @@ use ic_home::{Clock as _, SystemClock};
 use ic_policy::DecidedBy;
 use ic_sandbox::Script;
 use ic_session::workbench::WORKER;
-use ic_session::{Session as _, Status};
+use ic_session::{Conversation as _, SessionHandle as _, Status};
 
 use super::model::{Scripted, Step, run};
 use super::world::{USUAL, World, never};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ic_session::{Session as _, SessionError, Status};
+use ic_session::{Conversation as _, SessionError, SessionHandle as _, Status};
 use tokio_util::sync::CancellationToken;
 
 use super::model::{Scripted, Step, run, say};

@@ -3,7 +3,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
-use ic_session::Session as _;
+use ic_session::{Conversation as _, SessionHandle as _};
 
 use super::model::{Scripted, run, say};
 use super::world::{USUAL, World, never};

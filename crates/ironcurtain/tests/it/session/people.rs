@@ -6,7 +6,7 @@ use ic_agent::Dimension;
 use ic_escalation::{Pending, Receipt, Reply};
 use ic_home::{Clock as _, SystemClock};
 use ic_policy::{DecidedBy, Decision};
-use ic_session::{BuiltIn, ResolveError, Seat, Session as _, Wait};
+use ic_session::{BuiltIn, Conversation as _, ResolveError, Seat, SessionHandle as _, Wait};
 
 use super::model::{Scripted, run};
 use super::world::{Ears, Options, USUAL, World, never};

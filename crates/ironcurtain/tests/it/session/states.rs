@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ic_agent::Limits;
 use ic_model::{Cost, ModelError, Prices};
-use ic_session::{Session, SessionError, SessionKind, Status};
+use ic_session::{Conversation, SessionError, SessionHandle as _, SessionKind, Status};
 use ic_types::Provider;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ fn check(error: &SessionError, code: &str, text: &str) {
 }
 
 /// Sends a message that is to fail.
-async fn fails(session: &dyn Session, message: &str) -> SessionError {
+async fn fails(session: &dyn Conversation, message: &str) -> SessionError {
     session.send_message(message, never()).await.unwrap_err()
 }
 

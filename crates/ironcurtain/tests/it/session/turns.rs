@@ -2,7 +2,7 @@
 
 use ic_agent::Limits;
 use ic_home::{Clock as _, SystemClock};
-use ic_session::{Session as _, TurnUsage};
+use ic_session::{Conversation as _, SessionHandle as _, TurnUsage};
 
 use super::model::{Scripted, Step, run, say};
 use super::world::{Options, USUAL, World, kind, never};

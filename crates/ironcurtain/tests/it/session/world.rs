@@ -17,7 +17,7 @@ use ic_policy::{Builtin, Policy, SandboxKind};
 use ic_resolve::{Places, RealDisk, Resolver, bounds};
 use ic_session::{
     AtTerminal, BuiltIn, CallFate, Description, Event, Ground, Held, Journal, Mind, News,
-    OpenError, Opening, Session as _, SessionDirectory, SessionKind, Wait, Workbench,
+    OpenError, Opening, SessionDirectory, SessionHandle as _, SessionKind, Wait, Workbench,
 };
 use ic_store::{Conversation, Saving};
 use ic_testkit::Place;

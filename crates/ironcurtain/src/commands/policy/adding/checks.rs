@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ic_home::Environment;
+use ic_opening::policy::{Loaded, possible_roles};
 use ic_policy::additions::{self, Addition, Place};
 use ic_policy::{ArgumentAnnotation, DomainPattern, Effect};
 use ic_resolve::path::{self, Last};
@@ -11,7 +12,6 @@ use ic_types::{Category, Role, ServerName, nearest};
 
 use super::AddingArgs;
 use crate::error::Failure;
-use crate::judge::{Loaded, possible_roles};
 use crate::own_policy::{self, words};
 use crate::screen::{Screen, visible};
 

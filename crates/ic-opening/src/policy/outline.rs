@@ -52,7 +52,7 @@ struct Said {
 
 impl Loaded {
     /// Says in one line what the agent may do.
-    pub(crate) fn outline(&self) -> String {
+    pub fn outline(&self) -> String {
         let mut said = Said::default();
         let elsewhere = self.effects_of_files(&format!("{}/{EXAMPLE}", self.home()));
         let is_same = !self.say_places(elsewhere, &mut said);

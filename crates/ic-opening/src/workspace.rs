@@ -15,7 +15,7 @@ use ic_resolve::path::{Found, Last};
 use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 
-use crate::error::Failure;
+use crate::fault::Fault;
 
 /// Where the system says who has a home, and where.
 const PASSWD: &str = "/etc/passwd";
@@ -41,10 +41,10 @@ const OF_SERVICES: [&str; 11] = [
 ];
 
 /// Returns the user's own directory to work in, if one is named.
-pub(crate) fn workspace_at(
+pub fn workspace_at(
     path: Option<&Path>,
     environment: &Environment,
-) -> Result<Option<(AbsolutePath, SandboxKind)>, Failure> {
+) -> Result<Option<(AbsolutePath, SandboxKind)>, Fault> {
     let Some(path) = path else { return Ok(None) };
     let path = environment.absolute(path)?;
     check_directory("workspace", &path, environment)?;
@@ -52,11 +52,11 @@ pub(crate) fn workspace_at(
 }
 
 /// Refuses a directory in which no agent should be free.
-pub(crate) fn check_directory(
+pub fn check_directory(
     what: &str,
     path: &AbsolutePath,
     environment: &Environment,
-) -> Result<(), Failure> {
+) -> Result<(), Fault> {
     let passwd = ic_home::file::read_following(PASSWD, PASSWD_BYTES_MAX)?.unwrap_or_default();
     let owners = Owners {
         user: environment.home()?,
@@ -66,7 +66,7 @@ pub(crate) fn check_directory(
     };
     match owners.objection(path, &RealDisk)? {
         None => Ok(()),
-        Some(reason) => Err(Failure::usage(format!(
+        Some(reason) => Err(Fault::request(format!(
             "`{}` cannot be the {what}: {reason}",
             path.as_path().display()
         ))
@@ -92,7 +92,7 @@ impl Owners<'_> {
         &self,
         path: &AbsolutePath,
         disk: &dyn Disk,
-    ) -> Result<Option<&'static str>, Failure> {
+    ) -> Result<Option<&'static str>, Fault> {
         let found = follow(path, disk)?;
         match &found.entry {
             Some(entry) if entry.kind == Kind::Directory => {}
@@ -158,10 +158,9 @@ impl Owners<'_> {
     }
 }
 
-fn follow(path: &AbsolutePath, disk: &dyn Disk) -> Result<Found, Failure> {
+fn follow(path: &AbsolutePath, disk: &dyn Disk) -> Result<Found, Fault> {
     ic_resolve::path::follow(disk, path, Last::Follow).map_err(|fault| {
-        Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
-            .with_source(fault)
+        Fault::machine(format!("cannot resolve `{}`", path.as_path().display())).with_source(fault)
     })
 }
 

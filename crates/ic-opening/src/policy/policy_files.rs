@@ -13,7 +13,7 @@ use ic_policy::{Bounds, Builtin, PolicySources};
 use ic_types::{AbsolutePath, Json, JsonLimits, Object, ServerName};
 
 use super::{Origin, origin, refuse_in_sandbox};
-use crate::error::Failure;
+use crate::fault::Fault;
 use crate::files;
 
 /// What stands in annotations of resources.
@@ -26,17 +26,17 @@ const ADDED_BYTES_MAX: u64 = 16 << 20;
 const ADDED_LIMITS: JsonLimits =
     JsonLimits { bytes_max: 64 << 20, depth_max: 64, values_max: 4 << 20 };
 /// The file with what the user has added to a policy.
-pub(crate) const ADDITIONS: &str = "additions.json";
+pub const ADDITIONS: &str = "additions.json";
 /// The file with the meaning of arguments.
 pub(super) const ANNOTATIONS: &str = "tool-annotations.json";
 /// The file with the lists that rules name.
 pub(super) const LISTS: &str = "dynamic-lists.json";
 /// The file without which a directory is not a policy.
-pub(crate) const COMPILED: &str = "compiled-policy.json";
+pub const COMPILED: &str = "compiled-policy.json";
 
 /// A file of a policy directory.
 #[derive(Debug)]
-pub(crate) struct PolicyFile {
+pub struct PolicyFile {
     name: String,
     bytes: Vec<u8>,
 }
@@ -55,7 +55,7 @@ pub(super) struct PolicyFiles {
 }
 
 impl PolicyFiles {
-    pub(super) fn read(origin: &Origin, bounds: &Bounds) -> Result<Self, Failure> {
+    pub(super) fn read(origin: &Origin, bounds: &Bounds) -> Result<Self, Fault> {
         match origin {
             Origin::Builtin(builtin) => Ok(Self::of_builtin(*builtin)),
             Origin::Directory(directory) => Self::of_directory(directory, bounds),
@@ -78,21 +78,21 @@ impl PolicyFiles {
         }
     }
 
-    fn of_directory(directory: &AbsolutePath, bounds: &Bounds) -> Result<Self, Failure> {
+    fn of_directory(directory: &AbsolutePath, bounds: &Bounds) -> Result<Self, Fault> {
         refuse_policy(bounds, ["policy", "policy file"], directory)?;
-        let read_if_present = |name: &str| -> Result<Option<PolicyFile>, Failure> {
+        let read_if_present = |name: &str| -> Result<Option<PolicyFile>, Fault> {
             let path = directory.as_path().join(name);
             let Some(bytes) = files::read_if_present(&path)? else { return Ok(None) };
             // SECURITY: a link from the policy directory into the sandbox is the agent's to write.
             let absolute = AbsolutePath::new(&path)
-                .map_err(|reason| Failure::config(format!("{}: {reason}", path.display())))?;
+                .map_err(|reason| Fault::config(format!("{}: {reason}", path.display())))?;
             refuse_in_sandbox(bounds, "policy file", &absolute)?;
             Ok(Some(PolicyFile { name: path.display().to_string(), bytes }))
         };
         let read = |name: &str| {
             read_if_present(name)?.ok_or_else(|| {
                 let path = directory.as_path().join(name);
-                Failure::config(format!("`{}` does not exist", path.display())).with_hint(
+                Fault::config(format!("`{}` does not exist", path.display())).with_hint(
                     "a policy directory holds compiled-policy.json; `ironcurtain policy new NAME` \
                      makes one",
                 )
@@ -123,7 +123,7 @@ impl PolicyFiles {
         &mut self,
         servers: &ServersFile,
         home: Option<&Home>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Fault> {
         let implied = implied(servers, home, self.is_builtin)?;
         if implied.is_empty() {
             return Ok(());
@@ -185,7 +185,7 @@ impl PolicyFiles {
 
 impl PolicyFile {
     /// Returns the file's name and bytes, to be read.
-    pub(crate) fn source(&self) -> Source<'_> {
+    pub fn source(&self) -> Source<'_> {
         Source { file: &self.name, bytes: &self.bytes }
     }
 }
@@ -201,7 +201,7 @@ pub(super) fn refuse_policy(
     bounds: &Bounds,
     [what, file]: [&str; 2],
     directory: &AbsolutePath,
-) -> Result<(), Failure> {
+) -> Result<(), Fault> {
     if bounds.sandbox.is_none() {
         return Ok(());
     }
@@ -212,7 +212,7 @@ pub(super) fn refuse_policy(
 }
 
 /// Returns where the annotations of a server are that `servers add` added.
-pub(crate) fn added_annotations(home: &Home, server: &ServerName) -> PathBuf {
+pub fn added_annotations(home: &Home, server: &ServerName) -> PathBuf {
     home.installed_servers().join(server.as_str()).join("annotations.json")
 }
 
@@ -221,7 +221,7 @@ fn implied(
     servers: &ServersFile,
     home: Option<&Home>,
     has_builtin: bool,
-) -> Result<Vec<(ServerName, Object)>, Failure> {
+) -> Result<Vec<(ServerName, Object)>, Fault> {
     let mut builtin: Option<Object> = None;
     let mut implied = Vec::new();
     for (name, config) in servers.iter() {
@@ -278,7 +278,7 @@ fn add_tools(own: &mut Object, mut implied: Object) {
     tools.extend(implied.into_iter().filter(|tool| !known.contains(&name(tool))));
 }
 
-fn object(file: &str, bytes: &[u8]) -> Result<Object, Failure> {
+fn object(file: &str, bytes: &[u8]) -> Result<Object, Fault> {
     match Json::parse(bytes, ADDED_LIMITS) {
         Ok(Json::Object(object)) => Ok(object),
         Ok(_) => Err(broken(file, "it is not an object")),
@@ -286,6 +286,6 @@ fn object(file: &str, bytes: &[u8]) -> Result<Object, Failure> {
     }
 }
 
-fn broken(file: &str, why: &str) -> Failure {
-    Failure::config(format!("`{file}`: {why}"))
+fn broken(file: &str, why: &str) -> Fault {
+    Fault::config(format!("`{file}`: {why}"))
 }

@@ -11,7 +11,7 @@ use ic_types::{AbsolutePath, CanonicalPath, nearest};
 
 use super::policy_files::{ADDITIONS, ANNOTATIONS, LISTS};
 use super::{COMPILED, follow, is_directory};
-use crate::error::Failure;
+use crate::fault::Fault;
 use crate::files;
 
 /// The files that say what a policy allows.
@@ -22,7 +22,7 @@ const GENERATED: &str = "generated";
 
 /// Where a policy is.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// In the program.
     Builtin(Builtin),
     /// In a directory.
@@ -31,11 +31,11 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// Finds the policy that is `named`, else the `configured` one, else that of the home.
-    pub(crate) fn find(
+    pub fn find(
         named: Option<&Path>,
         configured: Option<&PolicyChoice>,
         environment: &Environment,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Fault> {
         match (named, configured) {
             (Some(named), _) => Self::named(named, environment),
             (None, Some(choice)) => Self::configured(choice, environment),
@@ -50,7 +50,7 @@ impl Origin {
     }
 
     /// Finds the policy that the command line names.
-    pub(crate) fn named(named: &Path, environment: &Environment) -> Result<Self, Failure> {
+    pub fn named(named: &Path, environment: &Environment) -> Result<Self, Fault> {
         let name = named.to_str().and_then(|text| text.parse::<PolicyName>().ok());
         if let Some(found) =
             name.map(|name| Self::by_name(&name, environment)).transpose()?.flatten()
@@ -65,7 +65,7 @@ impl Origin {
     }
 
     /// Returns what names this policy wherever it is said: its name, or its directory.
-    pub(crate) fn to_word(&self) -> String {
+    pub fn to_word(&self) -> String {
         match self {
             Self::Builtin(builtin) => builtin.name().to_owned(),
             Self::Directory(directory) => directory.as_path().display().to_string(),
@@ -73,14 +73,14 @@ impl Origin {
     }
 
     /// Returns where it is, unless it is built in.
-    pub(crate) fn directory(&self) -> Option<&AbsolutePath> {
+    pub fn directory(&self) -> Option<&AbsolutePath> {
         match self {
             Self::Directory(directory) => Some(directory),
             Self::Builtin(_) => None,
         }
     }
 
-    fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Failure> {
+    fn configured(choice: &PolicyChoice, environment: &Environment) -> Result<Self, Fault> {
         let (found, text) = match choice {
             PolicyChoice::Named(name) => (Self::by_name(name, environment)?, name.to_string()),
             PolicyChoice::Directory(directory) => {
@@ -90,7 +90,7 @@ impl Origin {
         };
         // SECURITY: another policy in its place could allow what this one does not.
         found.ok_or_else(|| {
-            Failure::config(format!("there is no policy `{text}`, which config.json names"))
+            Fault::config(format!("there is no policy `{text}`, which config.json names"))
                 .with_hint("choose one with `ironcurtain policy use default`, or put it back")
         })
     }
@@ -99,7 +99,7 @@ impl Origin {
     pub(super) fn configured_directory(
         choice: &PolicyChoice,
         environment: &Environment,
-    ) -> Result<Option<AbsolutePath>, Failure> {
+    ) -> Result<Option<AbsolutePath>, Fault> {
         match choice {
             PolicyChoice::Directory(directory) => Ok(Some(directory.clone())),
             PolicyChoice::Named(name) => match Self::by_name(name, environment)? {
@@ -116,7 +116,7 @@ impl Origin {
         &self,
         in_force: Option<&AbsolutePath>,
         environment: &Environment,
-    ) -> Result<Vec<AbsolutePath>, Failure> {
+    ) -> Result<Vec<AbsolutePath>, Fault> {
         let used = self.directory();
         let of_home = of_home(environment)?;
         let mut protected = Vec::new();
@@ -126,7 +126,7 @@ impl Origin {
         Ok(protected)
     }
 
-    fn by_name(name: &PolicyName, environment: &Environment) -> Result<Option<Self>, Failure> {
+    fn by_name(name: &PolicyName, environment: &Environment) -> Result<Option<Self>, Fault> {
         if let Some(builtin) = Builtin::by_name(name.as_str()) {
             return Ok(Some(Self::Builtin(builtin)));
         }
@@ -141,14 +141,14 @@ impl Origin {
 }
 
 /// Says that there is no such policy, and which there are.
-fn unknown(named: &Path, environment: &Environment) -> Failure {
+fn unknown(named: &Path, environment: &Environment) -> Fault {
     let own = own_names(environment).unwrap_or_default();
     let builtin = Builtin::ALL.iter().map(|it| it.name());
     let names: Vec<&str> = builtin.chain(own.iter().map(String::as_str)).collect();
     let text = named.display().to_string();
     let meant = nearest(&text, names.iter().copied())
         .map_or_else(String::new, |name| format!("is `{name}` meant? "));
-    Failure::config(format!("there is no policy `{text}`")).with_hint(format!(
+    Fault::config(format!("there is no policy `{text}`")).with_hint(format!(
         "{meant}The policies are {}; a directory with compiled-policy.json can be named too, and \
          `ironcurtain policy new NAME` makes a policy",
         names.join(", ")
@@ -156,7 +156,7 @@ fn unknown(named: &Path, environment: &Environment) -> Failure {
 }
 
 /// Returns the names of the policies in the home, sorted.
-pub(crate) fn own_names(environment: &Environment) -> Result<Vec<String>, Failure> {
+pub fn own_names(environment: &Environment) -> Result<Vec<String>, Fault> {
     let home = Home::new(environment.ironcurtain_home()?);
     let mut names: Vec<String> = file::names(home.policies())?
         .unwrap_or_default()
@@ -191,7 +191,7 @@ pub(super) fn links_to(path: &AbsolutePath, home: &AbsolutePath) -> Vec<Canonica
 /// Returns the directories of the home's own policies, which any later session may use.
 ///
 /// They lie in the home, but each of them can be a link to somewhere else.
-fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Failure> {
+fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Fault> {
     let home = Home::new(environment.ironcurtain_home()?);
     let policies = home.policies();
     let names = file::names(&policies)?.unwrap_or_default();
@@ -202,12 +202,12 @@ fn of_home(environment: &Environment) -> Result<Vec<AbsolutePath>, Failure> {
 
 /// Returns what must not change while a policy is not in use: its directory, and each of its files that
 /// is a link, even to something that does not exist yet.
-pub(super) fn parts(directory: &AbsolutePath) -> Result<Vec<AbsolutePath>, Failure> {
+pub(super) fn parts(directory: &AbsolutePath) -> Result<Vec<AbsolutePath>, Fault> {
     let mut parts = vec![directory.clone()];
     for name in DECISIVE {
         let path = directory.as_path().join(name);
         let path = AbsolutePath::new(&path)
-            .map_err(|reason| Failure::config(format!("{}: {reason}", path.display())))?;
+            .map_err(|reason| Fault::config(format!("{}: {reason}", path.display())))?;
         // What cannot be followed cannot be read either, but may be mended later.
         if follow(&path).map_or(true, |found| !found.links.is_empty()) {
             parts.push(path);

@@ -15,31 +15,33 @@ use ic_model::{ModelError, catalogue};
 use ic_types::{ModelId, Provider, chain};
 use url::Url;
 
-use crate::error::Failure;
+use crate::fault::Fault;
 
 /// The word for the model that needs no key.
-pub(crate) const OFFLINE: &str = "offline";
+pub const OFFLINE: &str = "offline";
 
 /// Who thinks, and what it costs.
 #[derive(Debug)]
-pub(crate) struct Thinker {
-    pub(crate) model: Arc<dyn Model>,
-    pub(crate) prices: Prices,
+pub struct Thinker {
+    /// The model itself.
+    pub model: Arc<dyn Model>,
+    /// What it costs.
+    pub prices: Prices,
     /// What the person is told about it.
-    pub(crate) said: String,
+    pub said: String,
     /// Whether the offline model serves because there is no key.
-    pub(crate) is_without_key: bool,
+    pub is_without_key: bool,
 }
 
 impl Thinker {
     /// Finds who is to think; `wanted` is what stands on the command line.
-    pub(crate) fn choose(wanted: Option<&str>, environment: &Environment) -> Result<Self, Failure> {
+    pub fn choose(wanted: Option<&str>, environment: &Environment) -> Result<Self, Fault> {
         if wanted == Some(OFFLINE) {
             return Ok(Self::offline("model offline: as you asked".to_owned()));
         }
         let wanted: Option<ModelId> = match wanted {
             Some(text) => Some(text.parse().map_err(|error| {
-                Failure::usage(format!("`--model {text}`: {error}"))
+                Fault::request(format!("`--model {text}`: {error}"))
                     .with_hint("name `provider:model`, such as `openai:gpt-5`, or `offline`")
             })?),
             None => None,
@@ -76,7 +78,7 @@ impl Thinker {
         config: &Config,
         home: &Home,
         environment: &Environment,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Fault> {
         let client = client(model.clone(), config, home, environment)?;
         let known = catalogue::find(model);
         let mut said = format!("model {model}");
@@ -94,12 +96,12 @@ impl Thinker {
 }
 
 /// Makes the client of a model.
-pub(crate) fn client(
+pub fn client(
     model: ModelId,
     config: &Config,
     home: &Home,
     environment: &Environment,
-) -> Result<Client, Failure> {
+) -> Result<Client, Fault> {
     let provider = model.provider();
     let credential = key(&config.api_keys, provider)
         .map(|key| Credential::new(Arc::clone(key), origin(config, provider, home)));
@@ -113,8 +115,8 @@ pub(crate) fn client(
     Client::new(spec).map_err(|error| no_client(&error, &config.api_keys))
 }
 
-fn no_client(error: &ClientError, keys: &ApiKeys) -> Failure {
-    let failure = Failure::environment(chain(error));
+fn no_client(error: &ClientError, keys: &ApiKeys) -> Fault {
+    let failure = Fault::machine(chain(error));
     match error {
         ClientError::NoKey(provider) => {
             let mut hint = ModelError::NoKey(*provider).hint().unwrap_or_default();
@@ -170,7 +172,8 @@ fn is_reachable(config: &Config) -> bool {
             && config.base_urls.openai_compatible.is_some()
 }
 
-pub(crate) fn key(keys: &ApiKeys, provider: Provider) -> Option<&ApiKey> {
+/// Returns the key of a provider.
+pub fn key(keys: &ApiKeys, provider: Provider) -> Option<&ApiKey> {
     match provider {
         Provider::Anthropic => keys.anthropic.as_ref(),
         Provider::OpenAi => keys.openai.as_ref(),
@@ -179,7 +182,8 @@ pub(crate) fn key(keys: &ApiKeys, provider: Provider) -> Option<&ApiKey> {
     }
 }
 
-pub(crate) fn base_url(urls: &BaseUrls, provider: Provider) -> Option<&Url> {
+/// Returns where a provider is asked, if that is configured.
+pub fn base_url(urls: &BaseUrls, provider: Provider) -> Option<&Url> {
     match provider {
         Provider::Anthropic => urls.anthropic.as_ref(),
         Provider::OpenAi => urls.openai.as_ref(),

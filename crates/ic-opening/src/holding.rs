@@ -7,37 +7,37 @@ use ic_home::config::{self, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home, Scratch};
 use ic_inventory::servers_file::{ServerConfig, ServersFile, Start};
 
-use crate::error::Failure;
+use crate::fault::Fault;
 
 /// What holds servers, and what was wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct Holding {
+pub struct Holding {
     /// What the configuration wants.
-    pub(crate) mode: config::Confinement,
+    pub mode: config::Confinement,
     /// What is in force.
-    pub(crate) confinement: Confinement,
+    pub confinement: Confinement,
     /// Why stronger rungs, or all of them, do not work; empty if nobody tried.
-    pub(crate) faults: Vec<RungFault>,
+    pub faults: Vec<RungFault>,
 }
 
 impl Holding {
     /// Tries the rungs, as the configuration of `home` wants it; the home must exist.
-    pub(crate) async fn find(
+    pub async fn find(
         launcher: &Launcher,
         home: &Home,
         environment: &Environment,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Fault> {
         let file = ConfigFile::read(home)?;
         let config = Config::load(&Layers { flags: &[], environment, file: &file })?;
         Self::try_rungs(config.confinement, launcher, home).await
     }
 
     /// Tries the rungs if `mode` wants that; what was found may be nothing.
-    pub(crate) async fn try_rungs(
+    pub async fn try_rungs(
         mode: config::Confinement,
         launcher: &Launcher,
         home: &Home,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Fault> {
         if mode == config::Confinement::Off {
             return Ok(Self { mode, confinement: Confinement::None, faults: Vec::new() });
         }
@@ -49,7 +49,8 @@ impl Holding {
     }
 
     /// Returns what is in force of what could be.
-    pub(crate) fn in_mode(self) -> Self {
+    #[must_use]
+    pub fn in_mode(self) -> Self {
         match self.mode {
             config::Confinement::Off => Self { confinement: Confinement::None, ..self },
             config::Confinement::Enforce | config::Confinement::Warn => self,
@@ -57,7 +58,7 @@ impl Holding {
     }
 
     /// Refuses to go on where servers have to be held and cannot be.
-    pub(crate) fn or_refuse(self) -> Result<Self, Failure> {
+    pub fn or_refuse(self) -> Result<Self, Fault> {
         match (self.mode, self.confinement) {
             (config::Confinement::Enforce, Confinement::None) => Err(self.refusal()),
             (_, Confinement::Cage(_))
@@ -65,11 +66,11 @@ impl Holding {
         }
     }
 
-    fn refusal(&self) -> Failure {
+    fn refusal(&self) -> Fault {
         let lines = self.faults.iter().flat_map(|RungFault { rung, reason, remedy }| {
             [format!("{rung}: {reason}"), format!("  remedy: {remedy}")]
         });
-        Failure::environment("nothing on this machine confines MCP servers, so none is started")
+        Fault::machine("nothing on this machine confines MCP servers, so none is started")
             .with_details(lines.collect())
             .with_hint(
                 "one remedy is enough; `ironcurtain config set confinement warn` runs servers with \
@@ -78,7 +79,7 @@ impl Holding {
     }
 
     /// Says what is in force, for the header of a session.
-    pub(crate) fn header(&self) -> String {
+    pub fn header(&self) -> String {
         match (self.mode, self.confinement) {
             (config::Confinement::Enforce, held) => format!("confinement {held}"),
             (config::Confinement::Warn, Confinement::Cage(rung)) => format!(
@@ -101,7 +102,7 @@ impl Holding {
     }
 
     /// Returns the name of what is wanted, as it is configured.
-    pub(crate) fn mode_name(&self) -> &'static str {
+    pub fn mode_name(&self) -> &'static str {
         match self.mode {
             config::Confinement::Enforce => "enforce",
             config::Confinement::Warn => "warn",
@@ -110,7 +111,7 @@ impl Holding {
     }
 
     /// Returns what holds one server.
-    pub(crate) fn of(&self, config: &ServerConfig) -> Confinement {
+    pub fn of(&self, config: &ServerConfig) -> Confinement {
         match config.is_to_be_confined {
             true => self.confinement,
             false => Confinement::None,
@@ -118,7 +119,7 @@ impl Holding {
     }
 
     /// Returns the servers that are not held because their entries say so.
-    pub(crate) fn exceptions<'a>(&self, servers: &'a ServersFile) -> Vec<&'a str> {
+    pub fn exceptions<'a>(&self, servers: &'a ServersFile) -> Vec<&'a str> {
         let is_one = |config: &ServerConfig| match (self.confinement, &config.start) {
             (Confinement::Cage(_), Start::Builtin(_) | Start::Command(_)) => {
                 !config.is_to_be_confined

@@ -13,14 +13,14 @@ use ic_resolve::{PathFault, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failure;
+use crate::fault::Fault;
 
 /// The longest file of remembered roots.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// The roots of one policy, as they are found while it is loaded.
 #[derive(Debug, Default)]
-pub(crate) struct Roots {
+pub struct Roots {
     found: RefCell<BTreeMap<String, Root>>,
 }
 
@@ -29,7 +29,7 @@ const SANDBOX: &str = "${SANDBOX}";
 
 /// A directory of a rule that cannot be found.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RootFault {
+pub enum RootFault {
     /// The path cannot be resolved.
     #[error(transparent)]
     Path(#[from] PathFault),
@@ -61,7 +61,7 @@ impl Roots {
     /// Finds the directory that a rule names, and notes it.
     ///
     /// `${SANDBOX}` is this session's `sandbox`, another one each time, and so is not remembered.
-    pub(crate) fn locate(
+    pub fn locate(
         &self,
         text: &str,
         home: &AbsolutePath,
@@ -82,7 +82,7 @@ impl Roots {
     }
 
     /// Returns the places that have other names, with these.
-    pub(crate) fn names(&self) -> HashMap<CanonicalPath, Vec<CanonicalPath>> {
+    pub fn names(&self) -> HashMap<CanonicalPath, Vec<CanonicalPath>> {
         let mut names: HashMap<CanonicalPath, Vec<CanonicalPath>> = HashMap::new();
         for root in self.found.borrow().values().filter(|root| !root.names.is_empty()) {
             names.entry(root.path.clone()).or_default().extend(root.names.iter().cloned());
@@ -91,13 +91,13 @@ impl Roots {
     }
 
     /// Refuses a root that leads through a link to somewhere else than it did.
-    pub(crate) fn check(&self, policy: &str, home: &Home) -> Result<(), Failure> {
+    pub fn check(&self, policy: &str, home: &Home) -> Result<(), Fault> {
         let remembered = Remembered::read(home)?;
         let Some(before) = remembered.policies.get(policy) else { return Ok(()) };
         for (text, Root { path, has_links, .. }) in &*self.found.borrow() {
             let Some(then) = before.get(text) else { continue };
             if *has_links && *then != path.to_string() {
-                return Err(Failure::config(format!(
+                return Err(Fault::config(format!(
                     "`{text}`, which the policy opens, is a link to `{path}` now; it was `{then}` \
                      when you last confirmed the policy"
                 ))
@@ -112,7 +112,7 @@ impl Roots {
     }
 
     /// Remembers the roots as they are now.
-    pub(crate) fn remember(&self, policy: &str, home: &Home) -> Result<(), Failure> {
+    pub fn remember(&self, policy: &str, home: &Home) -> Result<(), Fault> {
         let mut remembered = Remembered::read(home)?;
         let now = self.found.borrow();
         let now: BTreeMap<String, String> =
@@ -123,13 +123,13 @@ impl Roots {
         remembered.version = 1;
         remembered.policies.insert(policy.to_owned(), now);
         let text = serde_json::to_vec_pretty(&remembered).map_err(|error| {
-            Failure::environment("cannot save the confirmed directories").with_source(error)
+            Fault::machine("cannot save the confirmed directories").with_source(error)
         })?;
         Ok(file::replace(home.roots(), &text)?)
     }
 
     /// Returns each name of a directory and where it leads.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let found = self.found.borrow();
         let is_spelled_so = |text: &String, path: &CanonicalPath| path.to_str() == Some(text);
         let others = found.iter().filter(|(text, root)| !is_spelled_so(text, &root.path));
@@ -173,10 +173,10 @@ fn beneath_sandbox(
 }
 
 impl Remembered {
-    fn read(home: &Home) -> Result<Self, Failure> {
+    fn read(home: &Home) -> Result<Self, Fault> {
         let Some(bytes) = file::read(home.roots(), BYTES_MAX)? else { return Ok(Self::default()) };
         serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::config(format!("`{}` cannot be read", home.roots().display()))
+            Fault::config(format!("`{}` cannot be read", home.roots().display()))
                 .with_source(error)
                 .with_hint("run `ironcurtain policy confirm` after you removed the file")
         })

@@ -8,7 +8,7 @@ use ic_agent::Note;
 use ic_home::file::{self, Head};
 use ic_types::{AbsolutePath, Object, ToolCall};
 
-use crate::error::chain;
+use ic_types::chain;
 
 /// The files, in the order in which they are told.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -20,7 +20,7 @@ const TOOL: &str = "read_text_file";
 
 /// A note that is there.
 #[derive(Debug)]
-pub(crate) enum FoundNote {
+pub enum FoundNote {
     /// It is told.
     Told(Note),
     /// It is not, for this reason.
@@ -33,10 +33,7 @@ pub(crate) enum FoundNote {
 }
 
 /// Finds the notes of the project in `directory`; `may_read` says what the policy lets an agent read.
-pub(crate) fn find(
-    directory: &AbsolutePath,
-    may_read: impl Fn(ToolCall) -> bool,
-) -> Vec<FoundNote> {
+pub fn find(directory: &AbsolutePath, may_read: impl Fn(ToolCall) -> bool) -> Vec<FoundNote> {
     NAMES.into_iter().filter_map(|name| look(name, directory, &may_read)).collect()
 }
 

@@ -9,7 +9,7 @@ use super::Loaded;
 
 impl Loaded {
     /// Returns the servers with tools that name files, sorted.
-    pub(crate) fn path_servers(&self) -> Vec<&ServerName> {
+    pub fn path_servers(&self) -> Vec<&ServerName> {
         let mut servers: Vec<&ServerName> = Vec::new();
         for (server, _, annotation) in self.judge.policy.annotations() {
             let is_path = |role: Role| role.category() == ic_types::Category::Path;
@@ -25,7 +25,7 @@ impl Loaded {
 
     /// Returns what the policy says about `role` of a call of this tool with `value`; `None` if the tool
     /// has no such argument.
-    pub(crate) fn effect_of_role(
+    pub fn effect_of_role(
         &self,
         (server, tool): (&ServerName, &ToolName),
         role: Role,
@@ -45,27 +45,19 @@ impl Loaded {
     }
 
     /// Returns what the most lenient tool of `server` may do in `role` with `value`.
-    pub(crate) fn most_lenient(
-        &self,
-        server: &ServerName,
-        role: Role,
-        value: &str,
-    ) -> Option<Effect> {
+    pub fn most_lenient(&self, server: &ServerName, role: Role, value: &str) -> Option<Effect> {
         let tools = self.judge.policy.annotations().filter(|(of, _, _)| *of == server);
         tools.filter_map(|(_, tool, _)| self.effect_of_role((server, tool), role, value)).min()
     }
 }
 
 /// Returns the roles that arguments of a tool can have.
-pub(crate) fn possible_roles(annotation: &Annotation) -> impl Iterator<Item = Role> {
+pub fn possible_roles(annotation: &Annotation) -> impl Iterator<Item = Role> {
     annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles)
 }
 
 /// Makes arguments with the values of their roles; what has none is left out.
-pub(crate) fn arguments(
-    annotation: &Annotation,
-    value_of: &dyn Fn(Role) -> Option<String>,
-) -> Object {
+pub fn arguments(annotation: &Annotation, value_of: &dyn Fn(Role) -> Option<String>) -> Object {
     let mut arguments = Object::new();
     for argument in annotation.arguments() {
         let name = argument.place().as_str();

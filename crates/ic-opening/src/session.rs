@@ -1,0 +1,278 @@
+//! Opens a session of any kind: configuration, cage and policy, then its ground.
+//!
+//! What the session then does is not known here, and nothing is printed: what a person should be told first
+//! is in its [`Header`].
+
+use std::sync::Arc;
+
+use ic_audit::{Redactor, SyncMode};
+use ic_backend::{Keyring, Witness, launch};
+use ic_confine::Launcher;
+use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
+use ic_home::{Environment, Home};
+use ic_policy::SandboxKind;
+use ic_session::{
+    AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
+};
+use ic_store::{Metadata, Sessions};
+use ic_types::{AbsolutePath, SessionName};
+
+use crate::fault::Fault;
+use crate::holding::Holding;
+use crate::policy::{As, Loaded, NoSandbox, Wanted};
+
+/// What session is wanted.
+#[derive(Debug)]
+pub struct SessionWanted<'a> {
+    /// The policy and its surroundings.
+    pub wanted: Wanted,
+    /// What people are to call it.
+    pub name: Option<SessionName>,
+    /// What the session's own sandbox is, if it works in that.
+    pub own_sandbox: SandboxKind,
+    /// What it is about, if a person says so.
+    pub about: Option<&'a str>,
+    /// The session that is to go on, if it is no new one.
+    pub resumed: Option<Metadata>,
+    /// What kind of session it is.
+    pub kind: SessionKind,
+    /// Who acts in it.
+    pub agent: &'a str,
+    /// What it is started for.
+    pub task: Option<&'a str>,
+    /// Whether calls wait for a person who is not there.
+    pub wait: Wait,
+    /// The person who is asked at the terminal of this session, if it has one.
+    pub at_terminal: AtTerminal,
+}
+
+/// A session that is open, and what it was opened with.
+#[derive(Debug)]
+pub struct Opened {
+    /// The home that it is kept in.
+    pub home: Home,
+    /// What a person is told about it first.
+    pub header: Header,
+    /// What it stands on.
+    pub ground: Ground,
+    /// What starts processes.
+    pub launcher: Launcher,
+    /// What holds them.
+    pub holding: Holding,
+    /// The configuration in force, without its keys.
+    pub config: Config,
+    /// The directory in which the agent is free.
+    pub sandbox: String,
+    /// What keeps keys out of what is written down.
+    pub redactor: Arc<Redactor>,
+    /// The directory of a project, whose notes the model is told; a session's own sandbox has none.
+    pub project: Option<AbsolutePath>,
+}
+
+/// What a person is told about a session first; parts of it are words of strangers.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// What is odd about its policy.
+    pub warnings: Vec<String>,
+    /// Which session this is, what is free in it, and what it does not protect against.
+    pub lines: Vec<String>,
+}
+
+/// What this machine and its configuration give to a session.
+struct Surroundings {
+    home: Home,
+    config: Config,
+    launcher: Launcher,
+    holding: Holding,
+}
+
+impl SessionWanted<'_> {
+    /// Opens the session; `launcher` starts its processes, and `witness` is made once it has a directory.
+    pub async fn open<W>(
+        self,
+        launcher: Launcher,
+        witness: W,
+        environment: &Environment,
+    ) -> Result<Opened, Fault>
+    where
+        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Fault>,
+    {
+        let surroundings = Surroundings::find(launcher, environment).await?;
+        let directory = self.directory(&surroundings.home)?;
+        let opened = self.open_at(&directory, surroundings, witness, environment);
+        if opened.is_err() {
+            directory.discard();
+        }
+        opened
+    }
+
+    fn open_at<W>(
+        mut self,
+        directory: &SessionDirectory,
+        surroundings: Surroundings,
+        witness: W,
+        environment: &Environment,
+    ) -> Result<Opened, Fault>
+    where
+        W: FnOnce(&SessionDirectory) -> Result<Arc<dyn Witness>, Fault>,
+    {
+        let Surroundings { home, mut config, launcher, holding } = surroundings;
+        if self.wanted.sandbox.is_none() {
+            let sandbox = environment.absolute(&directory.sandbox())?;
+            self.wanted.sandbox = Some((sandbox, self.own_sandbox));
+        }
+        let how = As { held: holding.confinement, ..As::IS };
+        let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
+        loaded.roots.remember(&loaded.origin, &home)?;
+        let mut header = Header {
+            warnings: loaded.warnings.clone(),
+            lines: header_lines(directory, &loaded, &holding, &home),
+        };
+        let project = project(&self.wanted);
+        let asked =
+            loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
+        let keys = &mut config.api_keys;
+        let keys = [
+            keys.anthropic.take(),
+            keys.openai.take(),
+            keys.google.take(),
+            keys.openai_compatible.take(),
+        ];
+        let sandbox = loaded.sandbox();
+        let variables = environment.server_variables(asked);
+        let headers = loaded.servers.iter();
+        let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
+        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
+        let opening = Opening {
+            home: &home,
+            witness: witness(directory)?,
+            description: Description {
+                kind: self.kind,
+                agent: self.agent,
+                about: self.about,
+                task: self.task,
+                workspace: workspace(&self.wanted),
+            },
+            directory: directory.clone(),
+            policy: &loaded.origin,
+            named_policy: self.wanted.policy.as_ref().map(|_| loaded.found.to_word()),
+            held: Held {
+                confinement: holding.confinement,
+                mode: holding.mode_name(),
+                exceptions: exceptions(&holding, &loaded),
+            },
+            redactor: Arc::clone(&redactor),
+            sync: match config.audit_sync {
+                AuditSync::Group => SyncMode::Group,
+                AuditSync::Each => SyncMode::Each,
+            },
+            record_bytes_max: config.audit_mib_max << 20,
+            launcher: launcher.clone(),
+            variables,
+            keyring: Keyring {
+                environment: environment.user_variables(),
+                home: environment.home().ok(),
+                agent: environment.ssh_agent(),
+            },
+            certificates: environment.certificates(),
+            judge: loaded.judge,
+            servers: loaded.servers,
+            wait: self.wait,
+            at_terminal: self.at_terminal.clone(),
+            timeout: config.escalation_timeout,
+        };
+        let ground = opening.open()?;
+        header.lines.push(self.wait.header(&home, &self.at_terminal)?.to_owned());
+        Ok(Opened { home, header, ground, launcher, holding, config, sandbox, redactor, project })
+    }
+
+    /// Finds the session that is to be continued, or makes a new one.
+    fn directory(&self, home: &Home) -> Result<SessionDirectory, Fault> {
+        if let Some(resumed) = &self.resumed {
+            return Ok(SessionDirectory::take_up(home, resumed).map_err(OpenError::from)?);
+        }
+        // A proxy goes on with the session of its name.
+        if let (Some(name), SessionKind::Proxy) = (&self.name, self.kind) {
+            let named = Sessions::of(home).named(name)?;
+            let is_proxy = |it: &Metadata| SessionKind::of(&it.kind) == Some(SessionKind::Proxy);
+            if let Some(named) = named.filter(is_proxy) {
+                return Ok(SessionDirectory::take_up(home, &named).map_err(OpenError::from)?);
+            }
+        }
+        Ok(SessionDirectory::create(home, self.name.as_ref(), self.kind, self.agent)
+            .map_err(OpenError::from)?)
+    }
+}
+
+fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {
+    holding.exceptions(&loaded.servers).into_iter().map(str::to_owned).collect()
+}
+
+impl Surroundings {
+    /// Finds out what there is; refuses where servers have to be held and cannot be.
+    async fn find(launcher: Launcher, environment: &Environment) -> Result<Self, Fault> {
+        let home = Home::new(environment.ironcurtain_home()?);
+        home.prepare()?;
+        let config_file = ConfigFile::read(&home)?;
+        let config = Config::load(&Layers { flags: &[], environment, file: &config_file })?;
+        let holding =
+            Holding::try_rungs(config.confinement, &launcher, &home).await?.or_refuse()?;
+        Ok(Self { home, config, launcher, holding })
+    }
+}
+
+/// Says which session this is, and what it does not protect against.
+fn header_lines(
+    directory: &SessionDirectory,
+    loaded: &Loaded,
+    holding: &Holding,
+    home: &Home,
+) -> Vec<String> {
+    let sandbox = loaded.sandbox();
+    let what = match loaded.judge.bounds.sandbox.as_ref().map(|it| it.kind) {
+        Some(SandboxKind::Workspace) => "workspace",
+        Some(SandboxKind::Session | SandboxKind::Filled) | None => "sandbox",
+    };
+    let mut lines = vec![
+        format!("session {} ({})", directory.id, directory.name),
+        format!("policy {}, {what} {sandbox}", loaded.origin),
+        loaded.outline(),
+        holding.header(),
+    ];
+    lines.extend(others_home(home));
+    lines.extend(exceptions(holding, loaded).into_iter().map(|name| {
+        format!(
+            "server `{name}` is not confined, as its entry says: it runs with all of your rights"
+        )
+    }));
+    lines
+}
+
+/// Warns if our own files are made among those of another user, as `sudo` does with a kept `HOME`.
+fn others_home(home: &Home) -> Option<String> {
+    let root = home.root();
+    let above = root.parent()?;
+    let owner = rustix::fs::stat(above).ok()?.st_uid;
+    let us = rustix::process::geteuid().as_raw();
+    (us == 0 && owner != us).then(|| {
+        format!(
+            "`{}` belongs to another user (uid {owner}), and this runs as root: files in `{}` will be \
+             root's; set HOME or IRONCURTAIN_HOME, or run it as that user",
+            above.display(),
+            root.display()
+        )
+    })
+}
+
+fn workspace(wanted: &Wanted) -> Option<String> {
+    project(wanted).map(|path| path.as_path().display().to_string())
+}
+
+/// Returns the directory in which the user works too, if there is one.
+fn project(wanted: &Wanted) -> Option<AbsolutePath> {
+    match &wanted.sandbox {
+        // A filled one by its own directory: a session that goes on is filled still.
+        Some((path, SandboxKind::Workspace | SandboxKind::Filled)) => Some(path.clone()),
+        Some((_, SandboxKind::Session)) | None => None,
+    }
+}
