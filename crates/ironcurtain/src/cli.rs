@@ -7,10 +7,10 @@ use clap::error::ErrorKind;
 
 use crate::commands::{
     EXIT_CODES, approvals::ApprovalsCommand, audit::AuditCommand, cleanup::CleanupArgs,
-    clients::ClientsCommand, completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs,
-    doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand,
-    migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs,
-    servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
+    clients::ClientsCommand, compile_policy::CompileArgs, completions::CompletionsArgs,
+    config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
+    mcp_server::McpServerCommand, migrate::MigrateArgs, policy::PolicyCommand, proxy::ProxyArgs,
+    run::RunArgs, servers::ServersCommand, sessions::SessionsCommand, start::StartArgs,
 };
 
 /// Run AI agents on your real files, repositories and accounts without trusting the agent
@@ -79,6 +79,7 @@ pub(crate) enum Command {
     /// Check, test, explain and change the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
+    CompilePolicy(CompileArgs),
     /// Show, follow, verify and export the audit log
     #[command(subcommand)]
     Audit(AuditCommand),

@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod cleanup;
 pub(crate) mod clients;
+pub(crate) mod compile_policy;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -89,6 +90,7 @@ pub(crate) fn run(
         Command::Clients(command) => clients::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
+        Command::CompilePolicy(args) => compile_policy::run(&args, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),
         Command::Doctor(args) => doctor::run(&args, environment, screen),

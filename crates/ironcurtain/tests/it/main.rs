@@ -24,6 +24,7 @@ mod config;
 mod config_attacks;
 mod confined;
 mod conformance;
+mod constitution;
 mod conversations;
 mod corpora;
 mod desk;
