@@ -5,6 +5,7 @@
 
 mod clause;
 mod offer;
+mod place;
 
 use ic_policy::Effect;
 
@@ -366,5 +367,5 @@ pub(crate) fn raw(words: &[Word]) -> String {
 
 /// Returns the pattern of the web.
 pub(crate) fn web() -> Option<ic_policy::DomainPattern> {
-    clause::any_host()
+    place::any_host()
 }

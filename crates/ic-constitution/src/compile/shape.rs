@@ -1,6 +1,6 @@
 //! Rules without their words, put together from what is said about each role; and the words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ic_policy::Effect;
 use ic_types::Role;
@@ -107,65 +107,71 @@ impl Shape {
 /// What is about one role says nothing about another, so only the order within each role matters.
 pub(super) fn merged(lists: Vec<(Judged, Vec<Shape>)>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut whole: Vec<Piece> = Vec::new();
+    let mut whole: Vec<Shape> = Vec::new();
     for (judged, shapes) in lists {
-        let mut places: HashMap<&Shape, Vec<usize>> = HashMap::new();
-        for (at, piece) in pieces.iter().enumerate() {
-            places.entry(&piece.shape).or_default().push(at);
+        match judged {
+            Judged::Role(_) => pieces = joined_with(pieces, judged, shapes),
+            Judged::Whole => whole = shapes,
         }
-        let mut from = 0;
-        let mut joined: BTreeMap<usize, ()> = BTreeMap::new();
-        let mut inserted: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
-        for shape in shapes {
-            let found =
-                places.get(&shape).and_then(|all| all.iter().find(|at| from <= **at)).copied();
-            match found {
-                Some(at) => {
-                    joined.insert(at, ());
-                    from = at + 1;
-                }
-                // SECURITY: without roles it would be about all of them, so it stands behind all others.
-                None if judged == Judged::Whole => {
-                    whole.push(Piece { shape, judged: vec![judged] })
-                }
-                None => {
-                    inserted.entry(from).or_default().push(Piece { shape, judged: vec![judged] })
-                }
-            }
-        }
-        drop(places);
-        let mut next = Vec::new();
-        for (at, mut piece) in pieces.into_iter().enumerate() {
-            next.extend(inserted.remove(&at).into_iter().flatten());
-            if joined.contains_key(&at) {
-                piece.judged.push(judged);
-            }
-            next.push(piece);
-        }
-        next.extend(inserted.into_values().flatten());
-        pieces = next;
     }
-    pieces.extend(whole);
-    split_partial(pieces)
+    if join_whole(&mut pieces, &whole) {
+        return pieces;
+    }
+    // SECURITY: without roles they would be about all of them, so they stand behind all others, where every
+    // value of such a tool is settled; and all of them together, so that their own order holds.
+    pieces.extend(whole.into_iter().map(|shape| Piece { shape, judged: vec![Judged::Whole] }));
+    pieces
 }
 
-/// Takes calls as a whole out of a rule that does not cover all roles: a rule has no way to say so.
-fn split_partial(pieces: Vec<Piece>) -> Vec<Piece> {
-    let n_all = all_judged().count();
-    let (mut kept, mut whole) = (Vec::new(), Vec::new());
-    for mut piece in pieces {
-        let has_whole = piece.judged.contains(&Judged::Whole);
-        if has_whole && 1 < piece.judged.len() && piece.judged.len() < n_all {
-            piece.judged.retain(|it| *it != Judged::Whole);
-            whole.push(Piece { shape: piece.shape.clone(), judged: vec![Judged::Whole] });
-        }
-        match piece.judged.as_slice() {
-            [Judged::Whole] => whole.push(piece),
-            _ => kept.push(piece),
+/// Puts the rules of one role between those of others.
+fn joined_with(pieces: Vec<Piece>, judged: Judged, shapes: Vec<Shape>) -> Vec<Piece> {
+    let mut places: HashMap<&Shape, Vec<usize>> = HashMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        places.entry(&piece.shape).or_default().push(at);
+    }
+    let mut from = 0;
+    let mut joined: BTreeSet<usize> = BTreeSet::new();
+    let mut inserted: BTreeMap<usize, Vec<Piece>> = BTreeMap::new();
+    for shape in shapes {
+        let found = places.get(&shape).and_then(|all| all.iter().find(|at| from <= **at)).copied();
+        match found {
+            Some(at) => {
+                joined.insert(at);
+                from = at + 1;
+            }
+            None => inserted.entry(from).or_default().push(Piece { shape, judged: vec![judged] }),
         }
     }
-    kept.extend(whole);
-    kept
+    drop(places);
+    let mut next = Vec::new();
+    for (at, mut piece) in pieces.into_iter().enumerate() {
+        next.extend(inserted.remove(&at).into_iter().flatten());
+        if joined.contains(&at) {
+            piece.judged.push(judged);
+        }
+        next.push(piece);
+    }
+    next.extend(inserted.into_values().flatten());
+    next
+}
+
+/// Lets rules about all roles be about calls as a whole too, if that says all about these, in their order.
+fn join_whole(pieces: &mut [Piece], whole: &[Shape]) -> bool {
+    let n_roles = all_judged().count() - 1;
+    let mut from = 0;
+    let mut found = Vec::new();
+    for shape in whole {
+        let is_it = |piece: &Piece| piece.judged.len() == n_roles && piece.shape == *shape;
+        let Some(at) = pieces.iter().skip(from).position(is_it) else { return false };
+        found.push(from + at);
+        from += at + 1;
+    }
+    for at in found {
+        if let Some(piece) = pieces.get_mut(at) {
+            piece.judged.push(Judged::Whole);
+        }
+    }
+    true
 }
 
 /// Writes the rules with their words.
@@ -256,6 +262,7 @@ fn what(roles: Option<&[Role]>, shape: &Shape) -> String {
             _ => gerund.to_owned(),
         }
     };
+    let roles = roles.filter(|roles| roles.len() + 1 < all_judged().count());
     let mut what = match (roles, &shape.tool, &shape.servers) {
         (Some(roles), ..) => joined(&roles.iter().map(phrase).collect::<Vec<_>>()),
         (None, Some(tool), Some(servers)) => format!("using {tool} of {}", servers.join(" and ")),

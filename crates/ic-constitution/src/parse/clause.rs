@@ -1,10 +1,10 @@
 //! What stands in a sentence besides its form: verbs and their objects, places, servers and tools.
 
-use ic_policy::DomainPattern;
-use ic_types::{ServerName, ToolName};
+mod with;
 
+use super::place::{any_host, directory_of, host_of, list_of, looks_like_place};
 use super::{after, raw};
-use crate::grammar::{DETERMINERS, KNOWN_DIRECTORIES, PlaceKind, VERBS, Verb};
+use crate::grammar::{DETERMINERS, PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, NamePlace, Place, With, kind_of};
 use crate::word::Word;
 
@@ -419,136 +419,4 @@ impl<'a> Clauses<'a> {
             None => NamePlace::Name(word.text.clone()),
         })
     }
-
-    /// Reads servers, or tools of servers.
-    fn with(&mut self) -> Result<Vec<With>, Stuck> {
-        let mut all: Vec<With> = Vec::new();
-        loop {
-            let mut tools = vec![self.identifier()?];
-            // "read_file and list_directory of filesystem"
-            let here = self.words;
-            while self.connective() {
-                let Ok(next) = self.identifier() else { break };
-                tools.push(next);
-            }
-            self.take_one_of(&["tool", "tools"]);
-            if self.take(&["of"]) {
-                let server = self.identifier()?;
-                let server = server_name(server)?;
-                for tool in tools {
-                    all.push(With { server: server.clone(), tool: Some(tool_name(tool)?) });
-                }
-            } else {
-                self.words = here;
-                let [first, ..] = tools.as_slice() else { return Ok(all) };
-                all.push(With { server: server_name(first)?, tool: None });
-            }
-            self.take_one_of(&["server", "servers"]);
-            let here = self.words;
-            if !self.connective() || self.words.is_empty() {
-                self.words = here;
-                return Ok(all);
-            }
-        }
-    }
-
-    fn identifier(&mut self) -> Result<&'a Word, Stuck> {
-        self.take_one_of(&["server", "tool"]);
-        let is_name = |it: &Word| {
-            it.is_quoted || !it.is_one_of(&["and", "or", "of", "in", "to", "from", "with", ","])
-        };
-        match self.words.split_first() {
-            Some((word, rest)) if is_name(word) => {
-                self.words = rest;
-                Ok(word)
-            }
-            Some(_) | None => Err(self.stuck("the name of a server or tool is missing")),
-        }
-    }
-}
-
-fn server_name(word: &Word) -> Result<ServerName, Stuck> {
-    let name = if word.is_quoted { &word.text } else { &word.low };
-    word.text
-        .parse()
-        .or_else(|_| name.parse())
-        .map_err(|error| Stuck::at(Some(word), format!("{error}")))
-}
-
-fn tool_name(word: &Word) -> Result<ToolName, Stuck> {
-    word.text.parse().map_err(|error| Stuck::at(Some(word), format!("{error}")))
-}
-
-/// Returns the pattern of the web.
-pub(crate) fn any_host() -> Option<DomainPattern> {
-    DomainPattern::parse("*").ok()
-}
-
-fn looks_like_place(word: &Word) -> bool {
-    let is_web = word.is_one_of(&["web", "internet"]);
-    is_web || directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
-}
-
-pub(crate) fn list_of(word: &Word) -> Option<String> {
-    let name = word.text.strip_prefix('@').filter(|_| !word.is_quoted)?;
-    let is_name =
-        !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_".contains(it));
-    is_name.then(|| name.to_owned())
-}
-
-/// Reads a host; a word without a dot, a port or a star is a host only if it is `localhost`.
-pub(crate) fn host_of(word: &Word) -> Option<DomainPattern> {
-    let is_one = word.text.contains(['.', ':', '*']) || word.low == "localhost";
-    let is_other = word.text.starts_with(['/', '~', '@', '$']) || word.text.contains('@');
-    DomainPattern::parse(&word.text).ok().filter(|_| is_one && !is_other)
-}
-
-/// Reads a directory; the outer is `None` if the word is nothing of the kind.
-pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
-    let text = word.text.as_str();
-    for name in ["sandbox", "workspace"] {
-        let rest = word.low.strip_prefix(name).filter(|_| !word.is_quoted);
-        if let Some(rest) = rest.filter(|it| it.is_empty() || it.starts_with('/')) {
-            let rest = text.get(text.len() - rest.len()..).unwrap_or_default();
-            return Some(relative(rest).map(Directory::Sandbox));
-        }
-    }
-    if let Some(rest) = text.strip_prefix("${SANDBOX}") {
-        return Some(relative(rest).map(Directory::Sandbox));
-    }
-    if word.is("home") {
-        return Some(Ok(Directory::At("~".to_owned())));
-    }
-    let known = KNOWN_DIRECTORIES.iter().find(|it| it.eq_ignore_ascii_case(text));
-    if let Some(name) = known.filter(|_| !word.is_quoted) {
-        return Some(Ok(Directory::At(format!("~/{name}"))));
-    }
-    if text == "~" {
-        return Some(Ok(Directory::At("~".to_owned())));
-    }
-    let (root, rest) = match (text.strip_prefix("~/"), text.strip_prefix('/')) {
-        (Some(rest), _) => ("~", rest),
-        (None, Some(rest)) => ("", rest),
-        (None, None) if text.starts_with('~') => {
-            return Some(Err("only your own home can be named: begin with `~/`".to_owned()));
-        }
-        (None, None) => return None,
-    };
-    Some(relative(rest).and_then(|rest| match (root, rest.as_str()) {
-        ("", "") => Err("everything is written as `anywhere` or `anywhere else`".to_owned()),
-        (root, "") => Ok(Directory::At(root.to_owned())),
-        (root, rest) => Ok(Directory::At(format!("{root}/{rest}"))),
-    }))
-}
-
-/// Makes a path beneath something plain: no empty parts, and none that leads up.
-fn relative(text: &str) -> Result<String, String> {
-    let parts: Vec<&str> = text.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
-    if parts.contains(&"..") {
-        return Err("a path with `..` is not plain; write where it leads".to_owned());
-    }
-    if parts.iter().any(|it| it.contains(['*', '?', '$', '{', '}'])) {
-        return Err("a directory is named as a whole; patterns are not possible".to_owned());
-    }
-    Ok(parts.join("/"))
 }

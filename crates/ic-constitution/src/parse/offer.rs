@@ -6,7 +6,7 @@
 use ic_policy::Effect;
 
 use super::after;
-use super::clause::{any_host, directory_of, host_of};
+use super::place::{any_host, directory_of, host_of};
 use crate::grammar::{PlaceKind, VERBS, Verb};
 use crate::sentence::{Deed, Directory, HostPlace, Place, Sentence, kind_of};
 use crate::word::Word;

@@ -8,6 +8,7 @@
 )]
 
 mod commentary;
+mod compiled;
 mod grammar;
 mod laws;
 mod reference;
