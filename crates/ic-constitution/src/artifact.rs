@@ -174,7 +174,9 @@ fn list_definitions(rules: &[Rule]) -> Vec<Json> {
             Condition::Hosts(all) => all.iter().for_each(|it| note(it, "domains", rule)),
             Condition::Names(all) => {
                 for (role, names) in all {
-                    names.iter().for_each(|it| note(it, match_type(*role), rule));
+                    for name in names {
+                        note(name, match_type(*role), rule);
+                    }
                 }
             }
         }

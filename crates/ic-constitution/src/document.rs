@@ -115,22 +115,18 @@ impl Reader {
             let mut rest = line;
             loop {
                 if let Some((start, mut said)) = open.take() {
-                    match rest.split_once("-->") {
-                        Some((inside, after)) => {
-                            said.push_str(inside);
-                            self.comment(start, &said);
-                            if said.trim().eq_ignore_ascii_case("note") {
-                                kept.push_str(MARK);
-                            }
-                            rest = after;
-                        }
-                        None => {
-                            said.push_str(rest);
-                            said.push('\n');
-                            open = Some((start, said));
-                            break;
-                        }
+                    let Some((inside, after)) = rest.split_once("-->") else {
+                        said.push_str(rest);
+                        said.push('\n');
+                        open = Some((start, said));
+                        break;
+                    };
+                    said.push_str(inside);
+                    self.comment(start, &said);
+                    if said.trim().eq_ignore_ascii_case("note") {
+                        kept.push_str(MARK);
                     }
+                    rest = after;
                 } else if let Some((before, after)) = rest.split_once("<!--") {
                     kept.push_str(before);
                     open = Some((number, String::new()));
@@ -324,9 +320,8 @@ fn classify(line: &str) -> Line<'_> {
     if is_heading {
         return Line::Commentary;
     }
-    let (marker, rest) = match trimmed.split_once([' ', '\t']) {
-        Some((marker, rest)) => (marker, rest),
-        None => return Line::Text(1, trimmed),
+    let Some((marker, rest)) = trimmed.split_once([' ', '\t']) else {
+        return Line::Text(1, trimmed);
     };
     let number = marker.strip_suffix(['.', ')']);
     let is_number = number

@@ -166,7 +166,7 @@ pub fn examples() -> impl Iterator<Item = &'static str> {
 
 /// Prints the table for people.
 pub fn page() -> String {
-    let mut page = String::from("FORMS\n");
+    let mut lines = vec!["FORMS".to_owned()];
     for row in &FORMS {
         let (before, after) = match row.subject {
             Subject::Agent => ("The agent ", " …"),
@@ -179,24 +179,26 @@ pub fn page() -> String {
             (Effect::Escalate, _) => "you are asked",
             (Effect::Deny, _) => "refused",
         };
-        page.push_str(&format!("  {effect}\n      {before}{}{after}\n", row.phrases.join(" | ")));
-        page.push_str(&format!("      {}\n", row.example));
+        lines.push(format!("  {effect}"));
+        lines.push(format!("      {before}{}{after}", row.phrases.join(" | ")));
+        lines.push(format!("      {}", row.example));
     }
-    page.push_str("\nVERBS\n");
+    lines.extend([String::new(), "VERBS".to_owned()]);
     for row in &VERBS {
         let roles: Vec<&str> = row.roles.iter().map(|role| role.as_str()).collect();
         let phrases: Vec<&str> = row.phrases.iter().map(|(base, _)| *base).collect();
-        page.push_str(&format!("  {} ({})\n", phrases.join(" | "), roles.join(", ")));
-        page.push_str(&format!("      {}\n", row.example));
+        lines.push(format!("  {} ({})", phrases.join(" | "), roles.join(", ")));
+        lines.push(format!("      {}", row.example));
     }
-    page.push_str("\nPLACES, SERVERS AND TOOLS\n");
-    for row in &PLACES {
-        page.push_str(&format!("  {}\n      {}\n      {}\n", row.form, row.meaning, row.example));
+    lines.extend([String::new(), "PLACES, SERVERS AND TOOLS".to_owned()]);
+    for PlaceRow { form, meaning, example } in &PLACES {
+        lines.extend([format!("  {form}"), format!("      {meaning}"), format!("      {example}")]);
     }
-    page.push_str(
+    lines.push(
         "\nANY SENTENCE may end with `because …`, which is shown as the reason.\n\
          Headings, block quotes, HTML comments and code blocks are commentary; every other line has to be\n\
-         a plain sentence. A list under `The agent may:` takes these words.\n",
+         a plain sentence. A list under `The agent may:` takes these words."
+            .to_owned(),
     );
-    page
+    lines.join("\n") + "\n"
 }

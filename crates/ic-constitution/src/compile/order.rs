@@ -32,10 +32,10 @@ pub(super) fn ordered<T: Clone>(mut all: Vec<Ruled<'_, T>>) -> Result<Vec<Ruled<
     if !has_late {
         return Ok(all);
     }
-    sorted(all)
+    sorted(&all)
 }
 
-fn sorted<T: Clone>(all: Vec<Ruled<'_, T>>) -> Result<Vec<Ruled<'_, T>>, Cycle<T>> {
+fn sorted<'a, T: Clone>(all: &[Ruled<'a, T>]) -> Result<Vec<Ruled<'a, T>>, Cycle<T>> {
     let comes_first = |one: &Ruled<'_, T>, other: &Ruled<'_, T>| {
         let is_inner = other.region.contains(one.region) && !one.region.contains(other.region);
         is_inner || other.effect < one.effect && one.region.is_apart_from(other.region)

@@ -1,6 +1,6 @@
 //! Where atoms hold together: the regions of all atoms, and what any of them have in common.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 
 use ic_types::{Role, ToolName};
 
@@ -244,15 +244,15 @@ pub(super) fn closure(
     most: usize,
 ) -> Result<Vec<Region>, TooMany> {
     let mut closure: Vec<Region> = Vec::new();
-    let mut known: HashMap<String, ()> = HashMap::new();
+    let mut known: HashSet<String> = HashSet::new();
     let mut own: Vec<Region> = atoms.iter().map(|atom| Region::of(atom)).chain(extra).collect();
-    let mut seen: HashMap<String, ()> = HashMap::new();
-    own.retain(|region| seen.insert(region.key(), ()).is_none());
+    let mut seen: HashSet<String> = HashSet::new();
+    own.retain(|region| seen.insert(region.key()));
     for region in own {
         let mut found: Vec<Region> = closure.iter().filter_map(|it| it.meet(&region)).collect();
         found.push(region);
         for region in found {
-            if known.insert(region.key(), ()).is_none() {
+            if known.insert(region.key()) {
                 closure.push(region);
             }
         }

@@ -272,20 +272,20 @@ fn what(roles: Option<&[Role]>, shape: &Shape) -> String {
     match &shape.condition {
         Condition::Nothing => {}
         Condition::Within(path) if path == "/" => what.push_str(" anywhere else"),
-        Condition::Within(path) => what.push_str(&format!(" in {path}")),
-        Condition::Hosts(hosts) => what.push_str(&format!(" at {}", hosts.join(" that is also "))),
+        Condition::Within(path) => what.extend([" in ", path]),
+        Condition::Hosts(hosts) => what.extend([" at ", &hosts.join(" that is also ")]),
         Condition::Names(all) => {
             let sets: Vec<String> = all.iter().map(|(_, names)| names.join(" or ")).collect();
-            what.push_str(&format!(" for {}", sets.join(" and ")));
+            what.extend([" for ", &sets.join(" and ")]);
         }
     }
     let is_built_in = shape.servers.as_ref().is_some_and(|it| *it == BUILT_IN_SERVERS);
     match (&shape.servers, &shape.tool) {
         (Some(servers), Some(tool)) if roles.is_some() => {
-            what.push_str(&format!(" with {tool} of {}", servers.join(" and ")));
+            what.extend([" with ", tool, " of ", &servers.join(" and ")]);
         }
         (Some(servers), None) if roles.is_some() && !is_built_in => {
-            what.push_str(&format!(" with {}", servers.join(", ")));
+            what.extend([" with ", &servers.join(", ")]);
         }
         _ => {}
     }

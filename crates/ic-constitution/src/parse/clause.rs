@@ -163,7 +163,7 @@ impl<'a> Clauses<'a> {
             if !verbs.contains(&verb) {
                 verbs.push(verb);
             }
-            self.objects(verb)?;
+            self.objects(verb);
             // "push to or pull from HOST"
             let is_hanging = self.words.first().is_some_and(|it| it.is_one_of(&["to", "from"]))
                 && self.words.get(1).is_some_and(|it| it.is_one_of(&["and", "or", ","]));
@@ -189,7 +189,7 @@ impl<'a> Clauses<'a> {
     }
 
     /// Passes over nouns that add nothing to `verb`.
-    fn objects(&mut self, verb: Verb) -> Result<(), Stuck> {
+    fn objects(&mut self, verb: Verb) {
         let objects = verb.row().objects;
         let mut is_first = true;
         loop {
@@ -202,13 +202,11 @@ impl<'a> Clauses<'a> {
                 let noun: Vec<&str> = noun.split(' ').collect();
                 after(self.words, &noun).map(|_| noun.len())
             });
-            match found.max() {
-                Some(length) => self.skip(length),
-                None => {
-                    self.words = here;
-                    break;
-                }
-            }
+            let Some(length) = found.max() else {
+                self.words = here;
+                break;
+            };
+            self.skip(length);
             is_first = false;
         }
         // "commit in repositories in DIR", "deal with remotes": a noun that only says what kind of place.
@@ -223,7 +221,6 @@ impl<'a> Clauses<'a> {
         if is_kind {
             self.skip(2);
         }
-        Ok(())
     }
 
     /// Reads places, servers and tools, until nothing is left.
@@ -246,22 +243,11 @@ impl<'a> Clauses<'a> {
             }
             let found = self.place(kind)?;
             if place != Place::Unsaid {
-                return Err(self.stuck_two(&place, &found, word));
+                return Err(stuck_two(&place, &found, word));
             }
             place = found;
         }
         Ok((place, with))
-    }
-
-    fn stuck_two(&self, one: &Place, other: &Place, word: &Word) -> Stuck {
-        let is_one_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
-        Stuck::at(
-            Some(word),
-            match is_one_kind {
-                true => "join places by `and`",
-                false => "a sentence has one kind of place; write one sentence for each",
-            },
-        )
     }
 
     fn place(&mut self, kind: Option<PlaceKind>) -> Result<Place, Stuck> {
@@ -280,7 +266,7 @@ impl<'a> Clauses<'a> {
         if self.take(&["anywhere"]) || self.take(&["everywhere"]) {
             return Ok(Place::Anywhere);
         }
-        let is_bare = self.words.first().is_some_and(|it| looks_like_place(it));
+        let is_bare = self.words.first().is_some_and(looks_like_place);
         if !has_preposition && !is_bare {
             return Err(self.stuck("these words are not understood"));
         }
@@ -419,4 +405,15 @@ impl<'a> Clauses<'a> {
             None => NamePlace::Name(word.text.clone()),
         })
     }
+}
+
+fn stuck_two(one: &Place, other: &Place, word: &Word) -> Stuck {
+    let is_one_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
+    Stuck::at(
+        Some(word),
+        match is_one_kind {
+            true => "join places by `and`",
+            false => "a sentence has one kind of place; write one sentence for each",
+        },
+    )
 }

@@ -1,6 +1,4 @@
-//! What sentences become: the rules, what is noted about them, and how long it takes.
-
-use std::time::Instant;
+//! What sentences become: the rules, and what is noted about them.
 
 use ic_constitution::artifact::{self, Origin};
 use ic_constitution::compile::Condition;
@@ -30,25 +28,26 @@ fn compiled(text: &str) -> Compiled {
 fn line(rule: &Rule) -> String {
     let mut line = rule.effect.as_str().to_owned();
     if let Some(roles) = &rule.roles {
-        line += &format!(" {}", roles.iter().map(|it| it.as_str()).collect::<Vec<_>>().join("+"));
+        let roles: Vec<&str> = roles.iter().map(|it| it.as_str()).collect();
+        line.extend([" ", &roles.join("+")]);
     }
     match &rule.condition {
         Condition::Nothing => {}
-        Condition::Within(path) => line += &format!(" in {path}"),
-        Condition::Hosts(all) => line += &format!(" at {}", all.join("&")),
+        Condition::Within(path) => line.extend([" in ", path]),
+        Condition::Hosts(all) => line.extend([" at ", &all.join("&")]),
         Condition::Names(all) => {
             let names: Vec<String> =
                 all.iter().map(|(role, it)| format!("{role}:{}", it.join("|"))).collect();
-            line += &format!(" for {}", names.join("&"));
+            line.extend([" for ", &names.join("&")]);
         }
     }
     match &rule.servers {
         Some(servers) if servers.len() == 4 => line += " built-in",
-        Some(servers) => line += &format!(" with {}", servers.join("+")),
+        Some(servers) => line.extend([" with ", &servers.join("+")]),
         None => {}
     }
     if let Some(tool) = &rule.tool {
-        line += &format!(".{tool}");
+        line.extend([".", tool]);
     }
     line
 }
@@ -190,7 +189,7 @@ fn scenarios_stand_at_every_border() {
 }
 
 #[test]
-fn a_thousand_sentences_are_compiled_at_once() {
+fn a_thousand_sentences_become_a_rule_each() {
     let sentence = |n: usize| match n % 4 {
         0 => format!("The agent may read and write files in ~/p{n}/a.\n"),
         1 => format!("Ask before deleting files in ~/p{n}.\n"),
@@ -198,9 +197,6 @@ fn a_thousand_sentences_are_compiled_at_once() {
         _ => format!("The agent may read files in /srv/p{n} with s{n}.\n"),
     };
     let text: String = (0..1000).map(sentence).collect();
-    let began = Instant::now();
     let n = compiled(&text).rules.len();
-    // The goal is 100 ms for a release build; this one is not optimised, and shares its machine.
-    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
     assert_eq!(n, 1000);
 }

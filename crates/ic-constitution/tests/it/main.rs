@@ -1,11 +1,6 @@
 //! Constitutions, through the crate's public door: tables, laws, and a second opinion.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests: a failure is a failed test"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests: a failure is a failed test")]
 
 mod commentary;
 mod compiled;

@@ -130,15 +130,15 @@ pub(crate) fn judge(all: &[Said], default: u8, asked: &Asked) -> Option<u8> {
                 }
             }
             general => {
-                ones.push(One { effect: said.effect, place: None, general: Some(general), named })
+                ones.push(One { effect: said.effect, place: None, general: Some(general), named });
             }
         }
     }
-    if is_file { judge_file(&ones, default, asked) } else { judge_host(&ones, default) }
+    if is_file { judge_file(&ones, default, asked) } else { Some(judge_host(&ones, default)) }
 }
 
-fn judge_host(ones: &[One<'_>], default: u8) -> Option<u8> {
-    Some(count(&ones.iter().collect::<Vec<_>>()).unwrap_or(default))
+fn judge_host(ones: &[One<'_>], default: u8) -> u8 {
+    count(&ones.iter().collect::<Vec<_>>()).unwrap_or(default)
 }
 
 fn judge_file(ones: &[One<'_>], default: u8, asked: &Asked) -> Option<u8> {

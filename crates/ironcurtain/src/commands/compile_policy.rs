@@ -75,7 +75,8 @@ pub(crate) fn run(
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;
         return Ok(Exit::Success);
     }
-    if let Some(before) = in_force(&output, &home, environment, screen)? {
+    let (before, is_in_force) = in_force(&output, &home, environment, screen);
+    if is_in_force {
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
         person.show(&lines(&compiled, before.as_ref()), screen)?;
@@ -233,22 +234,21 @@ fn generated_at(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Returns what is in force now, if writing to `output` would change what is in force.
-///
-/// The inner is `None` if nothing that can be used is in force.
+/// Returns what is in force now, and whether writing to `output` would change what is in force.
 fn in_force(
     output: &Path,
     home: &Home,
     environment: &Environment,
     screen: &mut Screen,
-) -> Result<Option<Option<Loaded>>, Failure> {
+) -> (Option<Loaded>, bool) {
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
+    // What is in force may be broken, and this may mend it.
     let before = judge::load_confirming(&wanted, NoSandbox::None, environment, screen).ok();
     let is_it = before.as_ref().is_none_or(|loaded| match &loaded.found {
         Origin::Directory(directory) => directory.as_path() == output,
         Origin::Builtin(_) => output == home.generated(),
     });
-    Ok(is_it.then_some(before))
+    (before, is_it)
 }
 
 fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {

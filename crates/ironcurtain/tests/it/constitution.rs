@@ -148,7 +148,7 @@ fn the_built_in_policies_are_what_their_plain_sentences_say() {
                     "tool": request["toolName"],
                     "arguments": request["arguments"],
                 });
-                requests.push_str(&format!("{request}\n"));
+                requests.extend([&request.to_string(), "\n"]);
             }
         }
         fs::write(place.path("requests.jsonl"), &requests).unwrap();
