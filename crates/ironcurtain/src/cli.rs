@@ -10,11 +10,11 @@ use ic_trace::{Format, TraceError, TraceSpec};
 
 use crate::commands::{
     AFTER_HELP, approvals::ApprovalsCommand, audit::AuditCommand, ca::CaCommand,
-    cleanup::CleanupArgs, clients::ClientsCommand, completions::CompletionsArgs,
-    config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs, grants::GrantsCommand, man::ManArgs,
-    mcp_server::McpServerCommand, migrate::MigrateArgs, mitm::MitmArgs, policy::PolicyCommand,
-    proxy::ProxyArgs, run::RunArgs, servers::ServersCommand, sessions::SessionsCommand,
-    start::StartArgs,
+    cleanup::CleanupArgs, clients::ClientsCommand, compile_policy::CompileArgs,
+    completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs,
+    grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
+    mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs, servers::ServersCommand,
+    sessions::SessionsCommand, start::StartArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -138,6 +138,7 @@ pub(crate) enum Command {
     /// Check, test, explain and change the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
+    CompilePolicy(CompileArgs),
     /// Show, follow, verify and export the audit log
     #[command(subcommand)]
     Audit(AuditCommand),

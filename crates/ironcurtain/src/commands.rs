@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod ca;
 pub(crate) mod cleanup;
 pub(crate) mod clients;
+pub(crate) mod compile_policy;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -96,6 +97,7 @@ pub(crate) fn run(
         Command::Clients(command) => clients::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),
+        Command::CompilePolicy(args) => compile_policy::run(&args, environment, screen),
         Command::Audit(command) => audit::run(command, environment, screen),
         Command::Config(command) => config::run(command, environment, screen),
         Command::Doctor(args) => doctor::run(&args, environment, screen),

@@ -8,7 +8,15 @@ use super::tree::Tree;
 const ROWS: [&[&str]; 11] = [
     &["ic-types"],
     &["ic-policy", "ic-home", "ic-mcp", "ic-schema", "ic-terminal", "ic-typescript"],
-    &["ic-analysis", "ic-confine", "ic-resolve", "ic-audit", "ic-escalation", "ic-model"],
+    &[
+        "ic-analysis",
+        "ic-constitution",
+        "ic-confine",
+        "ic-resolve",
+        "ic-audit",
+        "ic-escalation",
+        "ic-model",
+    ],
     &["ic-egress", "ic-trace", "ic-inventory", "ic-servers", "ic-container"],
     &["ic-judge"],
     &["ic-backend"],

@@ -6,8 +6,15 @@ use super::text::mentions;
 use super::tree::{SourceFile, Tree};
 
 /// The crates whose functions depend on their arguments alone.
-const PURE: [&str; 6] =
-    ["ic-types", "ic-policy", "ic-analysis", "ic-mcp", "ic-schema", "ic-terminal"];
+const PURE: [&str; 7] = [
+    "ic-types",
+    "ic-policy",
+    "ic-analysis",
+    "ic-constitution",
+    "ic-mcp",
+    "ic-schema",
+    "ic-terminal",
+];
 
 /// What they have no use for; the short forms catch what was imported in braces.
 const FORBIDDEN: [&str; 13] = [

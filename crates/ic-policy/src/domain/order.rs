@@ -10,7 +10,7 @@ impl DomainPattern {
     /// Returns whether this pattern holds for everything that `other` holds for.
     ///
     /// In doubt it says no.
-    pub(crate) fn covers(&self, other: &Self) -> bool {
+    pub fn covers(&self, other: &Self) -> bool {
         self.host.covers(&other.host)
             && self.constraint.covers(&other.constraint)
             && (self.repository.is_none() || self.repository == other.repository)
@@ -19,7 +19,7 @@ impl DomainPattern {
     /// Returns whether something may exist that both patterns hold for.
     ///
     /// In doubt it says yes.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
+    pub fn meets(&self, other: &Self) -> bool {
         self.host.meets(&other.host)
             && self.constraint.meets(&other.constraint)
             && (self.repository.is_none()

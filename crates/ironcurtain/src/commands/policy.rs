@@ -5,6 +5,7 @@ mod check;
 mod confirm;
 mod diff;
 mod explain;
+mod grammar;
 mod lint;
 mod list;
 mod mutate;
@@ -41,6 +42,7 @@ pub(crate) enum PolicyCommand {
     New(new::NewArgs),
     Use(using::UseArgs),
     Lint(lint::LintArgs),
+    Grammar(grammar::GrammarArgs),
     /// Let an agent do something without asking you, from the next session on
     ///
     /// Shows what would change over recorded and example calls, and asks for your confirmation. Where the
@@ -74,6 +76,7 @@ pub(crate) fn run(
         PolicyCommand::New(args) => new::run(&args, environment, screen),
         PolicyCommand::Use(args) => using::run(&args, environment, screen),
         PolicyCommand::Lint(args) => lint::run(&args, environment, screen),
+        PolicyCommand::Grammar(args) => grammar::run(&args, screen),
         PolicyCommand::Allow(args) => adding::run(Effect::Allow, &args, environment, screen),
         PolicyCommand::Ask(args) => adding::run(Effect::Escalate, &args, environment, screen),
         PolicyCommand::Never(args) => adding::run(Effect::Deny, &args, environment, screen),

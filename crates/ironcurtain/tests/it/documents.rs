@@ -58,6 +58,7 @@ pages! {
     the_first_run_works: "docs/guide/first-run.md",
     approvals_work: "docs/guide/approvals.md",
     policies_work: "docs/guide/policy.md",
+    constitutions_work: "docs/guide/constitution.md",
     servers_work: "docs/guide/servers.md",
     clients_work: "docs/guide/clients.md",
     models_work: "docs/guide/models.md",

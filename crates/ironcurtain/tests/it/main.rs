@@ -25,6 +25,7 @@ mod config;
 mod config_attacks;
 mod confined;
 mod conformance;
+mod constitution;
 mod conversations;
 mod corpora;
 mod desk;

@@ -101,6 +101,17 @@ fn report(outcomes: &[Outcome], loaded: &Loaded, screen: &mut Screen) -> Result<
 }
 
 impl Outcome {
+    /// Returns whether something decided that holds for every policy.
+    pub(crate) fn is_structural(&self) -> bool {
+        self.judgement.rule.starts_with("structural-")
+    }
+
+    /// Says what was expected, and what came out.
+    pub(crate) fn said(&self) -> String {
+        let Judgement { decision, rule, .. } = &self.judgement;
+        format!("expected {}, got {decision} by {rule}", self.expected)
+    }
+
     fn of(scenario: Scenario, loaded: &Loaded) -> Self {
         let Scenario { description, request, expected_decision, .. } = scenario;
         let judgement = match request.arguments {

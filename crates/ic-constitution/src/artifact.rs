@@ -1,0 +1,237 @@
+//! The files of a compiled policy, as bytes: always the same ones for the same constitution.
+//!
+//! Opens no file and reads no clock; the time that is written is handed in.
+
+use ic_types::{Digest, Json, Object, Role};
+
+use crate::compile::{Compiled, Condition, Rule, Tool};
+use crate::scenario::Scenario;
+
+/// What is written besides the rules.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The text of the constitution.
+    pub constitution: &'a str,
+    /// When the files were made.
+    pub generated_at: &'a str,
+    /// The tools that were known.
+    pub tools: &'a [Tool],
+}
+
+/// Counted up when the same constitution may come to other rules.
+const COMPILER: &str = "plain-1";
+
+/// Writes `compiled-policy.json`.
+pub fn compiled_policy(compiled: &Compiled, origin: Origin<'_>) -> String {
+    let mut file = header(origin);
+    file.insert("rules", compiled.rules.iter().map(rule).collect::<Vec<_>>());
+    let lists = list_definitions(&compiled.rules);
+    if !lists.is_empty() {
+        file.insert("listDefinitions", lists);
+    }
+    pretty(&Json::Object(file))
+}
+
+/// Writes `test-scenarios.json`.
+pub fn test_scenarios(scenarios: &[Scenario], origin: Origin<'_>) -> String {
+    let mut file = header(origin);
+    let scenario = |it: &Scenario| {
+        let mut request = Object::new();
+        request.insert("serverName", it.server.as_str());
+        request.insert("toolName", it.tool.as_str());
+        request.insert("arguments", Json::Object(it.arguments.clone()));
+        let mut scenario = Object::new();
+        scenario.insert("description", it.description.as_str());
+        scenario.insert("request", Json::Object(request));
+        scenario.insert("expectedDecision", it.expected.as_str());
+        scenario.insert("reasoning", it.reasoning.as_str());
+        scenario.insert("source", "generated");
+        Json::Object(scenario)
+    };
+    file.insert("scenarios", scenarios.iter().map(scenario).collect::<Vec<_>>());
+    pretty(&Json::Object(file))
+}
+
+/// Returns whether the rules use something that only this program knows.
+pub fn needs_this_program(compiled: &Compiled) -> bool {
+    let names_sandbox = |rule: &Rule| matches!(&rule.condition, Condition::Within(it) if it.starts_with("${SANDBOX}"));
+    compiled.rules.iter().any(names_sandbox)
+}
+
+fn header(origin: Origin<'_>) -> Object {
+    let tools: Vec<String> =
+        origin.tools.iter().map(|it| format!("{}.{} {:?}", it.server, it.tool, it.roles)).collect();
+    let parts = [COMPILER.as_bytes(), origin.constitution.as_bytes()];
+    let parts = parts.into_iter().chain(tools.iter().map(String::as_bytes));
+    let mut file = Object::new();
+    file.insert("generatedAt", origin.generated_at);
+    file.insert("constitutionHash", Digest::of(origin.constitution.as_bytes()).to_string());
+    file.insert("inputHash", Digest::of_parts(parts).to_string());
+    file
+}
+
+fn texts<'a>(all: impl IntoIterator<Item = &'a str>) -> Vec<Json> {
+    all.into_iter().map(Json::from).collect()
+}
+
+fn role_names(roles: &[Role]) -> Vec<Json> {
+    texts(roles.iter().map(|role| role.as_str()))
+}
+
+fn rule(rule: &Rule) -> Json {
+    let mut condition = Object::new();
+    let roles = rule.roles.as_deref();
+    if let Some(servers) = &rule.servers {
+        condition.insert("server", texts(servers.iter().map(String::as_str)));
+    }
+    if let Some(tool) = &rule.tool {
+        condition.insert("tool", texts([tool.as_str()]));
+    }
+    let named = |key: &str, texts: Vec<Json>| {
+        let mut part = Object::new();
+        part.insert("roles", role_names(roles.unwrap_or_default()));
+        part.insert(key, texts);
+        part
+    };
+    match &rule.condition {
+        Condition::Nothing => {
+            if let Some(roles) = roles {
+                condition.insert("roles", role_names(roles));
+            }
+        }
+        Condition::Within(path) => {
+            let mut paths = Object::new();
+            paths.insert("roles", role_names(roles.unwrap_or_default()));
+            paths.insert("within", path.as_str());
+            condition.insert("paths", Json::Object(paths));
+        }
+        Condition::Hosts(all) => {
+            let mut all = all.iter();
+            if let Some(first) = all.next() {
+                condition
+                    .insert("domains", Json::Object(named("allowed", texts([first.as_str()]))));
+            }
+            let lists: Vec<Json> = all
+                .map(|it| {
+                    let mut list = named("allowed", texts([it.as_str()]));
+                    list.insert("matchType", "domains");
+                    Json::Object(list)
+                })
+                .collect();
+            if !lists.is_empty() {
+                condition.insert("lists", lists);
+            }
+        }
+        Condition::Names(all) => {
+            // For a call as a whole, a role without a list is a condition too.
+            let is_listed = |role: &Role| all.iter().any(|(it, _)| it == role);
+            if let Some(roles) = roles.filter(|roles| !roles.iter().any(is_listed)) {
+                condition.insert("roles", role_names(roles));
+            }
+            let lists: Vec<Json> = all
+                .iter()
+                .map(|(role, names)| {
+                    let mut list = Object::new();
+                    list.insert("roles", role_names(&[*role]));
+                    list.insert("allowed", texts(names.iter().map(String::as_str)));
+                    list.insert("matchType", match_type(*role));
+                    Json::Object(list)
+                })
+                .collect();
+            condition.insert("lists", lists);
+        }
+    }
+    let mut object = Object::new();
+    object.insert("name", rule.name.as_str());
+    object.insert("description", rule.description.as_str());
+    object.insert("principle", rule.principle.as_str());
+    object.insert("if", Json::Object(condition));
+    object.insert("then", rule.effect.as_str());
+    object.insert("reason", rule.reason.as_str());
+    Json::Object(object)
+}
+
+fn match_type(role: Role) -> &'static str {
+    match role {
+        Role::EmailAddress => "emails",
+        _ => "identifiers",
+    }
+}
+
+/// Says what the lists are that rules name.
+fn list_definitions(rules: &[Rule]) -> Vec<Json> {
+    let mut found: Vec<(String, &'static str, String)> = Vec::new();
+    let mut note = |text: &str, kind: &'static str, rule: &Rule| {
+        if let Some(name) = text.strip_prefix('@')
+            && !found.iter().any(|(known, ..)| known == name)
+        {
+            found.push((name.to_owned(), kind, rule.principle.clone()));
+        }
+    };
+    for rule in rules {
+        match &rule.condition {
+            Condition::Nothing | Condition::Within(_) => {}
+            Condition::Hosts(all) => all.iter().for_each(|it| note(it, "domains", rule)),
+            Condition::Names(all) => {
+                for (role, names) in all {
+                    for name in names {
+                        note(name, match_type(*role), rule);
+                    }
+                }
+            }
+        }
+    }
+    found.sort();
+    let definition = |(name, kind, principle): (String, &'static str, String)| {
+        let mut object = Object::new();
+        object.insert("name", name);
+        object.insert("type", kind);
+        object.insert("principle", principle);
+        Json::Object(object)
+    };
+    found.into_iter().map(definition).collect()
+}
+
+/// Writes JSON for people: two spaces, and short things on one line.
+pub(crate) fn pretty(json: &Json) -> String {
+    let mut out = String::new();
+    write(json, 0, &mut out);
+    out.push('\n');
+    out
+}
+
+fn write(json: &Json, depth: usize, out: &mut String) {
+    const LINE_MAX: usize = 100;
+    let compact = json.to_string();
+    let is_short =
+        compact.len() + 2 * depth <= LINE_MAX && 2 <= depth && !compact.contains("\"description\"");
+    let pad = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.push_str(&"  ".repeat(depth));
+    };
+    match json {
+        Json::Object(object) if !object.is_empty() && !is_short => {
+            out.push('{');
+            for (position, (key, value)) in object.iter().enumerate() {
+                out.push_str(if position == 0 { "" } else { "," });
+                pad(out, depth + 1);
+                out.push_str(&Json::from(key).to_string());
+                out.push_str(": ");
+                write(value, depth + 1, out);
+            }
+            pad(out, depth);
+            out.push('}');
+        }
+        Json::Array(items) if !items.is_empty() && !is_short => {
+            out.push('[');
+            for (position, item) in items.iter().enumerate() {
+                out.push_str(if position == 0 { "" } else { "," });
+                pad(out, depth + 1);
+                write(item, depth + 1, out);
+            }
+            pad(out, depth);
+            out.push(']');
+        }
+        _ => out.push_str(&compact),
+    }
+}

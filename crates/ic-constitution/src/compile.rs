@@ -1,0 +1,314 @@
+//! From sentences to ordered rules.
+//!
+//! For each role, and for calls without resources, the regions of the sentences and all that they have in
+//! common get a rule, narrower before wider, so the first rule that holds for a value knows every sentence
+//! about it. How rules are written to files is not known here.
+
+mod atom;
+mod general;
+mod judge;
+mod order;
+mod region;
+mod shape;
+
+use std::collections::BTreeSet;
+
+use ic_policy::Effect;
+use ic_types::{Role, ServerName, ToolName};
+
+use crate::fault::{Fault, Faults};
+use crate::parse::Constitution;
+use crate::sentence::{Deed, Sentence};
+use atom::{Atom, Judged, Spot, verdict};
+pub use judge::{Subject, SubjectPlace};
+use order::{Cycle, Ruled};
+use region::{Area, Region};
+pub use shape::{Condition, Rule};
+use shape::{Piece, Shape};
+
+/// The most rules of a policy.
+pub const RULES_MAX: usize = 10_000;
+/// How much work may go into leaving out rules that change nothing.
+const PRUNING_MAX: usize = 4_000_000;
+
+/// A tool that is known, with every role that its arguments may have.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// Its server.
+    pub server: ServerName,
+    /// Its name.
+    pub tool: ToolName,
+    /// The roles.
+    pub roles: Vec<Role>,
+}
+
+/// A compiled constitution.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The rules, in the order in which they are asked.
+    pub rules: Vec<Rule>,
+    /// What is odd, though it can be compiled: line and sentence.
+    pub notes: Vec<Note>,
+    atoms: Vec<Atom>,
+    texts: Vec<String>,
+    default: Effect,
+}
+
+/// Something that is worth a look.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Note {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is odd.
+    pub text: String,
+}
+
+/// Compiles a constitution; `tools` are those that are known.
+pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, Faults> {
+    let sentences = &constitution.sentences;
+    let texts: Vec<String> = sentences.iter().map(ToString::to_string).collect();
+    let default = default_of(sentences)?;
+    let atoms: Vec<Atom> = sentences
+        .iter()
+        .enumerate()
+        .flat_map(|(position, sentence)| atom::atoms(position, sentence, tools))
+        .collect();
+    let compiler = Compiler { sentences, texts: &texts, default };
+    let mut lists: Vec<(Judged, Vec<Shape>)> = Vec::new();
+    for judged in atom::all_judged() {
+        let here: Vec<&Atom> = atoms.iter().filter(|atom| atom.judged == judged).collect();
+        if !here.is_empty() {
+            lists.push((judged, compiler.rules_for(judged, &here)?));
+        }
+    }
+    let pieces = shape::merged(lists);
+    if RULES_MAX < pieces.len() {
+        return Err(compiler.too_many(&atoms.iter().collect::<Vec<_>>()));
+    }
+    let notes = compiler.notes(&pieces, &atoms, tools);
+    let rules = shape::rules(&pieces, sentences, default);
+    Ok(Compiled { rules, notes, atoms, texts, default })
+}
+
+/// Returns what holds for everything else.
+fn default_of(sentences: &[Sentence]) -> Result<Effect, Faults> {
+    let mut said = sentences.iter().filter(|it| it.deed == Deed::EverythingElse);
+    let first = said.next();
+    let default = first.map_or(Effect::Deny, |it| it.effect);
+    match said.find(|it| it.effect != default) {
+        Some(other) => Err(Faults(vec![Fault {
+            line: other.line,
+            column: 1,
+            words: other.text.clone(),
+            problem: format!(
+                "this contradicts line {}; everything else is either refused or for a person to decide",
+                first.map_or(1, |it| it.line)
+            ),
+            offers: Vec::new(),
+        }])),
+        None => Ok(default),
+    }
+}
+
+struct Compiler<'a> {
+    sentences: &'a [Sentence],
+    texts: &'a [String],
+    default: Effect,
+}
+
+/// What is said in a region: by which sentence, if it is by one.
+#[derive(Clone, Copy, Debug)]
+struct Said<'a> {
+    effect: Effect,
+    by: Option<&'a Atom>,
+}
+
+impl Compiler<'_> {
+    /// Returns the rules about one judged thing, in their order.
+    fn rules_for(&self, judged: Judged, atoms: &[&Atom]) -> Result<Vec<Shape>, Faults> {
+        let extra = webs(judged, atoms);
+        let regions = region::closure(atoms, extra, RULES_MAX)
+            .map_err(|region::TooMany| self.too_many(atoms))?;
+        let mut ruled: Vec<Ruled<'_, Said<'_>>> = Vec::new();
+        for region in &regions {
+            let here: Vec<&Atom> =
+                atoms.iter().copied().filter(|atom| region.is_of(atom)).collect();
+            let said = match verdict(&here, self.texts) {
+                Some((effect, by)) => Said { effect, by: Some(by) },
+                // Only the web is added where nothing is said about it.
+                None => Said { effect: self.default, by: None },
+            };
+            ruled.push(Ruled { region, effect: said.effect, what: said });
+        }
+        let ordered = order::ordered(ruled).map_err(|Cycle(left)| self.contradiction(&left))?;
+        // From the last on, so that a rule is compared with those that stay.
+        let mut kept: Vec<&Ruled<'_, Said<'_>>> = Vec::new();
+        let is_affordable = ordered.len() * ordered.len() < PRUNING_MAX;
+        for one in ordered.iter().rev() {
+            if one.region.area == Area::General
+                || !is_affordable
+                || !self.is_idle(one, kept.iter().rev().copied(), atoms)
+            {
+                kept.push(one);
+            }
+        }
+        let shapes = kept.iter().rev().flat_map(|one| match one.region.area {
+            Area::General => {
+                let here: Vec<&Atom> =
+                    atoms.iter().copied().filter(|atom| one.region.is_of(atom)).collect();
+                general::shapes(judged, one.region, &here, (self.texts, self.default))
+            }
+            Area::Directory(_) | Area::Hosts(_) | Area::Names(_) => {
+                vec![Shape::of(one.region, one.what)]
+            }
+        });
+        Ok(shapes.collect())
+    }
+
+    /// Returns whether the rule of a region would say what the next of the `later` ones says anyway.
+    fn is_idle<'r>(
+        &self,
+        one: &Ruled<'_, Said<'_>>,
+        mut later: impl Iterator<Item = &'r Ruled<'r, Said<'r>>>,
+        atoms: &[&Atom],
+    ) -> bool {
+        let is_own = one.what.by.is_none_or(|by| Region::of(by) == *one.region);
+        if is_own {
+            return false;
+        }
+        let Some(next) = later.find(|it| it.region.contains(one.region)) else { return false };
+        if next.region.area != Area::General {
+            return next.effect == one.effect;
+        }
+        // Of a general region, what it says about values counts.
+        let here: Vec<&Atom> = atoms
+            .iter()
+            .copied()
+            .filter(|atom| {
+                next.region.is_of(atom)
+                    && (atom.spot.is_general() || matches!(atom.spot, Spot::Local))
+            })
+            .collect();
+        // It may say something else about the sandbox, in which the directory may lie.
+        let is_plain = here.iter().all(|atom| matches!(atom.spot, Spot::Unsaid | Spot::Local));
+        let is_directory = matches!(one.region.area, Area::Directory(_));
+        let said = verdict(&here, self.texts);
+        said.is_some_and(|(effect, _)| effect == one.effect) && (is_plain || !is_directory)
+    }
+
+    fn too_many(&self, atoms: &[&Atom]) -> Faults {
+        let positions: BTreeSet<usize> = atoms.iter().map(|atom| atom.sentence).collect();
+        self.faults(&positions, &format!("together with others this needs more than {RULES_MAX} rules; use fewer lists and patterns"))
+    }
+
+    fn contradiction(&self, left: &[Said<'_>]) -> Faults {
+        let positions: BTreeSet<usize> =
+            left.iter().filter_map(|said| said.by.map(|by| by.sentence)).collect();
+        self.faults(
+            &positions,
+            "this opens a place within a closed one, and another sentence is about a place that may be the same \
+             (the sandbox, the home or an absolute path); write all of them in one way",
+        )
+    }
+
+    /// Names the first sentences that have a part in a problem.
+    fn faults(&self, positions: &BTreeSet<usize>, problem: &str) -> Faults {
+        const NAMED_MAX: usize = 10;
+        let sentences = positions.iter().filter_map(|at| self.sentences.get(*at)).take(NAMED_MAX);
+        let fault = |sentence: &Sentence| Fault {
+            line: sentence.line,
+            column: 1,
+            words: sentence.text.clone(),
+            problem: problem.to_owned(),
+            offers: Vec::new(),
+        };
+        Faults(sentences.map(fault).collect())
+    }
+
+    fn notes(&self, pieces: &[Piece], atoms: &[Atom], tools: &[Tool]) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let used: BTreeSet<usize> = pieces.iter().filter_map(|piece| piece.shape.by).collect();
+        for (position, sentence) in self.sentences.iter().enumerate() {
+            if used.contains(&position) || sentence.deed == Deed::EverythingElse {
+                continue;
+            }
+            let own: Vec<&Atom> = atoms.iter().filter(|atom| atom.sentence == position).collect();
+            let is_over = |other: &&Atom| {
+                other.is_absolute()
+                    && own.iter().any(|it| {
+                        it.judged == other.judged && Region::of(other).contains(&Region::of(it))
+                    })
+            };
+            let absolute = atoms.iter().filter(|it| it.sentence != position).find(is_over);
+            let text = match absolute.and_then(|it| self.sentences.get(it.sentence)) {
+                Some(other) => format!(
+                    "`{}` has no effect: line {} forbids it everywhere, and nothing makes an exception to that; \
+                     write `anywhere else` there",
+                    sentence.text, other.line
+                ),
+                None if own.is_empty() => {
+                    format!("`{}` has no effect: no tool is known that it is about", sentence.text)
+                }
+                None => format!(
+                    "`{}` has no effect: other sentences count wherever it applies",
+                    sentence.text
+                ),
+            };
+            notes.push(Note { line: sentence.line, text });
+        }
+        for atom in atoms.iter().filter(|it| it.effect != Effect::Allow) {
+            let role = atom.has.or(match &atom.spot {
+                Spot::Names(role, _) if atom.judged == Judged::Whole => Some(*role),
+                _ => None,
+            });
+            let has_both = |tool: &&Tool| {
+                role.is_some_and(|role| tool.roles.contains(&role))
+                    && tool.roles.iter().any(|role| role.is_resource())
+                    && Region::of(atom).reach.meet(&atom::Reach::One(tool.server.clone())).is_some()
+            };
+            let both: Vec<String> = tools
+                .iter()
+                .filter(has_both)
+                .map(|it| format!("{}.{}", it.server, it.tool))
+                .collect();
+            let Some(sentence) = self.sentences.get(atom.sentence).filter(|_| !both.is_empty())
+            else {
+                continue;
+            };
+            // What names the very tools of a class of tools is not about these roles.
+            if sentence.deed == Deed::UseWithoutResources {
+                continue;
+            }
+            let text = format!(
+                "`{}` does not hold for {}, which reaches resources too: forbid or ask about the tool itself",
+                sentence.text,
+                both.join(", ")
+            );
+            let note = Note { line: sentence.line, text };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes.sort_by_key(|note| note.line);
+        notes
+    }
+}
+
+/// Returns the regions of the web that are needed to tell local addresses from it.
+fn webs(judged: Judged, atoms: &[&Atom]) -> Vec<Region> {
+    let is_host = matches!(judged, Judged::Role(role) if is_host_role(role));
+    let Some(web) = crate::parse::web().filter(|_| is_host) else { return Vec::new() };
+    let locals = atoms.iter().filter(|atom| matches!(atom.spot, Spot::Local));
+    let area = || Area::Hosts(vec![atom::HostCondition::Pattern(web.clone())]);
+    locals.map(|atom| Region { area: area(), ..Region::of(atom) }).collect()
+}
+
+/// Returns whether values of a role lead to hosts.
+fn is_host_role(role: Role) -> bool {
+    role.category() == ic_types::Category::Url || role == Role::ProxyDomain
+}
+
+/// Returns whether values of a role are paths.
+fn is_path_role(role: Role) -> bool {
+    role.category() == ic_types::Category::Path
+}

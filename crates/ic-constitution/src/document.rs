@@ -1,0 +1,373 @@
+//! A constitution as lines: what is commentary, what is a statement, and where each statement begins.
+//!
+//! Only headings, block quotes, HTML comments and code blocks are commentary. What looks like a restriction
+//! in commentary is a mistake until it is marked, so that nobody believes that it holds.
+
+use crate::fault::Fault;
+use crate::grammar::{AGENTS, VERBS};
+use crate::word::{self, Word};
+
+/// The most bytes of a constitution.
+pub const BYTES_MAX: usize = 4 << 20;
+
+/// The words of one statement, without the mark at its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) words: Vec<Word>,
+    /// The line on which its own words begin, without those of an introduction.
+    pub(crate) line: usize,
+}
+
+/// What a line is.
+enum Line<'a> {
+    Blank,
+    Commentary,
+    /// A bullet, and what follows it.
+    Bullet(usize, &'a str),
+    /// Text that belongs to what stands before it.
+    Text(usize, &'a str),
+}
+
+/// Words that restrict something.
+const RESTRICTING: [&str; 12] = [
+    "never",
+    "not",
+    "only",
+    "ask",
+    "must",
+    "except",
+    "don't",
+    "doesn't",
+    "cannot",
+    "can't",
+    "mustn't",
+    "forbidden",
+];
+const MARK: &str = "<!-- note -->";
+
+/// Reads the statements of a constitution.
+pub(crate) fn read(text: &str) -> (Vec<Statement>, Vec<Fault>) {
+    let mut reader = Reader::default();
+    if BYTES_MAX < text.len() {
+        reader.fault(1, 1, "…", "a constitution has at most 4 MiB");
+        return (Vec::new(), reader.faults);
+    }
+    let plain = reader.without_comments(text);
+    for (position, line) in plain.iter().enumerate() {
+        reader.line(line, position + 1);
+    }
+    reader.end_block();
+    if let Some(line) = reader.fence.take().map(|fence| fence.line) {
+        reader.fault(line, 1, "```", "the code block is not closed");
+    }
+    reader.faults.sort_by_key(|fault| (fault.line, fault.column));
+    (reader.statements, reader.faults)
+}
+
+struct Fence {
+    mark: String,
+    line: usize,
+    is_marked: bool,
+}
+
+#[derive(Default)]
+struct Reader {
+    statements: Vec<Statement>,
+    faults: Vec<Fault>,
+    /// The words of the paragraph or bullet that is being read.
+    pending: Vec<Word>,
+    /// The words that a list takes from its introduction.
+    introduction: Option<Vec<Word>>,
+    is_in_list: bool,
+    fence: Option<Fence>,
+    /// Whether the last line, or the block that goes on, is marked as a note.
+    is_marked: bool,
+    /// The line of a block quote that restricts something and is not marked yet.
+    quotes: Vec<(usize, String)>,
+}
+
+impl Reader {
+    fn fault(&mut self, line: usize, column: usize, words: &str, problem: &str) {
+        let (words, problem) = (words.to_owned(), problem.to_owned());
+        self.faults.push(Fault { line, column, words, problem, offers: Vec::new() });
+    }
+
+    /// Takes HTML comments out, and keeps the mark of a note where one stood; lines stay lines.
+    fn without_comments(&mut self, text: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut open: Option<(usize, String)> = None;
+        let mut fence: Option<String> = None;
+        for (position, line) in text.lines().enumerate() {
+            let number = position + 1;
+            if open.is_none() {
+                let trimmed = line.trim_start();
+                match &fence {
+                    Some(mark) if trimmed.trim_end() == mark => fence = None,
+                    None if fence_mark(trimmed).is_some() => fence = fence_mark(trimmed),
+                    Some(_) | None => {}
+                }
+                if fence.is_some() {
+                    lines.push(line.to_owned());
+                    continue;
+                }
+            }
+            let mut kept = String::new();
+            let mut rest = line;
+            loop {
+                if let Some((start, mut said)) = open.take() {
+                    let Some((inside, after)) = rest.split_once("-->") else {
+                        said.push_str(rest);
+                        said.push('\n');
+                        open = Some((start, said));
+                        break;
+                    };
+                    said.push_str(inside);
+                    self.comment(start, &said);
+                    if said.trim().eq_ignore_ascii_case("note") {
+                        kept.push_str(MARK);
+                    }
+                    rest = after;
+                } else if let Some((before, after)) = rest.split_once("<!--") {
+                    kept.push_str(before);
+                    open = Some((number, String::new()));
+                    rest = after;
+                } else {
+                    kept.push_str(rest);
+                    break;
+                }
+            }
+            lines.push(kept);
+        }
+        if let Some((start, _)) = open {
+            self.fault(start, 1, "<!--", "the comment is not closed");
+        }
+        lines
+    }
+
+    /// Checks a comment; one that begins with `note` is marked by that.
+    fn comment(&mut self, line: usize, said: &str) {
+        let is_note = said.trim_start().to_ascii_lowercase().starts_with("note");
+        if !is_note {
+            for (offset, text) in said.lines().enumerate() {
+                self.commentary(line + offset, text, "a comment");
+            }
+        }
+    }
+
+    /// Refuses commentary that looks like a restriction.
+    fn commentary(&mut self, line: usize, text: &str, what: &str) {
+        if let Some(words) = restriction(text) {
+            let problem = format!(
+                "{what} is not compiled, and this reads like a restriction; write it as a sentence, or mark it \
+                 with {MARK}"
+            );
+            self.fault(line, 1, &words, &problem);
+        }
+    }
+
+    fn line(&mut self, text: &str, number: usize) {
+        let trimmed = text.trim();
+        if let Some(fence) = &self.fence {
+            let (is_end, is_marked) = (trimmed == fence.mark, fence.is_marked);
+            if is_end {
+                self.fence = None;
+            } else if !is_marked {
+                self.commentary(number, trimmed, "a code block");
+            }
+            return;
+        }
+        let is_mark = trimmed.contains(MARK);
+        let bare = trimmed.replace(MARK, "");
+        if let Some(mark) = fence_mark(trimmed) {
+            self.end_block();
+            self.fence = Some(Fence { mark, line: number, is_marked: self.is_marked });
+            self.is_marked = false;
+            return;
+        }
+        if bare.trim().is_empty() && is_mark {
+            self.end_sentence();
+            self.is_marked = true;
+            return;
+        }
+        if let Some(quote) = bare.trim_start().strip_prefix('>') {
+            self.end_sentence();
+            self.is_marked |= is_mark;
+            self.quotes.push((number, quote.to_owned()));
+            return;
+        }
+        self.end_quote();
+        match classify(&bare) {
+            Line::Blank => {
+                self.end_sentence();
+                return;
+            }
+            Line::Commentary => {
+                self.end_block();
+                let is_marked = self.is_marked || is_mark;
+                if !is_marked {
+                    self.commentary(number, &bare, "a heading");
+                }
+            }
+            Line::Bullet(column, rest) => {
+                self.end_sentence();
+                self.is_in_list = true;
+                self.text(rest, number, column + indent(text));
+            }
+            Line::Text(column, rest) => {
+                // A line that is not indented after a bullet is not part of the list.
+                if self.is_in_list && indent(text) == 0 {
+                    self.end_block();
+                }
+                self.text(rest, number, column + indent(text));
+            }
+        }
+        self.is_marked = false;
+    }
+
+    fn text(&mut self, text: &str, line: usize, column: usize) {
+        let words = match word::words(text, line, column) {
+            Ok(words) => words,
+            Err(unreadable) => {
+                let word::Unreadable { column, words, problem } = unreadable;
+                return self.fault(line, column, &words, &problem);
+            }
+        };
+        if begins_sentence(&words) {
+            self.end_sentence();
+        }
+        for word in words {
+            if word.is_end() {
+                self.end_sentence();
+            } else {
+                self.pending.push(word);
+            }
+        }
+        if self.pending.last().is_some_and(|word| word.is(":")) && !self.is_in_list {
+            self.pending.pop();
+            self.introduction = Some(std::mem::take(&mut self.pending));
+        }
+    }
+
+    /// Ends the sentence that is being read.
+    fn end_sentence(&mut self) {
+        let mut words = std::mem::take(&mut self.pending);
+        // The commas of a list stand between its items, not in them.
+        if self.is_in_list && words.last().is_some_and(|word| word.is(",")) {
+            words.pop();
+        }
+        let Some(line) = words.first().map(|word| word.line) else { return };
+        if let Some(introduction) = self.introduction.as_ref().filter(|_| self.is_in_list) {
+            words = introduction.iter().cloned().chain(words).collect();
+        }
+        self.statements.push(Statement { words, line });
+    }
+
+    /// Ends the block quote that is being read.
+    fn end_quote(&mut self) {
+        let quotes = std::mem::take(&mut self.quotes);
+        if quotes.is_empty() {
+            return;
+        }
+        if !self.is_marked {
+            for (line, text) in &quotes {
+                self.commentary(*line, text, "a block quote");
+            }
+        }
+        self.is_marked = false;
+    }
+
+    /// Ends whatever is being read, with its list.
+    fn end_block(&mut self) {
+        self.end_sentence();
+        self.end_quote();
+        if let Some(words) = self.introduction.take()
+            && !self.is_in_list
+        {
+            // Nothing was listed beneath it: it has to be a sentence by itself.
+            let line = words.first().map_or(1, |word| word.line);
+            self.statements.push(Statement { words, line });
+        }
+        self.is_in_list = false;
+    }
+}
+
+fn indent(text: &str) -> usize {
+    text.chars().take_while(|it| it.is_whitespace()).count()
+}
+
+fn fence_mark(trimmed: &str) -> Option<String> {
+    let first = trimmed.chars().next().filter(|it| *it == '`' || *it == '~')?;
+    let mark: String = trimmed.chars().take_while(|it| *it == first).collect();
+    // A path in backticks, or `~/`, is not a fence.
+    (3 <= mark.len() && !trimmed.trim_start_matches(first).contains(first)).then_some(mark)
+}
+
+fn classify(line: &str) -> Line<'_> {
+    let trimmed = line.trim();
+    if trimmed.is_empty() {
+        return Line::Blank;
+    }
+    let is_rule = 3 <= trimmed.len()
+        && ["-", "=", "*", "_"]
+            .iter()
+            .any(|mark| trimmed.replace([' '], "").replace(mark, "").is_empty());
+    let level = trimmed.chars().take_while(|it| *it == '#').count();
+    let is_heading = (1..=6).contains(&level)
+        && trimmed.chars().nth(level).is_none_or(|it| it == ' ' || it == '\t');
+    if is_rule {
+        return Line::Blank;
+    }
+    if is_heading {
+        return Line::Commentary;
+    }
+    let Some((marker, rest)) = trimmed.split_once([' ', '\t']) else {
+        return Line::Text(1, trimmed);
+    };
+    let number = marker.strip_suffix(['.', ')']);
+    let is_number = number
+        .is_some_and(|it| !it.is_empty() && it.len() < 4 && it.chars().all(|c| c.is_ascii_digit()));
+    if matches!(marker, "-" | "*" | "+" | "\u{2022}") || is_number {
+        let rest = rest.trim_start();
+        let rest =
+            ["[ ] ", "[x] ", "[X] "].iter().find_map(|it| rest.strip_prefix(it)).unwrap_or(rest);
+        let column = trimmed.chars().count() - rest.chars().count() + 1;
+        return Line::Bullet(column, rest);
+    }
+    Line::Text(1, trimmed)
+}
+
+/// Returns whether a line begins a sentence, even if the one before it has no mark at its end.
+fn begins_sentence(words: &[Word]) -> bool {
+    let lows: Vec<&str> = words
+        .iter()
+        .filter(|it| !it.is("please") && !it.is("the"))
+        .map(|it| it.low.as_str())
+        .collect();
+    let is_upper =
+        words.first().is_some_and(|it| it.text.starts_with(|c: char| c.is_ascii_uppercase()));
+    let first = lows.first().copied().unwrap_or_default();
+    is_upper
+        && (AGENTS.contains(&first)
+            || matches!(first, "ask" | "never" | "do" | "don't" | "everything" | "anything")
+            || VERBS.iter().any(|row| {
+                row.phrases.iter().any(|(_, gerund)| gerund.split(' ').next() == Some(first))
+            }))
+}
+
+/// Returns the words of a text that read like a restriction: one that restricts, and a verb of the table.
+fn restriction(text: &str) -> Option<String> {
+    let low = text.to_lowercase().replace(['\u{2019}'], "'");
+    let words: Vec<&str> = low
+        .split(|it: char| !it.is_alphanumeric() && it != '\'')
+        .filter(|it| !it.is_empty())
+        .collect();
+    let restricting = words.iter().find(|it| RESTRICTING.contains(it))?;
+    let firsts =
+        VERBS.iter().flat_map(|row| row.phrases.iter()).flat_map(|(base, gerund)| [*base, *gerund]);
+    let verbs: Vec<&str> = firsts.filter_map(|phrase| phrase.split(' ').next()).collect();
+    let is_verb = |word: &&&str| {
+        verbs.contains(*word) || word.strip_suffix('s').is_some_and(|it| verbs.contains(&it))
+    };
+    let verb = words.iter().find(is_verb)?;
+    Some(format!("{restricting} … {verb}"))
+}

@@ -1,0 +1,371 @@
+//! From the words of a statement to a sentence, by the table of the grammar.
+//!
+//! Every word has to be understood: a word that is left over is a mistake, never ignored. Mistakes come with
+//! the nearest plain sentence.
+
+mod clause;
+mod offer;
+mod place;
+
+use ic_policy::Effect;
+
+use crate::document::{self, Statement};
+use crate::fault::{Fault, Faults};
+use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
+use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
+use crate::word::Word;
+use clause::{Clauses, Stuck};
+
+/// The most sentences of a constitution.
+pub const SENTENCES_MAX: usize = 10_000;
+
+/// A constitution: its sentences, in the order of their lines.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Constitution {
+    /// The sentences.
+    pub sentences: Vec<Sentence>,
+}
+
+/// Words that make a sentence mean something else than the table knows, and what to say about them.
+const REFUSED: [(&[&str], &str); 8] = [
+    (
+        &["unless", "except", "excepting", "apart", "besides", "excluding"],
+        "an exception is a sentence of its own, and the rest is written with `anywhere else`",
+    ),
+    (&["but", "however", "although", "though", "yet"], "write two sentences"),
+    (
+        &["should", "shouldn't", "ought", "would", "could", "might", "try", "avoid", "prefer"],
+        "this does not say whether it is allowed; write `may`, `must never` or `ask before`",
+    ),
+    (
+        &[
+            "if", "when", "whenever", "while", "until", "after", "during", "weekends", "weekdays",
+            "night", "hours",
+        ],
+        "a sentence holds at all times; conditions are not possible",
+    ),
+    (
+        &[
+            "usually",
+            "normally",
+            "generally",
+            "sometimes",
+            "often",
+            "mostly",
+            "rarely",
+            "occasionally",
+        ],
+        "a sentence always holds; leave this word out",
+    ),
+    (
+        &[
+            "reasonable",
+            "sensible",
+            "appropriate",
+            "necessary",
+            "important",
+            "sensitive",
+            "private",
+            "safe",
+            "dangerous",
+            "suspicious",
+            "small",
+            "large",
+            "big",
+            "few",
+            "relevant",
+            "trusted",
+            "personal",
+            "temporary",
+            "old",
+        ],
+        "a program cannot tell what this word covers; name the place",
+    ),
+    (
+        &["ignore", "disregard", "forget", "override", "previous", "above", "instructions"],
+        "sentences do not change each other; write what is allowed, asked or refused",
+    ),
+    (
+        &[
+            "you", "your", "user", "users", "humans", "people's", "i", "we", "somebody",
+            "everyone", "anybody", "anyone",
+        ],
+        "a sentence is about the agent; begin with `The agent`",
+    ),
+];
+
+const NEGATIONS: [&str; 16] = [
+    "never", "not", "no", "cannot", "can't", "don't", "doesn't", "mustn't", "won't", "isn't",
+    "nothing", "nobody", "neither", "nor", "none", "nowhere",
+];
+
+/// Words of a form, which must not stand in what follows the form.
+const MODALS: [&str; 22] = [
+    "may", "can", "must", "never", "not", "ask", "only", "allowed", "cannot", "can't", "don't",
+    "doesn't", "do", "does", "is", "are", "allow", "forbid", "refuse", "decide", "approval", "no",
+];
+
+/// Reads a constitution; all of its mistakes are named at once.
+pub fn parse(text: &str) -> Result<Constitution, Faults> {
+    let (statements, mut faults) = document::read(text);
+    let mut sentences = Vec::new();
+    for statement in &statements {
+        match sentence(statement) {
+            Ok(sentence) => sentences.push(sentence),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if SENTENCES_MAX < sentences.len() {
+        faults.push(Fault {
+            line: 1,
+            column: 1,
+            words: "…".to_owned(),
+            problem: format!("a constitution has at most {SENTENCES_MAX} sentences"),
+            offers: Vec::new(),
+        });
+    }
+    if faults.is_empty() {
+        Ok(Constitution { sentences })
+    } else {
+        faults.sort_by_key(|fault| (fault.line, fault.column));
+        Err(Faults(faults))
+    }
+}
+
+/// Reads one sentence.
+fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
+    let all = &statement.words;
+    let (before, reason) = split_reason(all);
+    let is_word = |it: &&Word| it.is_quoted || !FILLERS.contains(&it.low.as_str());
+    let is_comma = |it: &&Word| it.is(",");
+    let words: Vec<Word> = before.iter().filter(is_word).skip_while(is_comma).cloned().collect();
+    let fault = |stuck: Stuck| Fault {
+        line: stuck.line,
+        column: stuck.column,
+        words: stuck.words,
+        problem: stuck.problem,
+        offers: offer::offers(&words),
+    };
+    let understood =
+        read(&words).map_err(|stuck| {
+            fault(stuck.unwrap_or_else(|| {
+                Stuck::at(before.first().or(all.first()), "nothing is said here")
+            }))
+        })?;
+    let (form, deed, place, with) = understood;
+    Ok(Sentence {
+        effect: form.effect,
+        is_only: form.is_only,
+        deed,
+        place,
+        with,
+        reason,
+        line: statement.line,
+        text: raw(all),
+    })
+}
+
+type Understood = (&'static FormRow, Deed, Place, Vec<crate::sentence::With>);
+
+fn read(words: &[Word]) -> Result<Understood, Option<Stuck>> {
+    check_words(words).map_err(Some)?;
+    let Some((form, rest)) = form_of(words) else {
+        return Err(words.first().map(|first| {
+            Stuck::at(Some(first), "a sentence says `The agent may …`, `The agent must never …`, `Ask before …` or `… is for a person to decide`")
+        }));
+    };
+    if let Some(modal) = rest.iter().find(|it| it.is_one_of(&MODALS)) {
+        let problem = "a sentence says one thing: write one sentence for each";
+        return Err(Some(Stuck::at(Some(modal), problem)));
+    }
+    let mut clauses = Clauses::new(rest);
+    let deed = clauses.deed(form.subject == Subject::Deed).map_err(Some)?;
+    let (place, with) = clauses.rest(&deed).map_err(Some)?;
+    check_sense(words, form, &deed, (&place, &with)).map_err(Some)?;
+    Ok((form, deed, place, with))
+}
+
+/// Refuses words that no sentence has.
+fn check_words(words: &[Word]) -> Result<(), Stuck> {
+    let look_alike = |it: &&Word| {
+        !it.is_quoted && it.text.chars().all(char::is_alphabetic) && !it.text.is_ascii()
+    };
+    if let Some(word) = words.iter().find(look_alike) {
+        let odd: Vec<String> = word
+            .text
+            .chars()
+            .filter(|it| !it.is_ascii())
+            .map(|it| format!("U+{:04X}", u32::from(it)))
+            .collect();
+        let problem = format!(
+            "it has letters that are not English ({}) and may look like others; put names in backticks",
+            odd.join(", ")
+        );
+        return Err(Stuck::at(Some(word), problem));
+    }
+    for (refused, problem) in REFUSED {
+        if let Some(word) = words.iter().find(|it| it.is_one_of(refused)) {
+            return Err(Stuck::at(Some(word), problem));
+        }
+    }
+    if let [_, second, ..] =
+        words.iter().filter(|it| it.is_one_of(&NEGATIONS)).collect::<Vec<_>>().as_slice()
+    {
+        return Err(Stuck::at(Some(second), "two negations in one sentence; say it without them"));
+    }
+    for pair in words.windows(2) {
+        if let [first, second] = pair
+            && first.is("without")
+            && !second.is_one_of(&["naming", "resources"])
+        {
+            let problem = "`without` is only for `without naming a place` and `without resources`";
+            return Err(Stuck::at(Some(first), problem));
+        }
+        if let [first, second] = pair
+            && first.is_one_of(&["outside", "beyond"])
+        {
+            let problem = "say what holds in the place, and use `anywhere else` for the rest";
+            let stuck = Stuck::at(Some(first), problem);
+            return Err(Stuck { words: format!("{} {}", first.text, second.text), ..stuck });
+        }
+    }
+    Ok(())
+}
+
+/// Finds the form, and the words that it leaves.
+fn form_of(words: &[Word]) -> Option<(&'static FormRow, &[Word])> {
+    let mut best: Option<(usize, &'static FormRow, &[Word])> = None;
+    let mut consider = |length: usize, row: &'static FormRow, rest| {
+        if best.as_ref().is_none_or(|(longest, ..)| *longest < length) {
+            best = Some((length, row, rest));
+        }
+    };
+    for row in &FORMS {
+        for phrase in row.phrases {
+            let phrase: Vec<&str> = phrase.split(' ').collect();
+            match row.subject {
+                Subject::Agent => {
+                    for agent in AGENTS {
+                        let start: Vec<&str> =
+                            agent.split(' ').chain(phrase.iter().copied()).collect();
+                        if let Some(rest) = after(words, &start) {
+                            consider(start.len(), row, rest);
+                        }
+                    }
+                }
+                Subject::Nobody => {
+                    if let Some(rest) = after(words, &phrase) {
+                        consider(phrase.len(), row, rest);
+                    }
+                }
+                Subject::Deed => {
+                    let at = words.len().checked_sub(phrase.len());
+                    if let Some((rest, end)) = at.and_then(|at| words.split_at_checked(at))
+                        && after(end, &phrase).is_some()
+                    {
+                        consider(phrase.len(), row, rest);
+                    }
+                }
+            }
+        }
+    }
+    best.map(|(_, row, rest)| (row, rest))
+}
+
+/// Returns what follows `phrase` at the beginning of `words`.
+pub(crate) fn after<'a>(words: &'a [Word], phrase: &[&str]) -> Option<&'a [Word]> {
+    let (start, rest) = words.split_at_checked(phrase.len())?;
+    start.iter().zip(phrase).all(|(word, keyword)| word.is(keyword)).then_some(rest)
+}
+
+/// Refuses what has the form of a sentence, and makes no sense.
+fn check_sense(
+    words: &[Word],
+    form: &FormRow,
+    deed: &Deed,
+    (place, with): (&Place, &[crate::sentence::With]),
+) -> Result<(), Stuck> {
+    let stuck =
+        |problem: &str| Err(Stuck { words: raw(words), ..Stuck::at(words.first(), problem) });
+    match deed {
+        Deed::EverythingElse => {
+            if form.effect == Effect::Allow || *place != Place::Unsaid || !with.is_empty() {
+                return stuck("everything else can be refused or be for a person to decide");
+            }
+        }
+        Deed::Use(tools) => {
+            if form.effect == Effect::Allow && tools.iter().any(|it| it.tool.is_none()) {
+                return stuck("name the tools: a server may get more of them");
+            }
+            if !with.is_empty() || *place != Place::Unsaid {
+                return stuck(
+                    "a tool is used with all that it does; to limit it to a place, name what it does there: `The agent may read files in DIR with TOOL of SERVER`",
+                );
+            }
+        }
+        Deed::UseWithoutResources => {
+            if *place != Place::Unsaid || with.iter().any(|it| it.tool.is_some()) {
+                return stuck("tools without resources have no place; only a server can be named");
+            }
+        }
+        Deed::Verbs(verbs) => {
+            if verbs.contains(&Verb::Run) && (1 < verbs.len() || !with.is_empty()) {
+                return stuck(
+                    "running commands is a sentence of its own, and always with the shell",
+                );
+            }
+            let names_repository = |it: &HostPlace| matches!(it, HostPlace::Pattern(pattern) if pattern.names_repository());
+            if let Place::Hosts(hosts) = place
+                && hosts.iter().any(names_repository)
+                && verbs.as_slice() != [Verb::Remote]
+            {
+                return stuck("a page cannot be named, only its host");
+            }
+            if *place == Place::Unnamed && kind_of(verbs) != Some(PlaceKind::Directory) {
+                return stuck("only files and repositories can be used without naming a place");
+            }
+        }
+    }
+    let is_place = matches!(place, Place::Directories(_) | Place::Hosts(_) | Place::Names(_));
+    if form.is_only && !is_place {
+        return stuck("`may only` needs a place");
+    }
+    Ok(())
+}
+
+/// Splits the words after *because* off.
+fn split_reason(words: &[Word]) -> (&[Word], Option<String>) {
+    match words.iter().position(|it| it.is("because")) {
+        Some(at) => {
+            let (before, after) = words.split_at_checked(at).unwrap_or((words, &[]));
+            let reason = raw(after.get(1..).unwrap_or_default());
+            let before = match before {
+                [before @ .., comma] if comma.is(",") => before,
+                before => before,
+            };
+            (before, (!reason.is_empty()).then_some(reason))
+        }
+        None => (words, None),
+    }
+}
+
+/// Writes words as they were.
+pub(crate) fn raw(words: &[Word]) -> String {
+    let mut text = String::new();
+    for word in words {
+        let is_mark = !word.is_quoted && word.text.chars().all(|it| ",:?".contains(it));
+        if !text.is_empty() && !is_mark {
+            text.push(' ');
+        }
+        match word.is_quoted {
+            true => text.extend(["`", &word.text, "`"]),
+            false => text.push_str(&word.text),
+        }
+    }
+    text
+}
+
+/// Returns the pattern of the web.
+pub(crate) fn web() -> Option<ic_policy::DomainPattern> {
+    place::any_host()
+}

@@ -1,0 +1,83 @@
+//! Words that are places: directories, hosts and lists.
+//!
+//! Looks at one word alone; whether a place may stand where it does is for the clause to say.
+
+use ic_policy::DomainPattern;
+
+use crate::grammar::KNOWN_DIRECTORIES;
+use crate::sentence::Directory;
+use crate::word::Word;
+
+/// Returns the pattern of the web.
+pub(crate) fn any_host() -> Option<DomainPattern> {
+    DomainPattern::parse("*").ok()
+}
+
+pub(super) fn looks_like_place(word: &Word) -> bool {
+    let is_web = word.is_one_of(&["web", "internet"]);
+    is_web || directory_of(word).is_some() || list_of(word).is_some() || host_of(word).is_some()
+}
+
+pub(crate) fn list_of(word: &Word) -> Option<String> {
+    let name = word.text.strip_prefix('@').filter(|_| !word.is_quoted)?;
+    let is_name =
+        !name.is_empty() && name.chars().all(|it| it.is_ascii_alphanumeric() || "-_".contains(it));
+    is_name.then(|| name.to_owned())
+}
+
+/// Reads a host; a word without a dot, a port or a star is a host only if it is `localhost`.
+pub(crate) fn host_of(word: &Word) -> Option<DomainPattern> {
+    let is_one = word.text.contains(['.', ':', '*']) || word.low == "localhost";
+    let is_other = word.text.starts_with(['/', '~', '@', '$']) || word.text.contains('@');
+    DomainPattern::parse(&word.text).ok().filter(|_| is_one && !is_other)
+}
+
+/// Reads a directory; the outer is `None` if the word is nothing of the kind.
+pub(crate) fn directory_of(word: &Word) -> Option<Result<Directory, String>> {
+    let text = word.text.as_str();
+    for name in ["sandbox", "workspace"] {
+        let rest = word.low.strip_prefix(name).filter(|_| !word.is_quoted);
+        if let Some(rest) = rest.filter(|it| it.is_empty() || it.starts_with('/')) {
+            let rest = text.get(text.len() - rest.len()..).unwrap_or_default();
+            return Some(relative(rest).map(Directory::Sandbox));
+        }
+    }
+    if let Some(rest) = text.strip_prefix("${SANDBOX}") {
+        return Some(relative(rest).map(Directory::Sandbox));
+    }
+    if word.is("home") {
+        return Some(Ok(Directory::At("~".to_owned())));
+    }
+    let known = KNOWN_DIRECTORIES.iter().find(|it| it.eq_ignore_ascii_case(text));
+    if let Some(name) = known.filter(|_| !word.is_quoted) {
+        return Some(Ok(Directory::At(format!("~/{name}"))));
+    }
+    if text == "~" {
+        return Some(Ok(Directory::At("~".to_owned())));
+    }
+    let (root, rest) = match (text.strip_prefix("~/"), text.strip_prefix('/')) {
+        (Some(rest), _) => ("~", rest),
+        (None, Some(rest)) => ("", rest),
+        (None, None) if text.starts_with('~') => {
+            return Some(Err("only your own home can be named: begin with `~/`".to_owned()));
+        }
+        (None, None) => return None,
+    };
+    Some(relative(rest).and_then(|rest| match (root, rest.as_str()) {
+        ("", "") => Err("everything is written as `anywhere` or `anywhere else`".to_owned()),
+        (root, "") => Ok(Directory::At(root.to_owned())),
+        (root, rest) => Ok(Directory::At(format!("{root}/{rest}"))),
+    }))
+}
+
+/// Makes a path beneath something plain: no empty parts, and none that leads up.
+fn relative(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
+    if parts.contains(&"..") {
+        return Err("a path with `..` is not plain; write where it leads".to_owned());
+    }
+    if parts.iter().any(|it| it.contains(['*', '?', '$', '{', '}'])) {
+        return Err("a directory is named as a whole; patterns are not possible".to_owned());
+    }
+    Ok(parts.join("/"))
+}

@@ -1,0 +1,59 @@
+//! Commentary is passed over, unless it looks like a restriction; everything else has to be plain.
+
+use ic_constitution::parse;
+
+/// Parses `text` and compares the sentences, or the first fault.
+#[track_caller]
+fn check(text: &str, expected: Result<usize, &str>) {
+    match (parse(text), expected) {
+        (Ok(found), Ok(n)) => assert_eq!(found.sentences.len(), n, "{text}"),
+        (Err(faults), Err(words)) => {
+            let said = faults.to_string();
+            assert!(said.contains(words), "{text}\n{said}");
+        }
+        (Ok(found), Err(_)) => panic!("accepted {text}: {found:?}"),
+        (Err(faults), Ok(_)) => panic!("{text}\n{faults}"),
+    }
+}
+
+#[test]
+fn commentary_is_not_compiled() {
+    check("# Files\n\nThe agent may read files in ~/a.\n", Ok(1));
+    check("> Written for my notes.\n\nThe agent may read files in ~/a.\n", Ok(1));
+    check("<!-- written\nby me --> The agent may read files in ~/a.\n", Ok(1));
+    check("```\nls ~/a\n```\nThe agent may read files in ~/a.\n", Ok(1));
+    check("---\n\n- The agent may read files in ~/a.\n\n***\n", Ok(1));
+    check("", Ok(0));
+}
+
+#[test]
+fn a_restriction_in_commentary_is_an_error_until_it_is_marked() {
+    for text in [
+        "The agent may read files in ~/a.\n> It must never delete files.\n",
+        "## Never delete files\n",
+        "<!-- The agent must not write files in ~/a. -->\n",
+        "```\nask before deleting files\n```\n",
+        "> a\n> only reads files here\n",
+        "> The agent doesn\u{2019}t delete files\n",
+    ] {
+        check(text, Err("reads like a restriction"));
+    }
+    check("> It must never delete files. <!-- note -->\n", Ok(0));
+    check("<!-- note -->\n> It must never delete files.\n> Nor write files, only read.\n", Ok(0));
+    check("## Never delete files <!-- note -->\n", Ok(0));
+    check("<!-- note: the agent must not write files -->\n", Ok(0));
+    check("<!-- note -->\n```\nask before deleting files\n```\n", Ok(0));
+    // A mark counts for one block.
+    check("<!-- note -->\n> Never delete files.\n\n> Never write files.\n", Err("line 4"));
+    check("<!-- note -->\n\nNever delete files\n\n> Never write files.\n", Err("line 5"));
+}
+
+#[test]
+fn what_could_swallow_sentences_is_refused() {
+    check("<!-- open\nThe agent must never delete files.\n", Err("the comment is not closed"));
+    check("```\nThe agent may read files in ~/a.\n", Err("not closed"));
+    check("Never delete files\n====\n\n    Everything works.\n", Err("line 4"));
+    check("The agent may:\n", Err("line 1"));
+    check("> quoted\nand on in the next line\n", Err("line 2"));
+    check("| a | b |\n", Err("line 1"));
+}

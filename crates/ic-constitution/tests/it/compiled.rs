@@ -1,0 +1,202 @@
+//! What sentences become: the rules, and what is noted about them.
+
+use ic_constitution::artifact::{self, Origin};
+use ic_constitution::compile::Condition;
+use ic_constitution::{Compiled, Rule, Tool, compile, parse, scenario};
+use ic_types::Role;
+
+fn tool(server: &str, name: &str, roles: &[Role]) -> Tool {
+    Tool { server: server.parse().unwrap(), tool: name.parse().unwrap(), roles: roles.to_vec() }
+}
+
+fn tools() -> Vec<Tool> {
+    vec![
+        tool("filesystem", "read_file", &[Role::ReadPath]),
+        tool("git", "git_wrapup", &[Role::None]),
+        tool("mail", "send", &[Role::EmailAddress, Role::EmailBody]),
+        tool("mail", "send_file", &[Role::EmailAddress, Role::ReadPath]),
+    ]
+}
+
+#[track_caller]
+fn compiled(text: &str) -> Compiled {
+    let constitution = parse(text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+    compile(&constitution, &tools()).unwrap_or_else(|faults| panic!("{text}\n{faults}"))
+}
+
+/// Writes a rule on one line.
+fn line(rule: &Rule) -> String {
+    let mut line = rule.effect.as_str().to_owned();
+    if let Some(roles) = &rule.roles {
+        let roles: Vec<&str> = roles.iter().map(|it| it.as_str()).collect();
+        line.extend([" ", &roles.join("+")]);
+    }
+    match &rule.condition {
+        Condition::Nothing => {}
+        Condition::Within(path) => line.extend([" in ", path]),
+        Condition::Hosts(all) => line.extend([" at ", &all.join("&")]),
+        Condition::Names(all) => {
+            let names: Vec<String> =
+                all.iter().map(|(role, it)| format!("{role}:{}", it.join("|"))).collect();
+            line.extend([" for ", &names.join("&")]);
+        }
+    }
+    match &rule.servers {
+        Some(servers) if servers.len() == 4 => line += " built-in",
+        Some(servers) => line.extend([" with ", &servers.join("+")]),
+        None => {}
+    }
+    if let Some(tool) = &rule.tool {
+        line.extend([".", tool]);
+    }
+    line
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    let rules: Vec<String> = compiled(text).rules.iter().map(line).collect();
+    assert_eq!(rules, expected, "{text}");
+}
+
+#[test]
+fn places_become_conditions() {
+    check("The agent may read files in ~/a.", &["allow read-path in ~/a built-in"]);
+    check(
+        "The agent may read and write files in ~/a.",
+        &["allow read-path+write-path in ~/a built-in"],
+    );
+    check(
+        "Ask before reading files anywhere.",
+        &["escalate read-path in ${SANDBOX}", "escalate read-path"],
+    );
+    check("Ask before reading files anywhere else.", &["escalate read-path in /"]);
+    check("The agent does not write files.", &["deny write-path"]);
+    check(
+        "The agent may only read files in ~/a.",
+        &[
+            "allow read-path in ~/a built-in",
+            "allow read-path in ${SANDBOX} with filesystem+git+shell",
+            "deny read-path in /",
+        ],
+    );
+    check(
+        "The agent must never fetch pages from local addresses. Everything else is for a person to decide.",
+        &["escalate fetch-url at *", "deny fetch-url", "escalate"],
+    );
+    check(
+        "The agent may read files without naming a place with git. Ask before reading files anywhere else.",
+        &[
+            "escalate read-path in / with git",
+            "allow read-path with git",
+            "escalate read-path in /",
+        ],
+    );
+    check(
+        "Ask before running commands in ~/a.",
+        &["escalate read-path+write-path+delete-path in ~/a with shell.run_command"],
+    );
+}
+
+#[test]
+fn the_more_specific_counts_and_then_the_strictest() {
+    check(
+        "The agent may read files in ~/a/b. The agent must never read files in ~/a.",
+        &["allow read-path in ~/a/b built-in", "deny read-path in ~/a"],
+    );
+    // Each is more specific than the other in something, so there is a rule for what they have in common.
+    check(
+        "The agent may read files in ~/a. Ask before reading files with git.",
+        &[
+            "escalate read-path in ~/a with git",
+            "allow read-path in ~/a built-in",
+            "escalate read-path with git",
+        ],
+    );
+}
+
+#[test]
+fn calls_without_resources_are_judged_as_a_whole() {
+    check("The agent may use tools without resources.", &["allow with git.git_wrapup"]);
+    check(
+        "The agent may send mail to people in @family with mail. Ask before sending mail.",
+        &["allow for email-address:@family with mail", "escalate email-address"],
+    );
+    check("The agent may use send of mail.", &["allow with mail.send"]);
+    // What is stricter about the same tool stands before what lets it be used.
+    let rules: Vec<String> =
+        compiled("The agent may use send of mail. Ask before sending mail with send of mail.")
+            .rules
+            .iter()
+            .map(line)
+            .filter(|it| !it.contains("path"))
+            .collect();
+    assert_eq!(rules, ["escalate email-address with mail.send", "allow with mail.send"]);
+}
+
+#[test]
+fn what_has_no_effect_is_noted_with_its_line() {
+    let notes = |text: &str| -> Vec<String> {
+        compiled(text).notes.iter().map(|it| format!("{}: {}", it.line, it.text)).collect()
+    };
+    let silenced = notes("The agent must never read files.\nThe agent may read files in ~/a.\n");
+    assert_eq!(silenced.len(), 1, "{silenced:?}");
+    assert!(
+        silenced[0].starts_with("2: ") && silenced[0].contains("line 1 forbids it everywhere"),
+        "{silenced:?}"
+    );
+    let both = notes("The agent must never send mail to eve@example.com.\n");
+    assert!(both[0].contains("does not hold for mail.send_file"), "{both:?}");
+    assert_eq!(notes("The agent may read files in ~/a.\n"), [] as [String; 0]);
+}
+
+#[test]
+fn a_contradiction_of_defaults_is_refused() {
+    let constitution =
+        parse("Everything else is refused.\nEverything else needs approval.\n").unwrap();
+    let faults = compile(&constitution, &[]).unwrap_err().to_string();
+    assert!(faults.contains("line 2") && faults.contains("contradicts line 1"), "{faults}");
+}
+
+#[test]
+fn the_same_text_gives_the_same_bytes() {
+    let text = "The agent may read files in ~/a, ~/b and /c.\nAsk before fetching pages from @docs and the web.\n";
+    let bytes = || {
+        let origin = Origin { constitution: text, generated_at: "t", tools: &tools() };
+        artifact::compiled_policy(&compiled(text), origin)
+    };
+    assert_eq!(bytes(), bytes());
+    assert!(bytes().contains(r#""listDefinitions""#));
+}
+
+#[test]
+fn scenarios_stand_at_every_border() {
+    let text = "The agent may read files in ~/a/b. The agent may fetch pages from docs.rs.";
+    let constitution = parse(text).unwrap();
+    let found: Vec<String> = scenario::scenarios(&constitution, &compiled(text))
+        .iter()
+        .map(|it| format!("{} {}", it.expected, it.description.rsplit(' ').next().unwrap()))
+        .collect();
+    for expected in [
+        "allow ~/a/b/ironcurtain-scenario.txt",
+        "deny ~/a/b-ironcurtain/ironcurtain-scenario.txt",
+        "deny ~/a/ironcurtain-scenario.txt",
+        "allow https://docs.rs/",
+        "deny https://ironcurtain.docs.rs/",
+        "deny https://docs.rs.ironcurtain.example/",
+    ] {
+        assert!(found.contains(&expected.to_owned()), "{expected}: {found:?}");
+    }
+}
+
+#[test]
+fn a_thousand_sentences_become_a_rule_each() {
+    let sentence = |n: usize| match n % 4 {
+        0 => format!("The agent may read and write files in ~/p{n}/a.\n"),
+        1 => format!("Ask before deleting files in ~/p{n}.\n"),
+        2 => format!("The agent must never fetch pages from h{n}.example.\n"),
+        _ => format!("The agent may read files in /srv/p{n} with s{n}.\n"),
+    };
+    let text: String = (0..1000).map(sentence).collect();
+    let n = compiled(&text).rules.len();
+    assert_eq!(n, 1000);
+}

@@ -1,0 +1,293 @@
+//! Laws that hold for every constitution, tried on random ones; the rules agree with the second opinion.
+
+use std::collections::HashMap;
+
+use ic_constitution::{Compiled, artifact, compile, parse};
+use ic_policy::artifact::Source;
+use ic_policy::{
+    Bounds, Destination, Effect, PathValue, Policy, PolicySources, ResolvedCall, ResolvedParts,
+    RoleValues, Scheme, Standing, UrlValue, Value, evaluate,
+};
+use ic_types::{CanonicalPath, Category, Object, Role, ToolCall};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use crate::reference::{self, Asked, HOME, LIST, SANDBOX, Said, Where};
+
+const DIRECTORIES: [&str; 8] =
+    ["~/a", "~/a/b", "~/a/b/c", "~/d", "/srv", "/srv/x", "${SANDBOX}", "${SANDBOX}/x"];
+const HOSTS: [&str; 9] = [
+    "a.example",
+    "*.a.example",
+    "b.a.example",
+    "*",
+    "local",
+    "10.0.0.1",
+    "@list",
+    "https://a.example",
+    "c.example",
+];
+const FILES: [&str; 10] = [
+    "/home/u/a/f",
+    "/home/u/a/b/f",
+    "/home/u/a/b/c/f",
+    "/home/u/d/f",
+    "/home/u/f",
+    "/srv/f",
+    "/srv/x/f",
+    "/home/u/a/s/f",
+    "/home/u/a/s/x/f",
+    "/home/u/ab/f",
+];
+const URLS: [&str; 9] = [
+    "https://a.example",
+    "http://a.example",
+    "https://b.a.example",
+    "https://c.example",
+    "https://xa.example",
+    "https://10.0.0.1",
+    "http://10.0.0.2",
+    "https://localhost",
+    "https://d.example:8443",
+];
+const SERVERS: [(&str, &str); 6] = [
+    ("filesystem", "read_file"),
+    ("filesystem", "other"),
+    ("git", "git_log"),
+    ("fetch", "http_fetch"),
+    ("mail", "attach"),
+    ("mail", "other"),
+];
+
+fn any_with() -> impl Strategy<Value = Option<(&'static str, Option<&'static str>)>> {
+    let with = select(SERVERS.to_vec()).prop_flat_map(|(server, tool)| {
+        prop_oneof![Just((server, None)), Just((server, Some(tool)))]
+    });
+    prop::option::weighted(0.3, with)
+}
+
+fn any_place(places: &'static [&'static str], is_file: bool) -> impl Strategy<Value = Where> {
+    let at = subsequence(places.to_vec(), 1..3).prop_map(Where::At);
+    let unnamed = if is_file { Where::Unnamed } else { Where::Unsaid };
+    prop_oneof![6 => at, 1 => Just(Where::Unsaid), 1 => Just(Where::Anywhere), 2 => Just(Where::Else), 1 => Just(unnamed)]
+}
+
+fn any_said() -> impl Strategy<Value = Said> {
+    let files = subsequence(vec!["read", "write", "delete", "commit", "rewrite"], 1..3);
+    let hosts = subsequence(vec!["fetch", "remote"], 1..3);
+    let verbs = prop_oneof![
+        3 => (files, any_place(&DIRECTORIES, true)),
+        2 => (hosts, any_place(&HOSTS, false)),
+        1 => Just((vec!["use"], Where::Unsaid)),
+    ];
+    (0..3_u8, verbs, any_with(), any::<bool>()).prop_map(|(effect, (verbs, place), with, only)| {
+        let is_use = verbs == ["use"];
+        let with = if is_use { with.map_or(Some(("mail", Some("attach"))), Some) } else { with };
+        // A *may* names the tool that it lets be used.
+        let with = match with {
+            Some((server, None)) if is_use && effect == 0 => Some((server, Some("other"))),
+            with => with,
+        };
+        let only = only && effect == 0 && matches!(place, Where::At(_));
+        Said { effect, verbs, place, with, only }
+    })
+}
+
+fn any_constitution() -> impl Strategy<Value = (Vec<Said>, u8)> {
+    (prop::collection::vec(any_said(), 0..7), 1..3_u8)
+}
+
+fn calls() -> Vec<Asked> {
+    let mut calls = Vec::new();
+    for (server, tool) in SERVERS {
+        for verb in ["read", "write", "delete", "commit", "rewrite"] {
+            calls.extend(FILES.iter().map(|it| Asked { server, tool, verb, value: Some(it) }));
+            calls.push(Asked { server, tool, verb, value: None });
+        }
+        for verb in ["fetch", "remote"] {
+            calls.extend(URLS.iter().map(|it| Asked { server, tool, verb, value: Some(it) }));
+        }
+        calls.push(Asked { server, tool, verb: "fetch", value: None });
+    }
+    calls
+}
+
+fn written(all: &[Said], default: u8) -> String {
+    let rest = if default == 1 { "is for a person to decide" } else { "is refused" };
+    let lines: Vec<String> = all.iter().map(|it| format!("- {}", reference::text(it))).collect();
+    format!("# Mine\n\n{}\n\nEverything else {rest}.\n", lines.join("\n"))
+}
+
+/// Compiles a constitution; `None` if its places cannot be put in order.
+fn compiled(text: &str) -> Option<Compiled> {
+    let constitution = parse(text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+    match compile(&constitution, &[]) {
+        Ok(compiled) => Some(compiled),
+        Err(faults) => {
+            assert!(faults.to_string().contains("may be the same"), "{text}\n{faults}");
+            None
+        }
+    }
+}
+
+fn origin(text: &str) -> artifact::Origin<'_> {
+    artifact::Origin { constitution: text, generated_at: "2026-01-01T00:00:00.000Z", tools: &[] }
+}
+
+fn load(text: &str, compiled: &Compiled) -> Policy {
+    let rules = artifact::compiled_policy(compiled, origin(text));
+    let list: Vec<String> = LIST.iter().map(|it| format!("\"{it}\"")).collect();
+    let lists = format!(r#"{{"lists":{{"list":{{"values":[{}]}}}}}}"#, list.join(","));
+    let sources = PolicySources {
+        compiled: Source { file: "compiled-policy.json", bytes: rules.as_bytes() },
+        annotations: Source { file: "tool-annotations.json", bytes: br#"{"servers":{}}"# },
+        lists: Some(Source { file: "dynamic-lists.json", bytes: lists.as_bytes() }),
+    };
+    let locate = |text: &str| {
+        let text = text.replacen('~', HOME, 1).replacen("${SANDBOX}", SANDBOX, 1);
+        CanonicalPath::new(text).map_err(|error| error.to_string())
+    };
+    Policy::load(&sources, &locate).unwrap_or_else(|error| panic!("{text}\n{rules}\n{error}"))
+}
+
+fn role_of(verb: &str) -> Role {
+    match verb {
+        "read" => Role::ReadPath,
+        "write" => Role::WritePath,
+        "delete" => Role::DeletePath,
+        "commit" => Role::WriteHistory,
+        "rewrite" => Role::DeleteHistory,
+        "fetch" => Role::FetchUrl,
+        _ => Role::GitRemoteUrl,
+    }
+}
+
+fn value_of(role: Role, text: &str) -> Value {
+    if role.category() == Category::Path {
+        let path = CanonicalPath::new(text).unwrap();
+        return Value::Path(PathValue { path, also: Vec::new(), state: None });
+    }
+    let (scheme, authority) = text.split_once("://").unwrap();
+    let scheme = if scheme == "http" { Scheme::Http } else { Scheme::Https };
+    let there = Destination::parse_authority(authority).unwrap();
+    let destination = Destination { scheme: Some(scheme), ..there };
+    Value::Url(UrlValue { text: text.to_owned(), destination })
+}
+
+/// Judges a call by the rules alone: nothing is contained, and nothing protected.
+fn judged(policy: &Policy, asked: &Asked) -> u8 {
+    let role = role_of(asked.verb);
+    let values = asked.value.iter().map(|text| value_of(role, text)).collect();
+    let call = ResolvedCall::assert_resolved(ResolvedParts {
+        asked: ToolCall {
+            server: asked.server.parse().unwrap(),
+            tool: asked.tool.parse().unwrap(),
+            arguments: Object::new(),
+        },
+        sent: Object::new(),
+        standing: Standing::Annotated,
+        roles: vec![RoleValues { role, values }],
+        invalid: Vec::new(),
+        unknown_arguments: Vec::new(),
+        unannotated_paths: Vec::new(),
+        executed: Vec::new(),
+        places: Vec::new(),
+        push: None,
+    });
+    let bounds = Bounds {
+        sandbox: None,
+        protected: Vec::new(),
+        home_executes: Vec::new(),
+        servers: HashMap::new(),
+    };
+    match evaluate(policy, &bounds, call).effect() {
+        Effect::Allow => 0,
+        Effect::Escalate => 1,
+        Effect::Deny => 2,
+    }
+}
+
+/// Returns the usual number of cases, unless `PROPTEST_CASES` asks for more.
+fn config(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    ProptestConfig { cases: if config.cases == 256 { cases } else { config.cases }, ..config }
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn rules_agree_with_the_sentences((all, default) in any_constitution()) {
+        let text = written(&all, default);
+        let Some(compiled) = compiled(&text) else { return Ok(()) };
+        let policy = load(&text, &compiled);
+        for asked in calls() {
+            if let Some(expected) = reference::judge(&all, default, &asked) {
+                let got = judged(&policy, &asked);
+                prop_assert_eq!(got, expected, "{:?}\n{}\n{}", asked, text,
+                    artifact::compiled_policy(&compiled, origin(&text)));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn the_order_of_sentences_means_nothing(
+        (all, shuffled, default) in any_constitution().prop_flat_map(|(all, default)| {
+            (Just(all.clone()), Just(all).prop_shuffle(), Just(default))
+        }),
+    ) {
+        let (text, other) = (written(&all, default), written(&shuffled, default));
+        let rules = |text: &str| compiled(text).map(|it| {
+            let plain = |rule: ic_constitution::Rule| ic_constitution::Rule {
+                description: String::new(), reason: String::new(), line: None, ..rule
+            };
+            it.rules.into_iter().map(plain).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(rules(&text), rules(&other), "{}\n{}", text, other);
+    }
+
+    #[test]
+    fn a_never_only_narrows_and_a_may_only_widens(
+        (all, default) in any_constitution(),
+        more in any_said(),
+    ) {
+        let more = Said { only: false, ..more };
+        let after: Vec<Said> = all.iter().cloned().chain([more.clone()]).collect();
+        let (text, longer) = (written(&all, default), written(&after, default));
+        let (Some(before), Some(then)) = (compiled(&text), compiled(&longer)) else { return Ok(()) };
+        let (before, then) = (load(&text, &before), load(&longer, &then));
+        for asked in calls() {
+            let (was, is) = (judged(&before, &asked), judged(&then, &asked));
+            // Where containment frees it, no sentence says it.
+            let is_said = reference::judge(&all, default, &asked).is_some()
+                && reference::judge(&after, default, &asked).is_some();
+            match more.effect {
+                0 if is_said => prop_assert!(is <= was, "{:?} {} -> {}\n{}", asked, was, is, longer),
+                2 if is_said => prop_assert!(was <= is, "{:?} {} -> {}\n{}", asked, was, is, longer),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn no_may_covers_a_server_that_it_does_not_name(mut all in prop::collection::vec(any_said(), 1..6)) {
+        for said in &mut all {
+            if said.with.is_some_and(|(server, _)| server == "mail") {
+                said.with = Some(("git", None));
+            }
+            if said.verbs == ["use"] {
+                said.with = Some(("git", Some("git_log")));
+            }
+        }
+        let text = written(&all, 2);
+        let Some(compiled) = compiled(&text) else { return Ok(()) };
+        let policy = load(&text, &compiled);
+        for asked in calls().into_iter().filter(|it| it.server == "mail") {
+            prop_assert!(judged(&policy, &asked) != 0, "{:?}\n{}", asked, text);
+        }
+    }
+}
