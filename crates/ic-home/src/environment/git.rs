@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn more_settings_than_are_read_may_be_anything() {
         let unread = ("include.path".to_owned(), "\u{fffd}".to_owned());
-        assert_eq!(of(&[("GIT_CONFIG_COUNT", "257")]).settings, [unread.clone()]);
+        assert_eq!(of(&[("GIT_CONFIG_COUNT", "257")]).settings.last(), Some(&unread));
         let many = "'a.b'='c' ".repeat(257);
         assert_eq!(of(&[("GIT_CONFIG_PARAMETERS", &many)]).settings.last(), Some(&unread));
         assert!(of(&[("GIT_CONFIG_COUNT", "256")]).settings.is_empty());
