@@ -8,7 +8,8 @@ use ic_analysis::{Asked, Comparison, Subject, Table, report};
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_policy::host_executes::HOME_NAMES;
 use ic_policy::{
-    Bounds, Builtin, Containment, HomeExecutes, Policy, Sandbox, SandboxKind, ServerTraits,
+    ArgumentAnnotation, Bounds, Builtin, Containment, HomeExecutes, Policy, Sandbox, SandboxKind,
+    ServerTraits,
 };
 use ic_types::CanonicalPath;
 
@@ -82,7 +83,7 @@ fn the_table_is_complete() {
         let of_tool: Vec<_> =
             lines.iter().filter(|it| it.server == *server && it.tool == *tool).collect();
         assert!(!of_tool.is_empty(), "{server}.{tool}");
-        for role in annotation.arguments().iter().flat_map(|it| it.possible_roles()) {
+        for role in annotation.arguments().iter().flat_map(ArgumentAnnotation::possible_roles) {
             let classes = of_tool.iter().filter(|it| it.role == Some(role) && !it.is_company);
             let classes = classes.map(|it| it.classes.len());
             let expected =

@@ -98,7 +98,7 @@ fn is_told(change: &Change, calls: &[ResolvedCall; 2], comparison: &Comparison<'
             let is_unknown =
                 calls.iter().any(|call| call.asked().arguments.get(argument).is_some())
                     && matches!(&change.part, Part::Values { role: None, .. });
-            let values = calls.iter().flat_map(|call| call.roles()).flat_map(|it| &it.values);
+            let values = calls.iter().flat_map(ResolvedCall::roles).flat_map(|it| &it.values);
             is_unknown
                 || values.map(|it| comparison.space().class(it)).any(|it| known.contains(&&it))
         }

@@ -33,7 +33,7 @@ fn values(role: Role, n_roles: usize, seed: usize) -> Vec<RoleValues> {
         3 => 6,
         _ => n,
     };
-    let value = |at: usize| world::value(role, texts[at % n], (at + seed) % 2 == 0);
+    let value = |at: usize| world::value(role, texts[at % n], (at + seed).is_multiple_of(2));
     let mut found = vec![Vec::new()];
     found.extend((0..kept.min(n)).map(|at| vec![value(at + seed)]));
     found.extend((0..kept.min(n) / 2).map(|at| vec![value(at + seed), value(3 * at + seed / 7)]));
