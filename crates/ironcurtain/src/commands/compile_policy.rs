@@ -16,6 +16,7 @@ use crate::commands::Exit;
 use crate::commands::policy::test::{self, Outcome};
 use crate::error::Failure;
 use crate::judge;
+use crate::own_policy::difference::Difference;
 use crate::own_policy::{Agreed, note_use};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
@@ -79,13 +80,17 @@ pub(crate) fn run(
     if is_in_force {
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
-        person.show(&lines(&compiled, before.as_ref()), screen)?;
+        let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
+        let mut lines = lines(&compiled, before.as_ref());
+        lines.extend(difference.iter().flat_map(Difference::lines));
+        person.show(&lines, screen)?;
         if person.ask("Use this policy from now on?")? == Answer::Denied {
             screen.line("Nothing was changed.")?;
             return Ok(Exit::Failed);
         }
         let agreed = Agreed { by: "compile-policy", how: person.how_agreed() };
-        note_use(before.as_ref().unwrap_or(&loaded), &loaded, agreed, &home)?;
+        let noted = (agreed, difference.as_ref());
+        note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
     }
     made.write(&output, &source, &text)?;
     screen.line(&format!(
