@@ -176,6 +176,9 @@ impl Loot {
             made.push(to.constitution());
         }
         if !self.policy.is_empty() {
+            if file::read(to.config(), u64::MAX)?.is_none() {
+                made.push(to.config());
+            }
             keep_policy_in_force(to, environment)?;
             file::create_dir(to.generated())?;
         }

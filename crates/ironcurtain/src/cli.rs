@@ -35,8 +35,8 @@ pub(crate) struct Cli {
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceArgs {
     /// Write what IronCurtain itself does to this file; `IRONCURTAIN_LOG` says how much (default `info`)
-    #[arg(long, value_name = "FILE", global = true, hide = true)]
-    pub(crate) log: Option<PathBuf>,
+    #[arg(long = "log", value_name = "FILE", global = true, hide = true)]
+    trace_file: Option<PathBuf>,
     /// How the lines look
     #[arg(
         long,
@@ -46,7 +46,7 @@ pub(crate) struct TraceArgs {
         value_enum,
         default_value_t
     )]
-    pub(crate) log_format: LogFormat,
+    trace_format: LogFormat,
 }
 
 /// How a line of the log looks.
@@ -63,15 +63,15 @@ impl TraceArgs {
     /// Begins to write, if that is wanted.
     pub(crate) fn begin(&self, environment: &Environment) -> Result<(), Failure> {
         let wanted = environment.trace_filter().map(|it| it.to_string_lossy());
-        if wanted.is_none() && self.log.is_none() {
+        if wanted.is_none() && self.trace_file.is_none() {
             return Ok(());
         }
-        let format = match self.log_format {
+        let format = match self.trace_format {
             LogFormat::Text => Format::Text,
             LogFormat::Json => Format::Json,
         };
         let filter = wanted.as_deref().unwrap_or("info");
-        let spec = TraceSpec { filter, file: self.log.as_deref(), format };
+        let spec = TraceSpec { filter, file: self.trace_file.as_deref(), format };
         spec.begin().map_err(|error| match error {
             TraceError::File(error) => error.into(),
             error @ TraceError::Filter { .. } => Failure::usage(chain(&error)).with_hint(

@@ -78,12 +78,16 @@ fn only_what_is_meant_is_killed() {
     while rustix::process::wait(WaitOptions::empty()).is_ok() {}
 }
 
-/// Waits until everything below us sleeps.
+/// Waits until everything below us sleeps, and has done so since the look before: one that was just made
+/// sleeps before it has run.
 fn asleep(own: Pid) -> Asleep {
+    let mut before = None;
     for _ in 0..10_000 {
-        if let Some(asleep) = asleep_below(own) {
-            return asleep;
+        let now = asleep_below(own);
+        if now.is_some() && now == before {
+            return now.expect("there is one");
         }
+        before = now;
         poll(&mut [], Some(&STOP_ROUND)).expect("time passes");
     }
     panic!("nobody sleeps");

@@ -55,6 +55,7 @@ async fn what_is_listed_for_scripts_has_these_keys() {
         keys,
         [
             "escalationId",
+            "number",
             "session",
             "server",
             "tool",

@@ -97,7 +97,7 @@ fn the_scenarios_of_the_built_in_policies_notice_mistakes() {
 #[test]
 fn a_wider_policy_is_shown_and_noted_before_it_is_in_force() {
     let place = place();
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     let output = place.run(["policy", "use", "coding", "--yes"]);
     assert_eq!(output.code, 0, "{output:?}");
     for expected in ["Lets more through:\n  read ", "Lets less through:\n"] {

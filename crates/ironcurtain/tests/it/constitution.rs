@@ -73,7 +73,7 @@ fn what_would_be_in_force_needs_confirmation() {
     let refused = compile(&["--yes"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(!place.path("home/.ironcurtain/generated/compiled-policy.json").exists());
-    assert_eq!(place.run(["config", "set", "approvals.scripted", "true"]).code, 0);
+    place.let_scripts_answer();
     let made = compile(&["--yes"]);
     assert_eq!(made.code, 0, "{made:?}");
     let read = place.run(["policy", "check", "filesystem", "read_file", r#"{"path":"~/notes/a"}"#]);
