@@ -180,8 +180,12 @@ impl Entry {
             Some((value, was_redacted))
         };
         let (arguments, resolved) = (written(self.arguments), written(self.resolved));
-        let behind = written(self.behind);
-        let is_hidden_behind = behind.as_ref().is_some_and(|(_, was_redacted)| *was_redacted);
+        let is_any_hidden = arguments.as_ref().is_some_and(|(_, was_redacted)| *was_redacted);
+        // SECURITY: it repeats values of arguments without the names by which secrets are known.
+        let is_left_out = is_any_hidden && self.behind.is_some();
+        let behind = written(self.behind.filter(|_| !is_any_hidden));
+        let is_hidden_behind =
+            is_left_out || behind.as_ref().is_some_and(|(_, was_redacted)| *was_redacted);
         // A call of which something was hidden or left out cannot be judged again from the log.
         let replayable = match (&resolved, is_shortened) {
             (_, true) => Some(false),

@@ -39,10 +39,10 @@ pub(crate) struct TraceArgs {
     trace_file: Option<PathBuf>,
     /// How the lines look
     #[arg(
-        long,
+        long = "log-format",
         value_name = "F",
         global = true,
-        hide_short_help = true,
+        hide = true,
         value_enum,
         default_value_t
     )]

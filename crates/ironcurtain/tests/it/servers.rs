@@ -310,8 +310,8 @@ fn servers_are_removed_from_the_file_as_it_is_written() {
         rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(), ["fetch", "filesystem", "git", "plain"]);
-    assert_eq!(rig.run(&["remove", "plain"]).stdout, "plain is removed\n");
-    let removed = rig.run(&["remove", "git"]);
+    assert_eq!(rig.run(&["remove", "plain", "--yes"]).stdout, "plain is removed\n");
+    let removed = rig.run(&["remove", "git", "--yes"]);
     assert_eq!(removed.stdout, "git is removed; the built-in server `git` is used again\n");
     assert_eq!((written(), names().len()), (json!({"mcpServers": {}}), 3));
     assert_eq!(rig.run(&["remove", "git", "--yes"]).code, 0);
