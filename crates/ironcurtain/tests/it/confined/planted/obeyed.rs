@@ -276,7 +276,9 @@ fn a_planted_configuration_among_too_many_files_is_put_back() {
 extra('[core]\\nhooksPath = .\\nfsmonitor = \"touch ' + canary + '; false\"\\n')";
     let text = proxy.call("peeker__run", &json!({"where": hidden(&full_program(&rig, attack))}));
     let text = text.bad();
-    assert!(text.contains("host_executes_put_back") && text.contains("extra/gitconfig"), "{text}");
+    // The look at the end of the call finds it, or one that comes by before.
+    let is_named = text.contains("host_executes_put_back") && text.contains("extra/gitconfig");
+    assert!(is_named || text.contains("were changed, and are put back"), "{text}");
     assert!(rig.place.path("ws/many3/49979").exists(), "the rest is left");
     let work = json!({"where": hidden(&full_program(&rig, "pass"))});
     let mut said = String::new();
