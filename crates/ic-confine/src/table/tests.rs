@@ -84,8 +84,10 @@ fn asleep(own: Pid) -> Asleep {
     let mut before = None;
     for _ in 0..10_000 {
         let now = asleep_below(own);
-        if now.is_some() && now == before {
-            return now.expect("there is one");
+        if let (Some(now), Some(before)) = (&now, &before)
+            && now == before
+        {
+            return now.clone();
         }
         before = now;
         poll(&mut [], Some(&STOP_ROUND)).expect("time passes");
