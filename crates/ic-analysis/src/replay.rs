@@ -207,7 +207,7 @@ fn has_other_base(annotation: &Annotation, arguments: &Object) -> bool {
     })
 }
 
-/// Returns whether this policy would have made the resolver, or a server of ours, look for further files.
+/// Returns whether this policy would have made the resolver, or a built-in server, look for further files.
 fn looks_further(subject: Subject<'_>, call: &ResolvedCall) -> bool {
     let has = |role: Role| !call.values(role).is_empty();
     let is_move = has(Role::WritePath) && (has(Role::DeletePath) || has(Role::ReadPath));

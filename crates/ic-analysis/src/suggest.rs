@@ -1,6 +1,6 @@
 //! What a person approved again and again, made into sentences that would have saved the requests.
 //!
-//! Whoever provokes approvals must not be rewarded with more than was approved. So a sentence is about one
+//! An agent that provokes approvals must not be rewarded with more than was approved. So a sentence is about one
 //! server, the roles that were asked about, and one directory, host or repository: the one that holds what was
 //! approved, and nothing above it. What an invariant asks about is never proposed, nor what removes anything,
 //! nor what the user refused or told the policy to ask about.

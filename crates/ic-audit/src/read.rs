@@ -67,7 +67,7 @@ impl Records {
         Ok(Self { reader: verify::open(path)?, n_lines: 0 })
     }
 
-    /// Returns the next whole line as it stands, for whoever parses many of them at once.
+    /// Returns the next whole line as it stands, for callers that parse many of them at once.
     pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, ReadError> {
         Ok(self.read_line()?)
     }

@@ -188,7 +188,7 @@ impl<'a> Verifier<'_, 'a> {
                     let (name, first) = (rule.name(), by.name(policy));
                     let problem =
                         || format!("the rule `{name}` decides nothing: `{first}` comes first");
-                    // One finding for each such rule, whoever comes before it.
+                    // One finding for each such rule, whichever rule comes before it.
                     let property = format!("{NO_SHADOWED_RULE} ({name})");
                     self.note((&property, Level::Failed), (&seen, at), (None, by), &problem)
                 })?;

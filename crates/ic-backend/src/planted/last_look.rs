@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! locks/    writers-1234-0-5.look          what counted, and what was in it; first its digest
-//!           writers-1234-0-5.look.guard    locked by the server's guard, and by whoever puts things back
+//!           writers-1234-0-5.look.guard    locked by the server's guard, and while things are put back
 //! ```
 //!
 //! A session that is killed cannot look any more. The guard of the server outlives it, ends the server and
@@ -29,7 +29,7 @@ use super::{Ground, Kept};
 
 /// How the files end.
 pub(crate) const LOOK_SUFFIX: &str = ".look";
-/// The lock of whoever puts things back.
+/// The lock that is held while things are put back.
 const SETTLING: &str = "settling.lock";
 /// The longest one: what is remembered of all files, one and a half times.
 const BYTES_MAX: u64 = 32 << 20;
@@ -126,7 +126,7 @@ fn remove(path: &Path) {
     file::remove(path).ok();
 }
 
-/// Returns where the lock of whoever sees to a look is.
+/// Returns where the lock beside a look is.
 pub(crate) fn guard_of(look: &Path) -> PathBuf {
     let mut path = OsString::from(look);
     path.push(GUARD_SUFFIX);

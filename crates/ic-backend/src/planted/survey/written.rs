@@ -1,4 +1,4 @@
-//! A survey as it is kept on disk, for whoever has to compare after the session was killed.
+//! A survey as it is kept on disk, to be compared after the session was killed.
 //!
 //! Which file each was is not kept: what stood there and counted was mounted in the cage, so that no server
 //! could put another in its place, and numbers of files need not outlive a restart of the machine.
