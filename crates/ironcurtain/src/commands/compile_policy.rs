@@ -94,10 +94,10 @@ pub(crate) fn run(
     }
     made.write(&output, &source, &text)?;
     screen.line(&format!(
-        "{} sentences became {} rules and {} scenarios, which pass: {}",
-        constitution.sentences.len(),
-        compiled.rules.len(),
-        made.n_scenarios,
+        "{} became {} and {}, all of which pass: {}",
+        ic_types::counted(constitution.sentences.len(), "sentence", "sentences"),
+        ic_types::counted(compiled.rules.len(), "rule", "rules"),
+        ic_types::counted(made.n_scenarios, "scenario", "scenarios"),
         visible(&output.display().to_string())
     ))?;
     if artifact::needs_this_program(&compiled) {
@@ -259,9 +259,9 @@ fn in_force(
 fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {
     let mut lines = vec![match before {
         Some(before) => format!(
-            "in force now: {} ({} rules)",
+            "in force now: {} ({})",
             visible(&before.origin),
-            before.judge.policy.rules().len()
+            ic_types::counted(before.judge.policy.rules().len(), "rule", "rules")
         ),
         None => "in force now: none that can be used".to_owned(),
     }];

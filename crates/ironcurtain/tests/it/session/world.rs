@@ -102,6 +102,7 @@ impl World {
             variables: Vec::new(),
             keyring: ic_backend::Keyring::default(),
             certificates: None,
+            notify: None,
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,
@@ -257,6 +258,7 @@ pub(super) fn word(event: &Event) -> String {
                 CallFate::Approved => "approved",
                 CallFate::Failed(_) => "failed",
                 CallFate::Refused(_) => "refused",
+                CallFate::Cancelled => "cancelled",
             };
             format!("{} {fate}", call.call)
         }
