@@ -34,7 +34,7 @@ use super::{
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
-use crate::sys::{self, Awaited};
+use crate::sys::{self, Awaited, Launching};
 use crate::table::{self, Asleep, Kinship};
 
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
@@ -48,7 +48,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const ROUND: Duration = Duration::from_millis(5);
 
 /// Starts a server and returns how it ended, when nothing of it is left.
-pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
+pub(super) fn run(launching: &Launching, order: &GuardOrder) -> Result<ExitCode, LaunchError> {
     // A name of its own, so that `killall ironcurtain` leaves the guards to do their work.
     rustix::thread::set_name(c"ironcurtain-run").ok();
     let signals = Signals::catch().map_err(cannot("listen to signals"))?;
@@ -66,7 +66,7 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         HoldOrder::Caged(cage) => Some(Covers::of(cage)),
         HoldOrder::Free => None,
     };
-    let server = start(order, own, &nothing)?;
+    let server = start(launching, order, own, &nothing)?;
     let cage = match &order.hold {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
@@ -96,41 +96,54 @@ fn hold_parent(host: Pid) -> Result<OwnedFd, LaunchError> {
 }
 
 /// Starts the server, so that the system takes it first when there is no memory left.
-fn start(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
-    let HoldOrder::Caged(_) = order.hold else { return start_held(order, own, nothing) };
+fn start(
+    launching: &Launching,
+    order: &GuardOrder,
+    own: Pid,
+    nothing: &OwnedFd,
+) -> Result<Pid, LaunchError> {
+    let HoldOrder::Caged(_) = order.hold else {
+        return start_held(launching, order, own, nothing);
+    };
     // Whatever we start from here on inherits it. We may take it back, as nobody made it less.
     let before = proc::read(Path::new(FIRST_VICTIM), 16).map_err(cannot("read our standing"))?;
     proc::write(Path::new(FIRST_VICTIM), b"1000").map_err(cannot("lower our standing"))?;
-    let started = start_held(order, own, nothing);
+    let started = start_held(launching, order, own, nothing);
     proc::write(Path::new(FIRST_VICTIM), &before).map_err(cannot("take back our standing"))?;
     started
 }
 
-fn start_held(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+fn start_held(
+    launching: &Launching,
+    order: &GuardOrder,
+    own: Pid,
+    nothing: &OwnedFd,
+) -> Result<Pid, LaunchError> {
     let GuardOrder { hold, invocation, .. } = order;
     match hold {
         HoldOrder::Caged(cage) if cage.rung == Rung::Namespaces => {
             let environment = become_server::environment()?;
-            cage::namespaces::start(Inmate { order: cage, invocation, environment }, nothing)
+            let inmate = Inmate { order: cage, invocation, environment };
+            cage::namespaces::start(launching, inmate, nothing)
         }
         HoldOrder::Caged(cage) if cage.rung == Rung::Bubblewrap => {
             cage::bubblewrap::start(cage, invocation)
         }
         HoldOrder::Free | HoldOrder::Caged(_) => {
             let (hold, invocation) = (hold.clone(), invocation.clone());
-            start_becoming(&BecomeOrder { guard: Some(own), hold, invocation })
+            start_becoming(launching, &BecomeOrder { guard: Some(own), hold, invocation })
         }
     }
 }
 
 /// Starts a copy of us that becomes the server: to run this program once more would take longer than
 /// all the rest.
-fn start_becoming(order: &BecomeOrder) -> Result<Pid, LaunchError> {
+fn start_becoming(launching: &Launching, order: &BecomeOrder) -> Result<Pid, LaunchError> {
     // Held back, so that none comes to a copy that still has our handlers.
     let awaited = Awaited::hold_back(&signals::HEARD).map_err(cannot("wait for signals"))?;
     let none = UnshareFlags::empty();
-    let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
-        sys::leave(report(&become_server::of_copy(order, awaited)));
+    let Some(server) = launching.fork_into(none).map_err(cannot("start the server"))? else {
+        sys::leave(report(&become_server::of_copy(launching, order, awaited)));
     };
     awaited.release().map_err(cannot("wait for signals"))?;
     // The copy does so as well; once it has become the server, only it can have done so.

@@ -146,4 +146,72 @@ mod tests {
             prop_assert_eq!(events, whole(&text));
         }
     }
+
+    #[test]
+    fn fuzz_sse() {
+        ic_fuzz::Target::new("sse")
+            .seeds([
+                "event: message_start\ndata: {\"type\":\"x\"}\n\ndata: [DONE]\n\n",
+                "\u{feff}: comment\r\n\r\nid: 1\rretry: 3\rdata\r\rdata:  a\ndata: b\n\r\n",
+            ])
+            .words([
+                "data", "data:", "data: ", "event: ", "id: ", ":", "\n", "\r", "\r\n", "\n\n",
+                "\u{feff}", "\0", " ", "é",
+            ])
+            .words([&b"\xff"[..], b"\xc3"])
+            .run(|bytes| {
+                let events = |pieces: &[&[u8]]| {
+                    let mut parser = Parser::default();
+                    let mut all = Vec::new();
+                    let fault = pieces.iter().find_map(|piece| match parser.feed(piece) {
+                        Ok(events) => {
+                            all.extend(events);
+                            None
+                        }
+                        Err(fault) => Some(fault),
+                    });
+                    // What came with a fault is not handed out, so only whether there is one is compared then.
+                    if fault.is_some() { (Vec::new(), fault) } else { (all, None) }
+                };
+                let whole = events(&[bytes]);
+                for pieces in ic_fuzz::splits(bytes) {
+                    assert_eq!(events(&pieces), whole, "a cut makes a difference");
+                }
+                match &whole {
+                    (found, None) => {
+                        let text = String::from_utf8_lossy(bytes);
+                        let told: Vec<_> =
+                            found.iter().map(|it| (it.name.clone(), it.data.clone())).collect();
+                        assert_eq!(told, plainly(&text), "it is read differently");
+                        ic_fuzz::Outcome::accepted((found.len().min(8), text.contains('\r')))
+                    }
+                    (_, Some(fault)) => ic_fuzz::Outcome::refused(fault.to_string()),
+                }
+            });
+    }
+
+    /// The events of a whole text, read line by line as the standard says.
+    fn plainly(text: &str) -> Vec<(String, String)> {
+        let text =
+            text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+        let (mut found, mut name, mut data) = (Vec::new(), String::new(), Vec::new());
+        let ended = text.rfind('\n').map_or("", |end| &text[..end]);
+        let has_lines = text.contains('\n');
+        for line in ended.split('\n').filter(|_| has_lines) {
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
+            match (line, field) {
+                ("", _) => {
+                    if !data.is_empty() {
+                        found.push((name.clone(), data.join("\n")));
+                    }
+                    (name, data) = (String::new(), Vec::new());
+                }
+                (_, "data") => data.push(value),
+                (_, "event") => name = value,
+                _ => {}
+            }
+        }
+        found
+    }
 }

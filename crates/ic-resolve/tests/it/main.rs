@@ -12,6 +12,7 @@ mod calls;
 mod executes;
 mod executes_elsewhere;
 mod executes_meaning;
+mod fuzz;
 mod git_remotes;
 mod paths;
 mod real_disk;

@@ -1,5 +1,7 @@
 //! Tests of reading keys.
 
+mod fuzz;
+
 use proptest::prelude::*;
 
 use super::*;
