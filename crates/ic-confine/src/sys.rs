@@ -89,6 +89,7 @@ impl Launching {
 
     /// Makes a copy of this process, in new namespaces if there are to be any; returns the copy's number,
     /// and `None` in the copy.
+    #[expect(clippy::unused_self, reason = "the token is the proof, and nothing of it is read")]
     pub(crate) fn fork_into(&self, namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
         // SAFETY: this process has one thread, see the invariant.
         unsafe { fork_into(namespaces) }

@@ -159,7 +159,6 @@ impl Target {
     ) -> Counts {
         let start = report::now();
         let mut dice = Dice::new(settings.seed ^ hash(self.name));
-        let mutator = Mutator::new(&self.words, self.bytes_max);
         let (mut corpus, mut good) = (self.seeds.clone(), Vec::new());
         if corpus.is_empty() {
             corpus.push(Vec::new());
@@ -171,8 +170,10 @@ impl Target {
             {
                 Some(seed) => seed.clone(),
                 // Half of the time from what was accepted: most changes of other inputs are refused at once.
-                None if !good.is_empty() && dice.is_one_in(2) => mutator.next(&good, &mut dice),
-                None => mutator.next(&corpus, &mut dice),
+                None => {
+                    let of = if !good.is_empty() && dice.is_one_in(2) { &good } else { &corpus };
+                    Mutator::new(&self.words, of, self.bytes_max, &mut dice).mutate(&mut dice)
+                }
             };
             settings.trace(self.name, &input);
             counts.n_inputs += 1;

@@ -29,180 +29,187 @@ const NUMBERS: [&str; 14] = [
     "0.1",
 ];
 
-/// Makes inputs.
-pub(crate) struct Mutator {
-    words: Vec<Vec<u8>>,
+/// An input in the making.
+pub(crate) struct Mutator<'a> {
+    input: Vec<u8>,
+    words: &'a [Vec<u8>],
+    corpus: &'a [Vec<u8>],
     bytes_max: usize,
 }
 
-type Step = fn(&Mutator, &mut Vec<u8>, &[Vec<u8>], &mut Dice);
-
-const STEPS: [Step; 17] = [
-    Mutator::flip,
-    Mutator::set,
-    Mutator::edge,
-    Mutator::delete,
-    Mutator::copy,
-    Mutator::repeat,
-    Mutator::word,
-    Mutator::word,
-    Mutator::replace,
-    Mutator::replace,
-    Mutator::swap,
-    Mutator::splice,
-    Mutator::borrow,
-    Mutator::number,
-    Mutator::count,
-    Mutator::nest,
-    Mutator::cut,
-];
-
-impl Mutator {
-    pub(crate) fn new(words: &[Vec<u8>], bytes_max: usize) -> Self {
-        Self { words: words.to_vec(), bytes_max }
+impl<'a> Mutator<'a> {
+    /// Begins with one of `corpus`.
+    pub(crate) fn new(
+        words: &'a [Vec<u8>],
+        corpus: &'a [Vec<u8>],
+        bytes_max: usize,
+        dice: &mut Dice,
+    ) -> Self {
+        let input = dice.pick(corpus).cloned().unwrap_or_default();
+        Self { input, words, corpus, bytes_max }
     }
 
-    /// Makes the next input of one of `corpus`.
-    pub(crate) fn next(&self, corpus: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
-        let mut input = dice.pick(corpus).cloned().unwrap_or_default();
+    /// Changes the input once or several times.
+    pub(crate) fn mutate(mut self, dice: &mut Dice) -> Vec<u8> {
         loop {
-            if let Some(step) = dice.pick(&STEPS) {
-                step(self, &mut input, corpus, dice);
-            }
-            input.truncate(self.bytes_max);
+            self.step(dice);
+            self.input.truncate(self.bytes_max);
             if dice.is_one_in(3) {
-                return input;
+                return self.input;
             }
         }
     }
 
-    fn flip(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let (at, bit) = (dice.below(input.len()), dice.below(8));
-        if let Some(byte) = input.get_mut(at) {
+    fn step(&mut self, dice: &mut Dice) {
+        match dice.below(17) {
+            0 => self.flip(dice),
+            1 => self.set(dice),
+            2 => self.edge(dice),
+            3 => self.delete(dice),
+            4 => self.copy(dice),
+            5 => self.repeat(dice),
+            6 | 7 => self.word(dice),
+            8 | 9 => self.replace(dice),
+            10 => self.swap(dice),
+            11 => self.splice(dice),
+            12 => self.borrow(dice),
+            13 => self.number(dice),
+            14 => self.count(dice),
+            15 => self.nest(dice),
+            _ => self.cut(dice),
+        }
+    }
+
+    fn flip(&mut self, dice: &mut Dice) {
+        let (at, bit) = (dice.below(self.input.len()), dice.below(8));
+        if let Some(byte) = self.input.get_mut(at) {
             *byte ^= 1 << bit;
         }
     }
 
-    fn set(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let (at, value) = (dice.below(input.len()), dice.byte());
-        if let Some(byte) = input.get_mut(at) {
+    fn set(&mut self, dice: &mut Dice) {
+        let (at, value) = (dice.below(self.input.len()), dice.byte());
+        if let Some(byte) = self.input.get_mut(at) {
             *byte = value;
         }
     }
 
-    fn edge(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let at = dice.below(input.len() + 1);
-        input.splice(at..at, dice.pick(&EDGES).copied());
+    fn edge(&mut self, dice: &mut Dice) {
+        let at = dice.below(self.input.len() + 1);
+        self.input.splice(at..at, dice.pick(&EDGES).copied());
     }
 
-    fn delete(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let range = if dice.is_one_in(2) { token(input, dice) } else { dice.range(input.len()) };
-        input.drain(range);
+    fn delete(&mut self, dice: &mut Dice) {
+        let range = self.part(dice);
+        self.input.drain(range);
     }
 
-    fn copy(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let taken = slice(input, dice.range(input.len())).to_vec();
-        let at = boundary(input, dice);
-        input.splice(at..at, taken);
+    fn copy(&mut self, dice: &mut Dice) {
+        let taken = slice(&self.input, dice.range(self.input.len())).to_vec();
+        self.insert(taken, dice);
     }
 
-    fn repeat(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let range = if dice.is_one_in(2) { token(input, dice) } else { dice.range(input.len()) };
-        let taken = slice(input, range.clone()).to_vec();
+    fn repeat(&mut self, dice: &mut Dice) {
+        let range = self.part(dice);
+        let taken = slice(&self.input, range.clone()).to_vec();
         let longest = if dice.is_one_in(4) { REPEATS_MAX } else { 4 };
-        let n = 1 + dice.below(longest);
         // Nothing longer than an input may be is built first and cut then.
-        let n = n.min(self.bytes_max / taken.len().max(1));
-        input.splice(range.start..range.start, taken.repeat(n));
+        let n = (1 + dice.below(longest)).min(self.bytes_max / taken.len().max(1));
+        self.input.splice(range.start..range.start, taken.repeat(n));
     }
 
-    fn word(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let at = boundary(input, dice);
-        input.splice(at..at, dice.pick(&self.words).cloned().unwrap_or_default());
+    fn word(&mut self, dice: &mut Dice) {
+        let word = dice.pick(self.words).cloned().unwrap_or_default();
+        self.insert(word, dice);
     }
 
-    fn replace(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let range = token(input, dice);
-        input.splice(range, dice.pick(&self.words).cloned().unwrap_or_default());
+    fn replace(&mut self, dice: &mut Dice) {
+        let range = token(&self.input, dice);
+        self.input.splice(range, dice.pick(self.words).cloned().unwrap_or_default());
     }
 
-    fn swap(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let (one, other) = (token(input, dice), token(input, dice));
+    fn swap(&mut self, dice: &mut Dice) {
+        let (one, other) = (token(&self.input, dice), token(&self.input, dice));
         let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
         if first.end <= second.start {
-            let (a, b) =
-                (slice(input, first.clone()).to_vec(), slice(input, second.clone()).to_vec());
-            input.splice(second, a);
-            input.splice(first, b);
+            let a = slice(&self.input, first.clone()).to_vec();
+            let b = slice(&self.input, second.clone()).to_vec();
+            self.input.splice(second, a);
+            self.input.splice(first, b);
         }
     }
 
     /// The beginning of one input and the end of another.
-    fn splice(&self, input: &mut Vec<u8>, corpus: &[Vec<u8>], dice: &mut Dice) {
-        let Some(other) = dice.pick(corpus) else { return };
-        input.truncate(boundary(input, dice));
-        input.extend(other.iter().skip(boundary(other, dice)));
+    fn splice(&mut self, dice: &mut Dice) {
+        let Some(other) = dice.pick(self.corpus) else { return };
+        self.input.truncate(boundary(&self.input, dice));
+        self.input.extend(other.iter().skip(boundary(other, dice)));
     }
 
     /// A part of another input.
-    fn borrow(&self, input: &mut Vec<u8>, corpus: &[Vec<u8>], dice: &mut Dice) {
-        let Some(other) = dice.pick(corpus) else { return };
+    fn borrow(&mut self, dice: &mut Dice) {
+        let Some(other) = dice.pick(self.corpus) else { return };
         let taken = slice(other, dice.range(other.len())).to_vec();
-        let at = boundary(input, dice);
-        input.splice(at..at, taken);
+        self.insert(taken, dice);
     }
 
-    fn number(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let from = dice.below(input.len());
-        let Some(start) = (from..input.len()).find(|at| is_digit(input, *at)) else { return };
-        let end = (start..input.len()).find(|at| !is_digit(input, *at)).unwrap_or(input.len());
+    fn number(&mut self, dice: &mut Dice) {
+        let (from, end) = (dice.below(self.input.len()), self.input.len());
+        let Some(start) = (from..end).find(|at| is_digit(&self.input, *at)) else { return };
+        let end = (start..end).find(|at| !is_digit(&self.input, *at)).unwrap_or(end);
         let number = dice.pick(&NUMBERS).copied().unwrap_or_default();
-        input.splice(start..end, number.bytes());
+        self.input.splice(start..end, number.bytes());
     }
 
     /// A count of one to four bytes becomes another one; half of the time, what it counts does too.
-    fn count(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let (width, at) = (1 + dice.below(4), dice.below(input.len()));
-        let Some(bytes) = input.get(at..at + width) else { return };
+    fn count(&mut self, dice: &mut Dice) {
+        let (width, at) = (1 + dice.below(4), dice.below(self.input.len()));
+        let Some(bytes) = self.input.get_mut(at..at + width) else { return };
         let count = bytes.iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
-        let n = 1 + dice.below(3);
-        let grows = dice.is_one_in(2);
+        let (n, grows) = (1 + dice.below(3), dice.is_one_in(2));
         let new = if grows { count.saturating_add(n) } else { count.saturating_sub(n) };
-        for (n_shifted, place) in (at..at + width).rev().enumerate() {
-            if let Some(byte) = input.get_mut(place) {
-                *byte = (new >> (8 * n_shifted)).to_le_bytes()[0];
-            }
+        for (n_shifted, byte) in bytes.iter_mut().rev().enumerate() {
+            *byte = (new >> (8 * n_shifted)).to_le_bytes()[0];
         }
         let counted = at + width;
-        if dice.is_one_in(2) && counted <= input.len() {
+        if dice.is_one_in(2) {
             if grows {
                 let more: Vec<u8> = (0..n).map(|_| dice.byte()).collect();
-                input.splice(counted..counted, more);
+                self.input.splice(counted..counted, more);
             } else {
-                input.drain(counted..input.len().min(counted + n));
+                self.input.drain(counted..self.input.len().min(counted + n));
             }
         }
     }
 
     /// Puts a bracketed part into itself.
-    fn nest(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        let from = dice.below(input.len());
+    fn nest(&mut self, dice: &mut Dice) {
+        let (from, end) = (dice.below(self.input.len()), self.input.len());
         let opens = |byte: &u8| matches!(byte, b'[' | b'{' | b'(' | b'<');
-        let Some(start) = (from..input.len()).find(|at| input.get(*at).is_some_and(opens)) else {
+        let Some(start) = (from..end).find(|at| self.input.get(*at).is_some_and(opens)) else {
             return;
         };
-        let Some(end) = closing(input, start) else { return };
-        let whole = slice(input, start..end + 1).to_vec();
-        let longest = if dice.is_one_in(4) { REPEATS_MAX } else { 3 };
+        let Some(end) = closing(&self.input, start) else { return };
         let at = start + 1 + dice.below(end - start);
-        let (before, after) =
-            (slice(input, start..at).to_vec(), slice(input, at..end + 1).to_vec());
+        let longest = if dice.is_one_in(4) { REPEATS_MAX } else { 3 };
+        let part = |range: Range<usize>| slice(&self.input, range).to_vec();
+        let (whole, before, after) = (part(start..end + 1), part(start..at), part(at..end + 1));
         let n = (1 + dice.below(longest)).min(self.bytes_max / whole.len().max(1));
-        input.splice(start..=end, [before.repeat(n), whole, after.repeat(n)].concat());
+        self.input.splice(start..=end, [before.repeat(n), whole, after.repeat(n)].concat());
     }
 
-    fn cut(&self, input: &mut Vec<u8>, _: &[Vec<u8>], dice: &mut Dice) {
-        input.truncate(dice.below(input.len() + 1));
+    fn cut(&mut self, dice: &mut Dice) {
+        self.input.truncate(dice.below(self.input.len() + 1));
+    }
+
+    fn insert(&mut self, taken: Vec<u8>, dice: &mut Dice) {
+        let at = boundary(&self.input, dice);
+        self.input.splice(at..at, taken);
+    }
+
+    /// A token, or any part.
+    fn part(&self, dice: &mut Dice) -> Range<usize> {
+        if dice.is_one_in(2) { token(&self.input, dice) } else { dice.range(self.input.len()) }
     }
 }
 

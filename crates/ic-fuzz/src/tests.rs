@@ -7,8 +7,8 @@ use super::*;
 fn inputs(seed: u64, n: usize) -> Vec<Vec<u8>> {
     let words = [b"null".to_vec(), b"{}".to_vec()];
     let corpus = [b"{\"a\": [1, 2]}".to_vec(), b"\0\x03abc".to_vec()];
-    let (mutator, mut dice) = (Mutator::new(&words, 64), Dice::new(seed));
-    (0..n).map(|_| mutator.next(&corpus, &mut dice)).collect()
+    let mut dice = Dice::new(seed);
+    (0..n).map(|_| Mutator::new(&words, &corpus, 64, &mut dice).mutate(&mut dice)).collect()
 }
 
 #[test]

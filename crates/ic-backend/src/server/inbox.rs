@@ -342,3 +342,6 @@ impl Inbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

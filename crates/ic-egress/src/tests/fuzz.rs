@@ -247,7 +247,7 @@ fn fuzz_dns() {
                     let wire = on_the_wire(name.as_str());
                     let asked = bytes[12..].get(..wire.len()).expect("the name is in the packet");
                     // A last dot is no part of a name, and no label of a name is empty.
-                    assert!(asked.eq_ignore_ascii_case(&wire), "another name was read: {name}");
+                    assert!(asked.eq_ignore_ascii_case(&wire), "another name was read: {name:?}");
                 }
                 for answer in
                     [Answer::Address(Ipv4Addr::LOCALHOST), Answer::NoSuchName, Answer::Failed]

@@ -12,10 +12,10 @@ const BETWEEN: &str = "\n--\n";
 #[test]
 fn fuzz_policy_files() {
     let rule = r#"{"name":"r","if":{"server":["s"],"tool":["t"],"roles":["read-path"],"paths":{"roles":["read-path"],"within":"/a"}},"then":"allow","reason":"x"}"#;
-    let hosts = r#"{"name":"h","if":{"domains":{"roles":["fetch-url"],"allowed":["*.a.example","https://b.example","@known"]}},"then":"escalate","reason":"x"}"#;
-    let lists = r#"{"name":"l","if":{"lists":[{"roles":["email-address"],"allowed":["@known"],"matchMode":"all"}]},"then":"deny","reason":"x"}"#;
-    let tools = r#"{"servers":{"s":{"inputHash":"x","tools":[{"toolName":"t","serverName":"s","comment":"c","args":{"path":["read-path"],"mode":{"default":["none"],"conditions":[{"arg":"mode","is":"write","roles":["write-path"]}]}}}]}}}"#;
-    let known = r#"{"lists":{"known":{"values":["a.example","me@b.example"],"manualAdditions":[],"manualRemovals":[]}}}"#;
+    let hosts = r#"{"name":"h","if":{"domains":{"roles":["fetch-url"],"allowed":["*.a.example","https://b.example","@sites"]}},"then":"escalate","reason":"x"}"#;
+    let lists = r#"{"name":"l","if":{"lists":[{"roles":["email-address"],"allowed":["@known"],"matchType":"emails"}]},"then":"deny","reason":"x"}"#;
+    let tools = r#"{"servers":{"s":{"inputHash":"x","tools":[{"toolName":"t","serverName":"s","comment":"c","args":{"path":["read-path"],"mode":{"default":["none"],"when":[{"condition":{"arg":"mode","equals":"write"},"roles":["write-path"]}]}}}]}}}"#;
+    let known = r#"{"lists":{"known":{"values":["me@b.example"],"manualAdditions":[],"manualRemovals":[]},"sites":{"values":["a.example"]}}}"#;
     Target::new("policy-files")
         .seeds([
             format!(
@@ -31,7 +31,7 @@ fn fuzz_policy_files() {
             "\"domains\":",
             "\"allowed\":",
             "\"lists\":",
-            "\"matchMode\":",
+            "\"matchType\":",
             "\"then\":\"allow\"",
             "\"then\":\"deny\"",
             "\"escalate\"",
@@ -54,7 +54,7 @@ fn fuzz_policy_files() {
             "{}",
             "null",
             "\"args\":",
-            "\"conditions\":",
+            "\"condition\":",
             "\"default\":",
             "\"a.*\"",
             "\"*.*.x\"",

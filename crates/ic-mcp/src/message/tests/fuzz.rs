@@ -103,7 +103,11 @@ fn check(bytes: &[u8]) -> Outcome {
         whole.iter().flatten().chain([&rest]).map(|line| survives(line)).collect();
     let is_accepted =
         kinds.iter().any(|kind| ["request", "notification", "response"].contains(kind));
-    if is_accepted { Outcome::accepted(kinds) } else { Outcome::refused(kinds.last()) }
+    if is_accepted {
+        Outcome::accepted(kinds.iter().take(3).collect::<Vec<_>>())
+    } else {
+        Outcome::refused(kinds.last())
+    }
 }
 
 /// Takes every line out, however many there are in a piece; one that is too long is `None`.
