@@ -65,27 +65,16 @@ fn check(bytes: &[u8]) -> Outcome {
     ))
 }
 
+/// What is read otherwise: what is looked up from the root, what stands beside a reference, and numbers that
+/// doubles cannot tell apart.
+const DOCUMENTED: [&[u8]; 7] =
+    [b"$ref", b"$id", b"\"id\"", b"$schema", b"$vocabulary", b"multipleOf", b"99999"];
+
 /// What we let through, another validator must not refuse, apart from what is documented.
 fn must_not_be_refused_elsewhere(schema: &[u8], arguments: &[u8], compiled: &Schema) {
-    let is_documented = !compiled.notes().is_empty()
-        || [
-            // Doubles, and what doubles cannot tell apart.
-            &b"multipleOf"[..],
-            b"e",
-            b"99999",
-            // What is looked up from the root, and what stands beside a reference.
-            b"$ref",
-            b"$id",
-            b"\"id\"",
-            b"$schema",
-            b"$vocabulary",
-        ]
-        .iter()
-        .enumerate()
-        .any(|(n, word)| match n {
-            1 => has_exponent(schema) || has_exponent(arguments),
-            _ => contains(schema, word) || contains(arguments, word),
-        });
+    let holds = |word: &&[u8]| contains(schema, word) || contains(arguments, word);
+    let is_inexact = has_fraction(schema) || has_fraction(arguments);
+    let is_documented = !compiled.notes().is_empty() || is_inexact || DOCUMENTED.iter().any(holds);
     if is_documented {
         return;
     }
@@ -105,6 +94,6 @@ fn contains(bytes: &[u8], word: &[u8]) -> bool {
     bytes.windows(word.len()).any(|it| it == word)
 }
 
-fn has_exponent(bytes: &[u8]) -> bool {
+fn has_fraction(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|it| it[0].is_ascii_digit() && matches!(it[1], b'e' | b'E' | b'.'))
 }
