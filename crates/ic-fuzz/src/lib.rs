@@ -166,15 +166,12 @@ impl Target {
         let n_seeds = corpus.len() as u64;
         let (mut kinds, mut counts) = (HashSet::new(), Counts::default());
         while !until.is_over(counts.n_inputs.saturating_sub(n_seeds), start) {
-            let input = match usize::try_from(counts.n_inputs).ok().and_then(|n| self.seeds.get(n))
-            {
-                Some(seed) => seed.clone(),
+            let seed = usize::try_from(counts.n_inputs).ok().and_then(|n| self.seeds.get(n));
+            let input = seed.cloned().unwrap_or_else(|| {
                 // Half of the time from what was accepted: most changes of other inputs are refused at once.
-                None => {
-                    let of = if !good.is_empty() && dice.is_one_in(2) { &good } else { &corpus };
-                    Mutator::new(&self.words, of, self.bytes_max, &mut dice).mutate(&mut dice)
-                }
-            };
+                let of = if !good.is_empty() && dice.is_one_in(2) { &good } else { &corpus };
+                Mutator::new(&self.words, of, self.bytes_max, &mut dice).mutate(&mut dice)
+            });
             settings.trace(self.name, &input);
             counts.n_inputs += 1;
             let (tried, took) = guarded(check, &input);
