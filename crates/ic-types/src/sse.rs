@@ -25,7 +25,7 @@ pub struct Events {
     retry: Option<Duration>,
 }
 
-/// One event, as bytes: whoever takes it knows whether it has to be text.
+/// One event, as bytes; whether it has to be text is for its reader to check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Event<'a> {
     /// What it is called; empty if it has no name.

@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use ic_backend::backend::Brought;
-use ic_judge::{Bringing, Judge, Unanswered, Weight};
+use ic_judge::{Bringing, Unanswered, Weight};
 use ic_policy::Verdict;
 use ic_types::{Digest, Object, ToolCall};
 
@@ -125,22 +125,15 @@ impl Broker {
         let keep = Arc::clone(&kept);
         let judged = self.aside.look(weight, move || {
             *locked(&keep) = arguments.clone();
-            judge_checked(&judge, checked(arguments, &found)?, brought.as_ref())
+            let call = checked(arguments, &found)?;
+            let repetition = repetition(&call);
+            Ok((judge.judge_bringing(call, bringing(brought.as_ref())), repetition))
         });
         judged.await.unwrap_or_else(|why| {
             let arguments = std::mem::take(&mut *locked(&kept));
             Err(NotJudged { arguments, refusal: unanswered(why) })
         })
     }
-}
-
-fn judge_checked(
-    judge: &Judge,
-    call: ToolCall,
-    brought: Option<&Brought>,
-) -> Result<(Verdict, Digest), NotJudged> {
-    let repetition = repetition(&call);
-    Ok((judge.judge_bringing(call, bringing(brought)), repetition))
 }
 
 /// Holds the arguments of a call to the schema of its tool: its limits hold before anything is resolved.

@@ -133,7 +133,9 @@ fn a_path_on_a_file_system_that_never_answers_delays_its_own_call_alone() {
         // What nobody has looked at before has to be asked of the disk, too.
         |client, at| drop(client.call("rec__read", &path(format!("f{at}"))).good()),
     );
-    told.iter().for_each(|told| assert_unanswered(told));
+    for told in told {
+        assert_unanswered(&told);
+    }
     drop(stalled);
     let is_stalled = |call: &Value| call.to_string().contains("stalled");
     assert!(!rig.received().iter().any(is_stalled), "{:?}", rig.received());
@@ -161,7 +163,9 @@ fn a_write_to_a_file_system_that_never_answers_delays_no_other_write() {
         },
         |client, at| drop(client.call("filesystem__write_file", &write(&ours(at))).good()),
     );
-    told.iter().for_each(|told| assert_unanswered(told));
+    for told in told {
+        assert_unanswered(&told);
+    }
     drop(stalled);
     assert!(workspace.join("f0").exists() && !workspace.join("stalled/f0").exists());
 }
