@@ -143,7 +143,7 @@ fn a_path_on_a_file_system_that_never_answers_delays_its_own_call_alone() {
 fn a_write_to_a_file_system_that_never_answers_delays_no_other_write() {
     let place = place();
     let (socket, workspace) = (place.path("sockets/proxy.sock"), place.dir("workspace"));
-    let at = place.dir("workspace/stalled");
+    let at = place.dir("stalled");
     let words = ["--policy", "coding", "--workspace", workspace.to_str().unwrap(), "--socket"];
     let words = [&words[..], &[socket.to_str().unwrap()]].concat();
     let _proxy = Proxy::start_reading(&place, &words, Reads::Everything);
@@ -163,5 +163,5 @@ fn a_write_to_a_file_system_that_never_answers_delays_no_other_write() {
         assert_unanswered(&told);
     }
     drop(stalled);
-    assert!(workspace.join("f0").exists() && !workspace.join("stalled/f0").exists());
+    assert!(workspace.join("f0").exists() && !place.path("stalled/f0").exists());
 }
