@@ -103,6 +103,25 @@ impl Resolver<'_> {
         ResolvedCall::assert_resolved(parts)
     }
 
+    /// Looks at every path of `call`, for nothing but to find out whether the disk answers.
+    pub fn reach(&self, policy: &Policy, call: &ToolCall) {
+        let disk = Metered::new(self.disk, LOOKS_MAX);
+        let resolving = Resolving::new(&disk, self);
+        let Some(annotation) = policy.annotation(&call.server, &call.tool) else { return };
+        for argument in annotation.arguments() {
+            let is_path = |role: &Role| role.category() == Category::Path;
+            if !argument.roles(&call.arguments).iter().any(is_path) {
+                continue;
+            }
+            let base = resolving.base_of(argument, &call.arguments);
+            for text in texts_at(argument.place(), &call.arguments).unwrap_or_default() {
+                let path = path::absolute(text, self.home, base.as_ref());
+                // What is wrong with a path is said once the call is judged.
+                path.and_then(|path| path::follow(&disk, &path, Last::Follow)).ok();
+            }
+        }
+    }
+
     /// Makes a path of a rule, a flag or a configuration file canonical.
     pub fn locate(&self, text: &str) -> Result<CanonicalPath, PathFault> {
         let path = path::absolute(text, self.home, None)?;
