@@ -23,13 +23,13 @@ use ic_confine::{
 };
 use ic_judge::Judge;
 use ic_resolve::path::{Last, follow};
-use ic_resolve::{Disk, Kind};
+use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use crate::cage::{StrangersCage, check_whole, is_showable, kind, protecting, shown};
 use crate::launch::LaunchFault;
-use crate::planted::{Ground, Kept, Own, PutBack, Rules, Settled, SurveyFault, put_back};
+use crate::planted::{Ground, Kept, Own, PutBack, Rules, Settled, Survey, SurveyFault, put_back};
 
 /// Settings of the machine that every other cage shows with `/usr`.
 const MACHINE_SETTINGS: &str = "/usr/local/etc";
@@ -255,6 +255,16 @@ impl AgentCage {
         }
         let doors = self.doors.iter().copied().zip(ports).collect();
         Ok(Caged { stdin, stdout, stderr, process, doors })
+    }
+
+    /// Returns whether something was planted for the host to execute since the cage was worked out; what cannot
+    /// be looked at may have been.
+    ///
+    /// The session looks while its agent runs, and ends the agent before it settles what was found.
+    pub fn has_planted(&self, judge: &Judge) -> bool {
+        let Some(kept) = &self.kept else { return false };
+        let after = Survey::of(&kept.ground, judge, &RealDisk, Some(&kept.at_start));
+        after.map_or(true, |after| kept.at_start.differs(&after, &Settled::default()))
     }
 
     /// Puts back what was planted for the host to execute since the cage was worked out; what appeared is

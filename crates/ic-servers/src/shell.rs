@@ -4,8 +4,8 @@
 //! run_command ─▶ the shell, with what it starts ─▶ ended: all of it is killed and collected ─▶ output, exit code
 //! ```
 //!
-//! Nothing holds a command but the cage of this process, so it must not be served outside of one; whoever
-//! starts it sees to that. What a command may read and write there is not known here.
+//! Nothing holds a command but the cage of this process, so it must not be served outside of one: the
+//! backend starts it in one. What a command may read and write there is not known here.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -542,9 +542,11 @@ open(work + "/plain.txt", "w").write("stays")
         let quarantine = ground.path("session/quarantine");
         let (_, complained, ended) = python(&ground, &cage, "").await;
         assert_eq!((complained.as_str(), ended), ("", Some(0)));
+        assert!(!cage.has_planted(&judge), "nothing was planted");
         assert!(cage.settle(&judge, &quarantine).is_none(), "nothing was planted");
         let (_, complained, code) = python(&ground, &cage, code).await;
         assert_eq!((complained.as_str(), code), ("", Some(0)), "it works without being noticed");
+        assert!(cage.has_planted(&judge), "something was planted");
         let done = cage.settle(&judge, &quarantine).expect("something was planted");
         let told = done.told("agent");
         for name in ["sub/.git", ".vscode", ".mcp.json"] {
