@@ -201,10 +201,13 @@ impl Resolving<'_> {
             }
             replace(argument.place(), sent, &mut parts.sent);
         }
-        let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
-        self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
-        parts.executed = self.executed(&parts.asked, &outcome.roles);
-        parts.executed.extend(carried);
+        // A command is in a cage in which what the host executes is read-only, and is looked after.
+        if !is_command(&parts.asked) {
+            let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
+            self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
+            parts.executed = self.executed(&parts.asked, &outcome.roles);
+            parts.executed.extend(carried);
+        }
         parts.push = self.push(&parts.asked.tool, arguments);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
@@ -495,6 +498,11 @@ fn check_opaque(role: Role, text: &str) -> Result<(), String> {
         return Err("a branch neither begins with `-` or `+` nor contains `:`".to_owned());
     }
     Ok(())
+}
+
+/// Returns whether a call runs a command with the built-in shell server.
+fn is_command(call: &ToolCall) -> bool {
+    call.server.as_str() == "shell" && call.tool.as_str() == "run_command"
 }
 
 fn is_directory(found: &Found) -> bool {

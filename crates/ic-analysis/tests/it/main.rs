@@ -18,4 +18,5 @@ mod mutations;
 mod properties;
 mod replay;
 mod suggest;
+mod view;
 mod world;
