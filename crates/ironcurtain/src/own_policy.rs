@@ -6,6 +6,7 @@
 
 pub(crate) mod always;
 pub(crate) mod difference;
+pub(crate) mod english;
 pub(crate) mod preview;
 pub(crate) mod template;
 pub(crate) mod words;

@@ -17,17 +17,17 @@ use crate::world::path;
 
 const HOME: &str = "/home/u";
 
-fn locate(text: &str) -> Result<CanonicalPath, String> {
+pub(crate) fn locate(text: &str) -> Result<CanonicalPath, String> {
     let text =
         text.replace('~', HOME).replace("${SANDBOX}", "/home/u/.ironcurtain/sessions/1/sandbox");
     CanonicalPath::new(text).map_err(|error| error.to_string())
 }
 
-fn load(builtin: Builtin) -> Policy {
+pub(crate) fn load(builtin: Builtin) -> Policy {
     Policy::load(&builtin.sources(), &locate).unwrap()
 }
 
-fn bounds() -> Bounds {
+pub(crate) fn bounds() -> Bounds {
     let server = |containment| ServerTraits {
         containment,
         names_files: containment == Containment::Contained,

@@ -152,6 +152,11 @@ impl PolicyFiles {
         Ok(())
     }
 
+    /// Takes other rules for those of the policy.
+    pub(super) fn replace_rules(&mut self, bytes: &[u8]) {
+        self.compiled.bytes = bytes.to_vec();
+    }
+
     /// Lets resources be judged by what their URIs name.
     pub(super) fn annotate_uris(&mut self) {
         let bytes = &self.annotations.bytes;

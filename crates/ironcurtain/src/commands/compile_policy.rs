@@ -167,7 +167,7 @@ impl Files {
         let made = Made { constitution: text, generated_at: &at, tools };
         Ok(Self {
             compiled: of(&at),
-            scenarios: artifact::test_scenarios(&scenarios, made),
+            scenarios: artifact::test_scenarios(&[], &scenarios, made),
             n_scenarios: scenarios.len(),
         })
     }

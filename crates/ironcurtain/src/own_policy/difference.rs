@@ -6,7 +6,7 @@ use ic_analysis::describe::Names;
 use ic_analysis::report::{self, Summary};
 use ic_analysis::{Comparison, Subject, TooComplex};
 use ic_home::Environment;
-use ic_opening::policy::{Loaded, NoSandbox, Wanted};
+use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
 use ic_policy::{Bounds, Effect, SandboxKind};
 use ic_types::{CanonicalPath, Json, Object};
 
@@ -44,7 +44,17 @@ impl Settings {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        let session = judge::load_confirming(wanted, NoSandbox::Fresh, environment, screen)?;
+        Self::load_as(wanted, As::CONFIRMED, environment, screen)
+    }
+
+    /// Loads `wanted` in both surroundings, as it is or as it would be.
+    pub(crate) fn load_as(
+        wanted: &Wanted,
+        how: As<'_>,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let session = judge::load_as(wanted, NoSandbox::Fresh, how, environment, screen)?;
         let workspace = environment.home()?.as_path().join(WORKSPACE);
         let wanted = Wanted {
             sandbox: Some((environment.absolute(&workspace)?, SandboxKind::Workspace)),
@@ -52,7 +62,7 @@ impl Settings {
             protected: wanted.protected.clone(),
             servers: wanted.servers.clone(),
         };
-        let workspace = Loaded::load_confirming(&wanted, NoSandbox::None, environment)?;
+        let workspace = Loaded::load_as(&wanted, NoSandbox::None, how, environment)?;
         Ok(Self { session, workspace })
     }
 }
