@@ -89,6 +89,8 @@ pub struct As<'a> {
     pub additions: Option<&'a [u8]>,
     /// What would stand in its compiled-policy.json.
     pub compiled: Option<&'a [u8]>,
+    /// What would stand in its dynamic-lists.json.
+    pub lists: Option<&'a [u8]>,
     /// What holds servers.
     pub held: Confinement,
 }
@@ -99,6 +101,7 @@ impl As<'_> {
         confirmed: Confirmed::Before,
         additions: None,
         compiled: None,
+        lists: None,
         held: Confinement::Cage(Rung::Namespaces),
     };
 
@@ -181,6 +184,9 @@ impl Loaded {
         let mut files = PolicyFiles::read(&origin, &bounds)?;
         if let Some(bytes) = how.compiled {
             files.replace_rules(bytes);
+        }
+        if let Some(bytes) = how.lists {
+            files.replace_lists(bytes);
         }
         let added = match wanted.servers {
             None => Some(Home::new(ironcurtain_home.clone())),

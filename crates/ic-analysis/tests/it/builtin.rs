@@ -67,7 +67,10 @@ fn every_property_holds_for_the_built_in_policies() {
         assert!(failed.is_empty(), "{}: {failed:#?}", builtin.name());
         let granted: Vec<&str> = found.iter().map(|it| it.rule.as_str()).collect();
         let expected: &[&str] = match builtin {
-            Builtin::Default => &["allow-files-in-downloads", "allow-history-in-downloads"],
+            Builtin::Default => &[
+                "allow-reading-files-and-writing-files-in-downloads-with-filesystem",
+                "allow-committing-in-downloads-with-git",
+            ],
             Builtin::Coding | Builtin::Readonly => &[],
         };
         assert_eq!(granted, expected, "{}", builtin.name());

@@ -2,13 +2,15 @@
 //!
 //! Computed over all calls that policies can tell apart, as in a new session and as in a workspace.
 
+use std::collections::BTreeMap;
+
 use ic_analysis::describe::Names;
 use ic_analysis::report::{self, Summary};
-use ic_analysis::{Comparison, Subject, TooComplex};
+use ic_analysis::{Asked, Comparison, Subject, Table, TooComplex};
 use ic_home::Environment;
 use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
 use ic_policy::{Bounds, Effect, SandboxKind};
-use ic_types::{CanonicalPath, Json, Object};
+use ic_types::{CanonicalPath, Json, Object, Role};
 
 use crate::error::Failure;
 use crate::judge;
@@ -94,6 +96,11 @@ impl Difference {
         self.changes.iter().filter(|it| it.is_widening() == is_widening).collect()
     }
 
+    /// Returns whether more is let through, or may be.
+    pub(crate) fn may_widen(&self) -> bool {
+        self.too_complex.is_some() || self.changes.iter().any(Summary::is_widening)
+    }
+
     /// Returns whether a call would be allowed that is denied now.
     pub(crate) fn opens_denied(&self) -> bool {
         self.changes.iter().any(|it| it.before == Effect::Deny && it.after == Effect::Allow)
@@ -139,6 +146,35 @@ impl Difference {
             line.insert("incomplete", error.to_string());
         }
     }
+}
+
+/// Says which tools can no longer be used at all.
+pub(crate) fn unusable_lines(before: &Loaded, after: &Loaded) -> Vec<String> {
+    let known = unusable(before);
+    let fresh: Vec<String> = unusable(after).into_iter().filter(|it| !known.contains(it)).collect();
+    match fresh.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("Can no longer be used at all: {}", visible(&fresh.join(", ")))],
+    }
+}
+
+/// Returns the tools of which every call is denied.
+fn unusable(loaded: &Loaded) -> Vec<String> {
+    let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
+    // What cannot be looked through completely is said with the difference.
+    let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
+        return Vec::new();
+    };
+    // A role that is always denied denies every call that has it.
+    let mut open: BTreeMap<(String, Option<Role>), bool> = BTreeMap::new();
+    for line in lines {
+        let tool = format!("{}.{}", line.server, line.tool);
+        *open.entry((tool, line.role)).or_default() |= line.outcome.effect != Effect::Deny;
+    }
+    let mut shut: Vec<String> =
+        open.into_iter().filter(|(_, is_open)| !is_open).map(|((tool, _), _)| tool).collect();
+    shut.dedup();
+    shut
 }
 
 /// What stands above changes that let more or less through.

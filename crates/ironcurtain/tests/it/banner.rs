@@ -120,7 +120,7 @@ fn what_a_person_sees() {
     Approval request:
     #1 tidy-up: filesystem wants to call write_file
       because: "The call writes outside the sandbox and Downloads"
-      rule: "escalate-writes-elsewhere"
+      rule: "escalate-writing-files-anywhere-else"
       write-path (asks):
         "[ROOT]/home/Documents/a.txt"
       arguments:
