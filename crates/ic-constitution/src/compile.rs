@@ -84,7 +84,7 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
             lists.push((judged, compiler.rules_for(judged, &here)?));
         }
     }
-    let pieces = shape::merged(lists);
+    let pieces = shape::with_servers(shape::merged(lists));
     if RULES_MAX < pieces.len() {
         return Err(compiler.too_many(&atoms.iter().collect::<Vec<_>>()));
     }

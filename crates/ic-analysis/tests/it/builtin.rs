@@ -68,8 +68,8 @@ fn every_property_holds_for_the_built_in_policies() {
         let granted: Vec<&str> = found.iter().map(|it| it.rule.as_str()).collect();
         let expected: &[&str] = match builtin {
             Builtin::Default => &[
-                "allow-reading-files-and-writing-files-in-downloads-with-filesystem",
                 "allow-committing-in-downloads-with-git",
+                "allow-reading-files-and-writing-files-in-downloads-with-filesystem-git",
             ],
             Builtin::Coding | Builtin::Readonly => &[],
         };

@@ -136,6 +136,37 @@ pub(super) fn merged(lists: Vec<(Judged, Vec<Shape>)>) -> Vec<Piece> {
     pieces
 }
 
+/// Lets one rule be about several servers, where only the server differs.
+///
+/// What is about one server says nothing about another, so a rule may stand earlier as long as it passes none
+/// that is about its server.
+pub(super) fn with_servers(pieces: Vec<Piece>) -> Vec<Piece> {
+    const STEPS_MAX: usize = 64;
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        let Some(own) = piece.shape.servers.clone() else {
+            joined.push(piece);
+            continue;
+        };
+        let is_about = |it: &Piece| {
+            it.shape.servers.as_ref().is_none_or(|all| all.iter().any(|name| own.contains(name)))
+        };
+        let is_same = |it: &Piece| {
+            let servers = piece.shape.servers.clone();
+            it.judged == piece.judged && Shape { servers, ..it.shape.clone() } == piece.shape
+        };
+        let near = joined.iter_mut().rev().take(STEPS_MAX).take_while(|it| !is_about(it));
+        match near.into_iter().find(|it| is_same(it)) {
+            Some(Piece { shape: Shape { servers: Some(servers), .. }, .. }) => {
+                servers.extend(own);
+                servers.sort();
+            }
+            Some(_) | None => joined.push(piece),
+        }
+    }
+    joined
+}
+
 /// Puts the rules of one role between those of others.
 fn joined_with(pieces: Vec<Piece>, judged: Judged, shapes: Vec<Shape>) -> Vec<Piece> {
     let mut places: HashMap<&Shape, Vec<usize>> = HashMap::new();

@@ -59,14 +59,14 @@ pub(crate) fn run(
     let handwritten = handwritten_in(&source.with_extension("scenarios.json"))?;
     let made = Made::of(&text, &english::tools(&known), &output, handwritten)
         .map_err(|error| error.of(&source.display().to_string()))?;
-    for note in made.notes().into_iter().chain(meaning::notes(&made, &known)) {
-        screen.warning(&note);
-    }
     let _lock = Lock::acquire(home.policies_lock())?;
     // The lists of a policy that is not there yet are taken with the rules.
     let is_there = files::read_if_present(&output.join(COMPILED))?.is_some();
     let base = if is_there { output.clone() } else { PathBuf::from("default") };
     let loaded = made.verify(base, environment, screen)?;
+    for note in made.notes().into_iter().chain(meaning::notes(&made, &loaded)) {
+        screen.warning(&note);
+    }
     if made.rules.as_bytes() == files::read_if_present(&output.join(COMPILED))?.unwrap_or_default()
     {
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;

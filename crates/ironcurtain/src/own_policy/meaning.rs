@@ -10,7 +10,7 @@ use ic_constitution::grammar::BUILT_IN_SERVERS;
 use ic_constitution::{Deed, Directory, HostPlace, NamePlace, Place, Sentence, Tool, With};
 use ic_inventory::servers_file::Start;
 use ic_opening::policy::Loaded;
-use ic_policy::Effect;
+use ic_policy::{Builtin, Effect};
 use ic_resolve::path::{self, Last};
 use ic_resolve::{Kind, RealDisk};
 use ic_types::{AbsolutePath, Role};
@@ -137,6 +137,10 @@ fn nothing_to_allow(sentence: &Sentence, tools: &[Tool]) -> Option<String> {
 /// Says which places there are not.
 fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
     let Place::Directories(all) = &sentence.place else { return Vec::new() };
+    // A directory of a built-in sentence that you do not have needs nobody to do anything.
+    if Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text)) {
+        return Vec::new();
+    }
     let mut odd = Vec::new();
     for directory in all {
         match directory {

@@ -57,9 +57,9 @@ fn a_property_of_the_users_own_is_read_from_a_file() {
     assert_eq!(output.code, 1, "{}", output.stdout);
     assert!(output.stdout.contains("failed: downloads\n"), "{}", output.stdout);
     assert!(
-        output
-            .stdout
-            .contains("rule: allow-reading-files-and-writing-files-in-downloads-with-filesystem\n"),
+        output.stdout.contains(
+            "rule: allow-reading-files-and-writing-files-in-downloads-with-filesystem-git\n"
+        ),
         "{}",
         output.stdout
     );

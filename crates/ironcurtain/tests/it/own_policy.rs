@@ -152,7 +152,7 @@ fn a_policy_is_put_in_force_by_name_or_directory() {
     assert_eq!(diary(), "escalate");
     let output = changed(&place, &["use", "readonly", "--yes"]);
     assert!(output.stdout.contains("in force now: built-in `default`"), "{output:?}");
-    assert!(output.stdout.contains("allow-reading-files-with-filesystem"), "{output:?}");
+    assert!(output.stdout.contains("allow-reading-files-with-filesystem-git"), "{output:?}");
     assert_eq!(diary(), "allow");
     place.write(
         "own/compiled-policy.json",

@@ -9,7 +9,10 @@ fn errors_of_meaning_are_told_with_line_and_words() {
     let place = place();
     place.dir("home/notes");
     let sentences = [
-        ("The agent may read files in ~/notes.", ""),
+        (
+            "The agent may read files in ~/notes.",
+            "has no effect: other sentences count wherever it applies",
+        ),
         (
             "The agent must never read files in ~/notes.",
             "contradicts line 1; line 2 counts, which is stricter",

@@ -23,10 +23,15 @@ fn set_editor(place: &mut Place, script: &str) {
 }
 
 #[track_caller]
-fn done(place: &Place, words: &[&str]) -> Output {
+fn said(place: &Place, words: &[&str]) -> Output {
     let output = place.run(words);
     assert_eq!(output.code, 0, "{words:?}: {output:?}");
     output
+}
+
+#[track_caller]
+fn done(place: &Place, words: &[&str]) {
+    drop(said(place, words));
 }
 
 fn check(place: &Place, tool: &str, arguments: &str) -> i32 {
@@ -48,15 +53,15 @@ fn is_of_the_issue(place: &Place) {
 #[test]
 fn three_commands_lead_from_an_empty_home_to_a_policy_in_force() {
     let place = with_editor(&format!("\\n## Mine\\n\\n{SENTENCES}"));
-    let made = done(&place, &["policy", "new", "mine"]);
+    let made = said(&place, &["policy", "new", "mine"]);
     assert!(made.stdout.contains("ironcurtain policy edit mine"), "{made:?}");
-    let edited = done(&place, &["policy", "edit", "mine", "--yes"]);
+    let edited = said(&place, &["policy", "edit", "mine", "--yes"]);
     assert!(edited.stdout.contains("Lets more through:"), "{edited:?}");
     assert!(edited.stdout.contains("which pass"), "{edited:?}");
     done(&place, &["policy", "use", "mine", "--yes"]);
     is_of_the_issue(&place);
     done(&place, &["policy", "test"]);
-    let text = done(&place, &["policy", "show", "--constitution"]).stdout;
+    let text = said(&place, &["policy", "show", "--constitution"]).stdout;
     assert!(text.contains("The agent may fetch pages from docs.rs."), "{text}");
 }
 
@@ -107,7 +112,7 @@ fn rules_without_a_constitution_keep_their_additions() {
     assert!(place.path("home/.ironcurtain/policies/old/additions.json").exists());
     assert_eq!(check(&place, "read_file", r#"{"path":"~/notes/a"}"#), 0);
     // In English it is what it was, and an edit turns it into sentences.
-    let english = done(&place, &["policy", "show", "--english"]).stdout;
+    let english = said(&place, &["policy", "show", "--english"]).stdout;
     assert!(english.contains("The agent may read files in ~/notes with filesystem."), "{english}");
     let mut place = place;
     set_editor(&mut place, "printf 'The agent must never delete files.\\n' >> \"$1\"");
@@ -133,7 +138,7 @@ fn a_text_with_mistakes_gets_them_as_comments_and_nothing_is_lost() {
     assert!(text.contains("\nThe agent should not delete files in ~/notes.\n"), "{text}");
     // The next edit goes on with it.
     set_editor(&mut place, "sed -i 's/should not/must never/' \"$1\"");
-    let edited = done(&place, &["policy", "edit", "mine", "--yes"]);
+    let edited = said(&place, &["policy", "edit", "mine", "--yes"]);
     assert!(edited.stderr.contains("going on with what you wrote"), "{edited:?}");
     let text = fs::read_to_string(&file).unwrap();
     assert!(
@@ -160,7 +165,7 @@ fn a_widening_is_asked_about_and_a_narrowing_is_not() {
     assert_eq!(fs::read(&file).unwrap(), before);
     fs::remove_file(place.path("home/.ironcurtain/policies/.edit-mine.md")).unwrap();
     set_editor(&mut place, "printf 'The agent must never delete files.\\n' >> \"$1\"");
-    let edited = done(&place, &["policy", "edit", "mine"]);
+    let edited = said(&place, &["policy", "edit", "mine"]);
     assert!(edited.stdout.contains("Lets less through:"), "{edited:?}");
     assert!(
         edited.stdout.contains("Can no longer be used at all:")
@@ -183,7 +188,7 @@ fn english_of_every_policy_compiles_to_the_same() {
         r#"{"version":1,"additions":[{"then":"deny","server":"git"},{"then":"escalate","server":"filesystem","within":"~/notes/out"}]}"#,
     );
     for policy in ["default", "coding", "readonly", "./own"] {
-        let english = done(&place, &["policy", "show", "--policy", policy, "--english"]);
+        let english = said(&place, &["policy", "show", "--policy", policy, "--english"]);
         fs::write(place.path("english.md"), &english.stdout).unwrap();
         done(&place, &["compile-policy", "--constitution", "english.md", "--output", "again"]);
         done(&place, &["policy", "diff", "--exit-code", policy, "./again"]);
