@@ -79,7 +79,9 @@ pub(crate) fn run(
         let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
         let mut lines = lines(&made.compiled, before.as_ref());
         lines.extend(difference.iter().flat_map(Difference::lines));
-        lines.extend(before.iter().flat_map(|before| unusable_lines(before, &loaded)));
+        if let (Some(before), Some(difference)) = (&before, &difference) {
+            lines.extend(unusable_lines(before, &loaded, difference));
+        }
         person.show(&lines, screen)?;
         if person.ask("Use this policy from now on?")? == Answer::Denied {
             screen.line("Nothing was changed.")?;

@@ -42,26 +42,29 @@ pub(crate) struct Made {
 /// None if there is none, or if it is not of plain sentences. One that was changed since is an error: what
 /// is added to it would bring that into force as well.
 pub(crate) fn source_of(directory: &Path) -> Result<Option<(PathBuf, String)>, Failure> {
+    let Some((path, text)) = text_of(directory)? else { return Ok(None) };
+    let compiled = files::read_if_present(&directory.join(COMPILED))?.unwrap_or_default();
+    let hash = header(&compiled, "constitutionHash");
+    if hash.is_none() || parse(&text).is_err() {
+        return Ok(None);
+    }
+    if hash != Some(Digest::of(text.as_bytes()).to_string()) {
+        let path = path.display();
+        return Err(Failure::config(format!("`{path}` was changed and not compiled since"))
+            .with_hint("`ironcurtain policy edit` shows what it changes, and compiles it"));
+    }
+    Ok(Some((path, text)))
+}
+
+/// Returns the constitution of the policy in `directory`, whatever it says, and where it is.
+pub(crate) fn text_of(directory: &Path) -> Result<Option<(PathBuf, String)>, Failure> {
     let own = directory.join(CONSTITUTION);
     let above = directory.parent().filter(|_| directory.ends_with("generated"));
     let above = above.map(|it| it.join(CONSTITUTION));
     for path in std::iter::once(own).chain(above) {
-        let Some(bytes) = files::read_if_present(&path)? else { continue };
-        let Ok(text) = String::from_utf8(bytes) else { return Ok(None) };
-        if parse(&text).is_err() {
-            return Ok(None);
+        if let Some(bytes) = files::read_if_present(&path)? {
+            return Ok(String::from_utf8(bytes).ok().map(|text| (path, text)));
         }
-        let compiled = files::read_if_present(&directory.join(COMPILED))?.unwrap_or_default();
-        let hash = header(&compiled, "constitutionHash");
-        if hash.is_none() {
-            return Ok(None);
-        }
-        if hash != Some(Digest::of(text.as_bytes()).to_string()) {
-            let path = path.display();
-            return Err(Failure::config(format!("`{path}` was changed and not compiled since"))
-                .with_hint("`ironcurtain policy edit` shows what it changes, and compiles it"));
-        }
-        return Ok(Some((path, text)));
     }
     Ok(None)
 }

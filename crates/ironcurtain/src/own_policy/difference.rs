@@ -148,8 +148,16 @@ impl Difference {
     }
 }
 
-/// Says which tools can no longer be used at all.
-pub(crate) fn unusable_lines(before: &Loaded, after: &Loaded) -> Vec<String> {
+/// Says which tools can no longer be used at all, where the policies differ like this.
+pub(crate) fn unusable_lines(
+    before: &Loaded,
+    after: &Loaded,
+    difference: &Difference,
+) -> Vec<String> {
+    let denies = |it: &Summary| it.after == Effect::Deny;
+    if difference.too_complex.is_none() && !difference.changes.iter().any(denies) {
+        return Vec::new();
+    }
     let known = unusable(before);
     let fresh: Vec<String> = unusable(after).into_iter().filter(|it| !known.contains(it)).collect();
     match fresh.is_empty() {

@@ -96,7 +96,7 @@ pub(crate) fn run(
     let difference = Difference::as_loaded(&before, &loaded);
     let mut lines = shown(&change, &known.new_sentences(&change, &tools), &target, &preview);
     lines.extend(difference.lines());
-    lines.extend(unusable_lines(&before, &loaded));
+    lines.extend(unusable_lines(&before, &loaded, &difference));
     if !args.remove {
         lines.extend(left_out(change.entries(), &loaded));
     }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use ic_constitution::Faults;
 use ic_home::{Environment, Home, Lock, file};
-use ic_opening::policy::{ADDITIONS, As, Loaded, NoSandbox, Wanted};
+use ic_opening::policy::{ADDITIONS, As, COMPILED, Loaded, NoSandbox, Wanted};
 
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
 use crate::judge;
-use crate::own_policy::constitution::{CONSTITUTION, Made, MadeError, failed};
+use crate::own_policy::constitution::{Made, MadeError, failed, text_of};
 use crate::own_policy::content::Content;
 use crate::own_policy::difference::{Difference, Settings, unusable_lines};
 use crate::own_policy::{Agreed, Target, english, meaning};
@@ -106,18 +106,25 @@ fn known(
     environment: &Environment,
     screen: &mut Screen,
 ) -> Result<String, Failure> {
-    // One that was changed by hand since it was compiled is what is wanted here.
-    let own = target.directory.join(CONSTITUTION);
-    if let (None, Some(bytes)) = (target.copy_of, files::read_if_present(&own)?)
-        && let Ok(text) = String::from_utf8(bytes)
-        && !files::read_if_present(&target.directory.join(ADDITIONS))?
-            .is_some_and(|it| !it.is_empty())
-    {
-        return Ok(text);
-    }
-    match target.content()? {
-        Content::Constitution(text) => Ok(text),
-        Content::Additions(_) => Ok(english::of(wanted, environment, screen)?.text),
+    let own = match target.copy_of {
+        Some(_) => None,
+        None => text_of(&target.directory)?,
+    };
+    let has_additions = files::read_if_present(&target.directory.join(ADDITIONS))?.is_some();
+    match (own, target.copy_of) {
+        // Also one that was changed by hand since it was compiled, or that is not plain yet.
+        (Some((_, text)), None) if !has_additions => Ok(text),
+        (None, Some(_)) => match target.content()? {
+            Content::Constitution(text) => Ok(text),
+            Content::Additions(_) => Ok(String::new()),
+        },
+        (own, _) => {
+            if let Some((path, text)) = own {
+                // What stands there is not what the rules say, and is not lost.
+                file::replace(path.with_file_name("constitution.old.md"), text.as_bytes())?;
+            }
+            Ok(english::of(wanted, environment, screen)?.text)
+        }
     }
 }
 
@@ -143,8 +150,9 @@ impl Edited<'_> {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Exit, Failure> {
-        let is_known = files::read_if_present(&self.target.directory.join(CONSTITUTION))?.is_some();
-        if self.made.text == self.known && (is_known || self.target.copy_of.is_some()) {
+        let compiled = files::read_if_present(&self.target.directory.join(COMPILED))?;
+        let is_compiled = compiled.is_some_and(|it| it == self.made.rules.as_bytes());
+        if self.made.text == self.known && (is_compiled || self.target.copy_of.is_some()) {
             file::remove(self.draft)?;
             screen.line("Nothing was changed.")?;
             return Ok(Exit::Success);
@@ -163,7 +171,7 @@ impl Edited<'_> {
         let difference = Difference::or_too_complex(Difference::of(&was, &is));
         let mut lines = self.target.describe();
         lines.extend(difference.lines());
-        lines.extend(unusable_lines(&was.session, &is.session));
+        lines.extend(unusable_lines(&was.session, &is.session, &difference));
         let notes = self.made.notes().into_iter().chain(meaning::notes(&self.made, &loaded));
         lines.extend(notes.map(|note| format!("note: {note}")));
         let how = if difference.may_widen() || self.target.becomes.is_some() {

@@ -77,7 +77,9 @@ pub(crate) fn run(
     let roots = after.roots.lines();
     lines.extend(roots.iter().map(|line| format!("  {}", visible_line(line))));
     lines.extend(difference.iter().flat_map(Difference::lines));
-    lines.extend(before.iter().flat_map(|before| unusable_lines(before, &after)));
+    if let (Some(before), Some(difference)) = (&before, &difference) {
+        lines.extend(unusable_lines(before, &after, difference));
+    }
     lines.extend(warning(&after, &home, environment)?);
     person.show(&lines, screen)?;
     if person.ask("Use this policy from now on?")? == Answer::Denied {

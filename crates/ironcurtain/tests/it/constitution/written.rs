@@ -164,12 +164,12 @@ fn a_widening_is_asked_about_and_a_narrowing_is_not() {
     assert_eq!(refused.code, 1, "{refused:?}");
     assert_eq!(fs::read(&file).unwrap(), before);
     fs::remove_file(place.path("home/.ironcurtain/policies/.edit-mine.md")).unwrap();
-    set_editor(&mut place, "printf 'The agent must never delete files.\\n' >> \"$1\"");
+    set_editor(&mut place, "printf 'The agent must never fetch pages.\\n' >> \"$1\"");
     let edited = said(&place, &["policy", "edit", "mine"]);
     assert!(edited.stdout.contains("Lets less through:"), "{edited:?}");
     assert!(
         edited.stdout.contains("Can no longer be used at all:")
-            && edited.stdout.contains("filesystem.delete_file"),
+            && edited.stdout.contains("fetch.http_fetch"),
         "{edited:?}"
     );
 }
