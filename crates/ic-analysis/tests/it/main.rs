@@ -13,6 +13,7 @@
 
 mod builtin;
 mod diff;
+mod english;
 mod laws;
 mod mutations;
 mod properties;
