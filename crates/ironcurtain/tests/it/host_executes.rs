@@ -14,6 +14,7 @@ mod meanings;
 mod named;
 mod renamed;
 mod replayed;
+mod reviewed;
 mod settings;
 mod tools;
 mod variables;
