@@ -28,7 +28,7 @@ use super::told;
 use crate::commands::Exit;
 use crate::error::{Failure, chain};
 use crate::installer::real_path;
-use crate::screen::{Screen, visible};
+use crate::screen::{Screen, visible_line};
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -240,6 +240,15 @@ fn confinement(holding: &Holding) -> Result<Confinement, Failure> {
     }
 }
 
+/// Returns lines that a terminal only shows.
+fn visible_lines(text: &str) -> String {
+    let shown = |line: &str| match line.strip_suffix('\n') {
+        Some(line) => format!("{}\n", visible_line(line)),
+        None => visible_line(line),
+    };
+    text.split_inclusive('\n').map(shown).collect()
+}
+
 /// Hands on what is typed or piped to us.
 async fn pump(mut stdin: tokio::process::ChildStdin) {
     // The program may read nothing, or end first.
@@ -273,7 +282,7 @@ async fn print(
                 Ok(0) | Err(_) => err_open = false,
                 Ok(n_bytes) => {
                     let text = String::from_utf8_lossy(err.get(..n_bytes).unwrap_or_default());
-                    screen.send(&visible(&text));
+                    screen.send(&visible_lines(&text));
                 }
             },
         }
