@@ -52,6 +52,7 @@ mod repl;
 mod run;
 mod servers;
 mod session;
+mod shell;
 mod start;
 mod taken_over;
 mod trace;

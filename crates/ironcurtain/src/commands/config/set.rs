@@ -18,7 +18,8 @@ use crate::screen::Screen;
 ///
 /// The value is checked before anything is written, and the rest of the file stays as it is.
 /// Asks at the terminal before a change that lets more happen without you: `approvals.scripted`,
-/// another `policy`, a weaker `confinement`, fewer `protectedPaths`, a `notify.command`.
+/// another `policy`, a weaker `confinement`, fewer `protectedPaths`, more in
+/// `agent.show`, a `notify.command`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -140,6 +141,10 @@ fn widening(
             |before, after| {
                 after.notify_command.is_some() && before.notify_command != after.notify_command
             },
+        ),
+        "agent.show" => (
+            "Agents and their commands could then read more of your files. Allow that?",
+            |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
         ),
         _ => return Ok(None),
     };

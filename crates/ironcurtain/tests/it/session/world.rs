@@ -103,6 +103,7 @@ impl World {
             keyring: ic_backend::Keyring::default(),
             certificates: None,
             notify: None,
+            shown: Vec::new(),
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,
