@@ -266,7 +266,12 @@ fn each_broken_file_is_named_and_only_that() {
         ),
         ("mcp-servers.json", r#"{"a":{}}"#, "servers file", "expected either `builtin`"),
         ("servers.lock.json", "{", "trusted identities", "servers.lock.json` is not valid JSON"),
-        ("servers.lock.json", "{}", "trusted identities", "is not what we wrote"),
+        (
+            "servers.lock.json",
+            "{}",
+            "trusted identities",
+            "was not written by IronCurtain, or is damaged",
+        ),
         ("generated/compiled-policy.json", "{", "policy", "compiled-policy.json: "),
         ("keys/audit.key", "short", "audit key", "holds 5 bytes instead of 32"),
     ] {
