@@ -20,6 +20,7 @@ pub mod ground;
 mod markdown;
 pub mod peer;
 pub mod pictures;
+pub mod policies;
 pub mod provider;
 pub mod reference;
 pub mod site;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{attack, bench, echo, fuzz, pictures, provider, reference, site, soak, tidy};
+use xtask::{attack, bench, echo, pictures, policies, provider, reference, site, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Make the README's pictures of a terminal from real runs, or check that they are current
     Pictures(pictures::Options),
+    /// Compile the built-in policies from their constitutions in examples/, or check that they are current
+    Policies(policies::Options),
     /// Write the pages of docs/reference from the program itself, or check that they are current
     Reference(reference::Options),
     /// Build guide, reference and the other documents into one searchable site, and follow its links
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Fuzz(options) => fuzz::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Policies(options) => policies::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Site => site::run(&mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),

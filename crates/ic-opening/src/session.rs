@@ -183,6 +183,7 @@ impl SessionWanted<'_> {
                 agent: environment.ssh_agent(),
             },
             certificates: environment.certificates(),
+            shown: config.agent_shown.clone(),
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,

@@ -47,7 +47,7 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
         bubblewrap::check_shown(order)?;
         bubblewrap::forbid_running(order)?;
     }
-    limits::set(&order.spec.limits)?;
+    limits::set(&order.spec)?;
     privileges::drop_all()?;
     landlock::restrict(order, program)?;
     // Last of all: what comes before needs calls that are refused from here on.

@@ -31,6 +31,7 @@ use super::{
     EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server,
     cage, cannot, check_parent, descriptors, is_alive, report, weight,
 };
+use crate::cage::Relaxation;
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
@@ -296,11 +297,18 @@ fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
     const OURS: u64 = 3;
     let family = table::below(own, &Kinship::now());
     let (mut n_tasks, mut n_bytes) = (0_u64, 0_u64);
+    if cage.spec.is_relaxed(Relaxation::MemoryFiles) {
+        n_bytes = n_bytes.saturating_add(table::memory_files(&family));
+    }
     for usage in family.into_iter().map(table::usage) {
         n_tasks = n_tasks.saturating_add(usage.n_tasks);
         n_bytes = n_bytes.saturating_add(usage.n_bytes);
     }
     let limits = cage.spec.limits;
+    let bytes_max = match cage.spec.is_relaxed(Relaxation::MemoryTogether) {
+        true => limits.memory_bytes_max,
+        false => limits.memory_bytes_max.saturating_mul(2),
+    };
     let is_heavy = || match cage.rung {
         Rung::Namespaces | Rung::Bubblewrap => false,
         // What is the cage's own is on the host's disk.
@@ -310,9 +318,7 @@ fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
             .as_ref()
             .is_some_and(|scratch| weight::exceeds(scratch, limits.scratch_bytes_max)),
     };
-    u64::from(limits.tasks_max) + OURS < n_tasks
-        || limits.memory_bytes_max.saturating_mul(2) < n_bytes
-        || is_heavy()
+    u64::from(limits.tasks_max) + OURS < n_tasks || bytes_max < n_bytes || is_heavy()
 }
 
 /// Returns the code with which to end if a process of ours ended with `status`.

@@ -8,6 +8,7 @@
 )]
 
 mod bounds;
+mod cached;
 mod calls;
 mod executes;
 mod executes_elsewhere;
