@@ -52,6 +52,8 @@ pub struct Config {
     pub policy: Option<PolicyChoice>,
     /// `protectedPaths`, with `~` expanded.
     pub protected_paths: Vec<AbsolutePath>,
+    /// `agent.show`, with `~` expanded.
+    pub agent_shown: Vec<AbsolutePath>,
     /// `session`.
     pub session: SessionConfig,
     /// `budget`, for one turn of the built-in agent.
@@ -64,6 +66,8 @@ pub struct Config {
     pub auto_approve: bool,
     /// `confinement`.
     pub confinement: Confinement,
+    /// `agent`, for agents of others.
+    pub agent: AgentConfig,
     /// `docker`.
     pub docker: DockerConfig,
     /// `mitm`.
@@ -121,9 +125,18 @@ pub struct TurnBudget {
     pub warn_percent: Option<u64>,
 }
 
-/// What a container session may use; `None` is no limit.
+/// Agents of others.
 #[derive(Debug)]
-pub struct ContainerBudget {
+pub struct AgentConfig {
+    /// What a session may use.
+    pub budget: AgentBudget,
+    /// Logins: tokens, or paths of the agents' own files.
+    pub logins: BTreeMap<String, ApiKey>,
+}
+
+/// What a session of another agent may use; `None` is no limit.
+#[derive(Debug)]
+pub struct AgentBudget {
     /// Tokens.
     pub tokens_max: Option<u64>,
     /// Time.
@@ -171,8 +184,6 @@ pub struct DockerConfig {
     pub packages: Vec<String>,
     /// Keys of their own for some agents.
     pub agent_api_keys: BTreeMap<String, ApiKey>,
-    /// What a container session may use.
-    pub budget: ContainerBudget,
 }
 
 /// The TLS proxy.
@@ -218,6 +229,7 @@ impl Config {
             approvals_scripted: read.value("approvals.scripted", value::switch)?,
             policy: read.policy()?,
             protected_paths: read.value("protectedPaths", |it| value::paths(it, environment))?,
+            agent_shown: read.value("agent.show", |it| value::paths(it, environment))?,
             session: SessionConfig {
                 auto_save: read.value("session.autoSave", value::switch)?,
                 sessions_max: read.whole("session.maxSessions")?,
@@ -233,6 +245,7 @@ impl Config {
             audit_mib_max: read.whole("audit.maxMiB")?,
             auto_approve: read.value("autoApprove.enabled", value::switch)?,
             confinement: read.value("confinement", Confinement::of)?,
+            agent: read.agent()?,
             docker: read.docker()?,
             mitm: read.mitm()?,
             settings,
@@ -247,6 +260,18 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn agent(&self) -> Result<AgentConfig, Fault> {
+        let logins = self.settings.secret_entries("agent.login.");
+        Ok(AgentConfig {
+            budget: AgentBudget {
+                tokens_max: self.whole_or_off("agent.budget.maxTotalTokens")?,
+                duration_max: self.seconds_or_off("agent.budget.maxSessionSeconds")?,
+                cost_usd_max: self.decimal_or_off("agent.budget.maxEstimatedCostUsd")?,
+            },
+            logins: logins.map(|(agent, login)| (agent.to_owned(), login.clone())).collect(),
+        })
+    }
+
     fn docker(&self) -> Result<DockerConfig, Fault> {
         let keys = self.settings.secret_entries("docker.agentApiKeys.");
         Ok(DockerConfig {
@@ -258,11 +283,6 @@ impl Reader<'_> {
             base_image: self.text("docker.baseImage")?,
             packages: self.value("docker.packages", value::packages)?,
             agent_api_keys: keys.map(|(agent, key)| (agent.to_owned(), key.clone())).collect(),
-            budget: ContainerBudget {
-                tokens_max: self.whole_or_off("docker.budget.maxTotalTokens")?,
-                duration_max: self.seconds_or_off("docker.budget.maxSessionSeconds")?,
-                cost_usd_max: self.decimal_or_off("docker.budget.maxEstimatedCostUsd")?,
-            },
         })
     }
 

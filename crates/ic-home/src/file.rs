@@ -13,6 +13,7 @@
     reason = "this is the module that the rest of the house opens its files with"
 )]
 
+mod age;
 mod error;
 mod head;
 mod many;
@@ -27,6 +28,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+pub use age::changed;
 pub use error::{Doing, FileError};
 pub use head::{Head, read_head};
 pub use many::{Stamp, Stamps, move_to, remove_tree, stamps, stamps_during};

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use ic_model::{Cost, Known, Usage, catalogue};
 use ic_types::{ModelId, Provider, locked};
+use tokio::time::Instant;
 
 use crate::limits::REMEMBERED_MAX;
 use crate::refusal::Refusal;
@@ -18,6 +20,8 @@ pub struct Budget {
     pub cost_max: Option<Cost>,
     /// Tokens.
     pub tokens_max: Option<u64>,
+    /// Time since the gate was opened.
+    pub duration_max: Option<Duration>,
 }
 
 /// What a session has used.
@@ -36,6 +40,7 @@ pub struct Spent {
 pub struct Account {
     provider: Provider,
     budget: Budget,
+    opened: Instant,
     spent: Mutex<Spent>,
     known: Mutex<HashMap<String, Known>>,
 }
@@ -44,7 +49,8 @@ impl Account {
     /// Opens an account.
     pub fn new(provider: Provider, budget: Budget) -> Self {
         let spent = Spent { n_requests: 0, usage: Usage::default(), cost: Cost::ZERO };
-        Self { provider, budget, spent: Mutex::new(spent), known: Mutex::default() }
+        let (opened, spent) = (Instant::now(), Mutex::new(spent));
+        Self { provider, budget, opened, spent, known: Mutex::default() }
     }
 
     /// Refuses the next request if the budget is used up.
@@ -52,6 +58,11 @@ impl Account {
         let spent = self.spent();
         if let Some(max) = self.budget.cost_max.filter(|max| *max <= spent.cost) {
             return Err(Refusal::Budget(format!("{} of {max}", spent.cost)));
+        }
+        let open = self.opened.elapsed();
+        if let Some(max) = self.budget.duration_max.filter(|max| *max <= open) {
+            let (open, max) = (open.as_secs(), max.as_secs());
+            return Err(Refusal::Budget(format!("{open} of {max} seconds")));
         }
         match self.budget.tokens_max.filter(|max| *max <= spent.usage.total()) {
             Some(max) => Err(Refusal::Budget(format!("{} of {max} tokens", spent.usage.total()))),
@@ -106,7 +117,11 @@ mod tests {
 
     #[test]
     fn a_budget_that_is_used_up_refuses_the_next_request() {
-        let budget = Budget { cost_max: Some(Cost::from_billionths(18_000)), tokens_max: None };
+        let budget = Budget {
+            cost_max: Some(Cost::from_billionths(18_000)),
+            tokens_max: None,
+            duration_max: None,
+        };
         let account = Account::new(Provider::Anthropic, budget);
         assert!(account.check().is_ok());
         assert_eq!(account.charge("claude-sonnet-4-6", usage(1, 0)).billionths(), 3_000);
@@ -115,7 +130,7 @@ mod tests {
         let refused = account.check().unwrap_err();
         assert!(matches!(refused, Refusal::Budget(_)), "{refused}");
         assert_eq!(account.spent().n_requests, 2);
-        let budget = Budget { cost_max: None, tokens_max: Some(10) };
+        let budget = Budget { cost_max: None, tokens_max: Some(10), duration_max: None };
         let account = Account::new(Provider::OpenAiCompatible, budget);
         account.charge("local", usage(9, 0));
         assert!(account.check().is_ok());
@@ -123,10 +138,24 @@ mod tests {
         assert!(account.check().is_err());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_is_too_long_is_refused_the_next_request() {
+        let max = Duration::from_secs(90);
+        let budget = Budget { cost_max: None, tokens_max: None, duration_max: Some(max) };
+        let account = Account::new(Provider::Anthropic, budget);
+        tokio::time::advance(Duration::from_secs(89)).await;
+        assert!(account.check().is_ok());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let refused = account.check().unwrap_err().to_string();
+        assert!(refused.contains("90 of 90 seconds"), "{refused}");
+    }
+
     #[test]
     fn a_model_that_nobody_knows_costs_as_much_as_the_dearest() {
-        let account =
-            Account::new(Provider::Anthropic, Budget { cost_max: None, tokens_max: None });
+        let account = Account::new(
+            Provider::Anthropic,
+            Budget { cost_max: None, tokens_max: None, duration_max: None },
+        );
         let dearest = account.charge("claude-nobody", usage(0, 1));
         for odd in ["", "a b", "\n"] {
             assert_eq!(account.charge(odd, usage(0, 1)), dearest, "{odd:?}");

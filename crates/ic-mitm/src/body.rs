@@ -5,12 +5,13 @@
 
 mod sources;
 mod tools;
+mod turns;
 
 use std::collections::BTreeSet;
 
 use ic_types::{Json, JsonLimits, Object, Provider};
 
-use crate::provider::{Format, Rules};
+use crate::provider::{Format, Rules, Shape};
 use crate::refusal::{Refusal, named};
 
 /// The longest body; providers take about as much.
@@ -60,14 +61,14 @@ impl Expected<'_> {
         self.check_keys(&body)?;
         let model = self.model(&body)?;
         tools::check(self.format, &mut body, &mut removed)?;
+        turns::check(self.format, &mut body, &mut removed)?;
         sources::check(self.format.shape, &mut body, &mut removed)?;
         Ok(CheckedBody { bytes: Json::Object(body).to_string().into_bytes(), model, removed })
     }
 
     fn check_keys(self, body: &Object) -> Result<(), Refusal> {
-        let is_known = |key: &str| {
-            self.format.keys.contains(&key) || self.allow_keys.iter().any(|it| it == key)
-        };
+        let is_known =
+            |key: &str| self.format.takes(key) || self.allow_keys.iter().any(|it| it == key);
         match body.keys().find(|key| !is_known(key)) {
             Some(key) => Err(Refusal::Key { key: named(key), provider: self.rules.provider }),
             None => Ok(()),
@@ -89,7 +90,18 @@ impl Expected<'_> {
 }
 
 /// Returns the items under `key`, to change them; a value that is not an array is refused.
-fn items_mut<'a>(object: &'a mut Object, key: &str) -> Result<Option<&'a mut Vec<Json>>, Refusal> {
+///
+/// Google's servers take a single item for a list of one, and so do its clients; it becomes the list.
+fn items_mut<'a>(
+    shape: Shape,
+    object: &'a mut Object,
+    key: &str,
+) -> Result<Option<&'a mut Vec<Json>>, Refusal> {
+    if shape == Shape::Gemini
+        && let Some(single @ Json::Object(_)) = object.get_mut(key)
+    {
+        *single = Json::Array(vec![std::mem::replace(single, Json::Null)]);
+    }
     match object.get_mut(key) {
         None | Some(Json::Null) => Ok(None),
         Some(Json::Array(items)) => Ok(Some(items)),

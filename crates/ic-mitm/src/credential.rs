@@ -5,7 +5,7 @@
 
 use std::io;
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use ic_home::random;
 use ic_types::Digest;
 
@@ -21,7 +21,7 @@ pub struct FakeKey(String);
 /// Only [`admit`] makes one, and the real key is put into nothing else.
 #[derive(Debug)]
 #[must_use = "an admission that is dropped admits nothing"]
-pub struct Admission(());
+pub struct Admission(Place);
 
 /// 192 bits.
 const RANDOM_BYTES: usize = 24;
@@ -97,29 +97,40 @@ pub fn admit(
     headers: &HeaderMap,
     query: Option<&str>,
 ) -> Result<Admission, Refusal> {
-    let place = match rules.place {
-        Place::Header(name) => name,
-        Place::Bearer => "authorization",
-    };
-    for name in headers.keys() {
-        if name.as_str() != place && HEADER_PARTS.iter().any(|part| name.as_str().contains(part)) {
-            return Err(Refusal::Credential(named(name.as_str())));
+    let is_place = |name: &str| rules.places.iter().any(|place| place.header() == name);
+    for name in headers.keys().map(HeaderName::as_str) {
+        if !is_place(name) && HEADER_PARTS.iter().any(|part| name.contains(part)) {
+            return Err(Refusal::Credential(named(name)));
         }
     }
     if let Some(name) = query.and_then(credential_in) {
         return Err(Refusal::Credential(format!("the query, as `{}`", named(&name))));
     }
-    let mut values = headers.get_all(place).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return Err(Refusal::WrongKey);
+    let in_place = |place: &Place| {
+        headers.get_all(place.header()).iter().map(|it| (*place, it)).collect::<Vec<_>>()
     };
-    let key = match rules.place {
+    let mut found = rules.places.iter().flat_map(in_place);
+    let (place, value) = match (found.next(), found.next()) {
+        (Some(found), None) => found,
+        (Some(_), Some((second, _))) => {
+            return Err(Refusal::Credential(named(second.header())));
+        }
+        (None, _) => return Err(Refusal::WrongKey),
+    };
+    let key = match place {
         Place::Header(_) => Some(value.as_bytes()),
         Place::Bearer => bearer(value.as_bytes()),
     };
     match key {
-        Some(key) if fake.is(key) => Ok(Admission(())),
+        Some(key) if fake.is(key) => Ok(Admission(place)),
         Some(_) | None => Err(Refusal::WrongKey),
+    }
+}
+
+impl Admission {
+    /// Returns where the fake key was, and the real one goes.
+    pub(crate) fn place(&self) -> Place {
+        self.0
     }
 }
 
@@ -152,7 +163,7 @@ fn names(query: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HeaderName, HeaderValue};
+    use hyper::header::HeaderValue;
     use ic_types::Provider;
 
     use super::*;
@@ -179,6 +190,7 @@ mod tests {
         let (anthropic, openai) = (Provider::Anthropic, Provider::OpenAi);
         check(anthropic, &[("x-api-key", "fake-key-1234")], None, true);
         check(anthropic, &[("x-api-key", "fake-key-1234")], Some("beta=true"), true);
+        check(anthropic, &[("authorization", "Bearer fake-key-1234")], None, true);
         check(openai, &[("authorization", "Bearer fake-key-1234")], None, true);
         check(openai, &[("authorization", "bearer fake-key-1234")], None, true);
         check(Provider::Google, &[("x-goog-api-key", "fake-key-1234")], Some("alt=sse"), true);
@@ -198,7 +210,8 @@ mod tests {
             &[right, ("x-api-key", "sk-ant-somebody-else")],
             &[right, ("authorization", "Bearer sk-ant-somebody-else")],
             &[right, ("authorization", "Bearer fake-key-1234")],
-            &[("authorization", "Bearer fake-key-1234")],
+            &[("authorization", "Bearer fake-key-1234"), ("authorization", "Bearer x")],
+            &[("authorization", "fake-key-1234")],
             &[right, ("cookie", "sessionKey=x")],
             &[right, ("proxy-authorization", "Basic x")],
             &[right, ("x-goog-api-key", "x")],
@@ -218,6 +231,7 @@ mod tests {
             "Bearer",
         ] {
             check(Provider::OpenAi, &[("authorization", value)], None, false);
+            check(Provider::Anthropic, &[("authorization", value)], None, false);
         }
         for query in [
             "key=x",

@@ -23,6 +23,7 @@ use crate::gate::Gate;
 use crate::headers;
 use crate::ledger::{Asked, Refused};
 use crate::limits;
+use crate::login::Paid;
 use crate::mask::Mask;
 use crate::meter::Meter;
 use crate::path::Route;
@@ -161,18 +162,46 @@ async fn go_on(
     }
     gate.ledger().asked(&asked).map_err(|_| Refusal::Unrecorded)?;
     let mut open = Open::new(Arc::clone(gate), asked, model, permit);
-    if let Err(error) = gate.key().put(admission, rules.place, &mut draft.headers) {
-        open.fail(error.to_string());
-        return Err(Refusal::WrongKey);
-    }
-    let answer = timeout(limits::IDLE, gate.upstream().send(&draft)).await;
-    match answer.unwrap_or_else(|_| Err("no answer came for too long".to_owned())) {
-        Ok(answer) => pass_on(gate, open, &route, answer),
-        Err(why) => {
+    let sent = timeout(limits::IDLE, send(gate, &admission, &mut draft)).await;
+    match sent.unwrap_or_else(|_| Ok(Err("no answer came for too long".to_owned()))) {
+        Ok(Ok(answer)) => pass_on(gate, open, &route, answer),
+        Ok(Err(why)) => {
             open.fail(why.as_str());
             Ok(gate.unreachable(&why))
         }
+        Err(refusal) => {
+            open.fail(refusal.to_string());
+            Err(refusal)
+        }
     }
+}
+
+/// Sends a request with the real key; once more if the token of a login is not taken and there is a newer
+/// one, since a request that was not let in has done nothing.
+async fn send(
+    gate: &Gate,
+    admission: &Admission,
+    draft: &mut Draft,
+) -> Result<Result<Answer, String>, Refusal> {
+    let paid = gate.paid(None).await?;
+    put(&paid, admission, draft)?;
+    let answer = gate.upstream().send(draft).await;
+    let status = answer.as_ref().ok().map(|it| it.response.status());
+    if status != Some(StatusCode::UNAUTHORIZED) || !gate.is_login() {
+        return Ok(answer);
+    }
+    drop(answer);
+    let paid = gate.paid(Some(&paid.key)).await?;
+    put(&paid, admission, draft)?;
+    Ok(gate.upstream().send(draft).await)
+}
+
+fn put(paid: &Paid, admission: &Admission, draft: &mut Draft) -> Result<(), Refusal> {
+    paid.key.put(admission, &mut draft.headers).map_err(|_| Refusal::WrongKey)?;
+    if let Some((name, value)) = &paid.beside {
+        draft.headers.insert(name.clone(), value.clone());
+    }
+    Ok(())
 }
 
 /// Checks the body, on another thread if it is long.
@@ -251,10 +280,11 @@ fn pass_on(
         Purpose::Count(_) | Purpose::List => None,
     };
     open.answered(status.as_u16(), meter);
-    let mask = Mask::new(Arc::clone(gate.needles()));
+    let needles = gate.needles();
+    let mask = Mask::new(Arc::clone(&needles));
     let mut reply = Response::new(Reply::Relay(Box::new(Relay::new(body, mask, open, lease))));
     *reply.status_mut() = status;
-    *reply.headers_mut() = headers::incoming(&parts.headers, gate.needles());
+    *reply.headers_mut() = headers::incoming(&parts.headers, &needles);
     Ok(reply)
 }
 

@@ -4,13 +4,13 @@
 //! fake key, and its own account.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ic_egress::Egress;
 use ic_home::Clock;
 use ic_home::environment::Network;
-use ic_types::{InvalidName, Provider, ServerName};
+use ic_types::{InvalidName, Provider, ServerName, locked};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::account::{Account, Budget};
@@ -21,9 +21,10 @@ use crate::key::RealKey;
 use crate::leaves::Leaves;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
+use crate::login::{Login, Paid};
 use crate::mask::Needles;
 use crate::provider::{Rules, rules};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, named_long};
 use crate::upstream::{Place, Upstream, UpstreamError};
 
 /// What a gate is opened with.
@@ -32,8 +33,8 @@ pub struct GateSpec {
     pub provider: Provider,
     /// Where that provider is.
     pub place: Place,
-    /// The key that it is paid with.
-    pub key: RealKey,
+    /// What it is paid with.
+    pub pay: Pay,
     /// Further top-level keys that requests may have.
     pub allow_keys: Vec<String>,
     /// What the session may use.
@@ -58,13 +59,23 @@ impl std::fmt::Debug for GateSpec {
     }
 }
 
+/// What a provider is paid with.
+#[derive(Debug)]
+pub enum Pay {
+    /// An API key.
+    Key(RealKey),
+    /// The login of an agent.
+    Login(Login),
+}
+
 /// The gate of a session.
 #[derive(Debug)]
 pub struct Gate {
     rules: &'static Rules,
     fake: FakeKey,
-    key: RealKey,
-    needles: Arc<Needles>,
+    pay: Pay,
+    /// What is masked: every key that was used so far.
+    needles: Mutex<Arc<Needles>>,
     allow_keys: Vec<String>,
     account: Account,
     limits: Limits,
@@ -99,7 +110,14 @@ const SERVER: &str = "model-gate";
 impl Gate {
     /// Opens a gate; nothing is connected and nothing is listened to yet.
     pub fn open(spec: GateSpec) -> Result<Arc<Self>, GateError> {
-        let rules = rules(spec.provider);
+        let rules = match &spec.pay {
+            Pay::Key(_) => rules(spec.provider),
+            Pay::Login(login) => login.rules().rules,
+        };
+        let needles = match &spec.pay {
+            Pay::Key(key) => Needles::of(key),
+            Pay::Login(_) => Needles::none(),
+        };
         let server: ServerName = SERVER.parse()?;
         let upstream = Upstream::new(&spec.place, server, spec.egress, &spec.network)?;
         let certificate = spec.authority.certificate().to_owned();
@@ -109,8 +127,8 @@ impl Gate {
         Ok(Arc::new(Self {
             rules,
             fake: FakeKey::generate(rules).map_err(GateError::NoChance)?,
-            needles: Arc::new(Needles::of(&spec.key)),
-            key: spec.key,
+            needles: Mutex::new(Arc::new(needles)),
+            pay: spec.pay,
             allow_keys: spec.allow_keys,
             account: Account::new(spec.provider, spec.budget),
             limits: spec.limits,
@@ -145,12 +163,46 @@ impl Gate {
         &self.account
     }
 
-    pub(crate) fn key(&self) -> &RealKey {
-        &self.key
+    /// Returns what stands before the paths of endpoints, in the address that agents are told.
+    pub(crate) fn base_path(&self) -> &'static str {
+        match &self.pay {
+            Pay::Key(_) => "/v1",
+            Pay::Login(login) => login.rules().base_path,
+        }
     }
 
-    pub(crate) fn needles(&self) -> &Arc<Needles> {
-        &self.needles
+    /// Returns what the next request is paid with; `refused` is what the provider did not take.
+    pub(crate) async fn paid(&self, refused: Option<&RealKey>) -> Result<Paid, Refusal> {
+        let login = match &self.pay {
+            Pay::Key(key) => {
+                return Ok(Paid { key: key.clone(), beside: None, is_new: false });
+            }
+            Pay::Login(login) => login,
+        };
+        let agent = login.rules().agent;
+        let paid = login.paid(refused).await.map_err(|error| {
+            let error = named_long(&ic_types::chain(&error));
+            Refusal::Login { agent, error }
+        })?;
+        // SECURITY: before it is used, so that no answer to it passes unmasked.
+        let mut needles = locked(&self.needles);
+        if !needles.cover(&paid.key) {
+            *needles = Arc::new(needles.with(&paid.key));
+        }
+        drop(needles);
+        if paid.is_new {
+            self.ledger.noticed(&format!("took a new token from the login of `{agent}`"));
+        }
+        Ok(paid)
+    }
+
+    /// Returns whether another try with another token is worth it.
+    pub(crate) fn is_login(&self) -> bool {
+        matches!(self.pay, Pay::Login(_))
+    }
+
+    pub(crate) fn needles(&self) -> Arc<Needles> {
+        Arc::clone(&locked(&self.needles))
     }
 
     pub(crate) fn allow_keys(&self) -> &[String] {

@@ -3,6 +3,8 @@
 //! The one module of this crate that looks at a key. Its copies are wiped when they are dropped, but for
 //! the header of the one request that it is sent with.
 
+use std::path::PathBuf;
+
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use ic_home::environment::ApiKey;
 use ic_types::Secret;
@@ -37,12 +39,11 @@ impl RealKey {
     /// Puts the key into the headers of a request that was admitted, in place of the fake one.
     pub(crate) fn put(
         &self,
-        _admission: Admission,
-        place: Place,
+        admission: &Admission,
         headers: &mut HeaderMap,
     ) -> Result<(), UnusableKey> {
         let key = self.0.expose();
-        let (name, text) = match place {
+        let (name, text) = match admission.place() {
             Place::Header(name) => (HeaderName::from_static(name), Zeroizing::new(key.clone())),
             Place::Bearer => (AUTHORIZATION, Zeroizing::new(format!("Bearer {key}"))),
         };
@@ -50,6 +51,11 @@ impl RealKey {
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok(())
+    }
+
+    /// Returns whether this is the same key.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.expose() == other.0.expose()
     }
 
     /// Returns the spellings in which the key is masked: as it is, in a URL, in base64, in hexadecimal.
@@ -70,12 +76,26 @@ impl RealKey {
     }
 }
 
+impl RealKey {
+    /// Shows the key; for the module that keeps logins.
+    pub(crate) fn shown(&self) -> Zeroizing<String> {
+        Zeroizing::new(self.0.expose().clone())
+    }
+
+    /// Returns the path that stands here instead of a key, if it is one; no key begins like a path.
+    pub fn as_path(&self) -> Option<PathBuf> {
+        let text = self.0.expose();
+        let is_path = text.starts_with('/') || text.starts_with("~/");
+        is_path.then(|| PathBuf::from(text))
+    }
+}
+
 /// Shows what is looked for; for the module that looks.
 pub(crate) fn shown(needle: &Secret<Vec<u8>>) -> &[u8] {
     needle.expose()
 }
 
-/// Shows the credentials of a proxy; for the module that sends them.
+/// Shows the credentials of a proxy, or a token that renews a login; for the modules that send them.
 pub(crate) fn shown_text(credentials: &Secret<String>) -> &str {
     credentials.expose()
 }
@@ -147,16 +167,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_path_is_told_from_a_token() {
+        assert_eq!(key("~/.claude/x.json").as_path(), Some(PathBuf::from("~/.claude/x.json")));
+        assert_eq!(key("/x/auth.json").as_path(), Some(PathBuf::from("/x/auth.json")));
+        assert_eq!(key("sk-ant-oat01-a/b").as_path(), None);
+    }
+
+    #[test]
     fn a_key_that_no_header_can_carry_is_refused() {
         let headers = &mut HeaderMap::new();
         let rules = crate::provider::rules(ic_types::Provider::Anthropic);
         let fake = crate::credential::FakeKey::generate(rules).unwrap();
         let mut sent = HeaderMap::new();
         sent.insert("x-api-key", HeaderValue::from_str(fake.as_str()).unwrap());
-        let admit = || crate::credential::admit(rules, &fake, &sent, None).unwrap();
-        assert_eq!(key("a\nb").put(admit(), rules.place, headers), Err(UnusableKey));
-        key("sk-real").put(admit(), rules.place, headers).unwrap();
+        let admission = crate::credential::admit(rules, &fake, &sent, None).unwrap();
+        assert_eq!(key("a\nb").put(&admission, headers), Err(UnusableKey));
+        key("sk-real").put(&admission, headers).unwrap();
         assert_eq!(headers["x-api-key"], "sk-real");
+        assert!(!headers.contains_key("authorization"), "it is in the place of the fake one alone");
         assert!(!format!("{headers:?}").contains("sk-real"));
     }
 }

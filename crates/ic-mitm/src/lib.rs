@@ -10,10 +10,11 @@
 //!
 //! Reading order: [`provider`] (what is known of each, as data), [`path`], [`credential`] and [`body`]
 //! (what is judged), [`refusal`] (how a no is said), [`key`] and [`mask`] (where the real key goes, and
-//! where it does not), [`meter`] and [`account`] (what it took), [`ledger`] (what is written down),
+//! where it does not), [`login`] (an agent's own login
+//! instead of a key), [`meter`] and [`account`] (what it took), [`ledger`] (what is written down),
 //! [`authority`] and [`leaves`] (who we are to the agent), [`detour`] and [`upstream`] (the way to the
 //! provider), [`headers`], `exchange` and [`relay`] (one request), [`gate`] and [`tunnel`] (the service),
-//! [`surroundings`] (how an agent finds it), [`limits`].
+//! [`surroundings`] (how an agent finds it), [`trial`] (the whole way, tried), [`limits`].
 //!
 //! # Invariants
 //!
@@ -41,6 +42,7 @@ pub mod key;
 pub mod leaves;
 pub mod ledger;
 pub mod limits;
+pub mod login;
 pub mod mask;
 pub mod meter;
 pub mod path;
@@ -48,17 +50,19 @@ pub mod provider;
 pub mod refusal;
 pub mod relay;
 pub mod surroundings;
+pub mod trial;
 pub mod tunnel;
 pub mod upstream;
 
 pub use account::{Account, Budget, Spent};
 pub use authority::{Authority, AuthorityError};
 pub use credential::FakeKey;
-pub use gate::{Gate, GateError, GateSpec};
+pub use gate::{Gate, GateError, GateSpec, Pay};
 pub use key::RealKey;
 pub use ledger::{Asked, AuditLedger, Ended, Ledger, LedgerError, Refused};
 pub use limits::Limits;
+pub use login::{Login, LoginError, LoginSource};
 pub use refusal::Refusal;
 pub use surroundings::Surroundings;
 pub use tunnel::{Accept, Closed, Listener, Stream};
-pub use upstream::{Place, UpstreamError};
+pub use upstream::{Place, Upstream, UpstreamError};

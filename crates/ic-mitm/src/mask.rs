@@ -11,9 +11,13 @@ use crate::key::{RealKey, shown};
 /// What stands in place of the key.
 const MASK: &[u8] = b"<redacted:key>";
 
+/// How many keys are looked for.
+const KEYS_MAX: usize = 16;
+
 /// What is looked for.
 #[derive(Debug)]
 pub struct Needles {
+    keys: Vec<RealKey>,
     needles: Vec<Secret<Vec<u8>>>,
     /// The bytes with which one of them begins.
     firsts: [bool; 256],
@@ -34,9 +38,29 @@ enum At {
 }
 
 impl Needles {
+    /// Looks for nothing yet.
+    pub fn none() -> Self {
+        Self { keys: Vec::new(), needles: Vec::new(), firsts: [false; 256] }
+    }
+
     /// Looks for `key` in all its spellings.
     pub fn of(key: &RealKey) -> Self {
-        let mut needles = key.spellings();
+        Self::none().with(key)
+    }
+
+    /// Returns whether `key` is looked for.
+    pub fn cover(&self, key: &RealKey) -> bool {
+        self.keys.iter().any(|it| it.is(key))
+    }
+
+    /// Looks for `key` as well.
+    pub fn with(&self, key: &RealKey) -> Self {
+        let mut keys = self.keys.clone();
+        keys.push(key.clone());
+        // A session that renews its login for days drops the oldest.
+        let n_old = keys.len().saturating_sub(KEYS_MAX);
+        keys.drain(..n_old);
+        let mut needles: Vec<_> = keys.iter().flat_map(RealKey::spellings).collect();
         // The longest first: one that is a part of another leaves half of it.
         needles.sort_by_key(|it| std::cmp::Reverse(shown(it).len()));
         let mut firsts = [false; 256];
@@ -45,7 +69,7 @@ impl Needles {
                 *slot = true;
             }
         }
-        Self { needles, firsts }
+        Self { keys, needles, firsts }
     }
 
     /// Masks a whole text.

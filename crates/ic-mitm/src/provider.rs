@@ -1,11 +1,15 @@
 //! What the gate knows of each provider, as data: one file for each.
 //!
-//! Nothing is decided here. To add a provider, add a file with its [`Rules`] and name it in [`rules`].
+//! Nothing is decided here. To add a provider, add a file with its [`Rules`], name it in [`rules`], and put
+//! beside it what clients of it were recorded to send.
 
 mod anthropic;
 mod compatible;
 mod google;
+pub mod login;
 mod openai;
+#[cfg(test)]
+mod recorded;
 
 use hyper::Method;
 use ic_types::Provider;
@@ -21,8 +25,8 @@ pub struct Rules {
     pub endpoints: &'static [Endpoint],
     /// Beginnings of paths that agents use for themselves, and can do without: answered 404.
     pub housekeeping: &'static [&'static str],
-    /// Where the key is.
-    pub place: Place,
+    /// Where the key may be; a request has it in exactly one of these places.
+    pub places: &'static [Place],
     /// How its keys begin, so that an agent takes a fake one for real.
     pub key_prefix: &'static str,
     /// The variables in which agents look for the key.
@@ -39,7 +43,7 @@ pub struct Rules {
     pub models_refused: &'static [&'static str],
 }
 
-/// Where a provider wants its key.
+/// Where a provider takes its key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Place {
     /// As the whole of this header.
@@ -145,8 +149,13 @@ pub struct Beta {
 }
 
 /// Every host that our certificate authority may vouch for.
-pub const HOSTS: [&str; 4] =
-    [anthropic::RULES.host, openai::RULES.host, google::RULES.host, compatible::RULES.host];
+pub const HOSTS: [&str; 5] = [
+    anthropic::RULES.host,
+    openai::RULES.host,
+    openai::LOGIN.rules.host,
+    google::RULES.host,
+    compatible::RULES.host,
+];
 
 /// Returns what is known of `provider`.
 pub fn rules(provider: Provider) -> &'static Rules {
@@ -155,6 +164,53 @@ pub fn rules(provider: Provider) -> &'static Rules {
         Provider::OpenAi => &openai::RULES,
         Provider::Google => &google::RULES,
         Provider::OpenAiCompatible => &compatible::RULES,
+    }
+}
+
+/// What most providers have in common, to be completed.
+const COMMON: Rules = Rules {
+    provider: Provider::OpenAiCompatible,
+    host: "",
+    endpoints: &[],
+    housekeeping: &[],
+    places: &[Place::Bearer],
+    key_prefix: "",
+    key_variables: &[],
+    base_variables: &[],
+    headers: &[],
+    beta: None,
+    query_refused: &[],
+    models_refused: &[],
+};
+
+impl Place {
+    /// Returns the header that it means.
+    pub const fn header(self) -> &'static str {
+        match self {
+            Self::Header(name) => name,
+            Self::Bearer => "authorization",
+        }
+    }
+}
+
+impl Endpoint {
+    const fn complete(path: &'static str, format: &'static Format) -> Self {
+        Self { verb: Verb::Post, path, purpose: Purpose::Complete(format) }
+    }
+
+    const fn count(path: &'static str, format: &'static Format) -> Self {
+        Self { verb: Verb::Post, path, purpose: Purpose::Count(format) }
+    }
+
+    const fn list(path: &'static str) -> Self {
+        Self { verb: Verb::Get, path, purpose: Purpose::List }
+    }
+}
+
+impl Format {
+    /// Returns whether a top-level key is passed on.
+    pub fn takes(&self, key: &str) -> bool {
+        self.keys.iter().any(|it| is_spelled(it, key))
     }
 }
 
@@ -172,10 +228,20 @@ impl ToolType {
     /// Returns whether `name` is of this type.
     pub fn fits(self, name: &str) -> bool {
         match self {
-            Self::Is(known) => known == name,
+            Self::Is(known) => is_spelled(known, name),
             Self::Versions(known) => name.strip_prefix(known).is_some_and(is_version),
         }
     }
+}
+
+/// Returns whether `name` is `known`, or its other spelling: Google's servers take `toolConfig` and
+/// `tool_config`, and both are listed as the first.
+fn is_spelled(known: &str, name: &str) -> bool {
+    let snake = known.chars().flat_map(|it| match it.is_ascii_uppercase() {
+        true => [Some('_'), Some(it.to_ascii_lowercase())],
+        false => [Some(it), None],
+    });
+    known == name || snake.flatten().eq(name.chars())
 }
 
 /// Returns whether what stands behind a name only says which version it is.
@@ -208,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn both_spellings_are_one_name() {
+        let tool = ToolType::Is("urlContext");
+        assert!(tool.fits("urlContext") && tool.fits("url_context"));
+        for name in ["urlcontext", "URLContext", "url_Context", "url__context", "urlContext_", ""] {
+            assert!(!tool.fits(name), "{name}");
+        }
+    }
+
+    #[test]
     fn nothing_is_both_passed_on_and_removed() {
         for provider in Provider::ALL {
             let rules = rules(provider);
@@ -216,10 +291,7 @@ mod tests {
                 let (Purpose::Complete(format) | Purpose::Count(format)) = endpoint.purpose else {
                     continue;
                 };
-                assert!(
-                    format.keys.iter().all(|it| !format.removed_keys.contains(it)),
-                    "{provider}"
-                );
+                assert!(!format.removed_keys.iter().any(|it| format.takes(it)), "{provider}");
                 for removed in format.removed_tools {
                     let (ToolType::Is(name) | ToolType::Versions(name)) = removed;
                     assert!(!format.tools.iter().any(|it| it.fits(name)), "{provider}: {name}");

@@ -8,6 +8,8 @@ use ic_types::{Json, Object, Provider, visible_line};
 
 /// The longest name that is repeated.
 const NAME_CHARS_MAX: usize = 64;
+/// The longest sentence.
+const SENTENCE_CHARS_MAX: usize = 300;
 
 /// A request that is not passed on.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -92,6 +94,16 @@ pub enum Refusal {
     /// The budget is used up.
     #[error("the budget of this session is used up ({0}); the user can raise it and start again")]
     Budget(String),
+    /// The login of the agent cannot be used.
+    #[error(
+        "{error}; the user has to log in to `{agent}` again, outside of this session, and start again"
+    )]
+    Login {
+        /// The agent.
+        agent: &'static str,
+        /// What is wrong.
+        error: String,
+    },
     /// Too many requests run at once.
     #[error("more than {0} requests at once")]
     TooMany(usize),
@@ -127,6 +139,7 @@ impl Refusal {
             | Self::Tool(_)
             | Self::Model(_)
             | Self::Budget(_)
+            | Self::Login { .. }
             | Self::TooMany(_)
             | Self::Unrecorded
             | Self::Redirected => StatusCode::FORBIDDEN,
@@ -166,6 +179,11 @@ pub fn told(provider: Provider, status: StatusCode, message: &str) -> String {
     Json::Object(body).to_string()
 }
 
+/// Returns a sentence of ours as it can be repeated.
+pub fn named_long(raw: &str) -> String {
+    visible_line(raw).chars().take(SENTENCE_CHARS_MAX).collect()
+}
+
 /// Returns a name as it can be repeated.
 pub fn named(raw: &str) -> String {
     visible_line(raw).chars().take(NAME_CHARS_MAX).collect()
@@ -189,6 +207,7 @@ mod tests {
             Refusal::Credential("x".to_owned()),
             Refusal::Key { key: "x".to_owned(), provider: Provider::Google },
             Refusal::Budget("x".to_owned()),
+            Refusal::Login { agent: "claude-code", error: "x".to_owned() },
             Refusal::TooMany(1),
             Refusal::Unrecorded,
         ];

@@ -34,7 +34,7 @@ impl Gate {
         let rules = self.rules();
         let mut all: Vec<(&str, String)> = Vec::new();
         all.extend(rules.key_variables.iter().map(|it| (*it, self.fake().as_str().to_owned())));
-        let base = format!("https://{}/v1", rules.host);
+        let base = format!("https://{}{}", rules.host, self.base_path());
         all.extend(rules.base_variables.iter().map(|it| (*it, base.clone())));
         if let Some(proxy) = surroundings.proxy {
             all.extend(PROXIES.map(|it| (it, proxy.to_owned())));

@@ -5,7 +5,7 @@
 //! remembers what it was asked. It knows only as much HTTP as its clients use, and no model thinks in it.
 //!
 //! Reading order: [`ScriptedProvider`] here, [`script`] (what it is told to do), [`frames`] (how that
-//! looks in each format), [`rules`] (what it takes), `http` (the wire), [`brain`] (for people: the
+//! looks in each format, streamed), [`whole`] (the same at once), [`rules`] (what it takes), `http` (the wire), [`brain`] (for people: the
 //! offline model behind it).
 
 #![expect(clippy::expect_used, reason = "test support: a failure is a failed test")]
@@ -16,6 +16,7 @@ pub mod frames;
 mod http;
 pub mod rules;
 pub mod script;
+pub mod whole;
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -341,6 +342,9 @@ impl Shared {
     fn play(&self, wire: &mut Wire, format: Format, request: &Request, reply: Reply) -> bool {
         let frames = |said: &Said| frames::of(format, said, &request.model());
         match reply {
+            Reply::Says(said) if !request.is_streamed() => {
+                wire.answer(200, &[], &whole::of(format, &said, &request.model())).is_err()
+            }
             Reply::Says(said) => wire.stream(&frames(&said)).and_then(|()| wire.end()).is_err(),
             Reply::Fails(fault) => fail(wire, format, &fault),
             Reply::FailsAfter(n_frames, said, fault) => {
@@ -373,11 +377,16 @@ impl Shared {
     }
 
     fn is_known(&self, format: Format, head: &Head) -> bool {
-        let expected = match format {
-            Format::Anthropic | Format::Gemini => self.key.clone(),
-            Format::Responses | Format::Chat => format!("Bearer {}", self.key),
-        };
-        head.header(format.key_header()) == Some(expected.as_str())
+        let bearer = format!("Bearer {}", self.key);
+        let is_bearer = head.header("authorization") == Some(bearer.as_str());
+        match format {
+            // Its own SDKs send it either way.
+            Format::Anthropic if is_bearer => head.header("x-api-key").is_none(),
+            Format::Anthropic | Format::Gemini => {
+                head.header(format.key_header()) == Some(self.key.as_str())
+            }
+            Format::Responses | Format::Chat => is_bearer,
+        }
     }
 }
 
@@ -390,6 +399,16 @@ impl Request {
     /// Returns whether the model may use tools.
     pub fn offers_tools(&self) -> bool {
         self.body.get("tools").and_then(Value::as_array).is_some_and(|it| !it.is_empty())
+    }
+
+    /// Returns whether the answer is to come in events.
+    pub fn is_streamed(&self) -> bool {
+        match self.format {
+            Format::Gemini => self.path.contains(":streamGenerateContent"),
+            Format::Anthropic | Format::Responses | Format::Chat => {
+                self.body.get("stream").and_then(Value::as_bool) == Some(true)
+            }
+        }
     }
 
     /// Returns the model that is asked for.

@@ -19,4 +19,5 @@ mod mutations;
 mod properties;
 mod replay;
 mod suggest;
+mod view;
 mod world;

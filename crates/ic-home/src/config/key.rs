@@ -109,6 +109,12 @@ pub static KEYS: &[Key] = &[
     key("policy", Kind::Policy, "policy in force where `--policy` does not name one; `policy use` sets it")
         .default("\"default\""),
     key("protectedPaths", Kind::Paths, "further paths that no rule can open").default("[]"),
+    key(
+        "agent.show",
+        Kind::Paths,
+        "directories, such as tool chains, that an agent's commands can read besides the sandbox",
+    )
+    .default("[]"),
     key("session.autoSave", Kind::Switch, "whether conversations are saved as they go")
         .default("true"),
     key(
@@ -125,19 +131,25 @@ pub static KEYS: &[Key] = &[
     key("budget.maxEstimatedCostUsd", USD, "dollars that one turn may cost").default("5.0"),
     key("budget.warnPercent", whole_or_off(100), "share of a budget after which there is a warning")
         .default("80"),
-    key("docker.budget.maxEstimatedCostUsd", USD, "dollars that a container session may cost")
-        .default("20")
-        .unused(),
-    key("docker.budget.maxTotalTokens", whole_or_off(LARGEST), "tokens of a container session")
-        .default("null")
-        .unused(),
+    key("agent.budget.maxEstimatedCostUsd", USD, "dollars that a session of another agent may cost")
+        .default("20"),
     key(
-        "docker.budget.maxSessionSeconds",
-        whole_or_off(WEEK_SECONDS),
-        "seconds that a container session may take",
+        "agent.budget.maxTotalTokens",
+        whole_or_off(LARGEST),
+        "tokens that a session of another agent may use",
     )
-    .default("null")
-    .unused(),
+    .default("null"),
+    key(
+        "agent.budget.maxSessionSeconds",
+        whole_or_off(WEEK_SECONDS),
+        "seconds after which a session of another agent gets no more answers",
+    )
+    .default("null"),
+    key(
+        "agent.login.<agent>",
+        Kind::Secret,
+        "login of one agent: a long-lived token, or the path of the agent's own login file",
+    ),
     key(
         "audit.sync",
         Kind::Choice(&["group", "each"]),
@@ -195,14 +207,12 @@ pub static KEYS: &[Key] = &[
     .unused(),
     key("docker.agentApiKeys.<agent>", Kind::Secret, "key of its own for one agent")
         .unused(),
-    key("mitm.upstreams.<host>", Kind::Upstream, "where requests for a provider's host are sent")
-        .unused(),
+    key("mitm.upstreams.<host>", Kind::Upstream, "where requests for a provider's host are sent"),
     key(
         "mitm.allowKeys.<provider>",
         Kind::RequestKeys,
         "further top-level keys that requests to a provider may have",
-    )
-    .unused(),
+    ),
 ];
 
 const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
@@ -274,7 +284,7 @@ impl KeyName {
     /// Names an entry of the map that `key` describes.
     fn of_entry(key: &'static Key, map: &'static str, entry: &str) -> Result<Self, UnknownKey> {
         let fault = match map {
-            "docker.agentApiKeys." => fault_of_agent(entry),
+            "docker.agentApiKeys." | "agent.login." => fault_of_agent(entry),
             "mitm.upstreams." => fault_of_host(entry),
             "mitm.allowKeys." => entry.parse::<Provider>().err().map(|error| error.to_string()),
             _ => Some("the map is not known".to_owned()),

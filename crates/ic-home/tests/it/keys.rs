@@ -60,6 +60,9 @@ const ROWS: &[Row] = &[
     ("protectedPaths", r#"["/a b", "~/x"]"#, r#"["/a b", "/home/ada/x"]"#, |it| {
         format!("{:?}", it.protected_paths)
     }),
+    ("agent.show", r#"["/opt/go", "~/.cargo"]"#, r#"["/opt/go", "/home/ada/.cargo"]"#, |it| {
+        format!("{:?}", it.agent_shown)
+    }),
     ("session.autoSave", "false", "false", |it| it.session.auto_save.to_string()),
     ("session.maxSessions", "3", "3", |it| it.session.sessions_max.to_string()),
     ("budget.maxTotalTokens", "9", "9", |it| option(it.budget.tokens_max)),
@@ -69,13 +72,12 @@ const ROWS: &[Row] = &[
     }),
     ("budget.maxEstimatedCostUsd", "0.25", "0.25", |it| option(it.budget.cost_usd_max)),
     ("budget.warnPercent", "50", "50", |it| option(it.budget.warn_percent)),
-    ("docker.budget.maxEstimatedCostUsd", "null", "off", |it| {
-        option(it.docker.budget.cost_usd_max)
+    ("agent.budget.maxEstimatedCostUsd", "null", "off", |it| option(it.agent.budget.cost_usd_max)),
+    ("agent.budget.maxTotalTokens", "5", "5", |it| option(it.agent.budget.tokens_max)),
+    ("agent.budget.maxSessionSeconds", "6", "6", |it| {
+        option(it.agent.budget.duration_max.map(|it| it.as_secs()))
     }),
-    ("docker.budget.maxTotalTokens", "5", "5", |it| option(it.docker.budget.tokens_max)),
-    ("docker.budget.maxSessionSeconds", "6", "6", |it| {
-        option(it.docker.budget.duration_max.map(|it| it.as_secs()))
-    }),
+    ("agent.login.codex", r#""/x/auth.json""#, SECRET, |it| is_set(it.agent.logins.get("codex"))),
     ("audit.sync", r#""each""#, "Each", |it| format!("{:?}", it.audit_sync)),
     ("audit.maxMiB", "7", "7", |it| it.audit_mib_max.to_string()),
     ("autoApprove.enabled", "true", "true", |it| it.auto_approve.to_string()),

@@ -23,21 +23,19 @@ pub(super) fn check(
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
     match shape {
-        Shape::Messages => {
-            each(body, "messages", &mut |message| content(shape, message, "content", 0, removed))
-        }
-        Shape::Chat => {
-            each(body, "messages", &mut |message| content(shape, message, "content", 0, removed))
-        }
+        Shape::Messages | Shape::Chat => each(shape, body, "messages", &mut |message| {
+            content(shape, message, "content", 0, removed)
+        }),
         Shape::Responses => match body.get("input") {
-            Some(Json::Array(_)) => each(body, "input", &mut |item| {
+            // A text alone.
+            None | Some(Json::String(_)) => Ok(()),
+            Some(_) => each(shape, body, "input", &mut |item| {
                 content(shape, item, "content", 0, removed)?;
                 content(shape, item, "output", 0, removed)
             }),
-            Some(_) | None => Ok(()),
         },
         Shape::Gemini => {
-            each(body, "contents", &mut |item| content(shape, item, "parts", 0, removed))?;
+            each(shape, body, "contents", &mut |item| content(shape, item, "parts", 0, removed))?;
             for key in ["systemInstruction", "system_instruction"] {
                 if let Some(Json::Object(system)) = body.get_mut(key) {
                     content(shape, system, "parts", 0, removed)?;
@@ -49,12 +47,13 @@ pub(super) fn check(
 }
 
 /// Goes through the objects under `key`.
-fn each(
+pub(super) fn each(
+    shape: Shape,
     body: &mut Object,
     key: &str,
     visit: &mut dyn FnMut(&mut Object) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
-    let Some(items) = items_mut(body, key)? else { return Ok(()) };
+    let Some(items) = items_mut(shape, body, key)? else { return Ok(()) };
     for item in items {
         match item {
             Json::Object(item) => visit(item)?,
@@ -72,8 +71,14 @@ fn content(
     depth: usize,
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
-    // What is not a list is text, or nothing.
-    let Some(Json::Array(parts)) = holder.get_mut(key) else { return Ok(()) };
+    // SECURITY: a single part where a list belongs is looked at like a list of one; Google's servers take
+    // it, and the output of a computer is one.
+    let parts = match holder.get_mut(key) {
+        Some(Json::Array(parts)) => parts.as_mut_slice(),
+        Some(single @ Json::Object(_)) => std::slice::from_mut(single),
+        // Text, or nothing.
+        Some(_) | None => return Ok(()),
+    };
     if DEPTH_MAX < depth {
         return Err(Refusal::Malformed("content nests too deep".to_owned()));
     }
@@ -146,7 +151,8 @@ fn inner<'a>(object: &'a Object, key: &str) -> Option<&'a Object> {
     }
 }
 
-fn note(shape: Shape) -> Object {
+/// Returns what stands in place of a part that was removed.
+pub(super) fn note(shape: Shape) -> Object {
     let mut note = Object::new();
     match shape {
         Shape::Messages | Shape::Chat => note.insert("type", "text"),

@@ -2,6 +2,8 @@
 
 #![expect(clippy::too_many_lines, reason = "tables are long")]
 
+mod turns;
+
 use ic_types::Provider;
 use proptest::prelude::*;
 

@@ -10,7 +10,8 @@ use crate::provider::{Format, Shape, ToolType};
 use crate::refusal::{Refusal, named};
 
 /// What becomes of a tool.
-enum Fate {
+#[derive(Debug)]
+pub(super) enum Fate {
     Stays,
     Removed(String),
 }
@@ -22,7 +23,7 @@ pub(super) fn check(
     removed: &mut BTreeSet<String>,
 ) -> Result<(), Refusal> {
     let mut names = BTreeSet::new();
-    let is_left = match items_mut(body, "tools")? {
+    let is_left = match items_mut(format.shape, body, "tools")? {
         None => return check_choice(format, body, &names, removed),
         Some(tools) => {
             keep(format, tools, removed, &mut names)?;
@@ -39,7 +40,7 @@ pub(super) fn check(
 }
 
 /// Keeps the tools that stay, and collects the names of the others.
-fn keep(
+pub(super) fn keep(
     format: &Format,
     tools: &mut Vec<Json>,
     removed: &mut BTreeSet<String>,
@@ -62,7 +63,8 @@ fn keep(
     Ok(())
 }
 
-fn fate(
+/// Returns what becomes of a tool; what is in it is looked at too.
+pub(super) fn fate(
     format: &Format,
     tool: &mut Object,
     removed: &mut BTreeSet<String>,
@@ -82,7 +84,7 @@ fn fate(
                 // SECURITY: a shell that does not say that it is the agent's own runs at the provider.
                 Some("shell") if !is_local(tool) => Ok(Fate::Removed("shell".to_owned())),
                 Some("namespace") => {
-                    if let Some(inner) = items_mut(tool, "tools")? {
+                    if let Some(inner) = items_mut(format.shape, tool, "tools")? {
                         keep(format, inner, removed, names)?;
                     }
                     Ok(fate)
@@ -152,8 +154,8 @@ fn check_choice(
         Shape::Chat | Shape::Responses if kind == "allowed_tools" => {
             // Chat has the list one object deeper.
             let list = match choice.get_mut("allowed_tools") {
-                Some(Json::Object(inner)) => items_mut(inner, "tools")?,
-                _ => items_mut(choice, "tools")?,
+                Some(Json::Object(inner)) => items_mut(format.shape, inner, "tools")?,
+                _ => items_mut(format.shape, choice, "tools")?,
             };
             if let Some(list) = list {
                 keep(format, list, removed, &mut BTreeSet::new())?;
@@ -172,6 +174,6 @@ fn check_choice(
     Ok(())
 }
 
-fn fits(types: &[ToolType], name: &str) -> bool {
+pub(super) fn fits(types: &[ToolType], name: &str) -> bool {
     types.iter().any(|it| it.fits(name))
 }

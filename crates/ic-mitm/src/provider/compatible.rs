@@ -6,27 +6,18 @@
 use ic_types::Provider;
 
 use super::openai::CHAT;
-use super::{Endpoint, Place, Purpose, Rules, Verb};
+use super::{COMMON, Endpoint, Rules};
 
 pub(super) const RULES: Rules = Rules {
     provider: Provider::OpenAiCompatible,
     host: "compatible.ironcurtain.internal",
     endpoints: &[
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/chat/completions",
-            purpose: Purpose::Complete(&CHAT),
-        },
-        Endpoint { verb: Verb::Get, path: "/v1/models", purpose: Purpose::List },
-        Endpoint { verb: Verb::Get, path: "/v1/models/*", purpose: Purpose::List },
+        Endpoint::complete("/v1/chat/completions", &CHAT),
+        Endpoint::list("/v1/models"),
+        Endpoint::list("/v1/models/*"),
     ],
-    housekeeping: &[],
-    place: Place::Bearer,
     key_prefix: "sk-ic-",
     key_variables: &["OPENAI_API_KEY"],
     base_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-    headers: &[],
-    beta: None,
-    query_refused: &[],
-    models_refused: &[],
+    ..COMMON
 };

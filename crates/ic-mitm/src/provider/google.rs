@@ -1,107 +1,62 @@
 //! Google: `generateContent`.
 //!
-//! Its servers take each name in two spellings, so both stand here.
+//! Its servers take each name in two spellings; the lists have the first, and stand for both.
 
 use ic_types::Provider;
 
-use super::{Endpoint, Format, Place, Purpose, Rules, Shape, ToolType, UsageFields, Verb};
+use super::{COMMON, Endpoint, Format, Place, Rules, Shape, ToolType, UsageFields};
 
 pub(super) const RULES: Rules = Rules {
     provider: Provider::Google,
     host: "generativelanguage.googleapis.com",
     endpoints: &[
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1beta/models/*:generateContent",
-            purpose: Purpose::Complete(&GENERATE),
-        },
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1beta/models/*:streamGenerateContent",
-            purpose: Purpose::Complete(&GENERATE),
-        },
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/models/*:generateContent",
-            purpose: Purpose::Complete(&GENERATE),
-        },
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/models/*:streamGenerateContent",
-            purpose: Purpose::Complete(&GENERATE),
-        },
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1beta/models/*:countTokens",
-            purpose: Purpose::Count(&COUNT),
-        },
-        Endpoint { verb: Verb::Get, path: "/v1beta/models", purpose: Purpose::List },
-        Endpoint { verb: Verb::Get, path: "/v1beta/models/*", purpose: Purpose::List },
+        Endpoint::complete("/v1beta/models/*:generateContent", &GENERATE),
+        Endpoint::complete("/v1beta/models/*:streamGenerateContent", &GENERATE),
+        Endpoint::complete("/v1/models/*:generateContent", &GENERATE),
+        Endpoint::complete("/v1/models/*:streamGenerateContent", &GENERATE),
+        Endpoint::count("/v1beta/models/*:countTokens", &COUNT),
+        Endpoint::list("/v1beta/models"),
+        Endpoint::list("/v1beta/models/*"),
     ],
-    housekeeping: &[],
-    place: Place::Header("x-goog-api-key"),
+    places: &[Place::Header("x-goog-api-key")],
     key_prefix: "AIzaSyF",
     key_variables: &["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"],
-    base_variables: &[],
     headers: &["x-goog-api-client"],
-    beta: None,
     // By these a query replaces the method, the headers or the body of its request.
     query_refused: &["$httpmethod", "$httpheaders", "$req", "$ct", "$outputdefaults", "callback"],
-    models_refused: &[],
+    ..COMMON
 };
 
-/// Not here on purpose: `cachedContent`, which stands for what the account keeps elsewhere, with tools
-/// that nobody has looked at.
-const KEYS: &[&str] = &[
-    "contents",
-    "generationConfig",
-    "generation_config",
-    "labels",
-    "model",
-    "safetySettings",
-    "safety_settings",
-    "systemInstruction",
-    "system_instruction",
-    "toolConfig",
-    "tool_config",
-    "tools",
-];
-
-const TOOLS: &[ToolType] = &[
-    ToolType::Is("computerUse"),
-    ToolType::Is("computer_use"),
-    ToolType::Is("functionDeclarations"),
-    ToolType::Is("function_declarations"),
-];
-
-const REMOVED_TOOLS: &[ToolType] = &[
-    ToolType::Is("codeExecution"),
-    ToolType::Is("code_execution"),
-    ToolType::Is("enterpriseWebSearch"),
-    ToolType::Is("enterprise_web_search"),
-    ToolType::Is("fileSearch"),
-    ToolType::Is("file_search"),
-    ToolType::Is("googleMaps"),
-    ToolType::Is("google_maps"),
-    ToolType::Is("googleSearch"),
-    ToolType::Is("google_search"),
-    ToolType::Is("googleSearchRetrieval"),
-    ToolType::Is("google_search_retrieval"),
-    ToolType::Is("mcpServers"),
-    ToolType::Is("mcp_servers"),
-    ToolType::Is("parallelAiSearch"),
-    ToolType::Is("parallel_ai_search"),
-    ToolType::Is("retrieval"),
-    ToolType::Is("urlContext"),
-    ToolType::Is("url_context"),
-];
-
+/// Not here on purpose: `cachedContent` and `store`, by which the account keeps content that nobody has
+/// looked at.
 static GENERATE: Format = Format {
     shape: Shape::Gemini,
-    keys: KEYS,
+    keys: &[
+        "contents",
+        "generationConfig",
+        "labels",
+        "model",
+        "safetySettings",
+        "serviceTier",
+        "systemInstruction",
+        "toolConfig",
+        "tools",
+    ],
     removed_keys: &[],
-    tools: TOOLS,
-    removed_tools: REMOVED_TOOLS,
+    tools: &[ToolType::Is("computerUse"), ToolType::Is("functionDeclarations")],
+    removed_tools: &[
+        ToolType::Is("codeExecution"),
+        ToolType::Is("enterpriseWebSearch"),
+        ToolType::Is("exaAiSearch"),
+        ToolType::Is("fileSearch"),
+        ToolType::Is("googleMaps"),
+        ToolType::Is("googleSearch"),
+        ToolType::Is("googleSearchRetrieval"),
+        ToolType::Is("mcpServers"),
+        ToolType::Is("parallelAiSearch"),
+        ToolType::Is("retrieval"),
+        ToolType::Is("urlContext"),
+    ],
     usage: USAGE,
 };
 
@@ -110,8 +65,8 @@ static COUNT: Format = Format {
     shape: Shape::Gemini,
     keys: &["contents"],
     removed_keys: &[],
-    tools: TOOLS,
-    removed_tools: REMOVED_TOOLS,
+    tools: &[],
+    removed_tools: &[],
     usage: USAGE,
 };
 

@@ -1,37 +1,61 @@
-//! `OpenAI`: Responses and Chat Completions.
+//! `OpenAI`: Responses and Chat Completions, with an API key or with a `ChatGPT` login of Codex.
 
 use ic_types::Provider;
 
-use super::{Endpoint, Format, Place, Purpose, Rules, Shape, ToolType, UsageFields, Verb};
+use super::login::{FileShape, LoginRules, Reply};
+use super::{COMMON, Endpoint, Format, Rules, Shape, ToolType, UsageFields};
 
 pub(super) const RULES: Rules = Rules {
     provider: Provider::OpenAi,
     host: "api.openai.com",
     endpoints: &[
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/responses",
-            purpose: Purpose::Complete(&RESPONSES),
-        },
-        Endpoint {
-            verb: Verb::Post,
-            path: "/v1/chat/completions",
-            purpose: Purpose::Complete(&CHAT),
-        },
-        Endpoint { verb: Verb::Get, path: "/v1/models", purpose: Purpose::List },
-        Endpoint { verb: Verb::Get, path: "/v1/models/*", purpose: Purpose::List },
+        Endpoint::complete("/v1/responses", &RESPONSES),
+        Endpoint::complete("/v1/chat/completions", &CHAT),
+        Endpoint::list("/v1/models"),
+        Endpoint::list("/v1/models/*"),
     ],
-    housekeeping: &[],
-    place: Place::Bearer,
     key_prefix: "sk-proj-",
     key_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
-    base_variables: &[],
-    headers: &["openai-beta", "originator", "session_id", "conversation_id", "version"],
-    beta: None,
-    query_refused: &[],
-    // They search the web without being asked to.
-    models_refused: &["-search-preview", "-search-api", "-deep-research"],
+    headers: HEADERS,
+    models_refused: MODELS_REFUSED,
+    ..COMMON
 };
+
+/// A login pays at another host, which Codex is told of as the address of its provider.
+pub(super) const LOGIN: LoginRules = LoginRules {
+    agent: "codex",
+    rules: &Rules {
+        provider: Provider::OpenAi,
+        host: "chatgpt.com",
+        endpoints: &[Endpoint::complete("/backend-api/codex/responses", &RESPONSES)],
+        housekeeping: &["/backend-api/", "/ces/"],
+        key_prefix: "sk-ic-",
+        key_variables: &["OPENAI_API_KEY", "CODEX_API_KEY"],
+        base_variables: &["OPENAI_BASE_URL"],
+        headers: HEADERS,
+        models_refused: MODELS_REFUSED,
+        ..COMMON
+    },
+    base_path: "/backend-api/codex",
+    token_host: "auth.openai.com",
+    token_path: "/oauth/token",
+    client_id: "app_EMoamEEZ73f0CkXaXp7hrann",
+    file: FileShape {
+        at: &["tokens"],
+        access: "access_token",
+        refresh: "refresh_token",
+        expires_ms: None,
+        account: Some(("account_id", "chatgpt-account-id")),
+        refreshed: Some("last_refresh"),
+        lock: None,
+    },
+    reply: Reply { kept: &["id_token"] },
+};
+
+const HEADERS: &[&str] = &["openai-beta", "originator", "session_id", "conversation_id", "version"];
+
+/// They search the web without being asked to.
+const MODELS_REFUSED: &[&str] = &["-search-preview", "-search-api", "-deep-research"];
 
 /// Not here on purpose: `prompt` and `conversation`, which stand for what the account keeps elsewhere and
 /// nobody has looked at; `background`, after which the answer is fetched from another endpoint.
@@ -47,9 +71,11 @@ static RESPONSES: Format = Format {
         "max_tool_calls",
         "metadata",
         "model",
+        "moderation",
         "parallel_tool_calls",
         "previous_response_id",
         "prompt_cache_key",
+        "prompt_cache_options",
         "prompt_cache_retention",
         "reasoning",
         "safety_identifier",
@@ -77,12 +103,15 @@ static RESPONSES: Format = Format {
         // Of these two, what is in them is looked at.
         ToolType::Is("namespace"),
         ToolType::Is("shell"),
+        // The provider looks through the tools of the request itself, and reaches nothing.
+        ToolType::Is("tool_search"),
     ],
     removed_tools: &[
         ToolType::Is("code_interpreter"),
         ToolType::Is("file_search"),
         ToolType::Is("image_generation"),
         ToolType::Is("mcp"),
+        ToolType::Is("programmatic_tool_calling"),
         ToolType::Versions("web_search"),
     ],
     usage: UsageFields {
@@ -110,11 +139,13 @@ pub(super) static CHAT: Format = Format {
         "metadata",
         "modalities",
         "model",
+        "moderation",
         "n",
         "parallel_tool_calls",
         "prediction",
         "presence_penalty",
         "prompt_cache_key",
+        "prompt_cache_options",
         "prompt_cache_retention",
         "reasoning_effort",
         "response_format",

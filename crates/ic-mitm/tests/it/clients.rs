@@ -5,7 +5,7 @@ use ic_mitm::Budget;
 use ic_model::Cost;
 use ic_types::Provider;
 
-use crate::stage::{KEY, Says, Setting, Stage, whole};
+use crate::stage::{KEY, Says, Setting, Stage, UNLIMITED, whole};
 
 const ANSWER: &str =
     r#"{"type":"message","content":[],"usage":{"input_tokens":5,"output_tokens":3}}"#;
@@ -83,7 +83,7 @@ async fn connections_to_the_provider_are_used_again() {
 
 #[tokio::test]
 async fn a_budget_that_is_used_up_refuses_the_next_request() {
-    let budget = Budget { cost_max: Some(Cost::from_billionths(50_000)), tokens_max: None };
+    let budget = Budget { cost_max: Some(Cost::from_billionths(50_000)), ..UNLIMITED };
     let stage = Stage::set(Setting { budget, ..Setting::default() }, |_| json(ANSWER)).await;
     let body = r#"{"model":"claude-sonnet-4-6"}"#;
     assert_eq!(stage.complete("h2", body).await.0, 200);

@@ -9,7 +9,11 @@
 
 mod answers;
 mod attacks;
+mod book;
 mod clients;
 mod connections;
+mod faults;
+mod frames;
+mod logins;
 mod records;
 mod stage;

@@ -15,10 +15,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use ic_egress::{Closed, Connection, Egress, LedgerError as EgressFault, SystemResolver};
 use ic_home::environment::Network;
 use ic_home::{Home, SystemClock};
-use ic_mitm::{
-    Asked, Authority, Budget, Ended, Gate, GateSpec, Ledger, LedgerError, Limits, Listener, Place,
-    RealKey, Refused,
-};
+use ic_mitm::provider::Place as KeyPlace;
+use ic_mitm::{Authority, Budget, Gate, GateSpec, Limits, Listener, Pay, Place, RealKey};
 use ic_testkit::web::Identity;
 use ic_types::{AbsolutePath, Provider, Secret};
 use rustls::pki_types::pem::PemObject as _;
@@ -31,6 +29,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::book::Book;
 
 /// The key that nobody but the provider may see.
 pub(crate) const KEY: &str = "sk-ant-real-0123456789abcdefghij";
@@ -59,7 +59,7 @@ pub(crate) enum Says {
     Silence(Arc<CancellationToken>),
 }
 
-type Script = Arc<dyn Fn(&Got) -> Says + Send + Sync>;
+pub(crate) type Script = Arc<dyn Fn(&Got) -> Says + Send + Sync>;
 
 /// Everything.
 pub(crate) struct Stage {
@@ -69,62 +69,11 @@ pub(crate) struct Stage {
     pub(crate) book: Arc<Book>,
     pub(crate) stop: CancellationToken,
     pub(crate) serving: tokio::task::JoinHandle<std::io::Result<ic_mitm::Closed>>,
+    spec: Box<dyn Fn(Pay) -> GateSpec + Send + Sync>,
     _home: tempfile::TempDir,
 }
 
-/// What was written down.
-#[derive(Debug, Default)]
-pub(crate) struct Book {
-    pub(crate) asked: Mutex<Vec<Asked>>,
-    pub(crate) ended: Mutex<Vec<(Asked, Ended)>>,
-    pub(crate) refused: Mutex<Vec<String>>,
-    pub(crate) noticed: Mutex<Vec<String>>,
-    pub(crate) is_full: Mutex<bool>,
-    changed: tokio::sync::Notify,
-}
-
-impl Ledger for Book {
-    fn asked(&self, asked: &Asked) -> Result<(), LedgerError> {
-        if *self.is_full.lock().unwrap() {
-            return Err(LedgerError::new("full"));
-        }
-        self.asked.lock().unwrap().push(asked.clone());
-        Ok(())
-    }
-
-    fn ended(&self, asked: &Asked, ended: &Ended) {
-        self.ended.lock().unwrap().push((asked.clone(), ended.clone()));
-        self.changed.notify_waiters();
-    }
-
-    fn refused(&self, refused: &Refused<'_>) {
-        let Refused { method, host, path, why } = refused;
-        self.refused.lock().unwrap().push(format!("{method} {host} {path}: {why}"));
-    }
-
-    fn noticed(&self, notice: &str) {
-        self.noticed.lock().unwrap().push(notice.to_owned());
-    }
-}
-
-impl Book {
-    /// Waits until `n` requests have come to their end.
-    pub(crate) async fn until_ended(&self, n: usize) -> Vec<(Asked, Ended)> {
-        let waiting = async {
-            loop {
-                let changed = self.changed.notified();
-                let ended = self.ended.lock().unwrap().clone();
-                if n <= ended.len() {
-                    return ended;
-                }
-                changed.await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, waiting).await.expect("an end")
-    }
-}
-
-struct Unwritten;
+pub(crate) struct Unwritten;
 
 impl ic_egress::Ledger for Unwritten {
     fn opened(&self, _: &Connection) -> Result<(), EgressFault> {
@@ -143,6 +92,18 @@ pub(crate) struct Setting {
     pub(crate) network: Network,
     /// Whether the gate trusts the provider's certificate.
     pub(crate) is_trusted: bool,
+    /// What the provider is paid with, if not [`KEY`].
+    pub(crate) pay: Option<Pay>,
+    /// Where the provider is, if not on this stage.
+    pub(crate) url: Option<String>,
+}
+
+pub(crate) const UNLIMITED: Budget =
+    Budget { cost_max: None, tokens_max: None, duration_max: None };
+
+/// Makes a key.
+pub(crate) fn real(text: &str) -> RealKey {
+    RealKey::new(Arc::new(Secret::new(text.to_owned())))
 }
 
 impl Default for Setting {
@@ -150,10 +111,12 @@ impl Default for Setting {
         Self {
             provider: Provider::Anthropic,
             protocols: &["h2", "http/1.1"],
-            budget: Budget { cost_max: None, tokens_max: None },
+            budget: UNLIMITED,
             limits: Limits::SESSION,
             network: Network::default(),
             is_trusted: true,
+            pay: None,
+            url: None,
         }
     }
 }
@@ -167,31 +130,36 @@ impl Stage {
         let got = Arc::new(Mutex::new(Vec::new()));
         let port = provide(&identity, setting.protocols, Arc::new(script), Arc::clone(&got)).await;
         let directory = tempfile::tempdir().unwrap();
-        let home = Home::new(AbsolutePath::new(directory.path()).unwrap());
         let trusted = if setting.is_trusted { identity } else { Identity::new() };
         let ca_file = directory.path().join("provider.pem");
         std::fs::write(&ca_file, trusted.authority).unwrap();
         let book = Arc::new(Book::default());
-        let ledger: Arc<dyn ic_egress::Ledger> = Arc::new(Unwritten);
-        let spec = GateSpec {
-            provider: setting.provider,
-            place: Place {
-                url: format!("https://localhost:{port}").parse().unwrap(),
-                has_version: false,
-                ca_file: Some(ca_file),
-                is_named: true,
-            },
-            key: RealKey::new(Arc::new(Secret::new(KEY.to_owned()))),
-            allow_keys: Vec::new(),
-            budget: setting.budget,
-            limits: setting.limits,
-            authority: Authority::open(&home, ic_home::Clock::now(&SystemClock)).unwrap(),
-            egress: Egress::new(Arc::new(SystemResolver::new()), ledger, TaskTracker::new()),
-            network: setting.network,
-            ledger: Arc::clone(&book) as _,
-            clock: Arc::new(SystemClock),
+        let url = setting.url.unwrap_or_else(|| format!("https://localhost:{port}"));
+        let (root, kept) = (directory.path().to_owned(), Arc::clone(&book));
+        let Setting { provider, budget, limits, network, .. } = setting;
+        let spec = move |pay: Pay| {
+            let home = Home::new(AbsolutePath::new(&root).unwrap());
+            let ledger: Arc<dyn ic_egress::Ledger> = Arc::new(Unwritten);
+            GateSpec {
+                provider,
+                place: Place {
+                    url: url.parse().unwrap(),
+                    has_version: false,
+                    ca_file: Some(ca_file.clone()),
+                    is_named: true,
+                },
+                pay,
+                allow_keys: Vec::new(),
+                budget,
+                limits,
+                authority: Authority::open(&home, ic_home::Clock::now(&SystemClock)).unwrap(),
+                egress: Egress::new(Arc::new(SystemResolver::new()), ledger, TaskTracker::new()),
+                network: network.clone(),
+                ledger: Arc::clone(&kept) as _,
+                clock: Arc::new(SystemClock),
+            }
         };
-        let gate = Gate::open(spec).unwrap();
+        let gate = Gate::open(spec(setting.pay.unwrap_or_else(|| Pay::Key(real(KEY))))).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -199,7 +167,8 @@ impl Stage {
         let serving = tokio::spawn(async move {
             serving_gate.serve(Listener::Tcp(listener), &serving_stop).await
         });
-        Self { gate, address, got, book, stop, serving, _home: directory }
+        let spec = Box::new(spec);
+        Self { gate, address, got, book, stop, serving, spec, _home: directory }
     }
 
     pub(crate) fn host(&self) -> &'static str {
@@ -217,18 +186,25 @@ impl Stage {
         read_all(&mut stream).await
     }
 
-    /// Connects to the provider's host through the gate.
-    pub(crate) async fn tunnel(&self) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let host = self.host();
-        let head = format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n");
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"\r\n\r\n") {
-            answer.push(stream.read_u8().await.unwrap());
-        }
-        assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
-        stream
+    /// Opens another gate to the same provider; nobody serves it yet.
+    pub(crate) fn another(&self) -> (Arc<Gate>, CancellationToken) {
+        (Gate::open((self.spec)(Pay::Key(real(KEY)))).unwrap(), CancellationToken::new())
+    }
+
+    /// Sends an ordinary request through another gate.
+    pub(crate) async fn complete_at(
+        &self,
+        gate: &Arc<Gate>,
+        address: SocketAddr,
+        body: &str,
+    ) -> (StatusCode, String) {
+        let stream = tls_at(gate, address, &["http/1.1"], self.host()).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let mut request = self.request("http/1.1", "/v1/messages", body);
+        request.headers_mut().insert("x-api-key", gate.fake().as_str().parse().unwrap());
+        whole(sender.send_request(request).await.unwrap()).await
     }
 
     /// Speaks TLS through the gate, in the name of `sni`, and trusts the gate's authority alone.
@@ -237,18 +213,7 @@ impl Stage {
         protocols: &[&str],
         sni: &str,
     ) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        let authority = CertificateDer::from_pem_slice(self.gate.certificate().as_bytes()).unwrap();
-        roots.add(authority).unwrap();
-        let mut config =
-            ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-        config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
-        let name = ServerName::try_from(sni.to_owned()).unwrap();
-        TlsConnector::from(Arc::new(config)).connect(name, self.tunnel().await).await
+        tls_at(&self.gate, self.address, protocols, sni).await
     }
 
     /// Says `bytes` inside of TLS, as HTTP/1.1, and returns all that is answered.
@@ -285,12 +250,9 @@ impl Stage {
         };
         let fake = self.gate.fake().as_str();
         let mut request = Request::post(uri).header("content-type", "application/json");
-        request = match self.gate.rules().provider {
-            Provider::Anthropic => request.header("x-api-key", fake),
-            Provider::Google => request.header("x-goog-api-key", fake),
-            Provider::OpenAi | Provider::OpenAiCompatible => {
-                request.header("authorization", format!("Bearer {fake}"))
-            }
+        request = match self.gate.rules().places[0] {
+            KeyPlace::Header(name) => request.header(name, fake),
+            KeyPlace::Bearer => request.header("authorization", format!("Bearer {fake}")),
         };
         if let Some(host) = host_header {
             request = request.header("host", host);
@@ -303,6 +265,39 @@ impl Stage {
         let request = self.request(protocol, "/v1/messages", body);
         whole(self.send(protocol, request).await).await
     }
+}
+
+async fn tunnel_at(address: SocketAddr, host: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(stream.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    stream
+}
+
+async fn tls_at(
+    gate: &Gate,
+    address: SocketAddr,
+    protocols: &[&str],
+    sni: &str,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(gate.certificate().as_bytes()).unwrap();
+    roots.add(authority).unwrap();
+    let mut config =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    config.alpn_protocols = protocols.iter().map(|it| it.as_bytes().to_vec()).collect();
+    let name = ServerName::try_from(sni.to_owned()).unwrap();
+    let stream = tunnel_at(address, gate.rules().host).await;
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
 /// Reads an answer to its end.
@@ -322,7 +317,7 @@ async fn read_all(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
 }
 
 /// Starts the provider, and returns its port.
-async fn provide(
+pub(crate) async fn provide(
     identity: &Identity,
     protocols: &[&str],
     script: Script,

@@ -34,8 +34,9 @@ impl Format {
             "/v1/responses" => Some(Self::Responses),
             "/v1/chat/completions" | "/v1/models" => Some(Self::Chat),
             "/v1beta/models" => Some(Self::Gemini),
-            _ if path.starts_with("/v1beta/models/")
-                && path.ends_with(":streamGenerateContent") =>
+            _ if (path.starts_with("/v1beta/models/") || path.starts_with("/v1/models/"))
+                && (path.ends_with(":streamGenerateContent")
+                    || path.ends_with(":generateContent")) =>
             {
                 Some(Self::Gemini)
             }

@@ -6,6 +6,7 @@
 
 mod cages;
 mod children;
+mod gate;
 mod home;
 mod kernel;
 mod models;
@@ -28,8 +29,8 @@ use crate::trial::Trial;
 /// Writes and removes a file in the home, loads configuration, policy and servers, runs the policy's
 /// scenarios, checks the last audit log, writes one, cages a child that tries to get out, starts and
 /// ends others, the built-in servers and those that you trust, runs a script, lets a client make calls
-/// through a proxy, looks at what the system can do, and asks each provider that there is a key for which
-/// models it has, which costs nothing. Nothing of yours is changed, and no server on another machine is
+/// through a proxy, sends a request through the model gate to a provider on this machine, looks at what the
+/// system can do, and asks each provider that there is a key for which models it has, which costs nothing. Nothing of yours is changed, and no server on another machine is
 /// connected to.
 /// Exits with 0 if nothing failed and with 1 if something did.
 #[derive(Debug, clap::Args)]
@@ -114,6 +115,7 @@ fn examine(environment: &Environment, screen: &mut Screen) -> Result<Vec<Check>,
     children::check(&patient, &settings, holding.as_ref(), &mut checks, screen);
     scripts::check(&patient, holding.as_ref(), &mut checks);
     whole::check(&patient, holding.as_ref(), &mut checks);
+    gate::check(&patient, &mut checks);
     kernel::check(&patient, &mut checks);
     models::check(&patient, &mut checks);
     Ok(checks)

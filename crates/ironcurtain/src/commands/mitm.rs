@@ -45,6 +45,9 @@ pub(crate) struct MitmArgs {
     /// Provider behind the gate: `anthropic`, `openai`, `google` or `openai-compatible`
     #[arg(long, value_name = "P")]
     provider: String,
+    /// Use the login of this agent (`agent.login.<agent>`) instead of an API key
+    #[arg(long, value_name = "AGENT")]
+    login: Option<String>,
     /// Listen on this Unix socket; only your own user can connect
     #[arg(long, value_name = "PATH", conflicts_with_all = ["listen", "command"])]
     socket: Option<PathBuf>,
@@ -96,7 +99,9 @@ async fn execute(
     let stop = stop_on_signals()?;
     let session = Session::open(&home, &config, provider, &args.command)?;
     screen.notice(&format!("session {} ({})", session.directory.id, session.directory.name));
-    let ended = match open(&session, &home, &config, provider, environment) {
+    let wanted =
+        way::Wanted { provider, login: args.login.as_deref(), config: &config, environment };
+    let ended = match open(&session, &home, &wanted) {
         Ok(gate) if args.command.is_empty() => alone(args, &gate, &session, &stop, screen).await,
         Ok(gate) => {
             let job = caged::Job { command: &args.command, read: &args.read, session: &session };
@@ -109,23 +114,19 @@ async fn execute(
 }
 
 /// Opens the gate.
-fn open(
-    session: &Session,
-    home: &Home,
-    config: &Config,
-    provider: Provider,
-    environment: &Environment,
-) -> Result<Arc<Gate>, Failure> {
-    let (place, key) = way::find(provider, config)?;
-    let budget = &config.docker.budget;
+fn open(session: &Session, home: &Home, wanted: &way::Wanted<'_>) -> Result<Arc<Gate>, Failure> {
+    let way::Wanted { provider, config, environment, .. } = *wanted;
+    let (place, pay) = wanted.find(session.egress())?;
+    let budget = &config.agent.budget;
     let spec = GateSpec {
         provider,
         place,
-        key,
+        pay,
         allow_keys: config.mitm.allow_keys.get(&provider).cloned().unwrap_or_default(),
         budget: Budget {
             cost_max: budget.cost_usd_max.map(Cost::from_dollars),
             tokens_max: budget.tokens_max,
+            duration_max: budget.duration_max,
         },
         limits: Limits::SESSION,
         authority: Authority::open(home, SystemClock.now()).map_err(|it| unusable(&it))?,

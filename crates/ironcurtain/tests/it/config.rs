@@ -199,7 +199,7 @@ fn the_list_in_json_has_every_key_and_no_secret() {
     );
     assert_eq!(row("googleApiKey")["value"], "<not set>");
     assert_eq!(row("session.maxSessions")["value"], 50);
-    assert_eq!(row("docker.budget.maxTotalTokens")["value"], Value::Null);
+    assert_eq!(row("agent.budget.maxTotalTokens")["value"], Value::Null);
     // What nothing reads yet says so, here and where it is explained.
     for key in ic_home::config::KEYS {
         let is_marked = row(key.name).get("unused") == Some(&json!(true));
@@ -223,6 +223,7 @@ fn every_key_can_be_set_and_is_explained() {
     for key in ic_home::config::KEYS {
         let (name, value) = match key.name {
             "docker.agentApiKeys.<agent>" => ("docker.agentApiKeys.goose".to_owned(), "sk-1"),
+            "agent.login.<agent>" => ("agent.login.codex".to_owned(), "sk-1"),
             "mitm.upstreams.<host>" => {
                 ("mitm.upstreams.x.example".to_owned(), "{\"url\":\"https://y.example/\"}")
             }

@@ -225,7 +225,7 @@ fn twenty_processes_set_twenty_keys_and_lose_none() {
         ("budget.warnPercent", "5"),
         ("docker.cpus", "4"),
         ("docker.memoryMb", "333"),
-        ("docker.budget.maxTotalTokens", "22"),
+        ("agent.budget.maxTotalTokens", "22"),
         ("docker.agentApiKeys.codex", "k4"),
         ("audit.sync", "each"),
     ];

@@ -116,12 +116,13 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       fetch server        started in [N] ms, and lists 1 tool
     ok       code sandbox        ran a script, which found no way out
     ok       whole call          a client of a proxy wrote a file and fetched a page of this machine, and the log says so and is intact
+    ok       model gate          a client with a fake key asked a provider on this machine, which got the real one; another key was refused
     ok       socket              made one, and connected to it as ourselves
     ok       openat2             opened a file beneath a directory, and was refused one above it
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
 
-    21 checks: 0 failed, 0 with a warning
+    22 checks: 0 failed, 0 with a warning
     ");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(picture(&place.path("home")), []);
@@ -198,6 +199,7 @@ fn a_home_that_cannot_be_made_is_named() {
         "git server",
         "fetch server",
         "code sandbox",
+        "model gate",
         "openat2",
         "inotify",
     ] {

@@ -1,5 +1,8 @@
 //! `ironcurtain mitm`: a real program in its cage, the gate, and a provider that follows a script.
 
+mod nowhere;
+mod strangers;
+
 use std::io::{BufRead as _, BufReader};
 
 use ic_testkit::Place;

@@ -28,7 +28,7 @@ use super::told;
 use crate::commands::Exit;
 use crate::error::{Failure, chain};
 use crate::installer::real_path;
-use crate::screen::{Screen, visible};
+use crate::screen::{Screen, visible_line};
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -212,6 +212,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
     Ok(CageSpec {
         seen,
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: true,
         home: environment.home()?.as_path().to_owned(),
@@ -220,6 +221,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
         network: Network::Doors { ports: Vec::new(), addresses: Vec::new() },
         unix_sockets: false,
         opens_beneath: false,
+        relaxed: Vec::new(),
         limits: LIMITS,
     })
 }
@@ -236,6 +238,15 @@ fn confinement(holding: &Holding) -> Result<Confinement, Failure> {
         )),
         (config::Confinement::Warn | config::Confinement::Off, _) => Ok(Confinement::None),
     }
+}
+
+/// Returns lines that a terminal only shows.
+fn visible_lines(text: &str) -> String {
+    let shown = |line: &str| match line.strip_suffix('\n') {
+        Some(line) => format!("{}\n", visible_line(line)),
+        None => visible_line(line),
+    };
+    text.split_inclusive('\n').map(shown).collect()
 }
 
 /// Hands on what is typed or piped to us.
@@ -271,7 +282,7 @@ async fn print(
                 Ok(0) | Err(_) => err_open = false,
                 Ok(n_bytes) => {
                     let text = String::from_utf8_lossy(err.get(..n_bytes).unwrap_or_default());
-                    screen.send(&visible(&text));
+                    screen.send(&visible_lines(&text));
                 }
             },
         }

@@ -9,6 +9,7 @@ use ic_backend::LogLedger;
 use ic_egress::{Egress, SystemResolver};
 use ic_home::config::{AuditSync, Config};
 use ic_home::{Home, SystemClock, file};
+use ic_mitm::RealKey;
 use ic_session::{Description, OpenError, SessionDirectory, SessionKind};
 use ic_types::{Object, Provider};
 use tokio_util::task::TaskTracker;
@@ -52,7 +53,10 @@ impl Session {
     ) -> Result<Self, Failure> {
         let keys = &config.api_keys;
         let keys = [&keys.anthropic, &keys.openai, &keys.google, &keys.openai_compatible];
-        let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().cloned()));
+        let logins = config.agent.logins.values();
+        let tokens = logins.filter(|it| RealKey::new(Arc::clone(it)).as_path().is_none());
+        let keys = keys.into_iter().flatten().chain(tokens).cloned();
+        let redactor = Arc::new(Redactor::new(keys));
         let description = Description {
             kind: SessionKind::Gate,
             agent,
