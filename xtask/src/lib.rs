@@ -3,7 +3,7 @@
 //! Nothing here is part of the product, and no product crate may use it.
 //!
 //! Reading order: [`tidy`], [`mod@bench`] and [`soak`]; what these two measure with is in [`peer`]
-//! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents. [`provider`] is for
+//! (a client), [`echo`] (a server) and [`ground`] (a place). [`attack`] plays random agents, and [`fuzz`] tries mutated inputs. [`provider`] is for
 //! people to try models with. [`pictures`] makes the README's pictures, [`mod@reference`] the pages of
 //! docs/reference, and [`site`] a site of all documents.
 
@@ -15,10 +15,12 @@
 pub mod attack;
 pub mod bench;
 pub mod echo;
+pub mod fuzz;
 pub mod ground;
 mod markdown;
 pub mod peer;
 pub mod pictures;
+pub mod policies;
 pub mod provider;
 pub mod reference;
 pub mod site;

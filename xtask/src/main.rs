@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{attack, bench, echo, pictures, provider, reference, site, soak, tidy};
+use xtask::{attack, bench, echo, fuzz, pictures, policies, provider, reference, site, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]
@@ -27,8 +27,15 @@ enum Task {
     /// Each sequence makes a world of its own, up to 30 calls with nobody who approves, and then the
     /// user's ordinary commands. Fails, with the calls that it takes, if anything of an agent's runs.
     Attack(attack::Options),
+    /// Try mutated inputs on one parser of hostile bytes
+    ///
+    /// The test suite does the same for seconds. Fails with the smallest input that was found and the
+    /// command that checks it again.
+    Fuzz(fuzz::Options),
     /// Make the README's pictures of a terminal from real runs, or check that they are current
     Pictures(pictures::Options),
+    /// Compile the built-in policies from their constitutions in examples/, or check that they are current
+    Policies(policies::Options),
     /// Write the pages of docs/reference from the program itself, or check that they are current
     Reference(reference::Options),
     /// Build guide, reference and the other documents into one searchable site, and follow its links
@@ -51,7 +58,9 @@ fn main() -> anyhow::Result<ExitCode> {
         Task::Bench(options) => bench::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Soak(options) => soak::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Attack(options) => attack::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Fuzz(options) => fuzz::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Pictures(options) => pictures::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
+        Task::Policies(options) => policies::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Reference(options) => reference::run(&options, &mut out).map(|()| ExitCode::SUCCESS),
         Task::Site => site::run(&mut out).map(|()| ExitCode::SUCCESS),
         Task::Provider { port } => provider::run(port, &mut out).map(|()| ExitCode::SUCCESS),

@@ -14,6 +14,7 @@ mod links;
 mod manifests;
 mod metadata;
 mod phrases;
+mod plans;
 mod promises;
 mod proofs;
 mod purity;
@@ -68,6 +69,7 @@ fn check(metadata: &Metadata, tree: &Tree) -> Report {
         documents::check(tree),
         links::check(tree),
         phrases::check(tree),
+        plans::check(tree),
         architecture::check(metadata, tree),
         promises::check(tree),
         workplace::check(tree),

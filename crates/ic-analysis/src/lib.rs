@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`space`] (the classes), `side` (one policy, asked), `context` (what one role asks of
 //! another), `rows` (the table of one tool), `model` and `search` (all calls of a tool), [`replay`] (calls
-//! that were recorded).
+//! that were recorded), [`view`] (what the cage of an agent shows).
 //!
 //! # Invariants
 //!
@@ -30,6 +30,7 @@ pub mod space;
 pub mod suggest;
 mod table;
 mod tools;
+pub mod view;
 
 use std::fmt;
 
@@ -39,6 +40,7 @@ pub use diff::{Change, Comparison};
 pub use side::{By, Outcome, Row};
 pub use space::{Asked, Class, Space, Subject};
 pub use table::{Line, Table};
+pub use view::{AgentView, Inhabitant, NoView, Shown};
 
 /// A policy, or a tool of it, that is too much to look through completely.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -20,7 +20,8 @@ pub use paths::{Part, Spot};
 pub use texts::TextClass;
 
 use hosts::Hosts;
-use paths::{Paths, path_value};
+use paths::Paths;
+pub(crate) use paths::path_value;
 use texts::Texts;
 
 /// A policy in its surroundings.

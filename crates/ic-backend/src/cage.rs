@@ -214,6 +214,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
     CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: lent.home.as_path().to_owned(),
@@ -221,6 +222,7 @@ pub(crate) fn empty(lent: &Lent) -> CageSpec {
         network: Network::None,
         unix_sockets: false,
         opens_beneath: true,
+        relaxed: Vec::new(),
         limits: Limits::SERVER,
     }
 }

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Network, PROXY_PORT, Rung};
+use ic_analysis::Inhabitant;
+use ic_confine::{CageSpec, ChildSpec, Confinement, Hold, Limits, Network, PROXY_PORT, Rung};
 use ic_egress::{Allowed, TooManyDoors};
 use ic_inventory::servers_file::{BuiltinServer, CommandLine, PathKey, ServerConfig, Start};
 use ic_judge::Judge;
@@ -22,6 +23,7 @@ use ic_resolve::RealDisk;
 use ic_servers::filesystem::{Hands, View};
 use ic_types::{CanonicalPath, ServerName};
 
+use crate::agent_cage::{AgentCage, AgentCageParts};
 use crate::agent_places::AgentPlaces;
 use crate::cage;
 use crate::one_shot::OneShot;
@@ -147,6 +149,15 @@ pub enum LaunchFault {
     /// A server on another machine is connected to, and not started.
     #[error("it runs on another machine, and is not started here")]
     Remote,
+    /// Commands are to run without a cage.
+    #[error("commands run only in a cage, and `confinement` or this entry's `sandbox` is off")]
+    NoCage,
+    /// A server that runs for all of its calls is to run for one.
+    #[error("this server is not started for single calls")]
+    NotForOneCall,
+    /// The cage of an agent's commands cannot be made.
+    #[error("{0}")]
+    Agent(String),
     /// The address of a server on another machine cannot be connected to.
     #[error("`url`: {0}")]
     Address(String),
@@ -228,6 +239,7 @@ impl Recipe {
                 let spec = self.fetch(nowhere(), hold);
                 Ok(Launch { spec, sight, allowed: None })
             }
+            Start::Builtin(BuiltinServer::Shell) => self.shell(),
             Start::Command(line) => match self.confinement() {
                 Confinement::None => {
                     let spec = command(line, &self.lent, Hold::Free)?;
@@ -245,6 +257,34 @@ impl Recipe {
             },
             Start::Url(_) => Err(LaunchFault::Remote),
         }
+    }
+
+    /// Writes out how our shell server is started: in an agent's cage, or not at all.
+    fn shell(&self) -> Result<Launch, LaunchFault> {
+        let Confinement::Cage(rung) = self.confinement() else { return Err(LaunchFault::NoCage) };
+        let parts = AgentCageParts {
+            inhabitant: Inhabitant::Command,
+            judge: &self.judge,
+            shown: &self.lent.shown,
+            programs: &[],
+            state: None,
+            private: &self.lent.private,
+            doors: &[],
+            unix_sockets: false,
+            limits: Limits::AGENT,
+        };
+        let cage = AgentCage::plan(&parts, rung, &RealDisk);
+        let cage = cage.map_err(|fault| LaunchFault::Agent(ic_types::chain(&fault)))?;
+        let environment = cage.environment(Vec::new());
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let mut arguments = ["mcp-server", BuiltinServer::Shell.as_str(), "--caged", "--path"]
+            .map(OsString::from)
+            .to_vec();
+        arguments.push(path.map_or_else(|| PATH.into(), |(_, path)| path.clone()));
+        arguments.extend(["--home".into(), cage.spec().home.clone().into_os_string()]);
+        let hold = Hold::Caged(rung, cage.spec().clone());
+        let spec = ChildSpec { environment, ..self.our_program(arguments, hold) };
+        Ok(Launch { spec, sight: Sight::of_cage(&cage.into_strangers()), allowed: None })
     }
 
     /// SECURITY: who trusts a command line trusts what it runs, not what an agent makes of that later.
@@ -273,6 +313,7 @@ impl Recipe {
                 let origin = one_shot.origin.as_ref();
                 Ok(self.fetch(origin.map_or_else(nowhere, |origin| way(origin, &hold)), hold))
             }
+            Start::Builtin(BuiltinServer::Shell) => Err(LaunchFault::NotForOneCall),
             Start::Builtin(BuiltinServer::Filesystem) | Start::Command(_) | Start::Url(_) => {
                 self.ours(BuiltinServer::Filesystem, &one_shot.view, Hands::Asking, hold)
             }

@@ -9,7 +9,7 @@
 //! it is parsed once, and what was looked at is written again. Whether a call may be made was decided before.
 //!
 //! Reading order: `server` (one server: started, watched, asked), [`launch`] (how it comes to be), `cage` and
-//! `sight` (what it sees), [`planted`] (what it must not plant), [`one_shot`] (what one that is started for one
+//! `sight` (what it sees), [`agent_cage`] (the cage of an agent and its shell), [`planted`] (what it must not plant), [`one_shot`] (what one that is started for one
 //! call sees), `reach` and `aids` (what it reaches, and what is lent to it), [`petition`] (what it asks of
 //! clients), [`caller`] (the client, as far as a server reaches it), `violation` and `ledger` (what cages refuse,
 //! and what leaves them), `levels` (how much of logs is wanted), [`mod@probe`] (a look at one outside a session).
@@ -21,6 +21,7 @@
 //!   recorded, after a person said yes.
 //! - Every queue has an end, and a peer that does not read slows down nobody but itself.
 
+pub mod agent_cage;
 mod agent_places;
 mod aids;
 pub mod backend;
@@ -46,6 +47,7 @@ pub mod testing;
 pub mod violation;
 pub mod witness;
 
+pub use agent_cage::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram};
 pub use aids::Keyring;
 pub use backend::Backend;
 pub use ledger::LogLedger;

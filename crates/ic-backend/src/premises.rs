@@ -68,6 +68,8 @@ pub struct Premises {
     pub keyring: Keyring,
     /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
+    /// What the settings show to agents and their commands, read-only.
+    pub shown: Vec<AbsolutePath>,
     /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
@@ -141,7 +143,11 @@ impl Premises {
             let recipe = Recipe {
                 name: name.clone(),
                 config: config.clone(),
-                lent: Lent { certificates: self.certificates.clone(), ..lent },
+                lent: Lent {
+                    certificates: self.certificates.clone(),
+                    shown: self.shown.clone(),
+                    ..lent
+                },
                 judge: Arc::clone(&self.judge),
                 confinement: self.confinement,
             };
@@ -177,5 +183,6 @@ fn lent(
         installed,
         variables: variables.to_vec(),
         certificates: None,
+        shown: Vec::new(),
     }
 }

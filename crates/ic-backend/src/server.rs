@@ -47,7 +47,7 @@ pub(crate) use connection::{Asking, Inquiry};
 pub use connection::{Following, Progress, Unanswered};
 pub(crate) use errand::{Errand, NoErrand};
 pub use handshake::{HandshakeError, Introduction};
-pub use inbox::{News, answered_id};
+pub use inbox::News;
 pub(crate) use live::Live;
 pub(crate) use petitions::Way;
 pub use petitions::{REFUSED, Raised};

@@ -5,6 +5,7 @@
 mod fetch;
 mod filesystem;
 mod git;
+mod shell;
 mod stranger;
 
 use ic_audit::Recorded;
@@ -100,6 +101,7 @@ pub(crate) fn of(start: &Start) -> &'static dyn Strategy {
         Start::Builtin(BuiltinServer::Filesystem) => &filesystem::Files,
         Start::Builtin(BuiltinServer::Git) => &git::Repositories,
         Start::Builtin(BuiltinServer::Fetch) => &fetch::Pages,
+        Start::Builtin(BuiltinServer::Shell) => &shell::Commands,
         Start::Command(_) | Start::Url(_) => &stranger::Stranger,
     }
 }

@@ -8,6 +8,7 @@ mod changing;
 mod flight;
 mod forward;
 mod found;
+mod judged;
 mod kept;
 mod lists;
 mod news;
@@ -25,14 +26,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ic_audit::{AuditError, AuditLog, Entry, Keep, Kind, Redactor};
-use ic_backend::backend::{Backend, Brought};
+use ic_backend::backend::Backend;
 use ic_backend::levels::Levels;
 pub use ic_backend::listing::ListKind;
 use ic_backend::server::Turn;
 use ic_backend::witness::Witness;
 use ic_home::Clock;
 use ic_inventory::servers_file::BuiltinServer;
-use ic_judge::{Aside, Judge, Weight};
+use ic_judge::{Aside, Judge};
 use ic_mcp::{RpcError, code};
 use ic_policy::{Denial, Effect, Rule, Verdict};
 use ic_types::{Digest, Json, Object, ServerName, ToolCall, ToolName, visible};
@@ -50,7 +51,7 @@ use catalog::Catalog;
 pub use catalog::OfferedTool;
 use changing::Changing;
 pub use flight::Flight;
-use flight::{Going, Origin};
+use flight::{CallTag, Going, Origin};
 use found::Found;
 pub use news::Announcement;
 pub use people::{Attendance, FORWARD_GRACE, Patience, People};
@@ -123,7 +124,7 @@ impl Broker {
         };
         match flight.cancel.clone().run_until_cancelled(found).await {
             None => Reply::Nothing,
-            Some(Ok(found)) => self.serve(asked, found, flight, (&request_id, 0)).await,
+            Some(Ok(found)) => self.serve(asked, found, flight, &request_id, 0).await,
             Some(Err(refusal)) => self.refuse(&asked, &refusal, None, &request_id),
         }
     }
@@ -155,9 +156,10 @@ impl Broker {
         mut asked: Asked,
         found: Found,
         mut flight: Flight,
-        (id, n_hops): (&str, usize),
+        id: &str,
+        n_hops: usize,
     ) -> Reply {
-        if let Err(refusal) = self.begin_to_change(&found, &mut flight).await {
+        if let Err(refusal) = self.begin_to_change(&asked, &found, &mut flight).await {
             return self.refuse(&asked, &refusal, Some(found.names()), id);
         }
         let weight = found.server.weight(&asked.arguments);
@@ -167,77 +169,30 @@ impl Broker {
             Err(refusal) => return self.refuse(&asked, &refusal, Some(found.names()), id),
         };
         tracing::debug!(verdict = %verdict.effect(), "judged");
+        let tag = CallTag { weight, repetition, request_id: id, n_hops };
         match verdict {
-            Verdict::Deny(denial) => self.deny(denial, (weight, id), repetition).await,
+            Verdict::Deny(denial) => self.deny(denial, tag).await,
             Verdict::Allow(permit) => {
-                let going = Going::new(asked, found, flight, (weight, repetition, id, n_hops));
+                let going = Going::new(asked, found, flight, tag);
                 self.forward(permit, going).await
             }
             Verdict::Escalate(escalation) => {
-                let going = Going::new(asked, found, flight, (weight, repetition, id, n_hops));
-                self.escalated(escalation, going).await
+                let going = Going::new(asked, found, flight, tag);
+                // Rare, and large: a call that is not asked about does not carry it along.
+                Box::pin(self.escalated(escalation, going)).await
             }
         }
-    }
-
-    /// Waits until no other call changes files, here or in another session, if this one may.
-    ///
-    /// SECURITY: what a change makes of a tree is judged by how the tree is. Two calls that are judged
-    /// side by side could each be harmless, and together make what the host executes.
-    async fn begin_to_change(&self, found: &Found, flight: &mut Flight) -> Result<(), Refusal> {
-        let (server, tool) = found.names();
-        let annotation = self.judge.policy.annotation(server, tool);
-        let is_changing = found.server.changes_alone(tool, annotation);
-        if is_changing && flight.changing.is_none() {
-            flight.changing = Some(self.changing.begin(&flight.cancel).await?);
-        }
-        Ok(())
-    }
-
-    /// Checks and judges a call; of one that is judged the arguments are taken.
-    ///
-    /// Of one that its server would take over, what it would change is judged with it.
-    async fn judged(
-        &self,
-        asked: &mut Asked,
-        found: &Found,
-        brought: Option<&Brought>,
-    ) -> Result<(Verdict, Digest), Refusal> {
-        let Found { server, offer, .. } = found;
-        let tool = &offer.tool;
-        if let Some(why) = &offer.withheld {
-            return Err(found::withheld(server.name(), &tool.name, why));
-        }
-        let weight = server.weight(&asked.arguments);
-        let arguments = std::mem::take(&mut asked.arguments);
-        let (judge, tool, server) =
-            (Arc::clone(&self.judge), Arc::clone(tool), server.name().clone());
-        let brought = brought.cloned();
-        let judged = self.aside.run(weight, move || {
-            // Limits of the schema hold before anything is resolved.
-            if let Err(violation) = tool.schema.check(&arguments) {
-                return Err((arguments, violation));
-            }
-            let call = ToolCall { server, tool: tool.name.clone(), arguments };
-            let repetition = repetition(&call);
-            let brought = brought.as_ref().map_or((&[][..], &[][..]), |it| (&it.paths, &it.ruled));
-            Ok((judge.judge_bringing(call, brought), repetition))
-        });
-        judged.await.map_err(|(arguments, violation)| {
-            asked.arguments = arguments;
-            let kind = RefusalKind::InvalidArguments;
-            Refusal::structural(kind, "structural-invalid-arguments", violation.to_string())
-        })
     }
 
     /// Records and answers a call that the policy denies.
-    async fn deny(&self, denial: Denial, (weight, id): (Weight, &str), call: Digest) -> Reply {
-        let (log, id) = (Arc::clone(&self.log), id.to_owned());
+    async fn deny(&self, denial: Denial, tag: CallTag<'_>) -> Reply {
+        let CallTag { weight, repetition, request_id, .. } = tag;
+        let (log, id) = (Arc::clone(&self.log), request_id.to_owned());
         let recorded = self
             .aside
             .run(weight, move || (log.record_denial(&denial, &id), Refusal::denied(&denial)));
         let (recorded, refusal) = recorded.await;
-        self.denied(recorded, refusal, call)
+        self.denied(recorded, refusal, repetition)
     }
 
     /// Answers a call that the policy did not allow.

@@ -20,12 +20,11 @@ use std::time::Duration;
 
 use ic_backend::caller::{Ear, Outbox};
 use ic_backend::levels::{Level, Wish};
-use ic_backend::server::answered_id;
 use ic_broker::broker::{Broker, ListKind};
 use ic_judge::method::CallMethod;
 use ic_mcp::{
-    Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError, code,
-    error_line, result_line,
+    Id, Line, Lines, Message, MessageFault, Notification, ProtocolVersion, Request, RpcError,
+    answered_id, code, error_line, result_line,
 };
 use ic_types::{Json, JsonLimits, Object};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
@@ -266,7 +265,7 @@ impl<O: Open> Client<O> {
                 let reason = error.to_string();
                 // Whoever waits for it is to know at once.
                 match answered_id(line) {
-                    Some(number) => self.ear.answer_badly(Some(&Id::number(number)), &reason),
+                    Some(id) => self.ear.answer_badly(Some(&id), &reason),
                     None => self.ear.answer_nothing(&reason),
                 }
                 self.refuse(None, code::PARSE_ERROR, "a message", &reason).await

@@ -19,6 +19,8 @@ pub struct CageSpec {
     pub seen: Vec<Seen>,
     /// What it does not see although it lies in what is seen: neither read nor written.
     pub hidden: Vec<PathBuf>,
+    /// What would be hidden if it were there; the child is ended when one of these appears.
+    pub absent: Vec<PathBuf>,
     /// Further names for what is seen, since a person may have written a path with links in it.
     pub links: Vec<Link>,
     /// Whether symbolic links that lie in what is seen are followed.
@@ -41,8 +43,24 @@ pub struct CageSpec {
     /// SECURITY: with it files can be made that run with the rights of their owner, since nobody sees the
     /// mode that they are made with. So it is for programs of ours.
     pub opens_beneath: bool,
+    /// What it may do that an MCP server may not.
+    pub relaxed: Vec<Relaxation>,
     /// How much it may use.
     pub limits: Limits,
+}
+
+/// What the programs of an agent may do that an MCP server may not, each for the reason that it has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Relaxation {
+    /// What can be written can be run: compilers, package managers and tests run what they have just made.
+    /// It gains no rights by that (`nosuid`), and no devices (`nodev`).
+    RunsWritten,
+    /// Files in memory (`memfd_create`): JavaScript engines and loaders map code from them. The guard counts
+    /// them as memory.
+    MemoryFiles,
+    /// Memory is limited for all processes together: runtimes reserve far more than they use, so a limit for
+    /// each process ends programs that use little.
+    MemoryTogether,
 }
 
 /// A file or directory of the host that is in a cage, at the same place.
@@ -93,7 +111,8 @@ pub enum Network {
 pub struct Limits {
     /// Processes and threads at once.
     pub tasks_max: u32,
-    /// Bytes of memory of each process; all of them together are held to twice as much.
+    /// Bytes of memory of each process; all of them together are held to twice as much. With
+    /// [`Relaxation::MemoryTogether`], bytes of all of them together.
     pub memory_bytes_max: u64,
     /// Bytes in the home and in `/tmp` together, which are memory too.
     pub scratch_bytes_max: u64,
@@ -130,6 +149,29 @@ impl Network {
     pub const ADDRESSES_MAX: usize = 64;
 }
 
+impl Relaxation {
+    /// What an agent gets, and its shell.
+    pub const AGENT: [Self; 3] = [Self::RunsWritten, Self::MemoryFiles, Self::MemoryTogether];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::RunsWritten => "runs-written",
+            Self::MemoryFiles => "memory-files",
+            Self::MemoryTogether => "memory-together",
+        }
+    }
+
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
+        Self::AGENT.into_iter().find(|it| it.as_str() == name)
+    }
+}
+
+impl CageSpec {
+    pub(crate) fn is_relaxed(&self, relaxation: Relaxation) -> bool {
+        self.relaxed.contains(&relaxation)
+    }
+}
+
 impl Limits {
     /// What an MCP server gets: enough for the hungriest that we know, too little to hurt.
     pub const SERVER: Self = Self {
@@ -138,5 +180,14 @@ impl Limits {
         scratch_bytes_max: 512 << 20,
         file_bytes_max: 4 << 30,
         descriptors_max: 1024,
+    };
+
+    /// What an agent gets, with all that it starts; the settings may say otherwise.
+    pub const AGENT: Self = Self {
+        tasks_max: 512,
+        memory_bytes_max: 4 << 30,
+        scratch_bytes_max: 1 << 30,
+        file_bytes_max: 16 << 30,
+        descriptors_max: 4096,
     };
 }

@@ -25,6 +25,7 @@ use rustix::process::{Pid, PidfdFlags};
 
 use crate::orders::Order;
 use crate::program::FindError;
+use crate::sys::Launching;
 
 pub use afterwards::GUARD_SUFFIX;
 pub(crate) use guard::SWEEP_MAX;
@@ -57,10 +58,11 @@ pub fn run_launcher(words: impl Iterator<Item = OsString>) -> ExitCode {
     if words.next_if(|word| word == check::CHECK).is_some() {
         return ExitCode::from(check::run(words));
     }
-    let ended = match Order::read(words) {
-        Some(Order::Guard(order)) => guard::run(&order),
-        Some(Order::Become(order)) => Err(become_server::run(&order)),
-        None => Err(LaunchError::Order),
+    let ended = match (Launching::begin(), Order::read(words)) {
+        (Ok(launching), Some(Order::Guard(order))) => guard::run(&launching, &order),
+        (Ok(launching), Some(Order::Become(order))) => Err(become_server::run(&launching, &order)),
+        (Err(source), Some(_)) => Err(LaunchError::System { doing: "be a launcher", source }),
+        (_, None) => Err(LaunchError::Order),
     };
     ended.unwrap_or_else(|error| ExitCode::from(report(&error)))
 }

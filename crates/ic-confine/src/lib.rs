@@ -18,8 +18,8 @@
 //! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
 //! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
 //! does, `table` is what the system says about processes, and `proc` is where it says so. `tighten` is
-//! for a program of ours that gives up the rest by itself, and `inner` for one that runs another program
-//! to its end in its own cage.
+//! for a program of ours that gives up the rest by itself, `inner` for one that runs another program to its
+//! end in its own cage, and `orphans` for what such a program leaves behind.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,6 +47,7 @@ mod hand;
 mod inner;
 mod launch;
 mod orders;
+mod orphans;
 mod probe;
 mod proc;
 mod program;
@@ -56,7 +57,7 @@ mod sys;
 mod table;
 mod tighten;
 
-pub use cage::{Access, CageSpec, Limits, Link, Network, Seen};
+pub use cage::{Access, CageSpec, Limits, Link, Network, Relaxation, Seen};
 pub use child::{Child, ChildHandle, Confinement, Sleep, StandingStill};
 pub use doors::{DNS_PORT, Doors, DoorsToCome, PROXY_PORT};
 pub use hand::without_capabilities;
@@ -66,6 +67,7 @@ pub use launch::{
     EXIT_SHIFTED_ASLEEP, GUARD_SUFFIX, run_launcher,
 };
 pub use orders::{LAUNCH, SETTLE};
+pub use orphans::{adopt_orphans, end_children};
 pub use probe::RungFault;
 pub use program::{FindError, find_program};
 pub use rung::Rung;

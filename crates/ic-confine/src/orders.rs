@@ -265,6 +265,7 @@ mod tests {
         let spec = CageSpec {
             seen: Vec::new(),
             hidden: Vec::new(),
+            absent: Vec::new(),
             links: Vec::new(),
             follows_links: false,
             home: "/home".into(),
@@ -272,6 +273,7 @@ mod tests {
             network: Network::None,
             unix_sockets: false,
             opens_beneath: false,
+            relaxed: Vec::new(),
             limits: Limits::SERVER,
         };
         let directory = "/home/x".into();

@@ -87,6 +87,7 @@ fn empty(scratch: &Path) -> CageSpec {
     CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: PathBuf::from("/home"),
@@ -94,6 +95,7 @@ fn empty(scratch: &Path) -> CageSpec {
         network: Network::None,
         unix_sockets: false,
         opens_beneath: false,
+        relaxed: Vec::new(),
         limits: Limits::SERVER,
     }
 }

@@ -1,15 +1,19 @@
 //! What no safe interface offers: the few system calls that take `unsafe`.
 //!
-//! The only `unsafe` code of the workspace. Each function here is safe to call, and says why. What
-//! the calls are good for is not known here.
+//! The only `unsafe` code of the workspace. What can be called from outside is safe, and says why; what
+//! only a launcher may do takes a [`Launching`]. What the calls are good for is not known here.
 
 #![expect(unsafe_code, reason = "the one place where system calls are made by hand")]
 
+use std::cell::RefCell;
 use std::io;
+use std::marker::PhantomData;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::mount::MountAttrFlags;
 use rustix::process::{Pid, Signal};
@@ -44,15 +48,64 @@ pub(crate) fn let_child_ignore(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(ignore) };
 }
 
-/// Takes the descriptor that our parent left open for us under `number`.
+/// The proof that this process is a launcher, which may copy itself and owns what its parent left open.
 ///
-/// It is checked to be open, and that nobody else in this process has it is the caller's word; it is
-/// called once, first of all.
-pub(crate) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+/// Invariant: made once in a process, first of all, while the process has one thread. It stays in that
+/// thread, and a launcher starts no other one.
+#[derive(Debug)]
+pub(crate) struct Launching {
+    /// The descriptors that were taken.
+    taken: RefCell<Vec<RawFd>>,
+    /// Neither sent to another thread nor seen by one.
+    _here: PhantomData<*const ()>,
+}
+
+impl Launching {
+    /// Begins a launcher; fails in a process that has begun one before, or that has several threads.
+    pub(crate) fn begin() -> io::Result<Self> {
+        static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+        if HAS_BEGUN.swap(true, Ordering::SeqCst) {
+            return Err(io::Error::other("this process is a launcher already"));
+        }
+        // Two are enough to know.
+        match crate::proc::numbers_in(Path::new("/proc/self/task"), 2)?.len() {
+            1 => Ok(Self { taken: RefCell::default(), _here: PhantomData }),
+            _ => Err(io::Error::other("a launcher has one thread")),
+        }
+    }
+
+    /// Takes the descriptor that our parent left open for us under `number`, which it told us.
+    pub(crate) fn inherited(&self, number: RawFd) -> io::Result<OwnedFd> {
+        let mut taken = self.taken.borrow_mut();
+        if number <= libc::STDERR_FILENO || taken.contains(&number) {
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
+        }
+        // SAFETY: the parent left it open for us alone. What this process opened itself has other
+        // numbers, since this one was in use from the beginning; and nobody took it before.
+        let descriptor = unsafe { inherited(number) }?;
+        taken.push(number);
+        Ok(descriptor)
+    }
+
+    /// Makes a copy of this process, in new namespaces if there are to be any; returns the copy's number,
+    /// and `None` in the copy.
+    #[expect(clippy::unused_self, reason = "the token is the proof, and nothing of it is read")]
+    pub(crate) fn fork_into(&self, namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
+        // SAFETY: this process has one thread, see the invariant.
+        unsafe { fork_into(namespaces) }
+    }
+}
+
+/// Takes the descriptor `number`, after checking that it is open.
+///
+/// # Safety
+///
+/// Nothing else in this process owns the descriptor or closes it: it came from the parent, and this is
+/// called once for it.
+unsafe fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: `fcntl` touches no memory.
     check(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    // SAFETY: the descriptor is open. Closing it could at worst close it under somebody else's
-    // feet, which would be an error for them and not undefined behaviour.
+    // SAFETY: the descriptor is open, and that it is nobody else's is the caller's word.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
@@ -70,15 +123,16 @@ pub(crate) fn is_closed_when_run(number: RawFd) -> io::Result<bool> {
     Ok(flags & libc::FD_CLOEXEC != 0)
 }
 
-/// Makes a copy of this process, in new namespaces if there are to be any; returns the copy's number, and
-/// `None` in the copy.
+/// Makes a copy of this process, as [`Launching::fork_into`] says.
 ///
-/// SECURITY: only for a process with a single thread, which a launcher is: in the copy of another
-/// one, locks that other threads held would stay locked for ever.
-pub(crate) fn fork_into(namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
+/// # Safety
+///
+/// The process has a single thread. In the copy of another one, locks that other threads held would stay
+/// locked for ever, the allocator's among them, and what they were changing would stay half changed.
+unsafe fn fork_into(namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
     if namespaces.is_empty() {
         // Some containers refuse the call below, and have nothing against this.
-        // SAFETY: the only thread goes on in both.
+        // SAFETY: the only thread goes on in both; that it is the only one is the caller's word.
         let number = check(unsafe { libc::fork() })?;
         return Ok(Pid::from_raw(number));
     }
@@ -86,8 +140,8 @@ pub(crate) fn fork_into(namespaces: UnshareFlags) -> io::Result<Option<Pid>> {
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = u64::from(namespaces.bits());
     arguments.exit_signal = Signal::CHILD.as_raw().cast_unsigned().into();
-    // SAFETY: without `CLONE_VM` the copy has its own memory, as after `fork`; the structure is as
-    // long as we say, and the kernel only reads it.
+    // SAFETY: without `CLONE_VM` the copy has its own memory, as after `fork`, and for the only thread,
+    // see above, that is all; the structure is as long as we say, and the kernel only reads it.
     let result = unsafe {
         libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>())
     };
@@ -292,5 +346,36 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     match result {
         -1 => Err(io::Error::last_os_error()),
         result => Ok(result),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test has other threads beside it, so that it cannot be a launcher.
+    #[test]
+    fn a_process_with_several_threads_is_no_launcher() {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || stopped.recv());
+        assert!(Launching::begin().is_err());
+        drop(stop);
+        other.join().unwrap().unwrap_err();
+        let again = Launching::begin().unwrap_err();
+        assert_eq!(again.to_string(), "this process is a launcher already");
+    }
+
+    #[test]
+    fn a_descriptor_is_taken_once_and_never_a_standard_stream() {
+        let launching = Launching { taken: RefCell::default(), _here: PhantomData };
+        for number in [-1, 0, 1, 2] {
+            assert!(launching.inherited(number).is_err(), "{number}");
+        }
+        let (kept, _other) = io::pipe().unwrap();
+        // Its number is given away, so that nobody else in this test owns it.
+        let number = std::os::fd::IntoRawFd::into_raw_fd(OwnedFd::from(kept));
+        let taken = launching.inherited(number).unwrap();
+        assert_eq!(taken.as_raw_fd(), number);
+        assert!(launching.inherited(number).is_err(), "it was taken twice");
     }
 }

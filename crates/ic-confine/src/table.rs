@@ -173,6 +173,35 @@ impl Usage {
     }
 }
 
+/// Returns how many bytes the files in memory have that `processes` hold open, each file counted once.
+pub(crate) fn memory_files(processes: &[Pid]) -> u64 {
+    /// The unit of `st_blocks`.
+    const BLOCK: u64 = 512;
+    let mut known = HashSet::new();
+    let mut n_bytes = 0_u64;
+    for descriptors in processes.iter().map(|pid| process_directory(*pid).join("fd")) {
+        for number in proc::numbers_in(&descriptors, DESCRIPTORS_MAX).unwrap_or_default() {
+            let path = descriptors.join(number.to_string());
+            let name = rustix::fs::readlink(&path, Vec::new());
+            if !name.is_ok_and(|name| name.to_bytes().starts_with(MEMORY_FILE)) {
+                continue;
+            }
+            // The link leads to the open file itself, whatever it is called.
+            let Ok(stat) = rustix::fs::stat(&path) else { continue };
+            if known.insert((stat.st_dev, stat.st_ino)) {
+                let n_blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
+                n_bytes = n_bytes.saturating_add(n_blocks.saturating_mul(BLOCK));
+            }
+        }
+    }
+    n_bytes
+}
+
+/// How the system calls a file in memory.
+const MEMORY_FILE: &[u8] = b"/memfd:";
+/// More descriptors than a process in a cage may have.
+const DESCRIPTORS_MAX: usize = 1 << 16;
+
 /// What the system calls memory that has no file and is shared.
 const SHARED: &str = "/dev/zero (deleted)";
 /// More than `/proc/PID/status` takes.

@@ -24,7 +24,7 @@ const COMPILER: &str = "plain-1";
 /// Writes `compiled-policy.json`.
 pub fn compiled_policy(compiled: &Compiled, origin: Origin<'_>) -> String {
     let mut file = header(origin);
-    file.insert("rules", compiled.rules.iter().map(rule).collect::<Vec<_>>());
+    file.insert("rules", all_rules(compiled));
     let lists = list_definitions(&compiled.rules);
     if !lists.is_empty() {
         file.insert("listDefinitions", lists);
@@ -32,8 +32,21 @@ pub fn compiled_policy(compiled: &Compiled, origin: Origin<'_>) -> String {
     pretty(&Json::Object(file))
 }
 
-/// Writes `test-scenarios.json`.
-pub fn test_scenarios(scenarios: &[Scenario], origin: Origin<'_>) -> String {
+/// Returns the rules in their order, with those that are kept as they are in their places.
+fn all_rules(compiled: &Compiled) -> Vec<Json> {
+    let kept = |is_after: bool| {
+        let here = compiled.kept.iter().filter(move |it| it.is_after == is_after);
+        here.map(|it| it.rule.clone())
+    };
+    // What no sentence covers comes last, whatever else there is.
+    let is_rest = |rule: &&Rule| rule.is_for_everything_else();
+    let sentences = compiled.rules.iter().filter(|it| !is_rest(it)).map(rule);
+    let rest = compiled.rules.iter().filter(is_rest).map(rule);
+    kept(false).chain(sentences).chain(kept(true)).chain(rest).collect()
+}
+
+/// Writes `test-scenarios.json`: what people wrote, as it is, and what comes from the sentences.
+pub fn test_scenarios(handwritten: &[Json], scenarios: &[Scenario], origin: Origin<'_>) -> String {
     let mut file = header(origin);
     let scenario = |it: &Scenario| {
         let mut request = Object::new();
@@ -48,14 +61,16 @@ pub fn test_scenarios(scenarios: &[Scenario], origin: Origin<'_>) -> String {
         scenario.insert("source", "generated");
         Json::Object(scenario)
     };
-    file.insert("scenarios", scenarios.iter().map(scenario).collect::<Vec<_>>());
+    let all = handwritten.iter().cloned().chain(scenarios.iter().map(scenario));
+    file.insert("scenarios", all.collect::<Vec<_>>());
     pretty(&Json::Object(file))
 }
 
 /// Returns whether the rules use something that only this program knows.
 pub fn needs_this_program(compiled: &Compiled) -> bool {
     let names_sandbox = |rule: &Rule| matches!(&rule.condition, Condition::Within(it) if it.starts_with("${SANDBOX}"));
-    compiled.rules.iter().any(names_sandbox)
+    let keeps_sandbox = compiled.kept.iter().any(|it| it.rule.to_string().contains("${SANDBOX}"));
+    keeps_sandbox || compiled.rules.iter().any(names_sandbox)
 }
 
 fn header(origin: Origin<'_>) -> Object {

@@ -17,8 +17,9 @@ use ic_policy::Effect;
 use ic_types::{Role, ServerName, ToolName};
 
 use crate::fault::{Fault, Faults};
-use crate::parse::Constitution;
+use crate::parse::{Constitution, Kept};
 use crate::sentence::{Deed, Sentence};
+pub(crate) use atom::is_beneath;
 use atom::{Atom, Judged, Spot, verdict};
 pub use judge::{Subject, SubjectPlace};
 use order::{Cycle, Ruled};
@@ -49,6 +50,8 @@ pub struct Compiled {
     pub rules: Vec<Rule>,
     /// What is odd, though it can be compiled: line and sentence.
     pub notes: Vec<Note>,
+    /// Rules that have no plain form and are kept as they are.
+    pub kept: Vec<Kept>,
     atoms: Vec<Atom>,
     texts: Vec<String>,
     default: Effect,
@@ -81,13 +84,14 @@ pub fn compile(constitution: &Constitution, tools: &[Tool]) -> Result<Compiled, 
             lists.push((judged, compiler.rules_for(judged, &here)?));
         }
     }
-    let pieces = shape::merged(lists);
+    let pieces = shape::with_servers(shape::merged(lists));
     if RULES_MAX < pieces.len() {
         return Err(compiler.too_many(&atoms.iter().collect::<Vec<_>>()));
     }
     let notes = compiler.notes(&pieces, &atoms, tools);
-    let rules = shape::rules(&pieces, sentences, default);
-    Ok(Compiled { rules, notes, atoms, texts, default })
+    let names = constitution.kept.iter().map(|it| it.name.as_str());
+    let rules = shape::rules(&pieces, sentences, (default, names));
+    Ok(Compiled { rules, notes, kept: constitution.kept.clone(), atoms, texts, default })
 }
 
 /// Returns what holds for everything else.

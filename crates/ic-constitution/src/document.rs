@@ -18,6 +18,23 @@ pub(crate) struct Statement {
     pub(crate) line: usize,
 }
 
+/// Rules that have no plain form, as the JSON that stands in a block marked `rules`.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    /// Whether they are asked after the sentences, and not before.
+    pub(crate) is_after: bool,
+    pub(crate) text: String,
+    pub(crate) line: usize,
+}
+
+/// What a constitution consists of.
+#[derive(Debug, Default)]
+pub(crate) struct Document {
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) faults: Vec<Fault>,
+}
+
 /// What a line is.
 enum Line<'a> {
     Blank,
@@ -46,11 +63,11 @@ const RESTRICTING: [&str; 12] = [
 const MARK: &str = "<!-- note -->";
 
 /// Reads the statements of a constitution.
-pub(crate) fn read(text: &str) -> (Vec<Statement>, Vec<Fault>) {
+pub(crate) fn read(text: &str) -> Document {
     let mut reader = Reader::default();
     if BYTES_MAX < text.len() {
         reader.fault(1, 1, "…", "a constitution has at most 4 MiB");
-        return (Vec::new(), reader.faults);
+        return Document { faults: reader.faults, ..Document::default() };
     }
     let plain = reader.without_comments(text);
     for (position, line) in plain.iter().enumerate() {
@@ -61,18 +78,21 @@ pub(crate) fn read(text: &str) -> (Vec<Statement>, Vec<Fault>) {
         reader.fault(line, 1, "```", "the code block is not closed");
     }
     reader.faults.sort_by_key(|fault| (fault.line, fault.column));
-    (reader.statements, reader.faults)
+    Document { statements: reader.statements, blocks: reader.blocks, faults: reader.faults }
 }
 
 struct Fence {
     mark: String,
     line: usize,
     is_marked: bool,
+    /// For a block of rules: whether they are asked after the sentences, and what was read so far.
+    rules: Option<(bool, String)>,
 }
 
 #[derive(Default)]
 struct Reader {
     statements: Vec<Statement>,
+    blocks: Vec<Block>,
     faults: Vec<Fault>,
     /// The words of the paragraph or bullet that is being read.
     pending: Vec<Word>,
@@ -167,20 +187,26 @@ impl Reader {
 
     fn line(&mut self, text: &str, number: usize) {
         let trimmed = text.trim();
-        if let Some(fence) = &self.fence {
-            let (is_end, is_marked) = (trimmed == fence.mark, fence.is_marked);
-            if is_end {
-                self.fence = None;
-            } else if !is_marked {
-                self.commentary(number, trimmed, "a code block");
+        if let Some(mut fence) = self.fence.take() {
+            let is_end = trimmed == fence.mark;
+            match &mut fence.rules {
+                Some((is_after, rules)) if is_end => {
+                    let (is_after, text) = (*is_after, std::mem::take(rules));
+                    self.blocks.push(Block { is_after, text, line: fence.line });
+                }
+                Some((_, rules)) => rules.extend([text, "\n"]),
+                None if is_end || fence.is_marked => {}
+                None => self.commentary(number, trimmed, "a code block"),
             }
+            self.fence = (!is_end).then_some(fence);
             return;
         }
         let is_mark = trimmed.contains(MARK);
         let bare = trimmed.replace(MARK, "");
         if let Some(mark) = fence_mark(trimmed) {
             self.end_block();
-            self.fence = Some(Fence { mark, line: number, is_marked: self.is_marked });
+            let rules = self.rules_of(trimmed, number);
+            self.fence = Some(Fence { mark, line: number, is_marked: self.is_marked, rules });
             self.is_marked = false;
             return;
         }
@@ -222,6 +248,20 @@ impl Reader {
             }
         }
         self.is_marked = false;
+    }
+
+    /// Returns whether a code block holds rules, and then where they stand.
+    fn rules_of(&mut self, fence: &str, line: usize) -> Option<(bool, String)> {
+        let words = fence.trim_start_matches(['`', '~']).trim().to_ascii_lowercase();
+        match words.as_str() {
+            "rules before" => Some((false, String::new())),
+            "rules after" => Some((true, String::new())),
+            words if words == "rules" || words.starts_with("rules ") => {
+                self.fault(line, 1, fence, "write `rules before` or `rules after`: the rules are asked before or after the sentences");
+                None
+            }
+            _ => None,
+        }
     }
 
     fn text(&mut self, text: &str, line: usize, column: usize) {

@@ -12,6 +12,7 @@
 pub mod artifact;
 pub mod compile;
 pub mod document;
+pub mod english;
 pub mod fault;
 pub mod grammar;
 pub mod parse;
@@ -22,5 +23,5 @@ pub mod word;
 pub use compile::{Compiled, Note, Rule, Tool, compile};
 pub use fault::{Fault, Faults};
 pub use grammar::Verb;
-pub use parse::{Constitution, parse};
+pub use parse::{Constitution, Kept, parse};
 pub use sentence::{Deed, Directory, HostPlace, NamePlace, Place, Sentence, With};

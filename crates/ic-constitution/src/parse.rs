@@ -8,8 +8,9 @@ mod offer;
 mod place;
 
 use ic_policy::Effect;
+use ic_types::{Json, JsonLimits};
 
-use crate::document::{self, Statement};
+use crate::document::{self, Block, Document, Statement};
 use crate::fault::{Fault, Faults};
 use crate::grammar::{AGENTS, FILLERS, FORMS, FormRow, PlaceKind, Subject, Verb};
 use crate::sentence::{Deed, HostPlace, Place, Sentence, kind_of};
@@ -20,10 +21,25 @@ use clause::{Clauses, Stuck};
 pub const SENTENCES_MAX: usize = 10_000;
 
 /// A constitution: its sentences, in the order of their lines.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Constitution {
     /// The sentences.
     pub sentences: Vec<Sentence>,
+    /// Rules that have no plain form.
+    pub kept: Vec<Kept>,
+}
+
+/// A rule that has no plain form and is kept as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// The line on which its block begins, counted from 1.
+    pub line: usize,
+    /// Whether it is asked after the sentences, and not before.
+    pub is_after: bool,
+    /// Its name.
+    pub name: String,
+    /// The rule as compiled-policy.json has it; checked in full when the policy is loaded.
+    pub rule: Json,
 }
 
 /// Words that make a sentence mean something else than the table knows, and what to say about them.
@@ -107,8 +123,15 @@ const MODALS: [&str; 22] = [
 
 /// Reads a constitution; all of its mistakes are named at once.
 pub fn parse(text: &str) -> Result<Constitution, Faults> {
-    let (statements, mut faults) = document::read(text);
+    let Document { statements, blocks, mut faults } = document::read(text);
     let mut sentences = Vec::new();
+    let mut kept = Vec::new();
+    for block in &blocks {
+        match rules_of(block) {
+            Ok(rules) => kept.extend(rules),
+            Err(fault) => faults.push(fault),
+        }
+    }
     for statement in &statements {
         match sentence(statement) {
             Ok(sentence) => sentences.push(sentence),
@@ -125,11 +148,36 @@ pub fn parse(text: &str) -> Result<Constitution, Faults> {
         });
     }
     if faults.is_empty() {
-        Ok(Constitution { sentences })
+        Ok(Constitution { sentences, kept })
     } else {
         faults.sort_by_key(|fault| (fault.line, fault.column));
         Err(Faults(faults))
     }
+}
+
+/// Reads the rules of a block.
+fn rules_of(block: &Block) -> Result<Vec<Kept>, Fault> {
+    let fault = |problem: String| Fault {
+        line: block.line,
+        column: 1,
+        words: "rules".to_owned(),
+        problem,
+        offers: Vec::new(),
+    };
+    let json = Json::parse(block.text.as_bytes(), JsonLimits::ARTIFACT)
+        .map_err(|error| fault(error.to_string()))?;
+    let Json::Array(rules) = json else {
+        return Err(fault("a block of rules is a JSON array".to_owned()));
+    };
+    let kept = |rule: Json| {
+        let name = match &rule {
+            Json::Object(object) => object.get("name").and_then(Json::as_str).map(str::to_owned),
+            _ => None,
+        };
+        let name = name.ok_or_else(|| fault("a rule is a JSON object with a name".to_owned()))?;
+        Ok(Kept { line: block.line, is_after: block.is_after, name, rule })
+    };
+    rules.into_iter().map(kept).collect()
 }
 
 /// Reads one sentence.

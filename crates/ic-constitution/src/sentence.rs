@@ -115,10 +115,11 @@ impl Directory {
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.deed == Deed::EverythingElse {
-            return f.write_str(match self.effect {
-                Effect::Escalate => "Everything else is for a person to decide.",
-                Effect::Allow | Effect::Deny => "Everything else is refused.",
-            });
+            f.write_str(match self.effect {
+                Effect::Escalate => "Everything else is for a person to decide",
+                Effect::Allow | Effect::Deny => "Everything else is refused",
+            })?;
+            return self.end(f);
         }
         let is_gerund = self.effect == Effect::Escalate;
         f.write_str(match (self.effect, self.is_only) {
@@ -144,14 +145,18 @@ impl fmt::Display for Sentence {
             let with: Vec<String> = self.with.iter().map(With::as_means).collect();
             write!(f, " with {}", joined(&with))?;
         }
+        self.end(f)
+    }
+}
+
+impl Sentence {
+    fn end(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             Some(reason) => write!(f, " because {reason}."),
             None => f.write_str("."),
         }
     }
-}
 
-impl Sentence {
     fn place_phrase(&self) -> String {
         let before = match &self.deed {
             Deed::Verbs(verbs) => verbs.first().map_or("in", |verb| verb.row().before_place),

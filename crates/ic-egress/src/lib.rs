@@ -83,6 +83,9 @@ pub mod resolve;
 mod tally;
 pub mod target;
 
+#[cfg(test)]
+mod tests;
+
 pub use address::Special;
 pub use allowed::{Allowed, TooManyDoors};
 pub use egress::{Doors, Egress};

@@ -52,6 +52,8 @@ pub struct Config {
     pub policy: Option<PolicyChoice>,
     /// `protectedPaths`, with `~` expanded.
     pub protected_paths: Vec<AbsolutePath>,
+    /// `agent.show`, with `~` expanded.
+    pub agent_shown: Vec<AbsolutePath>,
     /// `session`.
     pub session: SessionConfig,
     /// `budget`, for one turn of the built-in agent.
@@ -227,6 +229,7 @@ impl Config {
             approvals_scripted: read.value("approvals.scripted", value::switch)?,
             policy: read.policy()?,
             protected_paths: read.value("protectedPaths", |it| value::paths(it, environment))?,
+            agent_shown: read.value("agent.show", |it| value::paths(it, environment))?,
             session: SessionConfig {
                 auto_save: read.value("session.autoSave", value::switch)?,
                 sessions_max: read.whole("session.maxSessions")?,

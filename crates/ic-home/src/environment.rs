@@ -66,6 +66,7 @@ const IRONCURTAIN_LOG: &str = "IRONCURTAIN_LOG";
 const NO_COLOR: &str = "NO_COLOR";
 const TERM: &str = "TERM";
 const TMPDIR: &str = "TMPDIR";
+const PWD: &str = "PWD";
 const SSH_AUTH_SOCK: &str = "SSH_AUTH_SOCK";
 
 /// The variables of git's that say where the user's own configuration is.
@@ -76,7 +77,7 @@ const CLIENTS: [&str; 4] =
     ["XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCODE_CONFIG"];
 
 /// Every variable that we read.
-pub const VARIABLES: [Variable; 30] = [
+pub const VARIABLES: [Variable; 31] = [
     stays(HOME, "your home directory: `~` and the protected paths; must be set and absolute"),
     stays(IRONCURTAIN_HOME, "IronCurtain's own files; default `~/.ironcurtain`"),
     stays(IRONCURTAIN_LOG, "what to write about its own work: `info`, or `warn,ic_broker=debug`"),
@@ -107,6 +108,7 @@ pub const VARIABLES: [Variable; 30] = [
     stays(NO_COLOR, "if set and not empty, nothing is printed in colour"),
     stays(TERM, "if it is `dumb`, you answer approval requests with a letter and Enter"),
     stays(TMPDIR, "temporary files of the git server and of `demo`; default `/tmp`"),
+    stays(PWD, "how your shell came to the current directory: through which links"),
     stays(SSH_AUTH_SOCK, "your ssh agent, used for git over ssh once a call was allowed"),
     stays(GIT_KEPT[0], "your git configuration, for your credential helper"),
     stays(GIT_KEPT[1], "the system's git configuration, for your credential helper"),
@@ -294,6 +296,24 @@ impl Environment {
             },
         };
         AbsolutePath::new(&path).map_err(|reason| EnvironmentError::Argument { path, reason })
+    }
+
+    /// Makes a path of the command line absolute as the user would: from the current directory by the way
+    /// that the shell went, links included.
+    pub fn absolute_as_typed(&self, path: &Path) -> Result<AbsolutePath, EnvironmentError> {
+        match self.text(PWD).map(Path::new) {
+            Some(way) if path.is_relative() && !path.starts_with("~") && self.is_current(way) => {
+                self.absolute(&way.join(path))
+            }
+            Some(_) | None => self.absolute(path),
+        }
+    }
+
+    /// Returns whether `way` is an absolute path to the current directory.
+    fn is_current(&self, way: &Path) -> bool {
+        let place = |path: &Path| rustix::fs::stat(path).map(|it| (it.st_dev, it.st_ino)).ok();
+        let here = self.current_dir.as_deref().and_then(place);
+        way.is_absolute() && here.is_some() && place(way) == here
     }
 
     /// Returns the path in the variable `name`, which says where a client keeps its configuration.

@@ -55,6 +55,16 @@ impl Home {
         self.at("roots.json")
     }
 
+    /// Returns the list of directories in which agents could write.
+    pub fn grounds(&self) -> PathBuf {
+        self.at("grounds.json")
+    }
+
+    /// Returns the lock that is held while that is changed.
+    pub fn grounds_lock(&self) -> PathBuf {
+        self.at("grounds.lock")
+    }
+
     /// Returns where the user said once and for all in which directories the agent works.
     pub fn workspaces(&self) -> PathBuf {
         self.at("workspaces.json")

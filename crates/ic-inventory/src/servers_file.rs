@@ -176,8 +176,11 @@ impl ServersFile {
     /// stranger to that, so nobody's word is taken for it; our own servers keep to what they are asked.
     pub fn traits(&self, confinement: Confinement) -> Servers {
         let is_kept = |config: &ServerConfig| match config.start {
+            // A command does whatever it likes; only its cage keeps it.
+            Start::Builtin(BuiltinServer::Shell) | Start::Command(_) => {
+                config.is_to_be_confined && confinement != Confinement::None
+            }
             Start::Builtin(_) => true,
-            Start::Command(_) => config.is_to_be_confined && confinement != Confinement::None,
             Start::Url(_) => false,
         };
         let traits = |config: &ServerConfig| ServerTraits {
@@ -185,7 +188,10 @@ impl ServersFile {
                 true => config.containment,
                 false => Containment::Loose,
             },
-            names_files: matches!(config.start, Start::Builtin(BuiltinServer::Git)),
+            names_files: matches!(
+                config.start,
+                Start::Builtin(BuiltinServer::Git | BuiltinServer::Shell)
+            ),
             allowed_domains: config.allowed_domains.clone(),
         };
         self.0.iter().map(|(name, config)| (name.clone(), traits(config))).collect()
@@ -234,10 +240,12 @@ pub enum BuiltinServer {
     Git,
     /// Web pages.
     Fetch,
+    /// Command lines; there only if the servers file names it.
+    Shell,
 }
 
 impl BuiltinServer {
-    /// Every built-in server.
+    /// Every built-in server that is there without being asked for.
     pub const ALL: [Self; 3] = [Self::Filesystem, Self::Git, Self::Fetch];
 
     /// Returns the built-in server of this name.
@@ -251,13 +259,14 @@ impl BuiltinServer {
             Self::Filesystem => "filesystem",
             Self::Git => "git",
             Self::Fetch => "fetch",
+            Self::Shell => "shell",
         }
     }
 
     fn containment(self) -> Containment {
         match self {
             Self::Filesystem => Containment::ContainedFilesystem,
-            Self::Git => Containment::Contained,
+            Self::Git | Self::Shell => Containment::Contained,
             Self::Fetch => Containment::Loose,
         }
     }

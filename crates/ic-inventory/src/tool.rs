@@ -3,6 +3,8 @@
 //! What a server lists is untrusted text. Whether a tool was seen before is the business of
 //! [`pins`](crate::pins), and whether it may be called that of the policy.
 
+use std::sync::OnceLock;
+
 use ic_schema::Schema;
 use ic_types::{Digest, Json, Object, ServerName, ToolName};
 
@@ -19,8 +21,9 @@ pub struct Tool {
     pub name: ToolName,
     /// The schema of its arguments.
     pub schema: Schema,
-    /// Everything that the server says of it.
+    /// Everything that the server says of it; not to be changed, since its hash is remembered.
     pub listed: Object,
+    hash: OnceLock<Digest>,
 }
 
 /// A tool that cannot be used.
@@ -56,14 +59,14 @@ impl Tool {
             None => return unusable(name, "it has no input schema".to_owned()),
         };
         match schema {
-            Ok(schema) => Ok(Self { name: tool, schema, listed }),
+            Ok(schema) => Ok(Self { name: tool, schema, listed, hash: OnceLock::new() }),
             Err(fault) => unusable(name, format!("its input schema: {fault}")),
         }
     }
 
     /// Returns the hash of everything that the server says of the tool.
     pub fn hash(&self) -> Digest {
-        hash(&self.listed)
+        *self.hash.get_or_init(|| hash(&self.listed))
     }
 
     /// Returns what the schema of the arguments says and is not checked.

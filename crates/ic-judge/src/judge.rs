@@ -7,13 +7,22 @@ use ic_policy::{
     Bounds, Finding, InvalidValue, Policy, ResolvedCall, Value, Verdict, evaluate, explain,
 };
 use ic_resolve::resolver::Besides;
-use ic_resolve::{Orders, RealDisk, Resolver, bounds, petition, planted};
+use ic_resolve::{CachedDisk, Disk, Orders, RealDisk, Resolver, bounds, petition, planted};
 use ic_servers::filesystem::View;
 use ic_types::{AbsolutePath, CanonicalPath, Role, ServerName, ToolCall};
 
 use crate::heads::Heads;
 use crate::judged;
-use crate::method;
+use crate::method::{self, CallMethod};
+
+/// What a server says of a call besides its arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bringing<'a> {
+    /// What it would change as well, of files that the host executes.
+    pub brought: &'a [CanonicalPath],
+    /// What else it is about.
+    pub named: &'a [(Role, CanonicalPath)],
+}
 
 /// Everything that is needed to judge a call.
 #[derive(Debug)]
@@ -36,14 +45,45 @@ impl Judge {
         evaluate(&self.policy, &self.bounds, self.resolve(call))
     }
 
-    /// Resolves and judges a call of which its server says that it would change these files that the
-    /// host executes, and is about these others.
-    pub fn judge_bringing(
+    /// Resolves and judges a call of which its server says something besides.
+    pub fn judge_bringing(&self, call: ToolCall, bringing: Bringing<'_>) -> Verdict {
+        evaluate(&self.policy, &self.bounds, self.resolve_on(&RealDisk, call, bringing))
+    }
+
+    /// Judges a call by what the system remembers of the disk, so that it takes no time; gives it back
+    /// if that is not enough.
+    ///
+    /// A question is always asked by how the disk is: what the system remembers of a file's contents
+    /// may be old, and an approval is bound to them.
+    pub fn judge_from_memory(
         &self,
         call: ToolCall,
-        (brought, named): (&[CanonicalPath], &[(Role, CanonicalPath)]),
-    ) -> Verdict {
-        evaluate(&self.policy, &self.bounds, self.resolve_bringing(call, brought, named))
+        bringing: Bringing<'_>,
+    ) -> Result<Verdict, ToolCall> {
+        if CallMethod::of(call.tool.as_str()).is_some() {
+            return Err(call);
+        }
+        let disk = CachedDisk::default();
+        let resolved = self.resolve_on(&disk, call, bringing);
+        if disk.has_missed() {
+            return Err(resolved.into_asked());
+        }
+        match evaluate(&self.policy, &self.bounds, resolved) {
+            Verdict::Escalate(escalation) => Err(escalation.call().asked().clone()),
+            verdict => Ok(verdict),
+        }
+    }
+
+    /// Returns whether the system remembers where every path of a call leads.
+    pub fn is_in_memory(&self, call: &ToolCall) -> bool {
+        let disk = CachedDisk::default();
+        self.resolver(&disk).reach(&self.policy, call);
+        !disk.has_missed()
+    }
+
+    /// Looks at every path of a call, for nothing but to find out whether the disk answers.
+    pub fn reach(&self, call: &ToolCall) {
+        self.resolver(&RealDisk).reach(&self.policy, call);
     }
 
     /// Judges what a server itself asks of a client.
@@ -117,24 +157,28 @@ impl Judge {
     }
 
     fn resolve(&self, call: ToolCall) -> ResolvedCall {
-        self.resolve_bringing(call, &[], &[])
+        self.resolve_on(&RealDisk, call, Bringing::default())
     }
 
-    fn resolve_bringing(
+    fn resolve_on(
         &self,
+        disk: &dyn Disk,
         call: ToolCall,
-        brought: &[CanonicalPath],
-        named: &[(Role, CanonicalPath)],
+        Bringing { brought, named }: Bringing<'_>,
     ) -> ResolvedCall {
-        let (sandbox, orders) = (self.bounds.sandbox.as_ref(), Some(&self.orders));
-        let resolver = Resolver { disk: &RealDisk, home: &self.home, sandbox, orders };
         let (call, fault) = method::spread(call);
         let fault = fault.map(|reason| InvalidValue {
             place: method::URI.to_owned(),
             role: Role::None,
             reason: reason.to_owned(),
         });
-        resolver.resolve_with(&self.policy, call, Besides { fault, brought, named })
+        let besides = Besides { fault, brought, named };
+        self.resolver(disk).resolve_with(&self.policy, call, besides)
+    }
+
+    fn resolver<'a>(&'a self, disk: &'a dyn Disk) -> Resolver<'a> {
+        let (sandbox, orders) = (self.bounds.sandbox.as_ref(), Some(&self.orders));
+        Resolver { disk, home: &self.home, sandbox, orders }
     }
 }
 

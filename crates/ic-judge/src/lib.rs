@@ -7,7 +7,7 @@
 //! Forwards nothing, records nothing, starts nothing.
 //!
 //! Reading order: [`judge`], [`method`] (the methods besides `tools/call` that are judged as calls), [`judged`],
-//! [`heads`] (what our git server is told of the trees that a call takes over), [`aside`] (where the long steps are done).
+//! [`heads`] (what our git server is told of the trees that a call takes over), [`aside`] (where long steps are done, and questions to the disk that may never be answered).
 //!
 //! # Invariants
 //!
@@ -19,6 +19,6 @@ pub mod judge;
 pub mod judged;
 pub mod method;
 
-pub use aside::{Aside, Weight};
-pub use judge::Judge;
+pub use aside::{Aside, Unanswered, Weight};
+pub use judge::{Bringing, Judge};
 pub use judged::Judged;

@@ -17,7 +17,7 @@ mod version;
 
 pub use line::{Line, Lines};
 pub use message::{
-    Id, Message, MessageFault, Notification, Outcome, Request, Response, RpcError, code,
-    error_line, notification_line, request_line, result_line,
+    Id, Message, MessageFault, Notification, Outcome, Request, Response, RpcError, answered_id,
+    code, error_line, notification_line, request_line, result_line,
 };
 pub use version::{ProtocolVersion, UnknownVersion};

@@ -3,9 +3,13 @@
 //! A batch is no message: it is refused as a whole, so that nothing in it is half done. What a
 //! method means, and which methods there are, is not known here.
 
+mod skim;
+
 use std::fmt;
 
 use ic_types::{Json, JsonError, JsonLimits, Number, Object};
+
+pub use skim::answered_id;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq)]

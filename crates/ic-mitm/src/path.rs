@@ -243,4 +243,84 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn fuzz_gate_path() {
+        ic_fuzz::Target::new("gate-path")
+            .seeds([
+                "/v1/messages",
+                "/v1/m%65ssages/count_tokens",
+                "/v1beta/models/gemini-2.5-pro%3AstreamGenerateContent",
+                "/v1/responses/../files",
+                "/api/hello",
+            ])
+            .corpus("path_traversal")
+            .words([
+                "/",
+                "//",
+                ".",
+                "..",
+                "/../",
+                "/./",
+                "%2e",
+                "%2E%2e",
+                "%2f",
+                "%5c",
+                "\\",
+                "%00",
+                "%25",
+                "%252e",
+                "%",
+                ";",
+                ":",
+                "@",
+                "?",
+                "#",
+                "v1",
+                "v1beta",
+                "messages",
+                "models",
+                "files",
+                ":generateContent",
+                ":streamGenerateContent",
+                "é",
+                "%c3%a9",
+                " ",
+                "\0",
+                "*",
+            ])
+            .bytes_max(600)
+            .run(|bytes| {
+                let Ok(raw) = std::str::from_utf8(bytes) else {
+                    return ic_fuzz::Outcome::refused("no text");
+                };
+                let Some(path) = CanonicalPath::new(raw) else {
+                    return ic_fuzz::Outcome::refused("no path");
+                };
+                assert_eq!(
+                    CanonicalPath::new(path.as_str()),
+                    Some(path.clone()),
+                    "it is not its own form"
+                );
+                // Whoever reads it as a URL, and whoever takes escapes out once more, reads the same.
+                let url = url::Url::parse(&format!("https://a.example{}", path.as_str())).unwrap();
+                assert_eq!((url.path(), url.query(), url.fragment()), (path.as_str(), None, None));
+                assert!(!path.as_str().contains('%'));
+                let mut found = 0_u8;
+                for provider in [Provider::Anthropic, Provider::OpenAi, Provider::Google] {
+                    if let Ok(route) = Route::find(rules(provider), &Method::POST, raw) {
+                        assert_eq!(route.path, path);
+                        let is_listed = |it: &Endpoint| {
+                            it.path.split('*').all(|part| path.as_str().contains(part))
+                        };
+                        assert!(is_listed(route.endpoint), "it is sent to another endpoint");
+                        assert!(
+                            route.model.is_none_or(|it| !it.contains(['/', ':']) && !it.is_empty())
+                        );
+                        found += 1;
+                    }
+                }
+                ic_fuzz::Outcome::accepted((found, path.as_str().matches('/').count().min(6)))
+            });
+    }
 }

@@ -87,6 +87,10 @@ pub struct As<'a> {
     pub confirmed: Confirmed,
     /// What would stand in its additions.json.
     pub additions: Option<&'a [u8]>,
+    /// What would stand in its compiled-policy.json.
+    pub compiled: Option<&'a [u8]>,
+    /// What would stand in its dynamic-lists.json.
+    pub lists: Option<&'a [u8]>,
     /// What holds servers.
     pub held: Confinement,
 }
@@ -96,6 +100,8 @@ impl As<'_> {
     pub const IS: Self = Self {
         confirmed: Confirmed::Before,
         additions: None,
+        compiled: None,
+        lists: None,
         held: Confinement::Cage(Rung::Namespaces),
     };
 
@@ -176,6 +182,12 @@ impl Loaded {
             policy_files::refuse_policy(&bounds, what, directory)?;
         }
         let mut files = PolicyFiles::read(&origin, &bounds)?;
+        if let Some(bytes) = how.compiled {
+            files.replace_rules(bytes);
+        }
+        if let Some(bytes) = how.lists {
+            files.replace_lists(bytes);
+        }
         let added = match wanted.servers {
             None => Some(Home::new(ironcurtain_home.clone())),
             Some(_) => None,
@@ -213,6 +225,11 @@ impl Loaded {
             warnings,
             files,
         })
+    }
+
+    /// Returns what the user has added to the policy.
+    pub fn additions(&self) -> Option<Source<'_>> {
+        self.files.additions()
     }
 
     /// Returns the files that hold the policy's rules and lists.

@@ -3,6 +3,7 @@
 //! What the session then does is not known here, and nothing is printed: what a person should be told first
 //! is in its [`Header`].
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
@@ -10,16 +11,20 @@ use ic_backend::{Keyring, Witness, launch};
 use ic_confine::Launcher;
 use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
+use ic_inventory::servers_file::{PathKey, ServersFile};
 use ic_policy::SandboxKind;
+use ic_resolve::RealDisk;
+use ic_resolve::path::{self, Last};
 use ic_session::{
     AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
 use ic_store::{Metadata, Sessions};
-use ic_types::{AbsolutePath, SessionName};
+use ic_types::{AbsolutePath, CanonicalPath, SessionName};
 
 use crate::fault::Fault;
 use crate::holding::Holding;
 use crate::policy::{As, Loaded, NoSandbox, Wanted};
+use crate::workspace::Grounds;
 
 /// What session is wanted.
 #[derive(Debug)]
@@ -124,6 +129,7 @@ impl SessionWanted<'_> {
         let how = As { held: holding.confinement, ..As::IS };
         let loaded = Loaded::load_as(&self.wanted, NoSandbox::None, how, environment)?;
         loaded.roots.remember(&loaded.origin, &home)?;
+        self.check_and_remember_ground(&loaded, &home, environment)?;
         loaded.keep(&home)?;
         let mut header = Header {
             warnings: loaded.warnings.clone(),
@@ -177,6 +183,7 @@ impl SessionWanted<'_> {
                 agent: environment.ssh_agent(),
             },
             certificates: environment.certificates(),
+            shown: config.agent_shown.clone(),
             judge: loaded.judge,
             servers: loaded.servers,
             wait: self.wait,
@@ -186,6 +193,26 @@ impl SessionWanted<'_> {
         let ground = opening.open()?;
         header.lines.push(self.wait.header(&home, &self.at_terminal)?.to_owned());
         Ok(Opened { home, header, ground, launcher, holding, config, sandbox, redactor, project })
+    }
+
+    /// Refuses a sandbox that an agent's link chose, whether it is named now or was when the session began.
+    fn check_and_remember_ground(
+        &self,
+        loaded: &Loaded,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<(), Fault> {
+        let sandbox = loaded.judge.bounds.sandbox.as_ref().map(|it| &it.path);
+        if let Some((named, SandboxKind::Workspace)) = &self.wanted.sandbox
+            && sandbox != Some(&Grounds::lead(named, home)?)
+        {
+            let named = named.as_path().display();
+            return Err(Fault::request(format!("`{named}` became another directory just now"))
+                .with_hint("try again; if it happens again, something moves it"));
+        }
+        let mut written = loaded.judge.policy.written_directories(&[]);
+        written.extend(lent_directories(&loaded.servers, environment));
+        Grounds::remember(sandbox.into_iter().chain(&written), home)
     }
 
     /// Finds the session that is to be continued, or makes a new one.
@@ -204,6 +231,16 @@ impl SessionWanted<'_> {
         Ok(SessionDirectory::create(home, self.name.as_ref(), self.kind, self.agent)
             .map_err(OpenError::from)?)
     }
+}
+
+/// Returns the directories that servers may write by their entries, beside the session's own.
+fn lent_directories(servers: &ServersFile, environment: &Environment) -> Vec<CanonicalPath> {
+    let paths = servers.iter().flat_map(|(_, server)| &server.cage.paths);
+    let written = paths.filter(|it| it.key == PathKey::AllowWrite);
+    // A name with a variable in it is the session's own, or an error when the server starts.
+    let named = written.filter(|it| it.text.starts_with(['/', '~']));
+    let named = named.filter_map(|it| environment.absolute(Path::new(&it.text)).ok());
+    named.filter_map(|it| Some(path::follow(&RealDisk, &it, Last::Follow).ok()?.path)).collect()
 }
 
 fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {

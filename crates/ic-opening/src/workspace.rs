@@ -3,12 +3,14 @@
 //! What the agent does there is judged call by call; this only keeps out what no such directory should
 //! ever be. Nothing is made here.
 
+mod grounds;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use ic_confine::CageSpec;
-use ic_home::Environment;
+use ic_home::{Environment, Home};
 use ic_policy::SandboxKind;
 use ic_policy::bounds::PROTECTED_HOME_NAMES;
 use ic_resolve::path::{Found, Last};
@@ -16,6 +18,7 @@ use ic_resolve::{Disk, Kind, RealDisk};
 use ic_types::{AbsolutePath, CanonicalPath};
 
 use crate::fault::Fault;
+pub(crate) use grounds::Grounds;
 
 /// Where the system says who has a home, and where.
 const PASSWD: &str = "/etc/passwd";
@@ -46,7 +49,7 @@ pub fn workspace_at(
     environment: &Environment,
 ) -> Result<Option<(AbsolutePath, SandboxKind)>, Fault> {
     let Some(path) = path else { return Ok(None) };
-    let path = environment.absolute(path)?;
+    let path = environment.absolute_as_typed(path)?;
     check_directory("workspace", &path, environment)?;
     Ok(Some((path, SandboxKind::Workspace)))
 }
@@ -65,7 +68,10 @@ pub fn check_directory(
         uid: rustix::process::getuid().as_raw(),
     };
     match owners.objection(path, &RealDisk)? {
-        None => Ok(()),
+        None => {
+            Grounds::lead(path, &Home::new(environment.ironcurtain_home()?))?;
+            Ok(())
+        }
         Some(reason) => Err(Fault::request(format!(
             "`{}` cannot be the {what}: {reason}",
             path.as_path().display()

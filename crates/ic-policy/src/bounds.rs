@@ -90,7 +90,8 @@ pub enum Reach {
 pub struct ServerTraits {
     /// Whether the server is held inside the sandbox, so that being there settles a path.
     pub containment: Containment,
-    /// Whether it says by itself which files in a repository a call is about, so that these are judged.
+    /// Whether places beneath what a call names are looked after by the server itself: it says by itself which
+    /// files in a repository a call is about, so that these are judged, or its cage keeps to the rules there.
     pub names_files: bool,
     /// The hosts that the server may be asked to reach; every list must hold.
     pub allowed_domains: Vec<DomainSet>,

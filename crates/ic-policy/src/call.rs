@@ -230,6 +230,11 @@ impl ResolvedCall {
         &self.parts.asked
     }
 
+    /// Gives the call back as it was asked for; what was found out about it is gone.
+    pub fn into_asked(self) -> ToolCall {
+        self.parts.asked
+    }
+
     /// Returns the arguments as they will be sent.
     pub fn sent(&self) -> &Object {
         &self.parts.sent

@@ -47,7 +47,7 @@ pub const REPOSITORY_NAMES: [&str; 2] = ["HEAD", "commondir"];
 pub const ATTRIBUTES: &str = ".gitattributes";
 
 /// What counts at any depth.
-pub const LISTED_NAMES: [ListedName; 111] = [
+pub const LISTED_NAMES: [ListedName; 125] = [
     // Git reads and runs much of what is there, and only the git server writes it.
     beneath(&[GIT_DIRECTORY]),
     itself(&[".gitmodules"]),
@@ -160,6 +160,20 @@ pub const LISTED_NAMES: [ListedName; 111] = [
     itself(&[".pdbrc"]),
     itself(&[".ghci"]),
     itself(&[".iex.exs"]),
+    itself(&[".perldb"]),
+    itself(&[".rdbgrc"]),
+    itself(&[".byebugrc"]),
+    itself(&["irbrc"]),
+    itself(&["_irbrc"]),
+    itself(&[".ocamlinit"]),
+    itself(&[".octaverc"]),
+    itself(&[".RData"]),
+    beneath(&[".ctags.d"]),
+    // Other tools that run what is named there: versions of programs, other version control.
+    itself(&["mise", "config.local.toml"]),
+    beneath(&[".sl"]),
+    beneath(&["_darcs"]),
+    itself(&[".rtx.local.toml"]),
     // Agents keep servers and hooks of theirs there.
     beneath(&[".qwen"]),
     beneath(&[".factory"]),
@@ -167,6 +181,7 @@ pub const LISTED_NAMES: [ListedName; 111] = [
     beneath(&[".augment"]),
     itself(&[".crush.json"]),
     itself(&["crush.json"]),
+    itself(&["opencode.jsonc"]),
 ];
 
 /// What counts at the top of a repository alone: it is run by servers that build what is pushed.

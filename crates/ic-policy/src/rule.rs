@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of the order of rules or of the index; a rule answers for itself alone.
 
+mod written;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //!
 //! Absence is an answer; every other failure is an error, and an error never counts as absence.
 
+mod cached;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,7 +12,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use ic_policy::{FileKind, FileState};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
+
+pub use cached::CachedDisk;
 
 /// What resolving may ask of a disk.
 pub trait Disk {
@@ -27,6 +31,13 @@ pub trait Disk {
 
     /// Returns what is directly in the directory `path`, at most `n_max` entries.
     fn list(&self, path: &Path, n_max: usize) -> io::Result<Vec<(OsString, Kind)>>;
+
+    /// Looks at `path` with one question, if something is there and no part before its end is a link.
+    ///
+    /// `None` says nothing: the parts have to be looked at one by one.
+    fn look_straight(&self, _path: &Path) -> Option<Entry> {
+        None
+    }
 }
 
 /// What is at a path.
@@ -115,6 +126,20 @@ impl Disk for RealDisk {
         }
         Ok(entries)
     }
+
+    fn look_straight(&self, path: &Path) -> Option<Entry> {
+        look_at_once(path, ResolveFlags::NO_SYMLINKS).ok()
+    }
+}
+
+/// Looks at `path` without following a link at its end; `how` says what else is not done on the way.
+fn look_at_once(path: &Path, how: ResolveFlags) -> rustix::io::Result<Entry> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat2(CWD, path, flags, Mode::empty(), how)?;
+    // Nobody is asked for what is known: with `CACHED` this must not wait either.
+    let asked = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let asked = if how.contains(ResolveFlags::CACHED) { asked } else { AtFlags::EMPTY_PATH };
+    Ok(entry_of_statx(&rustix::fs::statx(&file, c"", asked, StatxFlags::BASIC_STATS)?))
 }
 
 /// How many answers from memory cost as much as one from the disk.
@@ -122,20 +147,21 @@ const KNOWN_PER_LOOK: usize = 4;
 
 /// A disk that answers only so many questions, so that no call can keep us busy.
 ///
-/// Directories are looked at once: the paths of one call mostly share them, and a call is judged by
-/// how the disk was at one moment anyway.
+/// Each path is looked at once: the paths of one call mostly share their directories, and a call is
+/// judged by how the disk was at one moment anyway.
 pub(crate) struct Metered<'a> {
     disk: &'a dyn Disk,
     left: Cell<usize>,
     /// How many answers may still be given from memory: these cost less, and are not free.
     known_left: Cell<usize>,
-    directories: RefCell<HashMap<PathBuf, Entry>>,
+    /// By the bytes of the path, which are hashed faster than its parts.
+    known: RefCell<HashMap<OsString, Option<Entry>>>,
 }
 
 impl<'a> Metered<'a> {
     pub(crate) fn new(disk: &'a dyn Disk, looks_max: usize) -> Self {
         let known_left = Cell::new(looks_max.saturating_mul(KNOWN_PER_LOOK));
-        Self { disk, left: Cell::new(looks_max), known_left, directories: RefCell::default() }
+        Self { disk, left: Cell::new(looks_max), known_left, known: RefCell::default() }
     }
 
     /// Returns whether a question was refused.
@@ -158,16 +184,14 @@ fn spend_one_of(left: &Cell<usize>) -> io::Result<()> {
 
 impl Disk for Metered<'_> {
     fn look(&self, path: &Path) -> io::Result<Option<Entry>> {
-        if let Some(known) = self.directories.borrow().get(path) {
+        if let Some(known) = self.known.borrow().get(path.as_os_str()) {
             // SECURITY: links that lead through the same directories again and again cost time too.
             spend_one_of(&self.known_left)?;
-            return Ok(Some(*known));
+            return Ok(*known);
         }
         self.spend()?;
         let entry = self.disk.look(path)?;
-        if let Some(directory) = entry.filter(|entry| entry.kind == Kind::Directory) {
-            self.directories.borrow_mut().insert(path.to_owned(), directory);
-        }
+        self.known.borrow_mut().insert(path.as_os_str().to_owned(), entry);
         Ok(entry)
     }
 
@@ -185,11 +209,31 @@ impl Disk for Metered<'_> {
         self.spend()?;
         self.disk.list(path, n_max)
     }
+
+    fn look_straight(&self, path: &Path) -> Option<Entry> {
+        // Beside what was looked at already, little is left to look at.
+        let known = self.known.borrow();
+        if path.ancestors().take(3).any(|it| known.contains_key(it.as_os_str())) {
+            return None;
+        }
+        self.spend().ok()?;
+        self.disk.look_straight(path)
+    }
 }
 
 /// Nothing can be at a path whose parent is missing or is no directory.
 fn is_absence(error: rustix::io::Errno) -> bool {
     matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR)
+}
+
+impl Kind {
+    fn of_file(self) -> FileKind {
+        match self {
+            Self::File => FileKind::File,
+            Self::Directory => FileKind::Directory,
+            Self::Link | Self::Other => FileKind::Other,
+        }
+    }
 }
 
 impl From<FileType> for Kind {
@@ -210,16 +254,25 @@ impl From<FileType> for Kind {
 fn entry_of(stat: &rustix::fs::Stat) -> Entry {
     let kind = Kind::from(FileType::from_raw_mode(stat.st_mode));
     let state = FileState {
-        kind: match kind {
-            Kind::File => FileKind::File,
-            Kind::Directory => FileKind::Directory,
-            Kind::Link | Kind::Other => FileKind::Other,
-        },
+        kind: kind.of_file(),
         device: stat.st_dev,
         inode: stat.st_ino,
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
         modified_s: stat.st_mtime,
         modified_ns: i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+    };
+    Entry { kind, state }
+}
+
+fn entry_of_statx(stat: &Statx) -> Entry {
+    let kind = Kind::from(FileType::from_raw_mode(stat.stx_mode.into()));
+    let state = FileState {
+        kind: kind.of_file(),
+        device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        inode: stat.stx_ino,
+        bytes: stat.stx_size,
+        modified_s: stat.stx_mtime.tv_sec,
+        modified_ns: stat.stx_mtime.tv_nsec.into(),
     };
     Entry { kind, state }
 }

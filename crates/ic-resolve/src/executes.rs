@@ -169,6 +169,9 @@ impl<'a> Executes<'a> {
         let mut names = named.names.clone();
         let leads = named.git.iter().chain(&named.unreadable);
         leads.for_each(|path| names.add(path.clone(), Why::Repository(path.clone())));
+        if named.has_drivers {
+            names.add_anywhere(top.clone(), ATTRIBUTES);
+        }
         names
     }
 

@@ -31,7 +31,7 @@ pub mod resolver;
 pub mod url;
 
 pub use bounds::{BoundsError, Places};
-pub use disk::{Disk, Entry, Kind, RealDisk};
+pub use disk::{CachedDisk, Disk, Entry, Kind, RealDisk};
 pub use executes::{Change, Executes, NamedInTree, Names, Orders, UserGit, is_attributes};
 pub use path::PathFault;
 pub use resolver::{PATH_WORDS, Resolver};

@@ -103,6 +103,25 @@ impl Resolver<'_> {
         ResolvedCall::assert_resolved(parts)
     }
 
+    /// Looks at every path of `call`, for nothing but to find out whether the disk answers.
+    pub fn reach(&self, policy: &Policy, call: &ToolCall) {
+        let disk = Metered::new(self.disk, LOOKS_MAX);
+        let resolving = Resolving::new(&disk, self);
+        let Some(annotation) = policy.annotation(&call.server, &call.tool) else { return };
+        for argument in annotation.arguments() {
+            let is_path = |role: &Role| role.category() == Category::Path;
+            if !argument.roles(&call.arguments).iter().any(is_path) {
+                continue;
+            }
+            let base = resolving.base_of(argument, &call.arguments);
+            for text in texts_at(argument.place(), &call.arguments).unwrap_or_default() {
+                let path = path::absolute(text, self.home, base.as_ref());
+                // What is wrong with a path is said once the call is judged.
+                path.and_then(|path| path::follow(&disk, &path, Last::Follow)).ok();
+            }
+        }
+    }
+
     /// Makes a path of a rule, a flag or a configuration file canonical.
     pub fn locate(&self, text: &str) -> Result<CanonicalPath, PathFault> {
         let path = path::absolute(text, self.home, None)?;
@@ -182,10 +201,13 @@ impl Resolving<'_> {
             }
             replace(argument.place(), sent, &mut parts.sent);
         }
-        let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
-        self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
-        parts.executed = self.executed(&parts.asked, &outcome.roles);
-        parts.executed.extend(carried);
+        // A command is in a cage in which what the host executes is read-only, and is looked after.
+        if !is_command(&parts.asked) {
+            let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
+            self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
+            parts.executed = self.executed(&parts.asked, &outcome.roles);
+            parts.executed.extend(carried);
+        }
         parts.push = self.push(&parts.asked.tool, arguments);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
@@ -476,6 +498,11 @@ fn check_opaque(role: Role, text: &str) -> Result<(), String> {
         return Err("a branch neither begins with `-` or `+` nor contains `:`".to_owned());
     }
     Ok(())
+}
+
+/// Returns whether a call runs a command with the built-in shell server.
+fn is_command(call: &ToolCall) -> bool {
+    call.server.as_str() == "shell" && call.tool.as_str() == "run_command"
 }
 
 fn is_directory(found: &Found) -> bool {

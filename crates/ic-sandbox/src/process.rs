@@ -34,6 +34,7 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
     CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: PathBuf::from("/home"),
@@ -41,6 +42,7 @@ pub fn cage(scratch: PathBuf) -> CageSpec {
         network: Network::None,
         unix_sockets: false,
         opens_beneath: false,
+        relaxed: Vec::new(),
         limits: ic_confine::Limits {
             // The fewest that the system counts; a worker makes none at all.
             tasks_max: 512,

@@ -23,6 +23,9 @@
 //!
 //! # What is read otherwise than JSON Schema says
 //!
+//! The official test suite holds apart from this; `tests/it/suite.rs` counts where it does not. Nothing is let
+//! through that the suite refuses.
+//!
 //! - A root that names its keys and says nothing about further ones, neither by
 //!   `additionalProperties` nor through other schemas, has no further keys. Everywhere else a schema
 //!   means what it says.

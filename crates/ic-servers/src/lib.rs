@@ -8,10 +8,11 @@
 //! stdin ──serve──▶ Tools::call ──▶ filesystem: a View of directories, each held by a handle
 //!                                  git: the git program in such a View, with a config of ours
 //!                                  fetch: one page of the web, over a connection that the host makes
+//!                                  shell: one command line, in the cage of this process
 //! stdout ◀────────  ToolResult
 //! ```
 //!
-//! Reading order: [`tools`], [`mod@serve`], [`filesystem`], [`git`], [`fetch`].
+//! Reading order: [`tools`], [`mod@serve`], [`filesystem`], [`git`], [`fetch`], [`shell`].
 //!
 //! # Invariants
 //!
@@ -45,10 +46,12 @@ pub mod fetch;
 pub mod filesystem;
 pub mod git;
 pub mod serve;
+pub mod shell;
 pub mod tools;
 
 pub use fetch::Fetch;
 pub use filesystem::{Filesystem, View};
 pub use git::Git;
 pub use serve::{Ended, ServeError, serve};
+pub use shell::Shell;
 pub use tools::{Cancel, Tool, ToolResult, Tools};

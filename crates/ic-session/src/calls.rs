@@ -170,6 +170,8 @@ impl BrokerCalls {
     ) -> (Reply, bool) {
         let Some(broker) = self.broker() else { return (Reply::Nothing, false) };
         let name = offered_name(&call.server, &call.tool);
+        // A command has a limit of time of its own.
+        let _running = is_command(&call).then(|| pause.hold());
         let (asks, mut is_asked) = watch::channel(false);
         let flight = broker.flight(&name, cancel.clone(), asks);
         let flight = match caller {
@@ -202,6 +204,11 @@ impl BrokerCalls {
         let call = format!("{}.{}", call.server, call.tool);
         self.news.called(CallNews { call, arguments, fate });
     }
+}
+
+/// Returns whether a call runs a command, for which a script may wait as long as it takes.
+fn is_command(call: &ToolCall) -> bool {
+    call.server.as_str() == "shell" && call.tool.as_str() == "run_command"
 }
 
 impl Calls for BrokerCalls {

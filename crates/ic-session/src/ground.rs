@@ -56,6 +56,8 @@ pub struct Opening<'a> {
     pub keyring: Keyring,
     /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
+    /// What the settings show to agents and their commands, read-only.
+    pub shown: Vec<AbsolutePath>,
     /// Whether calls wait for a person who is not there.
     pub wait: Wait,
     /// The person who is asked at the terminal of this session, if it has one.
@@ -211,6 +213,7 @@ impl Opening<'_> {
             variables: self.variables,
             keyring: self.keyring,
             certificates: self.certificates,
+            shown: self.shown,
             witness: Arc::clone(&self.witness),
         };
         let setup = Setup {

@@ -16,12 +16,12 @@ pub mod provider;
 pub mod proxy;
 pub mod reference;
 pub mod scripted_model;
-pub mod shared;
 pub mod web;
 
 pub use caller::Caller;
 pub use client::Client;
 pub use far::{Far, FarRequest, FarSays};
+pub use ic_fuzz::shared;
 pub use memory_disk::MemoryDisk;
 pub use place::{Output, Place};
 pub use provider::ScriptedProvider;

@@ -4,7 +4,7 @@
 //! checked twice. The crate does no I/O, reads no clock and knows no policy.
 //!
 //! Reading order: [`name`], [`path`], [`host`], [`role`], [`json`], [`call`]; then the smaller
-//! [`session`], [`provider`], [`secret`], [`time`], [`digest`], [`mod@visible`], [`chain()`]
+//! [`session`], [`provider`], [`secret`], [`time`], [`digest`], [`sse`], [`mod@visible`], [`chain()`]
 //! and [`locked`].
 //!
 //! # Invariants
@@ -43,6 +43,7 @@ pub mod provider;
 pub mod role;
 pub mod secret;
 pub mod session;
+pub mod sse;
 pub mod time;
 pub mod variable;
 pub mod visible;

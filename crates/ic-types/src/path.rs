@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ pub struct AbsolutePath(PathBuf);
 /// from what it saw.
 ///
 /// Invariant: an absolute path in that normal form; `/` is the root itself.
-#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Eq, Ord, PartialOrd)]
 pub struct CanonicalPath(PathBuf);
 
 /// A path that cannot be used.
@@ -71,6 +72,20 @@ impl fmt::Debug for AbsolutePath {
 }
 
 // === impl CanonicalPath ===
+
+// INVARIANT: in normal form two paths have the same components exactly if they have the same bytes, which
+// are compared and hashed in a fraction of the time.
+impl PartialEq for CanonicalPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_os_str() == other.0.as_os_str()
+    }
+}
+
+impl Hash for CanonicalPath {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_os_str().hash(state);
+    }
+}
 
 impl CanonicalPath {
     /// Returns the root directory.

@@ -251,7 +251,9 @@ impl<'a> Installer<'a> {
         seen.extend(job.shown.iter().filter(is_shown).map(read));
         CageSpec {
             opens_beneath: false,
+            relaxed: Vec::new(),
             hidden: hidden(&seen),
+            absent: Vec::new(),
             seen,
             links: Vec::new(),
             follows_links: true,

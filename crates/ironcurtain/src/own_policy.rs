@@ -5,7 +5,11 @@
 //! the policy that it has: what is changed here holds for sessions that are opened later.
 
 pub(crate) mod always;
+pub(crate) mod constitution;
+pub(crate) mod content;
 pub(crate) mod difference;
+pub(crate) mod english;
+pub(crate) mod meaning;
 pub(crate) mod preview;
 pub(crate) mod template;
 pub(crate) mod words;
@@ -13,11 +17,12 @@ pub(crate) mod words;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use ic_constitution::Tool;
 use ic_home::config::update;
 use ic_home::config::{Config, ConfigFile, KeyName, Layers};
 use ic_home::{Clock as _, Environment, Home, Lock, PolicyChoice, SystemClock, file};
 use ic_opening::policy::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
-use ic_policy::additions::{self, ADDITIONS_MAX, Addition};
+use ic_policy::additions::{self, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
 use ic_resolve::RealDisk;
@@ -27,6 +32,8 @@ use ic_types::{CanonicalPath, Json, Object};
 use crate::error::Failure;
 use crate::files;
 use crate::judge;
+use crate::own_policy::constitution::{CONSTITUTION, Made};
+use crate::own_policy::content::Content;
 use crate::own_policy::difference::Difference;
 use crate::screen::Screen;
 
@@ -128,29 +135,65 @@ impl Target {
         lines
     }
 
-    /// Returns what has been added to it so far.
-    pub(crate) fn additions(&self) -> Result<Vec<Addition>, Failure> {
+    /// Returns what is changed in it: its sentences, or what was added to rules without any.
+    pub(crate) fn content(&self) -> Result<Content, Failure> {
+        if let Some(builtin) = self.copy_of {
+            let name = self.name();
+            return Ok(Content::Constitution(template::constitution(&name, builtin)));
+        }
         let path = self.directory.join(ADDITIONS);
-        let Some(bytes) = files::read_if_present(&path)? else { return Ok(Vec::new()) };
-        Ok(additions::read(Source { file: &path.display().to_string(), bytes: &bytes })?)
+        let added = match files::read_if_present(&path)? {
+            Some(bytes) => {
+                let file = path.display().to_string();
+                additions::read(Source { file: &file, bytes: &bytes })?
+            }
+            None => Vec::new(),
+        };
+        // A home from before sentences has both, and goes on as it began.
+        match added.is_empty() {
+            true => Ok(match constitution::source_of(&self.directory)? {
+                Some((_, text)) => Content::Constitution(text),
+                None => Content::Additions(added),
+            }),
+            false => Ok(Content::Additions(added)),
+        }
     }
 
-    /// Loads the policy as it would be with these additions.
+    /// Returns the policy to load before it is changed.
+    pub(crate) fn policy(&self) -> PathBuf {
+        match self.copy_of {
+            Some(builtin) => PathBuf::from(builtin.name()),
+            None => self.directory.clone(),
+        }
+    }
+
+    /// Compiles the sentences for this policy.
+    pub(crate) fn made(&self, text: &str, tools: &[Tool]) -> Result<Made, Failure> {
+        let made = Made::of(text, tools, &self.directory, Vec::new());
+        made.map_err(|error| error.of(&self.directory.join(CONSTITUTION).display().to_string()))
+    }
+
+    /// Loads the policy as it would be with this content.
     pub(crate) fn load_with(
         &self,
-        additions: &[Addition],
+        content: &Content,
+        tools: &[Tool],
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Loaded, Failure> {
-        let policy = match self.copy_of {
-            Some(builtin) => PathBuf::from(builtin.name()),
-            None => self.directory.clone(),
+        let policy = Some(self.policy());
+        let wanted = Wanted { policy, sandbox: None, protected: Vec::new(), servers: None };
+        let load = |how: As<'_>, screen: &mut Screen| {
+            let how = As { confirmed: As::IS.confirmed, ..how };
+            judge::load_as(&wanted, NoSandbox::None, how, environment, screen)
         };
-        let wanted =
-            Wanted { policy: Some(policy), sandbox: None, protected: Vec::new(), servers: None };
-        let bytes = additions::write(additions).into_bytes();
-        let how = As { additions: Some(&bytes), ..As::IS };
-        judge::load_as(&wanted, NoSandbox::None, how, environment, screen)
+        match content {
+            Content::Additions(all) => {
+                let bytes = additions::write(all).into_bytes();
+                load(As { additions: Some(&bytes), ..As::IS }, screen)
+            }
+            Content::Constitution(text) => load(self.made(text, tools)?.load_as(), screen),
+        }
     }
 
     /// Makes the change, after it was noted.
@@ -177,20 +220,85 @@ impl Target {
             Some(_) if is_there => Self { copy_of: None, ..self.clone() },
             _ => self.clone(),
         };
-        let before = if is_there { target.additions()? } else { Vec::new() };
-        let after = change.on(&before, agreed.by)?;
-        let loaded = [&before, &after].map(|it| target.load_with(it, environment, screen));
-        let [loaded_before, loaded_after] = loaded;
-        target.note(change, agreed, &home, (&loaded_before?, &loaded_after?))?;
-        if let Some(builtin) = target.copy_of {
-            template::write(&target.directory, builtin, &home)?;
+        let wanted = Wanted {
+            policy: Some(target.policy()),
+            sandbox: None,
+            protected: Vec::new(),
+            servers: None,
+        };
+        let loaded_before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
+        let tools = english::tools(&loaded_before);
+        let before = target.content()?;
+        let after = change.on(&before, agreed.by, &tools)?;
+        let loaded_after = target.load_with(&after, &tools, environment, screen)?;
+        if let Content::Constitution(text) = &after {
+            // The log follows once the engine has found the policy to be what its sentences say.
+            target.made(text, &tools)?.verify(target.policy(), environment, screen)?;
         }
-        let path = target.directory.join(ADDITIONS);
-        file::replace(&path, additions::write(&after).as_bytes())?;
+        target.note(change, agreed, &home, (&loaded_before, &loaded_after))?;
+        target.write(&after, &tools, &home)?;
         if let Some(name) = &target.becomes {
             use_policy(name, &home, environment)?;
         }
         target.remember_roots(&home, environment, screen)
+    }
+
+    /// Writes what the policy is from now on.
+    fn write(&self, content: &Content, tools: &[Tool], home: &Home) -> Result<(), Failure> {
+        match (content, self.copy_of) {
+            (Content::Constitution(text), Some(builtin)) => {
+                template::write(&self.directory, builtin, &self.made(text, tools)?, home)
+            }
+            (Content::Constitution(text), None) => {
+                let source = constitution::source_of(&self.directory)?;
+                let source = source.map_or_else(|| self.directory.join(CONSTITUTION), |it| it.0);
+                self.made(text, tools)?.write(&self.directory, &source)
+            }
+            (Content::Additions(all), _) => {
+                let path = self.directory.join(ADDITIONS);
+                Ok(file::replace(&path, additions::write(all).as_bytes())?)
+            }
+        }
+    }
+
+    /// Takes other sentences for those of the policy, after it was noted; the caller holds the lock.
+    pub(crate) fn replace(
+        &self,
+        made: &Made,
+        agreed: Agreed,
+        (before, after, difference): (&Loaded, &Loaded, &Difference),
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let mut line = Object::new();
+        line.insert("timestamp", SystemClock.now().to_string());
+        line.insert("policy", self.directory.display().to_string());
+        line.insert("change", "edit");
+        line.insert("by", agreed.by);
+        line.insert("agreed", agreed.how);
+        line.insert("policyHashBefore", before.judge.policy.hash().to_string());
+        line.insert("policyHashAfter", after.judge.policy.hash().to_string());
+        difference.note(&mut line);
+        append(home, &Json::Object(line))?;
+        match self.copy_of {
+            Some(builtin) => template::write(&self.directory, builtin, made, home)?,
+            None => {
+                // What was added is among the sentences now.
+                let added = self.directory.join(ADDITIONS);
+                if files::read_if_present(&added)?.is_some() {
+                    file::remove(&added)?;
+                }
+                let above = self.directory.parent().map(|it| it.join(CONSTITUTION));
+                let above = above.filter(|_| self.directory.ends_with("generated"));
+                let source = above.unwrap_or_else(|| self.directory.join(CONSTITUTION));
+                made.write(&self.directory, &source)?;
+            }
+        }
+        if let Some(name) = &self.becomes {
+            use_policy(name, home, environment)?;
+        }
+        let mut silent = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
+        self.remember_roots(home, environment, &mut silent)
     }
 
     /// Takes note of where its directories lead, unless one of them leads elsewhere than it did.
@@ -234,31 +342,6 @@ impl Target {
 }
 
 impl Change {
-    /// Returns what is there after the change.
-    pub(crate) fn on(&self, before: &[Addition], by: &str) -> Result<Vec<Addition>, Failure> {
-        let mut after = before.to_vec();
-        match self {
-            Self::Add(entries) => {
-                let now = SystemClock.now().to_string();
-                for entry in entries {
-                    if !after.iter().any(|it| it.says_the_same(entry)) {
-                        after.push(entry.clone().added(now.as_str(), by));
-                    }
-                }
-            }
-            Self::Remove(entries) => {
-                after.retain(|it| !entries.iter().any(|entry| entry.says_the_same(it)));
-            }
-        }
-        if ADDITIONS_MAX < after.len() {
-            return Err(Failure::config(format!(
-                "a policy can have at most {ADDITIONS_MAX} additions"
-            ))
-            .with_hint("write rules into its compiled-policy.json instead"));
-        }
-        Ok(after)
-    }
-
     /// Returns whether something may be allowed, or asked about, that is not now.
     pub(crate) fn may_widen(&self) -> bool {
         match self {

@@ -94,6 +94,7 @@ impl Trial {
             installed: home.installed_servers().join(name.as_str()),
             variables: environment.server_variables(launch::variables_asked_for(config)),
             certificates: environment.certificates(),
+            shown: Vec::new(),
         };
         Ok(Recipe {
             name: name.clone(),

@@ -277,12 +277,14 @@ fn caged(rung: Rung, place: &Path) -> Hold {
     let cage = CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         home: PathBuf::from("/home/bench"),
         scratch: Some(place.to_owned()),
         network: Network::None,
         unix_sockets: false,
         opens_beneath: false,
+        relaxed: Vec::new(),
         follows_links: false,
         limits: Limits::SERVER,
     };

@@ -133,6 +133,7 @@ impl World {
             variables: Vec::new(),
             keyring: ic_backend::Keyring::default(),
             certificates: None,
+            shown: Vec::new(),
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),

@@ -34,6 +34,8 @@ enum Place {
     Row(usize),
     /// `ic-testkit`: may use every library, and is used in tests.
     Testkit,
+    /// `ic-fuzz`: uses no crate of ours, and is used in tests.
+    Fuzz,
     /// `xtask`: may use everything, and is used by nobody.
     Xtask,
 }
@@ -64,6 +66,7 @@ fn check_member(member: &Member, metadata: &Metadata, tree: &Tree) -> Vec<Findin
 fn place(name: &str) -> Option<Place> {
     match name {
         "ic-testkit" => Some(Place::Testkit),
+        "ic-fuzz" => Some(Place::Fuzz),
         "xtask" => Some(Place::Xtask),
         _ => ROWS.iter().position(|row| row.contains(&name)).map(Place::Row),
     }
@@ -75,7 +78,10 @@ fn fault(from: Place, to: Place, kind: Kind) -> Option<String> {
     match (from, to) {
         (Place::Xtask, _) => None,
         (_, Place::Xtask) => Some("`xtask` is used by nobody".to_owned()),
+        (Place::Fuzz, _) => Some("`ic-fuzz` knows no other crate".to_owned()),
         _ if kind == Kind::Dev => None,
+        (Place::Testkit, Place::Fuzz) => None,
+        (_, Place::Fuzz) => Some("`ic-fuzz` is for tests only".to_owned()),
         (_, Place::Testkit) => Some("`ic-testkit` is for tests only".to_owned()),
         (Place::Testkit, Place::Row(to)) if is_top(to) => {
             Some("`ic-testkit` may use every library, and no binary".to_owned())
@@ -143,6 +149,28 @@ mod tests {
             Kind::Normal,
             &["crates/ic-testkit/Cargo.toml:3: `ic-testkit` uses `ironcurtain`: \
                `ic-testkit` may use every library, and no binary."],
+        );
+    }
+
+    #[test]
+    fn the_fuzzer_is_for_tests_and_knows_nobody() {
+        check_edge("ic-types", "ic-fuzz", Kind::Dev, &[]);
+        check_edge("ic-testkit", "ic-fuzz", Kind::Normal, &[]);
+        check_edge(
+            "ic-types",
+            "ic-fuzz",
+            Kind::Normal,
+            &[
+                "crates/ic-types/Cargo.toml:3: `ic-types` uses `ic-fuzz`: `ic-fuzz` is for tests only.",
+            ],
+        );
+        check_edge(
+            "ic-fuzz",
+            "ic-types",
+            Kind::Dev,
+            &[
+                "crates/ic-fuzz/Cargo.toml:3: `ic-fuzz` uses `ic-types`: `ic-fuzz` knows no other crate.",
+            ],
         );
     }
 

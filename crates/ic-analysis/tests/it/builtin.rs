@@ -17,17 +17,17 @@ use crate::world::path;
 
 const HOME: &str = "/home/u";
 
-fn locate(text: &str) -> Result<CanonicalPath, String> {
+pub(crate) fn locate(text: &str) -> Result<CanonicalPath, String> {
     let text =
         text.replace('~', HOME).replace("${SANDBOX}", "/home/u/.ironcurtain/sessions/1/sandbox");
     CanonicalPath::new(text).map_err(|error| error.to_string())
 }
 
-fn load(builtin: Builtin) -> Policy {
+pub(crate) fn load(builtin: Builtin) -> Policy {
     Policy::load(&builtin.sources(), &locate).unwrap()
 }
 
-fn bounds() -> Bounds {
+pub(crate) fn bounds() -> Bounds {
     let server = |containment| ServerTraits {
         containment,
         names_files: containment == Containment::Contained,
@@ -67,7 +67,10 @@ fn every_property_holds_for_the_built_in_policies() {
         assert!(failed.is_empty(), "{}: {failed:#?}", builtin.name());
         let granted: Vec<&str> = found.iter().map(|it| it.rule.as_str()).collect();
         let expected: &[&str] = match builtin {
-            Builtin::Default => &["allow-files-in-downloads", "allow-history-in-downloads"],
+            Builtin::Default => &[
+                "allow-committing-in-downloads-with-git",
+                "allow-reading-files-and-writing-files-in-downloads-with-filesystem-git",
+            ],
             Builtin::Coding | Builtin::Readonly => &[],
         };
         assert_eq!(granted, expected, "{}", builtin.name());

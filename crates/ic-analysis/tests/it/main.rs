@@ -13,9 +13,11 @@
 
 mod builtin;
 mod diff;
+mod english;
 mod laws;
 mod mutations;
 mod properties;
 mod replay;
 mod suggest;
+mod view;
 mod world;

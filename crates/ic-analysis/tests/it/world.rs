@@ -215,14 +215,21 @@ pub(crate) fn bounds(kind: SandboxKind) -> Bounds {
 /// Loads a policy from the text of its rules.
 #[track_caller]
 pub(crate) fn policy(rules: &str, annotations: &str) -> Policy {
-    let compiled = format!(r#"{{"rules": {rules}}}"#);
+    policy_file(&format!(r#"{{"rules": {rules}}}"#), annotations)
+}
+
+/// Loads a policy from the text of its file; the sandbox of this world is at `/s`.
+#[track_caller]
+pub(crate) fn policy_file(compiled: &str, annotations: &str) -> Policy {
     let sources = PolicySources {
         compiled: Source { file: "compiled-policy.json", bytes: compiled.as_bytes() },
         annotations: Source { file: "tool-annotations.json", bytes: annotations.as_bytes() },
         lists: None,
     };
-    Policy::load(&sources, &|text| CanonicalPath::new(text).map_err(|error| error.to_string()))
-        .unwrap()
+    let locate = |text: &str| {
+        CanonicalPath::new(text.replace("${SANDBOX}", "/s")).map_err(|error| error.to_string())
+    };
+    Policy::load(&sources, &locate).unwrap_or_else(|error| panic!("{compiled}\n{error}"))
 }
 
 /// Makes the call that these arguments mean to `policy`, on a disk without links.

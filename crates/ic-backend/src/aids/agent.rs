@@ -255,4 +255,72 @@ mod tests {
             assert!(check(&whole[..n_bytes], &["git"]).is_err(), "{n_bytes}");
         }
     }
+
+    /// What is signed is, byte for byte, a login as the judged user with the key that signs.
+    #[test]
+    fn fuzz_ssh_agent() {
+        let bound = Login {
+            method: b"publickey-hostbound-v00@openssh.com",
+            rest: text(b"host key"),
+            ..usual()
+        };
+        let bind = [BIND, b"host key", b"session", b"signature"].map(text).concat();
+        ic_fuzz::Target::new("ssh-agent")
+            .seeds([
+                sign(&usual()),
+                sign(&bound),
+                vec![REQUEST_IDENTITIES],
+                [vec![EXTENSION], bind, vec![0]].concat(),
+            ])
+            .words([text(b"git"), text(b"ssh-connection"), text(b"publickey")])
+            .bytes_max(600)
+            .run(|message| match check(message, &["git"]) {
+                Ok(Asked::Identities) => {
+                    assert_eq!(message, [REQUEST_IDENTITIES]);
+                    ic_fuzz::Outcome::accepted("identities")
+                }
+                Ok(Asked::Bind) => {
+                    assert!(message.starts_with(&[vec![EXTENSION], text(BIND)].concat()));
+                    assert_eq!(message.last(), Some(&0), "it forwards");
+                    ic_fuzz::Outcome::accepted("bind")
+                }
+                Ok(Asked::Sign { user }) => {
+                    assert_eq!(user, "git");
+                    assert!(is_login(message), "something else would be signed");
+                    ic_fuzz::Outcome::accepted("sign")
+                }
+                Err(fault) => ic_fuzz::Outcome::refused(fault.to_string()),
+            });
+    }
+
+    /// Puts a login together from the parts of `message`, and compares.
+    fn is_login(message: &[u8]) -> bool {
+        let mut words = Words(message);
+        words.byte();
+        let (key, data) = (words.text().unwrap(), words.text().unwrap());
+        let mut words = Words(data);
+        let session = words.text().unwrap();
+        words.byte();
+        let parts: Vec<&[u8]> = std::iter::from_fn(|| words.text()).take(3).collect();
+        let mut rest = Words(words.0);
+        rest.byte();
+        let algorithm = rest.text().unwrap();
+        let is_bound = parts[2] != b"publickey";
+        let mut host = Words(words.0);
+        host.byte();
+        let host_key = std::iter::from_fn(|| host.text()).nth(2).map(text).filter(|_| is_bound);
+        let again = [
+            text(session),
+            vec![USERAUTH_REQUEST],
+            text(b"git"),
+            text(b"ssh-connection"),
+            text(if is_bound { b"publickey-hostbound-v00@openssh.com" } else { b"publickey" }),
+            vec![1],
+            text(algorithm),
+            text(key),
+            host_key.unwrap_or_default(),
+        ]
+        .concat();
+        again == data
+    }
 }

@@ -29,6 +29,8 @@ pub struct Lent {
     pub variables: Vec<(String, String)>,
     /// The file with the certificates that are trusted besides the system's.
     pub certificates: Option<AbsolutePath>,
+    /// What the settings show to agents and their commands, read-only.
+    pub shown: Vec<AbsolutePath>,
 }
 
 impl Lent {
@@ -125,6 +127,7 @@ pub(super) mod tests {
             installed: PathBuf::from("/installed"),
             variables: vec![("TOKEN".to_owned(), "t ${HOME} $(x)".to_owned())],
             certificates: None,
+            shown: Vec::new(),
         }
     }
 

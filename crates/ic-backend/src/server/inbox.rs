@@ -11,14 +11,12 @@ use std::time::Duration;
 
 use ic_inventory::PetitionKind;
 use ic_mcp::{
-    Id, Message, MessageFault, Notification, Outcome, Request, Response, RpcError, code, meta,
-    notification_line,
+    Id, Message, MessageFault, Notification, Outcome, Request, Response, RpcError, answered_id,
+    code, meta, notification_line,
 };
 use ic_servers::filesystem::DEED_METHOD;
 use ic_servers::git::AID_METHOD;
 use ic_types::{Json, JsonLimits, Object};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use tokio::sync::mpsc;
 
 use super::connection::{Connection, Progress};
@@ -86,19 +84,6 @@ pub(crate) struct Inbox {
     chatter: u32,
     chatter_bytes: usize,
     chatter_since: tokio::time::Instant,
-}
-
-/// Returns the id of an answer that cannot be read, if that much of it can be.
-///
-/// Whoever waits for it is to know at once. No more than that is believed of such a line.
-pub fn answered_id(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Head {
-        id: u64,
-        method: Option<IgnoredAny>,
-    }
-    let head: Head = serde_json::from_slice(line).ok()?;
-    head.method.is_none().then_some(head.id)
 }
 
 /// A server that does not keep to the protocol, so that the connection has to end.
@@ -210,7 +195,7 @@ impl Inbox {
         let reason = format!("the server's answer cannot be read: {fault}");
         let id = match fault {
             MessageFault::Shape { id, is_response: true, .. } => id,
-            MessageFault::Json(_) => answered_id(line).map(Id::number),
+            MessageFault::Json(_) => answered_id(line),
             MessageFault::Shape { .. } | MessageFault::Batch => None,
         };
         if let Some(id) = id {
@@ -357,3 +342,6 @@ impl Inbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

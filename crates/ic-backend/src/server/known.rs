@@ -15,6 +15,7 @@ static FILESYSTEM: LazyLock<Arc<ToolTable>> =
     LazyLock::new(|| table(ic_servers::filesystem::tools()));
 static GIT: LazyLock<Arc<ToolTable>> = LazyLock::new(|| table(ic_servers::git::tools()));
 static FETCH: LazyLock<Arc<ToolTable>> = LazyLock::new(|| table(ic_servers::fetch::tools()));
+static SHELL: LazyLock<Arc<ToolTable>> = LazyLock::new(|| table(ic_servers::shell::tools()));
 
 /// Returns the tools of a server that is started like this, if they are known.
 pub(super) fn tools(start: &Start) -> Option<Arc<ToolTable>> {
@@ -22,6 +23,7 @@ pub(super) fn tools(start: &Start) -> Option<Arc<ToolTable>> {
         Start::Builtin(BuiltinServer::Filesystem) => Some(Arc::clone(&FILESYSTEM)),
         Start::Builtin(BuiltinServer::Git) => Some(Arc::clone(&GIT)),
         Start::Builtin(BuiltinServer::Fetch) => Some(Arc::clone(&FETCH)),
+        Start::Builtin(BuiltinServer::Shell) => Some(Arc::clone(&SHELL)),
         Start::Command(_) | Start::Url(_) => None,
     }
 }
@@ -47,6 +49,7 @@ mod tests {
             (&FILESYSTEM, ic_servers::filesystem::tools().len()),
             (&GIT, ic_servers::git::tools().len()),
             (&FETCH, ic_servers::fetch::tools().len()),
+            (&SHELL, ic_servers::shell::tools().len()),
         ] {
             assert_eq!(table.unusable, []);
             assert_eq!(table.iter().count(), n_tools);

@@ -11,7 +11,6 @@
 //! and compared anew. What the messages mean is not known here, and nothing is judged.
 
 mod before_head;
-mod events;
 pub(crate) mod headers;
 mod http;
 mod outgoing;
@@ -26,6 +25,7 @@ use hyper::{Method, StatusCode};
 use ic_egress::{Allowed, Egress, Target};
 use ic_mcp::ProtocolVersion;
 use ic_servers::fetch::tls::{self, Trust};
+use ic_types::sse::{Event, Events, TooLong};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,7 +36,6 @@ use super::connection::Connection;
 use super::inbox::{Exchange, Inbox, LINE_BYTES_MAX};
 use super::side::{Ends, Side};
 use crate::locked;
-use events::Events;
 use headers::Headers;
 use http::{Answer, Ask, Http, NoAnswer};
 use outgoing::Outgoing;
@@ -333,7 +332,7 @@ impl Remote {
                 Exchange::Of(id) => it.connection.is_waiting(id),
                 Exchange::None | Exchange::Any => !it.connection.over().is_cancelled(),
             };
-            let fed = events.feed(&bytes, |data| {
+            let fed = events.feed(&bytes, |Event { data, .. }| {
                 if !data.is_empty() {
                     self.take(data, exchange);
                 }
@@ -342,7 +341,7 @@ impl Remote {
             match fed {
                 Ok(true) => {}
                 Ok(false) => return Ok(Streamed::Done),
-                Err(events::TooLong) => {
+                Err(TooLong) => {
                     self.connection.end("the server sent a message that is too long");
                     return Err(NoAnswer("it sent a message that is too long".to_owned()));
                 }

@@ -136,8 +136,12 @@ impl Server {
             last_look::forget(kept);
         }
         let process::Started { running, connection, doors } = started?;
-        if let (Some(doors), Some(allowed)) = (doors, allowed) {
-            self.serve_doors(doors, allowed, connection.over().clone());
+        match (doors, allowed) {
+            (Some(doors), Some(allowed)) => {
+                self.serve_doors(doors, allowed, connection.over().clone());
+            }
+            (Some(doors), None) => self.shut_doors(doors, connection.over().clone()),
+            (None, _) => {}
         }
         Ok((Running::Process(Box::new(running)), connection, sight))
     }
@@ -170,6 +174,13 @@ impl Server {
                 let why = format!("nothing can leave its cage: {error}");
                 server.news(ServerNews::Wrote(why));
             }
+        });
+    }
+
+    /// Takes the doors of a cage that has a loopback of its own and reaches nobody, and closes them.
+    fn shut_doors(&self, doors: DoorsToCome, over: CancellationToken) {
+        self.yard.tasks.spawn(async move {
+            over.run_until_cancelled(doors.come()).await;
         });
     }
 

@@ -60,6 +60,18 @@ pub(super) struct Going {
     pub(super) origin: Origin,
 }
 
+/// What is known of a call once it is judged, besides what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallTag<'a> {
+    /// How much work it makes.
+    pub(super) weight: Weight,
+    /// What makes two calls the same call.
+    pub(super) repetition: Digest,
+    pub(super) request_id: &'a str,
+    /// How many redirects led to it.
+    pub(super) n_hops: usize,
+}
+
 /// Who wants a call to be made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Origin {
@@ -123,15 +135,16 @@ impl Flight {
 }
 
 impl Going {
-    pub(super) fn new(
-        asked: Asked,
-        found: Found,
-        flight: Flight,
-        (weight, repetition, id, n_hops): (Weight, Digest, &str, usize),
-    ) -> Self {
+    pub(super) fn new(asked: Asked, found: Found, flight: Flight, tag: CallTag<'_>) -> Self {
         let Asked { name, meta, .. } = asked;
-        let request_id = id.to_owned();
+        let CallTag { weight, repetition, request_id, n_hops } = tag;
+        let request_id = request_id.to_owned();
         let (until, origin) = (None, Origin::Agent);
         Self { name, found, meta, weight, repetition, flight, request_id, until, n_hops, origin }
+    }
+
+    pub(super) fn tag(&self) -> CallTag<'_> {
+        let Self { weight, repetition, request_id, n_hops, .. } = self;
+        CallTag { weight: *weight, repetition: *repetition, request_id, n_hops: *n_hops }
     }
 }

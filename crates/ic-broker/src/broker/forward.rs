@@ -88,7 +88,7 @@ impl Broker {
         }
         if let Some(next) = next {
             let led = Led { name, meta, found, flight, repetition, n_hops };
-            return self.go_on(next, led, entry).await;
+            return Box::pin(self.go_on(next, led, entry)).await;
         }
         self.finish(outcome, entry, repetition, is_caged.then(|| server.name()))
     }

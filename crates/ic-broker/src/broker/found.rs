@@ -15,6 +15,7 @@ use super::Broker;
 use crate::refusal::{Refusal, RefusalKind};
 
 /// A tool that was found, with the server that has it.
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) server: Arc<dyn Backend>,
     pub(super) offer: Offer,

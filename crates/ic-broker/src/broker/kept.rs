@@ -114,10 +114,7 @@ impl Broker {
                 let refusal = Refusal::escalation_denied(RULE, "approval was not requested");
                 Err(self.not_forwarded(permit, &refusal, &going.request_id))
             }
-            Verdict::Deny(denial) => {
-                let id = (going.weight, going.request_id.as_str());
-                Err(self.deny(denial, id, going.repetition).await)
-            }
+            Verdict::Deny(denial) => Err(self.deny(denial, going.tag()).await),
         };
         let said = match approved {
             Ok(permit) if self.is_over(going.until) => {

@@ -49,7 +49,7 @@ impl Broker {
         } else {
             // It is our own tool, which is neither withheld nor gone meanwhile.
             flight.brought = brought;
-            Box::pin(self.serve(asked, found, flight, (&id, n_hops + 1))).await
+            Box::pin(self.serve(asked, found, flight, &id, n_hops + 1)).await
         };
         // The whole way is what the call came to: a page that changes behind a redirect is progress.
         if let Some(came) = came_of(&reply) {

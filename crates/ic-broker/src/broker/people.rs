@@ -143,10 +143,7 @@ impl Broker {
                 going.until = None;
                 Ok(Came::Permit(permit))
             }
-            Verdict::Deny(denial) => {
-                let id = (going.weight, going.request_id.as_str());
-                Err(self.deny(denial, id, going.repetition).await)
-            }
+            Verdict::Deny(denial) => Err(self.deny(denial, going.tag()).await),
             Verdict::Escalate(now_asked) => {
                 let ticket = Ticket {
                     server_identity: going.found.server.identity(),
@@ -325,7 +322,8 @@ impl Broker {
         if self.is_over(going.until) {
             return Err(self.too_late(ticket, going));
         }
-        if let Err(refusal) = self.begin_to_change(&going.found, &mut going.flight).await {
+        let Going { found, flight, .. } = &mut *going;
+        if let Err(refusal) = self.begin_to_change(&asked, found, flight).await {
             let tool = going.found.names();
             return Err(self.refuse(&asked, &refusal, Some(tool), &going.request_id));
         }

@@ -140,10 +140,7 @@ impl Broker {
             Verdict::Escalate(escalation) => self.approved(escalation, &mut going).await,
             // Nothing but a person's yes lets a petition through.
             Verdict::Allow(permit) => Err(self.not_approved(permit, &going)),
-            Verdict::Deny(denial) => {
-                let id = (going.weight, going.request_id.as_str());
-                Err(self.deny(denial, id, going.repetition).await)
-            }
+            Verdict::Deny(denial) => Err(self.deny(denial, going.tag()).await),
         };
         Came::Answer(match approved {
             Ok(permit) if self.is_over(going.until) => {

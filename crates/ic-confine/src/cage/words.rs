@@ -6,11 +6,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use super::{Access, CageSpec, Limits, Link, Network, Seen};
+use super::{Access, CageSpec, Limits, Link, Network, Relaxation, Seen};
 
 const READ: &str = "read";
 const WRITE: &str = "write";
 const HIDE: &str = "hide";
+const ABSENT: &str = "absent";
 const LINK: &str = "link";
 const FOLLOW: &str = "follow";
 const HOME: &str = "home";
@@ -20,6 +21,7 @@ const PORT: &str = "port";
 const ADDRESS: &str = "address";
 const UNIX: &str = "unix";
 const BENEATH: &str = "beneath";
+const RELAX: &str = "relax";
 const LIMITS: &str = "limits";
 const END: &str = "end";
 
@@ -44,6 +46,9 @@ impl CageSpec {
         for path in &self.hidden {
             say(HIDE, &[path.as_os_str()]);
         }
+        for path in &self.absent {
+            say(ABSENT, &[path.as_os_str()]);
+        }
         for Link { at, to } in &self.links {
             say(LINK, &[at.as_os_str(), to.as_os_str()]);
         }
@@ -65,6 +70,9 @@ impl CageSpec {
         if self.opens_beneath {
             say(BENEATH, &[]);
         }
+        for relaxation in &self.relaxed {
+            say(RELAX, &[OsStr::new(relaxation.as_str())]);
+        }
         let limits = self.limits.numbers().map(|number| OsString::from(number.to_string()));
         say(LIMITS, &limits.each_ref().map(OsString::as_os_str));
         say(END, &[]);
@@ -76,7 +84,7 @@ impl CageSpec {
         let (mut home, mut scratch, mut limits) = (None, None, None);
         let (mut seen, mut hidden, mut links) = (Vec::new(), Vec::new(), Vec::new());
         let (mut network, mut unix_sockets, mut follows_links) = (Network::None, false, false);
-        let mut opens_beneath = false;
+        let (mut opens_beneath, mut absent, mut relaxed) = (false, Vec::new(), Vec::new());
         loop {
             let name = words.next()?;
             let mut path = || words.next().map(PathBuf::from);
@@ -84,6 +92,7 @@ impl CageSpec {
                 READ => seen.push(Seen { path: path()?, access: Access::Read }),
                 WRITE => seen.push(Seen { path: path()?, access: Access::Write }),
                 HIDE => hidden.push(path()?),
+                ABSENT => absent.push(path()?),
                 LINK => links.push(Link { at: path()?, to: path()? }),
                 FOLLOW => follows_links = true,
                 HOME => home = Some(path()?),
@@ -99,6 +108,7 @@ impl CageSpec {
                 },
                 UNIX => unix_sockets = true,
                 BENEATH => opens_beneath = true,
+                RELAX => relaxed.push(Relaxation::by_name(words.next()?.to_str()?)?),
                 LIMITS => limits = Some(Limits::read(words)?),
                 END => break,
                 _ => return None,
@@ -108,6 +118,7 @@ impl CageSpec {
         Some(Self {
             seen,
             hidden,
+            absent,
             links,
             follows_links,
             home,
@@ -115,6 +126,7 @@ impl CageSpec {
             network,
             unix_sockets,
             opens_beneath,
+            relaxed,
             limits,
         })
     }
@@ -157,6 +169,7 @@ mod tests {
         CageSpec {
             seen: vec![seen("/opt/a b", Access::Read), seen("/data/end", Access::Write)],
             hidden: vec!["/data/end/.env".into()],
+            absent: vec!["/opt/a b/key".into()],
             links: vec![Link { at: "/link".into(), to: "/opt/a b".into() }],
             follows_links: true,
             home: "/home/ada".into(),
@@ -167,6 +180,7 @@ mod tests {
             },
             unix_sockets: true,
             opens_beneath: true,
+            relaxed: Relaxation::AGENT.to_vec(),
             limits: Limits::SERVER,
         }
     }
@@ -186,6 +200,7 @@ mod tests {
         check(&CageSpec { network: Network::None, unix_sockets: false, ..spec() });
         check(&CageSpec { scratch: None, follows_links: false, opens_beneath: false, ..spec() });
         check(&CageSpec { seen: Vec::new(), hidden: Vec::new(), links: Vec::new(), ..spec() });
+        check(&CageSpec { absent: Vec::new(), relaxed: Vec::new(), ..spec() });
     }
 
     #[test]

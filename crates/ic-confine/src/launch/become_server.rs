@@ -17,22 +17,22 @@ use super::signals::HEARD;
 use super::{LaunchError, cage, cannot, check_parent, is_alive};
 use crate::orders::{BecomeOrder, HoldOrder, Invocation, unmarked};
 use crate::start::OURSELVES;
-use crate::sys::{self, Awaited};
+use crate::sys::{self, Awaited, Launching};
 use crate::{proc, program};
 
 /// More than the system lets a program be started with.
 const ENVIRONMENT_BYTES_MAX: usize = 8 << 20;
 
 /// Becomes the server; returns only if that failed.
-pub(super) fn run(order: &BecomeOrder) -> LaunchError {
-    match prepare(order) {
+pub(super) fn run(launching: &Launching, order: &BecomeOrder) -> LaunchError {
+    match prepare(launching, order) {
         Ok((environment, ourselves)) => exec(&order.invocation, environment, ourselves.as_ref()),
         Err(error) => error,
     }
 }
 
 /// Becomes the server in a copy of the guard; returns only if that failed.
-pub(super) fn of_copy(order: &BecomeOrder, awaited: Awaited) -> LaunchError {
+pub(super) fn of_copy(launching: &Launching, order: &BecomeOrder, awaited: Awaited) -> LaunchError {
     let part = || -> Result<(), LaunchError> {
         // Its own, so that what is sent to the group does not come back to the guard.
         rustix::process::setpgid(None, None).map_err(cannot("part from the guard"))?;
@@ -41,14 +41,14 @@ pub(super) fn of_copy(order: &BecomeOrder, awaited: Awaited) -> LaunchError {
         awaited.release().map_err(cannot("hear signals"))
     };
     match part() {
-        Ok(()) => run(order),
+        Ok(()) => run(launching, order),
         Err(error) => error,
     }
 }
 
 type Prepared = (Vec<(OsString, OsString)>, Option<OwnedFd>);
 
-fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
+fn prepare(launching: &Launching, order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     // SECURITY: without this a server would live on when somebody kills its guard with `kill -9`.
     // The signal comes when the thread that forked us ends, and the guard has only one.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
@@ -64,7 +64,7 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     };
     if let Some(number) = cage.guard {
         // It may have died before whoever stands between us asked to die with it.
-        let guard = sys::inherited(number).map_err(cannot("find the guard"))?;
+        let guard = launching.inherited(number).map_err(cannot("find the guard"))?;
         if !is_alive(&guard) {
             return Err(LaunchError::Orphaned);
         }
@@ -72,7 +72,7 @@ fn prepare(order: &BecomeOrder) -> Result<Prepared, LaunchError> {
     // Whoever started us may have kept signals from us that the server should hear.
     sys::forget_signals();
     let ourselves = ourselves()?;
-    cage::open_doors(cage)?;
+    cage::open_doors(launching, cage)?;
     cage::restrict(cage, Some(&ourselves))?;
     Ok((environment, Some(ourselves)))
 }

@@ -32,6 +32,7 @@ use super::{LaunchError, cannot};
 use crate::cage::CageSpec;
 use crate::orders::CageOrder;
 use crate::rung::Rung;
+use crate::sys::Launching;
 
 /// Gives up, for this process and all that it will start, whatever the cage does not have.
 ///
@@ -46,7 +47,7 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
         bubblewrap::check_shown(order)?;
         bubblewrap::forbid_running(order)?;
     }
-    limits::set(&order.spec.limits)?;
+    limits::set(&order.spec)?;
     privileges::drop_all()?;
     landlock::restrict(order, program)?;
     // Last of all: what comes before needs calls that are refused from here on.
@@ -54,9 +55,9 @@ pub(super) fn restrict(order: &CageOrder, program: Option<&OwnedFd>) -> Result<(
 }
 
 /// Makes a socket of the cage's network and sends them to the host, if there are to be any.
-pub(super) fn open_doors(order: &CageOrder) -> Result<(), LaunchError> {
+pub(super) fn open_doors(launching: &Launching, order: &CageOrder) -> Result<(), LaunchError> {
     let Some(number) = order.doors else { return Ok(()) };
-    let channel = crate::sys::inherited(number).map_err(cannot("reach the host"))?;
+    let channel = launching.inherited(number).map_err(cannot("reach the host"))?;
     doors::open(&order.spec.network, &channel)
 }
 

@@ -31,10 +31,11 @@ use super::{
     EXIT_EXCESS, EXIT_LAUNCHER, EXIT_SHIFTED, EXIT_SHIFTED_ASLEEP, LaunchError, become_server,
     cage, cannot, check_parent, descriptors, is_alive, report, weight,
 };
+use crate::cage::Relaxation;
 use crate::orders::{BecomeOrder, CageOrder, GuardOrder, HoldOrder};
 use crate::proc;
 use crate::rung::Rung;
-use crate::sys::{self, Awaited};
+use crate::sys::{self, Awaited, Launching};
 use crate::table::{self, Asleep, Kinship};
 
 /// How long a sweep may take: a process that the system holds fast, or one that forks faster than
@@ -48,7 +49,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const ROUND: Duration = Duration::from_millis(5);
 
 /// Starts a server and returns how it ended, when nothing of it is left.
-pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
+pub(super) fn run(launching: &Launching, order: &GuardOrder) -> Result<ExitCode, LaunchError> {
     // A name of its own, so that `killall ironcurtain` leaves the guards to do their work.
     rustix::thread::set_name(c"ironcurtain-run").ok();
     let signals = Signals::catch().map_err(cannot("listen to signals"))?;
@@ -66,7 +67,7 @@ pub(super) fn run(order: &GuardOrder) -> Result<ExitCode, LaunchError> {
         HoldOrder::Caged(cage) => Some(Covers::of(cage)),
         HoldOrder::Free => None,
     };
-    let server = start(order, own, &nothing)?;
+    let server = start(launching, order, own, &nothing)?;
     let cage = match &order.hold {
         HoldOrder::Caged(cage) => Some(&**cage),
         HoldOrder::Free => None,
@@ -96,41 +97,54 @@ fn hold_parent(host: Pid) -> Result<OwnedFd, LaunchError> {
 }
 
 /// Starts the server, so that the system takes it first when there is no memory left.
-fn start(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
-    let HoldOrder::Caged(_) = order.hold else { return start_held(order, own, nothing) };
+fn start(
+    launching: &Launching,
+    order: &GuardOrder,
+    own: Pid,
+    nothing: &OwnedFd,
+) -> Result<Pid, LaunchError> {
+    let HoldOrder::Caged(_) = order.hold else {
+        return start_held(launching, order, own, nothing);
+    };
     // Whatever we start from here on inherits it. We may take it back, as nobody made it less.
     let before = proc::read(Path::new(FIRST_VICTIM), 16).map_err(cannot("read our standing"))?;
     proc::write(Path::new(FIRST_VICTIM), b"1000").map_err(cannot("lower our standing"))?;
-    let started = start_held(order, own, nothing);
+    let started = start_held(launching, order, own, nothing);
     proc::write(Path::new(FIRST_VICTIM), &before).map_err(cannot("take back our standing"))?;
     started
 }
 
-fn start_held(order: &GuardOrder, own: Pid, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+fn start_held(
+    launching: &Launching,
+    order: &GuardOrder,
+    own: Pid,
+    nothing: &OwnedFd,
+) -> Result<Pid, LaunchError> {
     let GuardOrder { hold, invocation, .. } = order;
     match hold {
         HoldOrder::Caged(cage) if cage.rung == Rung::Namespaces => {
             let environment = become_server::environment()?;
-            cage::namespaces::start(Inmate { order: cage, invocation, environment }, nothing)
+            let inmate = Inmate { order: cage, invocation, environment };
+            cage::namespaces::start(launching, inmate, nothing)
         }
         HoldOrder::Caged(cage) if cage.rung == Rung::Bubblewrap => {
             cage::bubblewrap::start(cage, invocation)
         }
         HoldOrder::Free | HoldOrder::Caged(_) => {
             let (hold, invocation) = (hold.clone(), invocation.clone());
-            start_becoming(&BecomeOrder { guard: Some(own), hold, invocation })
+            start_becoming(launching, &BecomeOrder { guard: Some(own), hold, invocation })
         }
     }
 }
 
 /// Starts a copy of us that becomes the server: to run this program once more would take longer than
 /// all the rest.
-fn start_becoming(order: &BecomeOrder) -> Result<Pid, LaunchError> {
+fn start_becoming(launching: &Launching, order: &BecomeOrder) -> Result<Pid, LaunchError> {
     // Held back, so that none comes to a copy that still has our handlers.
     let awaited = Awaited::hold_back(&signals::HEARD).map_err(cannot("wait for signals"))?;
     let none = UnshareFlags::empty();
-    let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
-        sys::leave(report(&become_server::of_copy(order, awaited)));
+    let Some(server) = launching.fork_into(none).map_err(cannot("start the server"))? else {
+        sys::leave(report(&become_server::of_copy(launching, order, awaited)));
     };
     awaited.release().map_err(cannot("wait for signals"))?;
     // The copy does so as well; once it has become the server, only it can have done so.
@@ -283,11 +297,18 @@ fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
     const OURS: u64 = 3;
     let family = table::below(own, &Kinship::now());
     let (mut n_tasks, mut n_bytes) = (0_u64, 0_u64);
+    if cage.spec.is_relaxed(Relaxation::MemoryFiles) {
+        n_bytes = n_bytes.saturating_add(table::memory_files(&family));
+    }
     for usage in family.into_iter().map(table::usage) {
         n_tasks = n_tasks.saturating_add(usage.n_tasks);
         n_bytes = n_bytes.saturating_add(usage.n_bytes);
     }
     let limits = cage.spec.limits;
+    let bytes_max = match cage.spec.is_relaxed(Relaxation::MemoryTogether) {
+        true => limits.memory_bytes_max,
+        false => limits.memory_bytes_max.saturating_mul(2),
+    };
     let is_heavy = || match cage.rung {
         Rung::Namespaces | Rung::Bubblewrap => false,
         // What is the cage's own is on the host's disk.
@@ -297,9 +318,7 @@ fn is_too_much(own: Pid, cage: &CageOrder) -> bool {
             .as_ref()
             .is_some_and(|scratch| weight::exceeds(scratch, limits.scratch_bytes_max)),
     };
-    u64::from(limits.tasks_max) + OURS < n_tasks
-        || limits.memory_bytes_max.saturating_mul(2) < n_bytes
-        || is_heavy()
+    u64::from(limits.tasks_max) + OURS < n_tasks || bytes_max < n_bytes || is_heavy()
 }
 
 /// Returns the code with which to end if a process of ours ended with `status`.

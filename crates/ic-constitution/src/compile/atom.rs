@@ -354,7 +354,7 @@ pub(super) fn parts(directory: &Directory) -> (Root, &str) {
 }
 
 /// Returns whether `inner` is known to lie in `outer`, or to be it.
-pub(super) fn is_beneath(inner: &Directory, outer: &Directory) -> bool {
+pub(crate) fn is_beneath(inner: &Directory, outer: &Directory) -> bool {
     let ((root, inner), (of, outer)) = (parts(inner), parts(outer));
     // INVARIANT: paths have no empty parts, so a slash is the end of one.
     let rest = inner.strip_prefix(outer);

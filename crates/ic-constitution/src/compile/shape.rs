@@ -11,6 +11,9 @@ use super::region::{Area, Region};
 use crate::grammar::{BUILT_IN_SERVERS, Verb};
 use crate::sentence::{Deed, NamePlace, Sentence, joined};
 
+/// The name of the rule about what no sentence covers.
+pub(crate) const EVERYTHING_ELSE: &str = "everything-else";
+
 /// A rule of a compiled policy.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
@@ -34,6 +37,16 @@ pub struct Rule {
     pub tool: Option<String>,
     /// What else has to hold.
     pub condition: Condition,
+}
+
+impl Rule {
+    /// Returns whether this asks about what no sentence covers.
+    pub(crate) fn is_for_everything_else(&self) -> bool {
+        self.roles.is_none()
+            && self.servers.is_none()
+            && self.tool.is_none()
+            && self.condition == Condition::Nothing
+    }
 }
 
 /// What values have to be.
@@ -123,6 +136,37 @@ pub(super) fn merged(lists: Vec<(Judged, Vec<Shape>)>) -> Vec<Piece> {
     pieces
 }
 
+/// Lets one rule be about several servers, where only the server differs.
+///
+/// What is about one server says nothing about another, so a rule may stand earlier as long as it passes none
+/// that is about its server.
+pub(super) fn with_servers(pieces: Vec<Piece>) -> Vec<Piece> {
+    const STEPS_MAX: usize = 64;
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        let Some(own) = piece.shape.servers.clone() else {
+            joined.push(piece);
+            continue;
+        };
+        let is_about = |it: &Piece| {
+            it.shape.servers.as_ref().is_none_or(|all| all.iter().any(|name| own.contains(name)))
+        };
+        let is_same = |it: &Piece| {
+            let servers = piece.shape.servers.clone();
+            it.judged == piece.judged && Shape { servers, ..it.shape.clone() } == piece.shape
+        };
+        let near = joined.iter_mut().rev().take(STEPS_MAX).take_while(|it| !is_about(it));
+        match near.into_iter().find(|it| is_same(it)) {
+            Some(Piece { shape: Shape { servers: Some(servers), .. }, .. }) => {
+                servers.extend(own);
+                servers.sort();
+            }
+            Some(_) | None => joined.push(piece),
+        }
+    }
+    joined
+}
+
 /// Puts the rules of one role between those of others.
 fn joined_with(pieces: Vec<Piece>, judged: Judged, shapes: Vec<Shape>) -> Vec<Piece> {
     let mut places: HashMap<&Shape, Vec<usize>> = HashMap::new();
@@ -175,8 +219,14 @@ fn join_whole(pieces: &mut [Piece], whole: &[Shape]) -> bool {
 }
 
 /// Writes the rules with their words.
-pub(super) fn rules(pieces: &[Piece], sentences: &[Sentence], default: Effect) -> Vec<Rule> {
-    let mut names: HashMap<String, usize> = HashMap::new();
+///
+/// None of them gets one of the names that are `taken`.
+pub(super) fn rules<'a>(
+    pieces: &[Piece],
+    sentences: &[Sentence],
+    (default, taken): (Effect, impl Iterator<Item = &'a str>),
+) -> Vec<Rule> {
+    let mut names: HashMap<String, usize> = taken.map(|name| (name.to_owned(), 1)).collect();
     let mut rules: Vec<Rule> = Vec::new();
     for piece in pieces {
         let sentence = piece.shape.by.and_then(|at| sentences.get(at));
@@ -185,7 +235,7 @@ pub(super) fn rules(pieces: &[Piece], sentences: &[Sentence], default: Effect) -
     let rest = sentences.iter().find(|it| it.deed == Deed::EverythingElse);
     if let Some(sentence) = rest.filter(|_| default == Effect::Escalate) {
         rules.push(Rule {
-            name: "everything-else".to_owned(),
+            name: unique(EVERYTHING_ELSE, &mut names),
             description: format!("Asks about what no other rule covers; line {}.", sentence.line),
             principle: sentence.text.clone(),
             reason: reason(sentence),
@@ -273,6 +323,7 @@ fn what(roles: Option<&[Role]>, shape: &Shape) -> String {
         Condition::Nothing => {}
         Condition::Within(path) if path == "/" => what.push_str(" anywhere else"),
         Condition::Within(path) => what.extend([" in ", path]),
+        Condition::Hosts(hosts) if hosts.as_slice() == ["*"] => what.push_str(" from the web"),
         Condition::Hosts(hosts) => what.extend([" at ", &hosts.join(" that is also ")]),
         Condition::Names(all) => {
             let sets: Vec<String> = all.iter().map(|(_, names)| names.join(" or ")).collect();
@@ -305,10 +356,16 @@ fn unique(words: &str, names: &mut HashMap<String, usize>) -> String {
     }
     let name: String = name.chars().take(LENGTH_MAX).collect();
     let name = name.trim_matches('-').to_owned();
-    let count = names.entry(name.clone()).or_default();
-    *count += 1;
-    match *count {
-        1 => name,
-        n => format!("{name}-{n}"),
+    let Some(known) = names.get(&name).copied() else {
+        names.insert(name.clone(), 1);
+        return name;
+    };
+    let mut n = known + 1;
+    while names.contains_key(&format!("{name}-{n}")) {
+        n += 1;
     }
+    let numbered = format!("{name}-{n}");
+    names.insert(name, n);
+    names.insert(numbered.clone(), 1);
+    numbered
 }

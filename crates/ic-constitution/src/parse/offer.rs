@@ -158,8 +158,8 @@ fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec
     let said = effect_of(after);
     let here = guess(before, &first_verbs);
     let there = guess(after, &second_verbs).or_else(|| {
-        let (_, place) = here.clone()?;
-        said.is_some().then_some((second_verbs, place))
+        let (verbs, place) = here.clone()?;
+        said.is_some().then_some((or(second_verbs, &verbs), place))
     });
     match there {
         Some((verbs, place)) => {
@@ -170,7 +170,8 @@ fn two(before: &[Word], after: &[Word], (effect, all): (Effect, &[Verb])) -> Vec
             } else {
                 Place::Elsewhere
             };
-            let (first_verbs, rest) = rest.unwrap_or((first_verbs, other));
+            // Where no verb is said, the second sentence is about what the first one is about.
+            let (first_verbs, rest) = rest.unwrap_or((or(first_verbs, &verbs), other));
             vec![plain(said.unwrap_or(opposite), verbs, place), plain(first, first_verbs, rest)]
         }
         // What somebody may allow at times is asked about.

@@ -200,3 +200,36 @@ fn a_thousand_sentences_become_a_rule_each() {
     let n = compiled(&text).rules.len();
     assert_eq!(n, 1000);
 }
+
+#[test]
+fn rules_without_a_plain_form_keep_their_places() {
+    let rule = |name: &str| format!(r#"{{"name":"{name}","if":{{}},"then":"allow","reason":"r"}}"#);
+    let text = format!(
+        "The agent may read files in ~/a.\nEverything else needs approval.\n\n```rules after\n[{}]\n```\n\n~~~ rules before\n[{}]\n~~~\n",
+        rule("everything-else"),
+        rule("allow-reading-files-in-a"),
+    );
+    let tools = tools();
+    let origin = Origin { constitution: &text, generated_at: "t", tools: &tools };
+    let file = artifact::compiled_policy(&compiled(&text), origin);
+    // Before, the sentence under another name, after, and the rest at the end under another name.
+    let at =
+        |name: &str| file.find(&format!("\"{name}\"")).unwrap_or_else(|| panic!("{name}\n{file}"));
+    assert!(at("allow-reading-files-in-a") < at("allow-reading-files-in-a-2"));
+    assert!(at("allow-reading-files-in-a-2") < at("everything-else"));
+    assert!(at("everything-else") < at("everything-else-2"));
+    for (block, problem) in [
+        ("```rules\n[]\n```\n", "`rules before` or `rules after`"),
+        ("```rules before\n{}\n```\n", "a JSON array"),
+        ("```rules before\n[{}]\n```\n", "with a name"),
+        ("```rules before\n[\n```\n", "line 1"),
+    ] {
+        let faults = parse(block).unwrap_err().to_string();
+        assert!(faults.contains(problem), "{block}: {faults}");
+    }
+    // Rules of several servers that say the same are one.
+    check(
+        "The agent may read files in ~/a with git and filesystem.",
+        &["allow read-path in ~/a with filesystem+git"],
+    );
+}

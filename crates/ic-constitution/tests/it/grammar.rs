@@ -103,3 +103,14 @@ fn faults_name_line_column_and_words_and_offer_a_sentence() {
          `Ask before …` or `… is for a person to decide`\n  perhaps: The agent must never delete files in ~/a."
     );
 }
+
+/// Found by mutated inputs: words without any verb were offered as a sentence without one.
+#[test]
+fn what_is_offered_for_words_without_a_verb_is_a_sentence() {
+    for text in ["/s and ask", "or never ~", "except /o", "never ~/a but ask", "~/a except ~/b"] {
+        let faults = parse(text).unwrap_err();
+        for offer in faults.0.iter().flat_map(|fault| &fault.offers) {
+            assert!(parse(offer).is_ok(), "{text}: {offer}");
+        }
+    }
+}

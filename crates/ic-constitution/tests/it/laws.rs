@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ic_constitution::english::{self, Compared, Given};
 use ic_constitution::{Compiled, artifact, compile, parse};
 use ic_policy::artifact::Source;
 use ic_policy::{
@@ -248,6 +249,27 @@ proptest! {
             it.rules.into_iter().map(plain).collect::<Vec<_>>()
         });
         prop_assert_eq!(rules(&text), rules(&other), "{}\n{}", text, other);
+    }
+
+    #[test]
+    fn the_english_of_a_compiled_policy_compiles_to_an_equivalent_one((all, default) in any_constitution()) {
+        let text = written(&all, default);
+        let Some(before) = compiled(&text) else { return Ok(()) };
+        let file = artifact::compiled_policy(&before, origin(&text));
+        let policy = load(&text, &before);
+        let expected: Vec<u8> = calls().iter().map(|asked| judged(&policy, asked)).collect();
+        let mut compare = |english: &str| {
+            let after = compile(&parse(english).unwrap_or_else(|faults| panic!("{english}\n{faults}")), &[]);
+            let Ok(after) = after else { return Compared::Differs(Role::all().collect()) };
+            let after = load(english, &after);
+            let differing = calls().into_iter().zip(&expected).filter(|(asked, was)| judged(&after, asked) != **was);
+            let roles: Vec<Role> = differing.map(|(asked, _)| role_of(asked.verb)).collect();
+            if roles.is_empty() { Compared::Same } else { Compared::Differs(roles) }
+        };
+        let rules = Given::read(file.as_bytes()).unwrap();
+        let asked = english::Asked { title: "Mine", rules: &rules, added: &[], tools: &[] };
+        let english = english::write(asked, &mut compare);
+        prop_assert!(english.is_some(), "{}", text);
     }
 
     #[test]

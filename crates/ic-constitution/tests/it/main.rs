@@ -4,6 +4,7 @@
 
 mod commentary;
 mod compiled;
+mod fuzz;
 mod grammar;
 mod laws;
 mod reference;

@@ -109,6 +109,12 @@ pub static KEYS: &[Key] = &[
     key("policy", Kind::Policy, "policy in force where `--policy` does not name one; `policy use` sets it")
         .default("\"default\""),
     key("protectedPaths", Kind::Paths, "further paths that no rule can open").default("[]"),
+    key(
+        "agent.show",
+        Kind::Paths,
+        "directories, such as tool chains, that an agent's commands can read besides the sandbox",
+    )
+    .default("[]"),
     key("session.autoSave", Kind::Switch, "whether conversations are saved as they go")
         .default("true"),
     key(

@@ -60,6 +60,9 @@ const ROWS: &[Row] = &[
     ("protectedPaths", r#"["/a b", "~/x"]"#, r#"["/a b", "/home/ada/x"]"#, |it| {
         format!("{:?}", it.protected_paths)
     }),
+    ("agent.show", r#"["/opt/go", "~/.cargo"]"#, r#"["/opt/go", "/home/ada/.cargo"]"#, |it| {
+        format!("{:?}", it.agent_shown)
+    }),
     ("session.autoSave", "false", "false", |it| it.session.auto_save.to_string()),
     ("session.maxSessions", "3", "3", |it| it.session.sessions_max.to_string()),
     ("budget.maxTotalTokens", "9", "9", |it| option(it.budget.tokens_max)),

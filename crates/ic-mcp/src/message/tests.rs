@@ -1,5 +1,7 @@
 //! What is a message, what is none, and that every message survives its own line.
 
+mod fuzz;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -123,5 +125,30 @@ proptest! {
             prop_assert!(line.ends_with('\n'));
             prop_assert_eq!(&parse(&line).unwrap(), &message);
         }
+    }
+}
+
+#[test]
+fn a_line_that_cannot_be_read_may_tell_what_it_answers() {
+    let number = |n: u64| Some(Id::number(n));
+    for (line, expected) in [
+        (r#"{"id":7,"result":{"a":1,"a":2}}"#, number(7)),
+        (r#" { "result" : "\ud800" , "\u0069d" : 7 } "#, number(7)),
+        (r#"{"result":{"id":8,"x":"},{\"id\":9"},"id":7}"#, number(7)),
+        (r#"{"id":"a","result":[[[[}"#, None),
+        (r#"{"id":"a","result":nonsense}"#, Id::of_json(Json::from("a")).ok()),
+        (r#"{"id":7,"id":7,"result":1}"#, None),
+        (r#"{"id":7,"method":"x","a":1,"a":2}"#, None),
+        (r#"{"id":7,"m\u0065thod":"x"}"#, None),
+        (r#"{"id":7.5,"result":1,}"#, None),
+        (r#"{"id":7,"result":1,}"#, None),
+        (r#"{"id":null,"result":1}"#, None),
+        (r#"{"result":{"id":7}}"#, None),
+        (r#"{"id":7"#, None),
+        (r#"[{"id":7}]"#, None),
+        ("{}", None),
+        ("", None),
+    ] {
+        assert_eq!(answered_id(line.as_bytes()), expected, "{line}");
     }
 }

@@ -1,6 +1,8 @@
-//! Server-sent events, taken apart as their bytes come.
+//! Server-sent events of providers, which are text.
 //!
-//! Wherever a stream is split, the same events come out. What an event means is not known here.
+//! How a stream is taken apart is in `ic_types::sse`. What an event means is not known here.
+
+use ic_types::sse::{Events, TooLong};
 
 /// One event.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,64 +28,35 @@ pub enum SseFault {
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// Takes a stream apart.
-#[derive(Debug, Default)]
-pub struct Parser {
-    /// The line that has begun.
-    line: Vec<u8>,
-    name: String,
-    data: String,
-    has_data: bool,
-    /// Whether the last byte was a carriage return, which a line feed belongs to.
-    after_return: bool,
-    /// Whether a line has ended; before that there may be a byte order mark.
-    has_begun: bool,
+#[derive(Debug)]
+pub struct Parser(Events);
+
+impl Default for Parser {
+    fn default() -> Self {
+        Self(Events::new(EVENT_BYTES_MAX))
+    }
 }
 
 impl Parser {
     /// Takes the next bytes, and returns the events that end in them.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, SseFault> {
         let mut events = Vec::new();
-        for &byte in bytes {
-            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
-            match byte {
-                b'\n' if follows_return => {}
-                b'\n' | b'\r' => events.extend(self.end_line()?),
-                byte => self.line.push(byte),
-            }
-            if EVENT_BYTES_MAX < self.line.len() + self.data.len() {
-                return Err(SseFault::TooLong);
-            }
+        let fed = self.0.feed(bytes, |event| {
+            let event = text(event.name).zip(text(event.data));
+            let is_text = event.is_some();
+            events.extend(event.map(|(name, data)| Event { name, data }));
+            is_text
+        });
+        match fed {
+            Ok(true) => Ok(events),
+            Ok(false) => Err(SseFault::Utf8),
+            Err(TooLong) => Err(SseFault::TooLong),
         }
-        Ok(events)
     }
+}
 
-    /// Takes in the line that has ended; an empty one ends an event.
-    fn end_line(&mut self) -> Result<Option<Event>, SseFault> {
-        let line = std::mem::take(&mut self.line);
-        let mut line = std::str::from_utf8(&line).map_err(|_| SseFault::Utf8)?;
-        if !std::mem::replace(&mut self.has_begun, true) {
-            line = line.strip_prefix('\u{feff}').unwrap_or(line);
-        }
-        if line.is_empty() {
-            let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
-            let has_data = std::mem::take(&mut self.has_data);
-            return Ok(has_data.then_some(Event { name, data }));
-        }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.data.push('\n');
-                }
-                self.data.push_str(value);
-            }
-            "event" => value.clone_into(&mut self.name),
-            // A comment, an id, a time to wait before connecting again: nothing for us.
-            _ => {}
-        }
-        Ok(None)
-    }
+fn text(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -121,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_or_has_no_end_is_refused() {
-        assert_eq!(Parser::default().feed(b"data: \xff\n"), Err(SseFault::Utf8));
+        assert_eq!(Parser::default().feed(b"data: \xff\n\n"), Err(SseFault::Utf8));
         let long = vec![b'x'; EVENT_BYTES_MAX + 1];
         assert_eq!(Parser::default().feed(&long), Err(SseFault::TooLong));
         let mut parser = Parser::default();
@@ -145,5 +118,73 @@ mod tests {
             }
             prop_assert_eq!(events, whole(&text));
         }
+    }
+
+    #[test]
+    fn fuzz_sse() {
+        ic_fuzz::Target::new("sse")
+            .seeds([
+                "event: message_start\ndata: {\"type\":\"x\"}\n\ndata: [DONE]\n\n",
+                "\u{feff}: comment\r\n\r\nid: 1\rretry: 3\rdata\r\rdata:  a\ndata: b\n\r\n",
+            ])
+            .words([
+                "data", "data:", "data: ", "event: ", "id: ", ":", "\n", "\r", "\r\n", "\n\n",
+                "\u{feff}", "\0", " ", "é",
+            ])
+            .words([&b"\xff"[..], b"\xc3"])
+            .run(|bytes| {
+                let events = |pieces: &[&[u8]]| {
+                    let mut parser = Parser::default();
+                    let mut all = Vec::new();
+                    let fault = pieces.iter().find_map(|piece| match parser.feed(piece) {
+                        Ok(events) => {
+                            all.extend(events);
+                            None
+                        }
+                        Err(fault) => Some(fault),
+                    });
+                    // What came with a fault is not handed out, so only whether there is one is compared then.
+                    if fault.is_some() { (Vec::new(), fault) } else { (all, None) }
+                };
+                let whole = events(&[bytes]);
+                for pieces in ic_fuzz::splits(bytes) {
+                    assert_eq!(events(&pieces), whole, "a cut makes a difference");
+                }
+                match &whole {
+                    (found, None) => {
+                        let text = String::from_utf8_lossy(bytes);
+                        let told: Vec<_> =
+                            found.iter().map(|it| (it.name.clone(), it.data.clone())).collect();
+                        assert_eq!(told, plainly(&text), "it is read differently");
+                        ic_fuzz::Outcome::accepted((found.len().min(8), text.contains('\r')))
+                    }
+                    (_, Some(fault)) => ic_fuzz::Outcome::refused(fault.to_string()),
+                }
+            });
+    }
+
+    /// The events of a whole text, read line by line as the standard says.
+    fn plainly(text: &str) -> Vec<(String, String)> {
+        let text =
+            text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+        let (mut found, mut name, mut data) = (Vec::new(), String::new(), Vec::new());
+        let ended = text.rfind('\n').map_or("", |end| &text[..end]);
+        let has_lines = text.contains('\n');
+        for line in ended.split('\n').filter(|_| has_lines) {
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
+            match (line, field) {
+                ("", _) => {
+                    if !data.is_empty() {
+                        found.push((name.clone(), data.join("\n")));
+                    }
+                    (name, data) = (String::new(), Vec::new());
+                }
+                (_, "data") => data.push(value),
+                (_, "event") => name = value,
+                _ => {}
+            }
+        }
+        found
     }
 }

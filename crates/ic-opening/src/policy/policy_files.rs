@@ -152,6 +152,16 @@ impl PolicyFiles {
         Ok(())
     }
 
+    /// Takes other rules for those of the policy.
+    pub(super) fn replace_rules(&mut self, bytes: &[u8]) {
+        self.compiled.bytes = bytes.to_vec();
+    }
+
+    /// Takes other lists for those of the policy.
+    pub(super) fn replace_lists(&mut self, bytes: &[u8]) {
+        self.lists = Some(Source { file: LISTS, bytes }.into());
+    }
+
     /// Lets resources be judged by what their URIs name.
     pub(super) fn annotate_uris(&mut self) {
         let bytes = &self.annotations.bytes;

@@ -95,7 +95,9 @@ impl Asked<'_> {
         match value {
             Value::Path(path) => {
                 let above = names_of(path).find_map(|name| self.bounds.protects(name));
-                let beneath = || match role == Role::DeletePath {
+                // In the cage of a command what is protected is empty.
+                let is_removed = role == Role::DeletePath && !self.keeps_view();
+                let beneath = || match is_removed {
                     true => self.bounds.protected_beneath(&path.path),
                     false => None,
                 };

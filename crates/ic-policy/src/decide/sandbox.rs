@@ -16,6 +16,10 @@ use crate::rule::{Hold, Rule};
 const RUN_COMMAND: &str = "run_command";
 /// The tool that removes what git does not track in the directory that it names.
 const CLEAN: &str = "git_clean";
+/// The server that runs commands in a cage of ours.
+const SHELL: &str = "shell";
+/// The server whose rules the view of a command's cage follows.
+const FILESYSTEM: &str = "filesystem";
 /// How many notes are made on one finding; there may be one for each of very many values.
 const NOTES_MAX: usize = 8;
 
@@ -57,7 +61,8 @@ impl Asked<'_> {
     /// in it.
     fn touching(&self, role: Role) -> Role {
         match role {
-            Role::DeletePath if self.is_cleaned() => Role::WritePath,
+            // What a command finds in the directory is free; the place of its cage's mount stays.
+            Role::DeletePath if self.is_cleaned() || self.keeps_view() => Role::WritePath,
             role => role,
         }
     }
@@ -85,6 +90,9 @@ impl Asked<'_> {
                 else {
                     continue;
                 };
+                if self.keeps_view() && is_kept_by_view(rule) {
+                    continue;
+                }
                 if ruling.holds_elsewhere(id, rule, self.call) != Hold::No {
                     let authority = Authority::Rule(RuleRef(id));
                     ruling.note((rule.effect, authority));
@@ -137,6 +145,14 @@ impl Asked<'_> {
         })
     }
 
+    /// Returns whether the call runs a command in a cage whose view follows the policy.
+    pub(super) fn keeps_view(&self) -> bool {
+        let names_files = |traits: &ServerTraits| traits.names_files;
+        self.call.server().as_str() == SHELL
+            && self.call.tool().as_str() == RUN_COMMAND
+            && self.bounds.servers.get(self.call.server()).is_some_and(names_files)
+    }
+
     /// Returns whether the call removes some files of a directory, and its server says which.
     fn is_cleaned(&self) -> bool {
         let names_files = |traits: &ServerTraits| traits.names_files;
@@ -160,6 +176,12 @@ impl Asked<'_> {
             ..Finding::structural(Structural::SandboxAllow, STAYS_IN_SANDBOX)
         }));
     }
+}
+
+/// Returns whether the view of a command's cage keeps to `rule` by itself: it asks what the filesystem server
+/// may do at a place, whatever the tool.
+fn is_kept_by_view(rule: &Rule) -> bool {
+    rule.is_about(FILESYSTEM) && rule.asks_only_for_place()
 }
 
 /// Returns whether the conditions of `rule`, whose place lies beneath `value`, hold for it.

@@ -12,6 +12,7 @@ mod artifacts;
 mod builtin;
 mod containment;
 mod decision;
+mod fuzz;
 mod laws;
 mod reference;
 mod settle;

@@ -29,6 +29,10 @@ const FILES_MAX: usize = 64;
 const NAMES_MAX: usize = 4096;
 /// How many directories of objects that git takes as its own are looked for.
 const ALTERNATES_MAX: usize = 64;
+/// How many directories are looked at for submodules; with more, anything may be named.
+const MODULES_MAX: usize = 1024;
+/// What a repository has in its directory, and a submodule of it does not lie beneath.
+const OF_REPOSITORY: [&str; 5] = ["hooks", "info", "logs", "objects", "refs"];
 /// Where links among git's own files are looked for, besides the directory itself.
 const LINKED: [&str; 2] = ["hooks", "info"];
 
@@ -75,7 +79,13 @@ impl Named {
             }
             named.note_alternates(place, &directory);
             named.urls.push(Arc::new(Urls::of_old(place.disk, &directory)));
-            files.extend(parts(place, &directory));
+            files.extend(of_trees(place, &directory));
+            let modules = directory.join("modules".as_ref()).ok();
+            match modules.as_ref().map(|it| of_modules(place, &directory, it)) {
+                Some(Some(more)) => files.extend(more),
+                Some(None) => named.unreadable = modules,
+                None => {}
+            }
         }
         // Where the working tree is elsewhere, names are meant from there.
         for at in tops.iter().skip(1) {
@@ -239,8 +249,8 @@ fn note_trees(
     }
 }
 
-/// Returns the configurations of linked working trees and submodules that are kept in a git directory.
-fn parts(place: Place<'_>, git: &CanonicalPath) -> Vec<Source> {
+/// Returns the configurations of linked working trees that are kept in a git directory.
+fn of_trees(place: Place<'_>, git: &CanonicalPath) -> Vec<Source> {
     let within = |name: &str| git.join(name.as_ref()).ok();
     let entries = |name: &str| within(name).map(|at| Listing::of(place, &at));
     let mut files = Vec::new();
@@ -255,14 +265,55 @@ fn parts(place: Place<'_>, git: &CanonicalPath) -> Vec<Source> {
             files.push((file, top));
         }
     }
-    for module in entries("modules").iter().flat_map(|it| &it.directories) {
-        let above = git.parent().unwrap_or_else(CanonicalPath::root);
-        let top = module.as_path().file_name().and_then(|name| above.join(name).ok());
-        if let (Some(top), Ok(file)) = (top, module.join("config".as_ref())) {
-            files.push((file, top));
-        }
-    }
     files
+}
+
+/// Returns the configurations of submodules, whose names may have slashes in them and say where they are
+/// checked out, unless that is written down; nothing if there are too many directories.
+fn of_modules(
+    place: Place<'_>,
+    git: &CanonicalPath,
+    modules: &CanonicalPath,
+) -> Option<Vec<Source>> {
+    let above = git.parent().unwrap_or_else(CanonicalPath::root);
+    let paths = paths_of_submodules(place, &above);
+    let (mut files, mut rest) = (Vec::new(), vec![modules.clone()]);
+    for n_read in 0.. {
+        let Some(module) = rest.pop() else { break };
+        if MODULES_MAX < n_read {
+            return None;
+        }
+        let Ok(file) = module.join("config".as_ref()) else { continue };
+        let is_one = !matches!(place.disk.look(file.as_path()), Ok(None));
+        if is_one {
+            let name = module.as_path().strip_prefix(modules.as_path()).unwrap_or(Path::new(""));
+            let guess = name.iter().try_fold(above.clone(), |at, it| at.join(it)).ok();
+            let written = paths.iter().filter(|(of, _)| Path::new(&**of) == name);
+            let written =
+                written.map(|(_, top)| top.clone()).filter(|it| guess.as_ref() != Some(it));
+            let mut tops: Vec<CanonicalPath> = written.chain(guess.clone()).collect();
+            note_trees(place, (&module, &file), &mut tops);
+            files.extend(tops.into_iter().map(|top| (file.clone(), top)));
+        }
+        let inner = Listing::of(place, &module);
+        let is_gits = |it: &CanonicalPath| {
+            is_one
+                && OF_REPOSITORY.iter().any(|name| it.as_path().file_name() == Some(name.as_ref()))
+        };
+        rest.extend(inner.directories.iter().filter(|it| !is_gits(it)).cloned());
+    }
+    Some(files)
+}
+
+/// Returns where a `.gitmodules` says that submodules are checked out, by their names.
+fn paths_of_submodules(place: Place<'_>, top: &CanonicalPath) -> Vec<(Arc<str>, CanonicalPath)> {
+    let file = top.join(".gitmodules".as_ref()).ok();
+    let bytes = file.and_then(|it| place.disk.read_file(it.as_path(), CONFIG_BYTES_MAX).ok());
+    let bytes = bytes.flatten().unwrap_or_default();
+    let settings = str::from_utf8(&bytes).ok().and_then(|it| config::parse(it).ok());
+    let paths = settings.into_iter().flatten().filter(|it| it.key == "path");
+    let place = |it: &str| path::lexical(it.as_bytes(), place.home, Some(top));
+    paths.filter_map(|it| Some((it.subsection?, place(&it.value)?))).collect()
 }
 
 /// Reads the settings of a file that can name programs; a file that is not there has none.

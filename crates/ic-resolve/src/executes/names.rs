@@ -181,6 +181,12 @@ impl Names {
         self.add_pattern(Pattern { base, is_anywhere: false, parts }, why);
     }
 
+    /// Adds what is called `name` in any directory beneath `base`.
+    pub(super) fn add_anywhere(&mut self, base: CanonicalPath, name: &str) {
+        let pattern = Pattern { base, is_anywhere: true, parts: vec![name.to_owned()] };
+        self.add_pattern(pattern, Why::Listed);
+    }
+
     pub(super) fn add_pattern(&mut self, pattern: Pattern, why: Why) {
         if !self.patterns.iter().any(|(it, _)| *it == pattern) {
             self.patterns.push((pattern, why));

@@ -188,6 +188,29 @@ fn what_the_configuration_of_a_repository_names_asks() {
     asks(&disk, "move", json, "names it");
 }
 
+/// Checked out or not, wherever it is or would be.
+#[test]
+fn what_the_configuration_of_a_submodule_names_asks() {
+    let config = "[core]\nfsmonitor = sh tools/h.sh";
+    for (module, more, named) in [
+        ("foo", "", "foo/tools/h.sh"),
+        ("libs/foo", "", "libs/foo/tools/h.sh"),
+        ("libs/foo", "\nworktree = ../../../../other", "other/tools/h.sh"),
+        ("libs/foo/modules/in/ner", "", "tools/h.sh"),
+        ("named", "", "at/tools/h.sh"),
+    ] {
+        let file = format!("/w/.git/modules/{module}/config");
+        let disk = repository(disk(), "/w", "").file(&file, &format!("{config}{more}"));
+        let disk = disk.file("/w/.gitmodules", "[submodule \"named\"]\npath = at");
+        let named = match module.contains("/modules/") {
+            true => format!("libs/foo/modules/in/ner/{named}"),
+            false => named.to_owned(),
+        };
+        asks(&disk, "write", &write(&format!("/w/{named}")), "names it");
+        is_free(&disk, "write", &write("/w/src/main.rs"));
+    }
+}
+
 #[test]
 fn what_is_included_names_things_too_and_what_cannot_be_read_may() {
     let disk =

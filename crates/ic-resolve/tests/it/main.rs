@@ -8,10 +8,12 @@
 )]
 
 mod bounds;
+mod cached;
 mod calls;
 mod executes;
 mod executes_elsewhere;
 mod executes_meaning;
+mod fuzz;
 mod git_remotes;
 mod paths;
 mod real_disk;

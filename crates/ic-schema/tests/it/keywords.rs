@@ -416,3 +416,11 @@ fn annotations_and_unknown_keywords_change_nothing() {
     check(named, r##"{"$ref": "#/nowhere", "type": "x", "properties": "y"}"##, "");
     check(named, r#"{"$ref": 1}"#, "`$ref` is not a string");
 }
+
+/// As the standard says, and as decision 8 does; what restricts and is known to is never passed over.
+#[test]
+fn a_keyword_that_no_draft_knows_restricts_nothing() {
+    for keyword in ["x-order", "markdownDescription", "maxmimum", "unevaluated", "$dynamicref"] {
+        check_all(&format!(r#"{{"{keyword}": false}}"#), &["7", "null", "[]", "{}"], &[], "");
+    }
+}

@@ -1,11 +1,18 @@
 //! Arguments against schemas, through the crate's public door: tables, attacks, and a second opinion.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests: a failure is a failed test")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests: a failure is a failed test"
+)]
 
 mod arguments;
 mod builtin;
 mod differential;
 mod faults;
+mod fuzz;
 mod hostile;
 mod keywords;
+mod suite;
 mod world;

@@ -26,6 +26,9 @@ const TITLE_BYTES_MAX: usize = 4 << 10;
 /// The longest address of a link that is written out.
 const HREF_BYTES_MAX: usize = 2 << 10;
 
+/// What stands for the rest of a page that hides something deeper than that.
+const CUT: &str = "[the rest of the page is nested too deeply to be shown]";
+
 /// How text is marked up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Style {
@@ -50,6 +53,7 @@ pub(super) fn read(page: &str, url: &Url, style: Style) -> Read {
         has_base: false,
         open: Vec::new(),
         n_hidden: 0,
+        is_cut: false,
         title: None,
         writer: Writer::new(),
     };
@@ -102,6 +106,8 @@ struct Reader {
     has_base: bool,
     open: Vec<Open>,
     n_hidden: usize,
+    /// Whether something hidden stood deeper than elements are told apart, so that the rest is left out.
+    is_cut: bool,
     title: Option<String>,
     writer: Writer,
 }
@@ -111,7 +117,7 @@ impl Reader {
         let element = Element::of(&tag.name);
         self.close_implied(element);
         let is_hidden = element.is_hidden() || is_hidden_by_attributes(element, tag);
-        let is_seen = self.n_hidden == 0 && !is_hidden;
+        let is_seen = !self.is_hiding() && !is_hidden;
         if element == Element::Base {
             self.take_base(tag);
         }
@@ -122,6 +128,13 @@ impl Reader {
             return;
         }
         if DEPTH_MAX <= self.open.len() {
+            // SECURITY: where something hidden ends cannot be told from here on, so nothing more is shown.
+            if is_hidden && !self.is_hiding() {
+                self.is_cut = true;
+                self.writer.block(2);
+                self.writer.raw(CUT);
+                self.writer.block(2);
+            }
             return;
         }
         let then = if is_seen { self.begin(element, tag) } else { Then::Nothing };
@@ -222,14 +235,22 @@ impl Reader {
     }
 
     fn text(&mut self, text: &str) {
-        if self.open.last().is_some_and(|it| it.element == Element::Title) && self.n_hidden == 0 {
+        if self.is_hiding() {
+            return;
+        }
+        if self.open.last().is_some_and(|it| it.element == Element::Title) {
             let title = self.title.get_or_insert_default();
             if title.len() < TITLE_BYTES_MAX {
                 title.push_str(text);
             }
-        } else if self.n_hidden == 0 {
+        } else {
             self.writer.text(text);
         }
+    }
+
+    /// Returns whether what comes next is not seen.
+    fn is_hiding(&self) -> bool {
+        self.n_hidden != 0 || self.is_cut
     }
 
     /// Closes the nearest element of this kind, and what is open in it.

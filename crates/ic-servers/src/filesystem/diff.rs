@@ -1,14 +1,18 @@
 //! The difference between two texts, line by line, in the unified form.
 //!
-//! Finds a shortest difference as long as it is small (Myers' greedy search); beyond that the whole
-//! middle counts as replaced, which is longer to read and no less true.
+//! Looks for a shortest difference for a while; what is not found by then counts as replaced, which is
+//! longer to read and no less true.
 
 use std::fmt::Write as _;
+use std::iter::repeat_n;
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
-/// The most changed lines for which a shortest difference is looked for.
-const CHANGES_MAX: usize = 800;
+/// How long a shortest difference is looked for.
+const SEARCH_MAX: Duration = Duration::from_millis(500);
 /// The longest text that is returned.
 const BYTES_MAX: usize = 1 << 20;
 
@@ -107,94 +111,27 @@ fn write_hunk(out: &mut String, hunk: &Hunk<'_>, old: &[&str], new: &[&str]) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a limit of time is measured where it is held")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
-    let is_same = |(one, other): &(&&str, &&str)| one == other;
-    let n_head = old.iter().zip(new).take_while(is_same).count();
-    let (old, new) = (old.get(n_head..).unwrap_or_default(), new.get(n_head..).unwrap_or_default());
-    let n_tail = old.iter().rev().zip(new.iter().rev()).take_while(is_same).count();
-    let old = old.get(..old.len() - n_tail).unwrap_or_default();
-    let new = new.get(..new.len() - n_tail).unwrap_or_default();
-    let middle = shortest(old, new).unwrap_or_else(|| {
-        [vec![Change::Remove; old.len()], vec![Change::Add; new.len()]].concat()
-    });
-    [vec![Change::Keep; n_head], middle, vec![Change::Keep; n_tail]].concat()
-}
-
-/// Finds a shortest list of changes, if it is short.
-///
-/// In the grid of old and new lines, round `d` reaches as far as `d` changes lead on each diagonal;
-/// `rounds` keeps how far, to find the way back. Diagonal `k` (old minus new lines) of round `d` is
-/// at `(k + d) / 2`, since rounds reach every second one.
-fn shortest(old: &[&str], new: &[&str]) -> Option<Vec<Change>> {
-    let mut rounds: Vec<Vec<usize>> = Vec::new();
-    for d in 0..=CHANGES_MAX.min(old.len() + new.len()) {
-        let mut reached = Vec::with_capacity(d + 1);
-        for i in 0..=d {
-            let (at, _) = step(rounds.last().map(Vec::as_slice), i);
-            let x = slide(old, new, at, d, i);
-            reached.push(x);
-            // On this diagonal the new lines are `x - (2 i - d)`.
-            if old.len() <= x && new.len() + 2 * i <= x + d {
-                rounds.push(reached);
-                return Some(way_back(&rounds, old.len(), new.len()));
-            }
-        }
-        rounds.push(reached);
-    }
-    None
-}
-
-/// Returns how many old lines are behind us on diagonal `i` of a round after one change, and
-/// which it was.
-fn step(before: Option<&[usize]>, i: usize) -> (usize, Change) {
-    let Some(before) = before else { return (0, Change::Keep) };
-    // An added line comes from the diagonal above, a removed one from the diagonal below.
-    let added = before.get(i).copied();
-    let removed = i.checked_sub(1).and_then(|i| before.get(i)).map(|x| x + 1);
-    match (added, removed) {
-        (Some(added), Some(removed)) if removed <= added => (added, Change::Add),
-        (_, Some(removed)) => (removed, Change::Remove),
-        (Some(added), None) => (added, Change::Add),
-        (None, None) => (0, Change::Keep),
-    }
-}
-
-/// Follows lines that are the same.
-fn slide(old: &[&str], new: &[&str], mut x: usize, d: usize, i: usize) -> usize {
-    while let Some(y) = (x + d).checked_sub(2 * i)
-        && let (Some(one), Some(other)) = (old.get(x), new.get(y))
-        && one == other
-    {
-        x += 1;
-    }
-    x
-}
-
-fn way_back(rounds: &[Vec<usize>], n_old: usize, n_new: usize) -> Vec<Change> {
-    let mut back = Vec::new();
-    let mut x = n_old;
-    // Where the end lies in the last round.
-    let last = rounds.len().saturating_sub(1);
-    let mut i = (n_old + last).saturating_sub(n_new) / 2;
-    for d in (0..rounds.len()).rev() {
-        let before = d.checked_sub(1).and_then(|d| rounds.get(d)).map(Vec::as_slice);
-        let (at, change) = step(before, i);
-        back.extend(std::iter::repeat_n(Change::Keep, x.saturating_sub(at)));
-        match change {
-            Change::Keep => {}
-            Change::Add => {
-                back.push(Change::Add);
-                x = at;
-            }
-            Change::Remove => {
-                back.push(Change::Remove);
-                x = at.saturating_sub(1);
-                i = i.saturating_sub(1);
+    let deadline = now().checked_add(SEARCH_MAX);
+    let found = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
+    let mut changes = Vec::with_capacity(old.len().max(new.len()));
+    for part in found {
+        match part {
+            DiffOp::Equal { len, .. } => changes.extend(repeat_n(Change::Keep, len)),
+            DiffOp::Delete { old_len, .. } => changes.extend(repeat_n(Change::Remove, old_len)),
+            DiffOp::Insert { new_len, .. } => changes.extend(repeat_n(Change::Add, new_len)),
+            DiffOp::Replace { old_len, new_len, .. } => {
+                changes.extend(repeat_n(Change::Remove, old_len));
+                changes.extend(repeat_n(Change::Add, new_len));
             }
         }
     }
-    back.reverse();
-    back
+    changes
 }
 
 #[cfg(test)]

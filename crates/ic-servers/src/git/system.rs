@@ -30,7 +30,11 @@ const SAID_BYTES_MAX: usize = 16 << 10;
 /// No git is run that lies in one of the directories `untrusted`.
 pub fn system_configs(path: &str, untrusted: &[&Path]) -> Vec<PathBuf> {
     let Gits { mut configs, asked } = Gits::find(path, untrusted);
-    configs.extend(asked.into_iter().filter_map(ask));
+    // Each takes some milliseconds, and the start of a session waits for them.
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = asked.into_iter().map(|git| scope.spawn(|| ask(git))).collect();
+        configs.extend(asking.into_iter().filter_map(|it| it.join().ok().flatten()));
+    });
     configs.sort_unstable();
     configs.dedup();
     configs

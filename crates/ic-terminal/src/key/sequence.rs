@@ -175,7 +175,11 @@ fn by_code(code: u32, modifiers: Modifiers) -> Option<Key> {
         '\x7f' | '\x08' if alt || ctrl => Key::WordBackspace,
         '\x7f' | '\x08' => Key::Backspace,
         c if c.is_control() => return None,
-        c if ctrl => Key::Ctrl(c.to_ascii_lowercase()),
+        c if ctrl && (c.is_ascii_alphabetic() || "@[\\]^_".contains(c)) => {
+            Key::Ctrl(c.to_ascii_lowercase())
+        }
+        // Nobody knows what any other character means with Control.
+        _ if ctrl => return None,
         c if alt => Key::Alt(c),
         c => Key::Char(c),
     })

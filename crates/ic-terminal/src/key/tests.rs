@@ -1,5 +1,7 @@
 //! Tests of reading keys.
 
+mod fuzz;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -177,4 +179,11 @@ proptest! {
         keys.extend(decoder.feed(other));
         prop_assert_eq!(keys, Decoder::default().feed(&bytes));
     }
+}
+
+/// Found by mutated inputs: anything with Control was taken for a letter with it.
+#[test]
+fn control_goes_with_letters_and_a_few_signs_alone() {
+    check(b"\x1b[97;5u\x1b[65;5u\x1b[95;5u", &[Key::Ctrl('a'), Key::Ctrl('a'), Key::Ctrl('_')]);
+    check("\x1b[1313;5u\x1b[53;5u\x1b[32;5ua".as_bytes(), &[Key::Char('a')]);
 }

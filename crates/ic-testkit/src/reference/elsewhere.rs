@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rules: name, decision, and when it holds.
-pub(super) const RULES: [(&str, &str, &str); 6] = [
+pub(super) const RULES: [(&str, &str, &str); 7] = [
     ("structural-invalid-arguments", "deny", "arguments that do not match the tool's input schema"),
     ("structural-unknown-method", "deny", "an MCP method that IronCurtain does not forward"),
     (
@@ -22,6 +22,11 @@ pub(super) const RULES: [(&str, &str, &str); 6] = [
         "structural-git-config",
         "deny",
         "a repository whose own configuration names a program for git to run",
+    ),
+    (
+        "structural-disk-unanswered",
+        "deny",
+        "a path on a file system that does not answer within ten seconds",
     ),
     (
         "structural-invalid-request",

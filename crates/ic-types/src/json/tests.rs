@@ -1,5 +1,7 @@
 //! What the parser takes, what it refuses and where, and that it writes back what it read.
 
+mod fuzz;
+
 use proptest::prelude::*;
 
 use super::*;

@@ -4,20 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
-use ic_constitution::artifact::{self, Origin as Made};
-use ic_constitution::scenario::{self, Scenario};
-use ic_constitution::{Compiled, Constitution, Tool, compile, parse};
-use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
+use ic_constitution::{Compiled, artifact};
+use ic_home::{Environment, Home, Lock};
 use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
-use ic_types::{Json, JsonLimits};
 
 use crate::commands::Exit;
-use crate::commands::policy::test::{self, Outcome};
 use crate::error::Failure;
 use crate::judge;
-use crate::own_policy::difference::Difference;
-use crate::own_policy::{Agreed, note_use};
+use crate::own_policy::constitution::{CONSTITUTION, Made, handwritten_in};
+use crate::own_policy::difference::{Difference, unusable_lines};
+use crate::own_policy::{Agreed, english, meaning, note_use};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
 
@@ -40,11 +37,6 @@ pub(crate) struct CompileArgs {
     yes: bool,
 }
 
-/// Where a policy is made before it replaces another one.
-const MAKING: &str = ".compiling";
-const SCENARIOS: &str = "test-scenarios.json";
-const LISTS: &str = "dynamic-lists.json";
-
 /// Runs the command.
 pub(crate) fn run(
     args: &CompileArgs,
@@ -63,15 +55,19 @@ pub(crate) fn run(
     };
     let text = String::from_utf8(files::read(&source)?)
         .map_err(|_| Failure::config(format!("`{}` is not valid UTF-8", source.display())))?;
-    let (constitution, compiled, tools) = compiled(&text, &source, environment)?;
-    for note in &compiled.notes {
-        screen.warning(&visible_line(&format!("line {}: {}", note.line, note.text)));
-    }
+    let known = Loaded::load(&default(), NoSandbox::None, environment)?;
+    let handwritten = handwritten_in(&source.with_extension("scenarios.json"))?;
+    let made = Made::of(&text, &english::tools(&known), &output, handwritten)
+        .map_err(|error| error.of(&source.display().to_string()))?;
     let _lock = Lock::acquire(home.policies_lock())?;
-    let made = Files::new(&compiled, &constitution, (&text, &tools), &output)?;
-    let loaded = made.verified(&output, &home, environment, screen)?;
-    if made.compiled.as_bytes()
-        == files::read_if_present(&output.join(COMPILED))?.unwrap_or_default()
+    // The lists of a policy that is not there yet are taken with the rules.
+    let is_there = files::read_if_present(&output.join(COMPILED))?.is_some();
+    let base = if is_there { output.clone() } else { PathBuf::from("default") };
+    let loaded = made.verify(base, environment, screen)?;
+    for note in made.notes().into_iter().chain(meaning::notes(&made, &loaded)) {
+        screen.warning(&note);
+    }
+    if made.rules.as_bytes() == files::read_if_present(&output.join(COMPILED))?.unwrap_or_default()
     {
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;
         return Ok(Exit::Success);
@@ -81,8 +77,11 @@ pub(crate) fn run(
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
         let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
-        let mut lines = lines(&compiled, before.as_ref());
+        let mut lines = lines(&made.compiled, before.as_ref());
         lines.extend(difference.iter().flat_map(Difference::lines));
+        if let (Some(before), Some(difference)) = (&before, &difference) {
+            lines.extend(unusable_lines(before, &loaded, difference));
+        }
         person.show(&lines, screen)?;
         if person.ask("Use this policy from now on?")? == Answer::Denied {
             screen.line("Nothing was changed.")?;
@@ -92,151 +91,30 @@ pub(crate) fn run(
         let noted = (agreed, difference.as_ref());
         note_use(before.as_ref().unwrap_or(&loaded), &loaded, noted, &home)?;
     }
-    made.write(&output, &source, &text)?;
+    made.write(&output, &beside(&source, &output))?;
     screen.line(&format!(
         "{} sentences became {} rules and {} scenarios, which pass: {}",
-        constitution.sentences.len(),
-        compiled.rules.len(),
+        made.constitution.sentences.len(),
+        made.compiled.rules.len() + made.compiled.kept.len(),
         made.n_scenarios,
         visible(&output.display().to_string())
     ))?;
-    if artifact::needs_this_program(&compiled) {
+    if artifact::needs_this_program(&made.compiled) {
         screen.notice("the rules use `${SANDBOX}`, which the TypeScript program does not load");
     }
     Ok(Exit::Success)
 }
 
-/// Reads and compiles the constitution with the tools that are known here.
-fn compiled(
-    text: &str,
-    source: &Path,
-    environment: &Environment,
-) -> Result<(Constitution, Compiled, Vec<Tool>), Failure> {
-    let file = source.display();
-    let failed = |faults: ic_constitution::Faults| {
-        let details = faults.to_string().lines().map(visible_line).collect();
-        Failure::config(format!("`{file}` cannot be compiled; nothing was changed"))
-            .with_details(details)
-            .with_hint("`ironcurtain policy grammar` shows how sentences are written")
-    };
-    let constitution = parse(text).map_err(failed)?;
-    let wanted = Wanted {
-        policy: Some(PathBuf::from("default")),
-        sandbox: None,
-        protected: Vec::new(),
-        servers: None,
-    };
-    let known = Loaded::load(&wanted, NoSandbox::None, environment)?;
-    let tools = known.judge.policy.annotations().map(|(server, tool, annotation)| {
-        let roles =
-            annotation.arguments().iter().flat_map(ic_policy::ArgumentAnnotation::possible_roles);
-        Tool { server: server.clone(), tool: tool.clone(), roles: roles.collect() }
-    });
-    let tools: Vec<Tool> = tools.collect();
-    let compiled = compile(&constitution, &tools).map_err(failed)?;
-    Ok((constitution, compiled, tools))
+fn default() -> Wanted {
+    let policy = Some(PathBuf::from("default"));
+    Wanted { policy, sandbox: None, protected: Vec::new(), servers: None }
 }
 
-/// The files of a policy that is being made.
-struct Files {
-    compiled: String,
-    scenarios: String,
-    n_scenarios: usize,
-}
-
-impl Files {
-    fn new(
-        compiled: &Compiled,
-        constitution: &Constitution,
-        (text, tools): (&str, &[Tool]),
-        output: &Path,
-    ) -> Result<Self, Failure> {
-        let now = SystemClock.now().to_string();
-        // The same sentences give the same bytes, so that grants and records still mean this policy.
-        let before = files::read_if_present(&output.join(COMPILED))?;
-        let generated = before.as_deref().and_then(generated_at);
-        let of = |at: &str| {
-            artifact::compiled_policy(
-                compiled,
-                Made { constitution: text, generated_at: at, tools },
-            )
-        };
-        let is_same = |at: &&String| Some(of(at).into_bytes()) == before;
-        let at = generated.filter(|at| is_same(&at)).unwrap_or(now);
-        let scenarios: Vec<Scenario> = scenario::scenarios(constitution, compiled);
-        let made = Made { constitution: text, generated_at: &at, tools };
-        Ok(Self {
-            compiled: of(&at),
-            scenarios: artifact::test_scenarios(&scenarios, made),
-            n_scenarios: scenarios.len(),
-        })
-    }
-
-    /// Loads the policy as it would be, and lets the engine judge its scenarios.
-    fn verified(
-        &self,
-        output: &Path,
-        home: &Home,
-        environment: &Environment,
-        screen: &mut Screen,
-    ) -> Result<Loaded, Failure> {
-        file::create_dir(home.policies())?;
-        let making = home.policies().join(MAKING);
-        if file::names(&making)?.is_some() {
-            file::remove_tree(&making)?;
-        }
-        file::create_new_dir(&making)?;
-        file::create_new(making.join(COMPILED), self.compiled.as_bytes())?;
-        file::create_new(making.join(SCENARIOS), self.scenarios.as_bytes())?;
-        if let Some(lists) = files::read_if_present(&output.join(LISTS))? {
-            file::create_new(making.join(LISTS), &lists)?;
-        }
-        let wanted = Wanted {
-            policy: Some(making.clone()),
-            sandbox: None,
-            protected: Vec::new(),
-            servers: None,
-        };
-        let loaded = judge::load_confirming(&wanted, NoSandbox::Fresh, environment, screen)?;
-        let outcomes = test::outcomes(&loaded, |_| true)?.unwrap_or_default();
-        let failed: Vec<&Outcome> = outcomes.iter().filter(|it| !it.passed).collect();
-        // What holds for every policy may be stricter than a sentence.
-        let (structural, wrong): (Vec<&Outcome>, Vec<&Outcome>) =
-            failed.into_iter().partition(|it| it.is_structural());
-        for outcome in structural {
-            screen.warning(&visible_line(&format!("{}: {}", outcome.description, outcome.said())));
-        }
-        if !wrong.is_empty() {
-            let details =
-                wrong.iter().map(|it| visible_line(&format!("{}: {}", it.description, it.said())));
-            return Err(Failure::config("the compiled policy does not say what its sentences say")
-                .with_details(details.collect())
-                .with_hint(format!(
-                    "nothing was replaced; the files are in `{}`",
-                    making.display()
-                )));
-        }
-        file::remove_tree(&making)?;
-        Ok(loaded)
-    }
-
-    fn write(&self, output: &Path, source: &Path, text: &str) -> Result<(), Failure> {
-        file::create_dir(output)?;
-        let is_beside = source.parent().is_some_and(|it| it == output)
-            || source.parent() == output.parent() && source.ends_with("constitution.md");
-        if !is_beside {
-            file::replace(output.join("constitution.md"), text.as_bytes())?;
-        }
-        file::replace(output.join(SCENARIOS), self.scenarios.as_bytes())?;
-        Ok(file::replace(output.join(COMPILED), self.compiled.as_bytes())?)
-    }
-}
-
-fn generated_at(bytes: &[u8]) -> Option<String> {
-    match Json::parse(bytes, JsonLimits::ARTIFACT).ok()? {
-        Json::Object(object) => object.get("generatedAt")?.as_str().map(str::to_owned),
-        _ => None,
-    }
+/// Returns where the text is kept: where it is, if that is the place of this policy's constitution.
+fn beside(source: &Path, output: &Path) -> PathBuf {
+    let own = output.join(CONSTITUTION);
+    let is_above = source.parent() == output.parent() && source.ends_with(CONSTITUTION);
+    if is_above { source.to_owned() } else { own }
 }
 
 /// Returns what is in force now, and whether writing to `output` would change what is in force.

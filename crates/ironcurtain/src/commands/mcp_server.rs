@@ -4,6 +4,7 @@
 //! server may touch is what it is given on the command line.
 
 mod fetch;
+mod shell;
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -17,6 +18,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::screen::Screen;
 use fetch::FetchArgs;
+use shell::ShellArgs;
 
 /// Run one of the built-in MCP servers on standard input and output
 ///
@@ -27,6 +29,8 @@ pub(crate) enum McpServerCommand {
     Filesystem(FilesystemArgs),
     Git(GitArgs),
     Fetch(FetchArgs),
+    #[command(hide = true)]
+    Shell(ShellArgs),
 }
 
 /// Serve files in some directories
@@ -83,6 +87,7 @@ pub(crate) fn run(
             talk(&Git::open(&view, environment.temporary()?.as_path())?, screen)
         }
         McpServerCommand::Fetch(args) => talk(&fetch::open(&args, environment)?, screen),
+        McpServerCommand::Shell(args) => talk(&shell::open(&args)?, screen),
     }
 }
 

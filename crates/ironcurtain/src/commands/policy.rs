@@ -4,6 +4,7 @@ mod adding;
 mod check;
 mod confirm;
 mod diff;
+mod edit;
 mod explain;
 mod grammar;
 mod lint;
@@ -40,6 +41,7 @@ pub(crate) enum PolicyCommand {
     List(list::ListArgs),
     Confirm(confirm::ConfirmArgs),
     New(new::NewArgs),
+    Edit(edit::EditArgs),
     Use(using::UseArgs),
     Lint(lint::LintArgs),
     Grammar(grammar::GrammarArgs),
@@ -74,6 +76,7 @@ pub(crate) fn run(
         PolicyCommand::List(args) => list::run(&args, environment, screen),
         PolicyCommand::Confirm(args) => confirm::run(&args, environment, screen),
         PolicyCommand::New(args) => new::run(&args, environment, screen),
+        PolicyCommand::Edit(args) => edit::run(&args, environment, screen),
         PolicyCommand::Use(args) => using::run(&args, environment, screen),
         PolicyCommand::Lint(args) => lint::run(&args, environment, screen),
         PolicyCommand::Grammar(args) => grammar::run(&args, screen),

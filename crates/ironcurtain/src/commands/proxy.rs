@@ -212,7 +212,7 @@ impl ProxyArgs {
             (None, Some(path)) => ("workspace", path, SandboxKind::Workspace),
             (None, None) => return Ok(None),
         };
-        let path = environment.absolute(path)?;
+        let path = environment.absolute_as_typed(path)?;
         check_directory(what, &path, environment)?;
         Ok(Some((path, kind)))
     }

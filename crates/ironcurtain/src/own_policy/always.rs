@@ -1,4 +1,4 @@
-//! *Always* at a question: what was asked becomes an addition to the user's policy.
+//! *Always* at a question: what was asked becomes a sentence of the user's policy.
 //!
 //! [`Always::offer`] says what would be added, or why nothing can be; [`Always::apply`] adds it. The
 //! dialog itself approves the call that is asked about, once. The question names the policy that its
@@ -16,7 +16,7 @@ use ic_policy::{DomainPattern, Effect};
 use ic_types::{CanonicalPath, Role};
 
 use super::preview::Preview;
-use super::{Agreed, Change, Target, words};
+use super::{Agreed, Change, Target, english, words};
 use crate::error::Failure;
 use crate::screen::{Screen, visible};
 
@@ -34,6 +34,8 @@ pub(crate) struct Always {
 #[derive(Clone, Debug)]
 pub(crate) struct AlwaysOffer {
     change: Change,
+    /// What is written into the constitution, if there is one.
+    sentences: Vec<String>,
     target: Target,
     preview: Preview,
 }
@@ -66,13 +68,14 @@ impl Always {
         let before = Loaded::load(&wanted, NoSandbox::None, environment)?;
         let home = Home::new(environment.ironcurtain_home()?);
         let target = Target::find(policy, &before, &home, environment)?;
-        let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
-        let after = change.on(&known, self.by)?;
+        let (known, tools) = (target.content()?, english::tools(&before));
+        let after = change.on(&known, self.by, &tools)?;
+        let sentences = known.new_sentences(&change, &tools);
         if after == known {
             let name = target.name();
             return Err(Failure::config(format!("the policy `{name}` has it for new sessions")));
         }
-        let after = target.load_with(&after, environment, &mut silent())?;
+        let after = target.load_with(&after, &tools, environment, &mut silent())?;
         let preview = Preview::of_examples(&before, &after, &change);
         // SECURITY: an exception to the user's own "never" needs a second yes, which is asked elsewhere.
         if preview.lifts_denial() {
@@ -80,7 +83,7 @@ impl Always {
                 "calls that the policy denies now would be allowed or asked about; use `ironcurtain policy allow`",
             ));
         }
-        Ok(AlwaysOffer { change, target, preview })
+        Ok(AlwaysOffer { change, sentences, target, preview })
     }
 
     /// Adds what was offered and confirmed in the way `how`.
@@ -94,8 +97,11 @@ impl Always {
 impl AlwaysOffer {
     /// Says in full what would be added, for the person who is about to confirm it.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let additions = self.change.entries().iter().map(ToString::to_string);
-        let details = additions.chain(self.target.describe());
+        let additions = match self.sentences.is_empty() {
+            true => self.change.entries().iter().map(ToString::to_string).collect(),
+            false => self.sentences.clone(),
+        };
+        let details = additions.into_iter().chain(self.target.describe());
         let mut lines = vec![
             "This call is approved, and this is added to the policy for new sessions:".to_owned(),
         ];

@@ -2,13 +2,15 @@
 //!
 //! Computed over all calls that policies can tell apart, as in a new session and as in a workspace.
 
+use std::collections::BTreeMap;
+
 use ic_analysis::describe::Names;
 use ic_analysis::report::{self, Summary};
-use ic_analysis::{Comparison, Subject, TooComplex};
+use ic_analysis::{Asked, Comparison, Subject, Table, TooComplex};
 use ic_home::Environment;
-use ic_opening::policy::{Loaded, NoSandbox, Wanted};
+use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
 use ic_policy::{Bounds, Effect, SandboxKind};
-use ic_types::{CanonicalPath, Json, Object};
+use ic_types::{CanonicalPath, Json, Object, Role};
 
 use crate::error::Failure;
 use crate::judge;
@@ -44,7 +46,17 @@ impl Settings {
         environment: &Environment,
         screen: &mut Screen,
     ) -> Result<Self, Failure> {
-        let session = judge::load_confirming(wanted, NoSandbox::Fresh, environment, screen)?;
+        Self::load_as(wanted, As::CONFIRMED, environment, screen)
+    }
+
+    /// Loads `wanted` in both surroundings, as it is or as it would be.
+    pub(crate) fn load_as(
+        wanted: &Wanted,
+        how: As<'_>,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let session = judge::load_as(wanted, NoSandbox::Fresh, how, environment, screen)?;
         let workspace = environment.home()?.as_path().join(WORKSPACE);
         let wanted = Wanted {
             sandbox: Some((environment.absolute(&workspace)?, SandboxKind::Workspace)),
@@ -52,7 +64,7 @@ impl Settings {
             protected: wanted.protected.clone(),
             servers: wanted.servers.clone(),
         };
-        let workspace = Loaded::load_confirming(&wanted, NoSandbox::None, environment)?;
+        let workspace = Loaded::load_as(&wanted, NoSandbox::None, how, environment)?;
         Ok(Self { session, workspace })
     }
 }
@@ -82,6 +94,11 @@ impl Difference {
     /// Returns the changes that let more through, or those that let less through.
     pub(crate) fn of_kind(&self, is_widening: bool) -> Vec<&Summary> {
         self.changes.iter().filter(|it| it.is_widening() == is_widening).collect()
+    }
+
+    /// Returns whether more is let through, or may be.
+    pub(crate) fn may_widen(&self) -> bool {
+        self.too_complex.is_some() || self.changes.iter().any(Summary::is_widening)
     }
 
     /// Returns whether a call would be allowed that is denied now.
@@ -129,6 +146,43 @@ impl Difference {
             line.insert("incomplete", error.to_string());
         }
     }
+}
+
+/// Says which tools can no longer be used at all, where the policies differ like this.
+pub(crate) fn unusable_lines(
+    before: &Loaded,
+    after: &Loaded,
+    difference: &Difference,
+) -> Vec<String> {
+    let denies = |it: &Summary| it.after == Effect::Deny;
+    if difference.too_complex.is_none() && !difference.changes.iter().any(denies) {
+        return Vec::new();
+    }
+    let known = unusable(before);
+    let fresh: Vec<String> = unusable(after).into_iter().filter(|it| !known.contains(it)).collect();
+    match fresh.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("Can no longer be used at all: {}", visible(&fresh.join(", ")))],
+    }
+}
+
+/// Returns the tools of which every call is denied.
+fn unusable(loaded: &Loaded) -> Vec<String> {
+    let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
+    // What cannot be looked through completely is said with the difference.
+    let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
+        return Vec::new();
+    };
+    // A role that is always denied denies every call that has it.
+    let mut open: BTreeMap<(String, Option<Role>), bool> = BTreeMap::new();
+    for line in lines {
+        let tool = format!("{}.{}", line.server, line.tool);
+        *open.entry((tool, line.role)).or_default() |= line.outcome.effect != Effect::Deny;
+    }
+    let mut shut: Vec<String> =
+        open.into_iter().filter(|(_, is_open)| !is_open).map(|((tool, _), _)| tool).collect();
+    shut.dedup();
+    shut
 }
 
 /// What stands above changes that let more or less through.

@@ -1,13 +1,11 @@
-//! A new policy directory: the rules of a built-in policy, and a page that says how to edit them.
-//!
-//! JSON has no comments, so each rule says in `description`, `principle` and `reason` what it is for.
+//! A new policy directory: the sentences of a built-in policy, and a page that says how to edit them.
 
 use std::path::Path;
 
-use ic_home::{Clock as _, Home, SystemClock, file};
-use ic_opening::policy::COMPILED;
+use ic_home::{Home, file};
 use ic_policy::Builtin;
 
+use super::constitution::Made;
 use crate::error::Failure;
 
 /// Where a policy is made before it gets its name.
@@ -16,7 +14,12 @@ const MAKING: &str = ".new";
 /// Writes a copy of `builtin` to `directory`, one of the home's policies, where nothing may be yet.
 ///
 /// Whoever looks meanwhile sees nothing or all of it; whoever calls holds the lock of the policies.
-pub(crate) fn write(directory: &Path, builtin: Builtin, home: &Home) -> Result<(), Failure> {
+pub(crate) fn write(
+    directory: &Path,
+    builtin: Builtin,
+    made: &Made,
+    home: &Home,
+) -> Result<(), Failure> {
     file::create_dir(home.policies())?;
     // Not the name of a policy, so nobody takes it for one.
     let making = home.policies().join(MAKING);
@@ -26,16 +29,20 @@ pub(crate) fn write(directory: &Path, builtin: Builtin, home: &Home) -> Result<(
     }
     file::create_new_dir(&making)?;
     file::create_new(making.join("README.md"), readme(directory, builtin).as_bytes())?;
-    file::create_new(making.join(COMPILED), compiled(builtin).as_bytes())?;
+    made.create(&making)?;
     Ok(file::move_to(&making, directory)?)
 }
 
-/// Returns the rules of `builtin`, without the hashes that tie them to its constitution.
-fn compiled(builtin: Builtin) -> String {
-    let text = String::from_utf8_lossy(builtin.sources().compiled.bytes).into_owned();
-    let rules =
-        text.find("\"rules\"").and_then(|at| text.get(at..)).unwrap_or("\"rules\": []\n}\n");
-    format!("{{\n  \"generatedAt\": \"{}\",\n  {rules}", SystemClock.now())
+/// Returns the sentences to begin with.
+pub(crate) fn constitution(name: &str, builtin: Builtin) -> String {
+    let text = builtin.constitution();
+    let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+    format!(
+        "# Policy `{name}`\n\n<!-- note: a copy of the built-in policy `{}`. Change its sentences, or add your \
+         own, with `ironcurtain policy edit {name}`; `ironcurtain policy grammar` shows how they are \
+         written. -->\n{rest}",
+        builtin.name()
+    )
 }
 
 fn readme(directory: &Path, builtin: Builtin) -> String {
@@ -47,33 +54,28 @@ fn readme(directory: &Path, builtin: Builtin) -> String {
 
 A copy of IronCurtain's built-in policy `{base}`, for you to edit.
 
-- `compiled-policy.json` holds the rules. The first rule that holds for a value decides about it; what no rule covers is denied.
-- `additions.json`, if it is there, holds what you said with `ironcurtain policy allow|ask|never` or with *always* at a question. It counts before less specific rules.
+- `constitution.md` holds the sentences, which you edit: `ironcurtain policy edit {name}`.
+- `compiled-policy.json` and `test-scenarios.json` are compiled from them; do not edit the rules. Scenarios with `"source": "handwritten"` are yours and are kept.
+- `ironcurtain policy allow|ask|never` and *always* at a question write a sentence into the constitution.
 - Annotations (what each argument of a tool means) are not needed here: those of the built-in servers and of servers that you added and reviewed are used.
 
-## A rule
+## Sentences
 
-```json
-{{
-  "name": "allow-notes",
-  "description": "Allows reading in ~/notes.",
-  "principle": "The agent may read files in ~/notes.",
-  "if": {{ "server": ["filesystem"], "paths": {{ "roles": ["read-path"], "within": "~/notes" }} }},
-  "then": "allow",
-  "reason": "Notes may be read"
-}}
+```
+The agent may read files in ~/notes.
+The agent may write files in ~/notes/out.
+The agent may fetch pages from docs.rs.
+Ask before deleting files in ~/notes.
 ```
 
-- `then`: `allow`, `escalate` (IronCurtain asks you) or `deny`.
-- `if`: all of it has to hold. `server`, `tool`: names. `roles`: `read-path write-path delete-path write-history delete-history fetch-url git-remote-url` and more. `paths`: these roles, within a directory. `domains`: these roles, `allowed` hosts such as `docs.rs` or `*.example.com`.
-- Put special rules before general ones.
-- `description`, `principle` and `reason` are for people; `reason` is shown with a question or a denial.
+`ironcurtain policy grammar` prints every form, verb and place with an example.
+The order means nothing; the more specific sentence counts, and of equally specific ones the strictest.
 
 ## After editing
 
 ```
+ironcurtain policy test --policy {name}
 ironcurtain policy lint {name}      # names that match nothing, rules that never hold
-ironcurtain policy show --policy {name}
 ironcurtain policy check --policy {name} filesystem read_file '{{"path":"~/notes/a.txt"}}'
 ironcurtain policy use {name}       # makes it the policy in force
 ```

@@ -1,7 +1,7 @@
 """Runs in a cage and tries to get out of it. Says what it could reach, and how often it tried.
 
 Its one argument is JSON: {"secrets": [paths], "token": text, "sockets": [paths], "abstract": name,
-"unwritable": [directories], "writable": [directories], "pids": [numbers], "ports": [numbers], "network": bool, "unix": bool}.
+"unwritable": [directories], "writable": [directories], "pids": [numbers], "ports": [numbers], "network": bool, "unix": bool, "agent": bool}.
 Each line of the output is something that was reached, but for the last, which counts the attempts.
 """
 
@@ -216,6 +216,8 @@ def calls():
     if os.uname().machine != "x86_64":
         return
     for name, (number, *arguments) in CALLS.items():
+        if given["agent"] and name == "memfd_create":
+            continue
         arguments = [ctypes.c_char_p(it) if isinstance(it, bytes) else it for it in arguments]
         attempt(name, lambda: system_call(number, *arguments))
 
@@ -272,6 +274,9 @@ def is_open(number):
 
 
 def programs():
+    if given["agent"]:
+        # What an agent writes it may run.
+        return
     path = os.path.join(os.environ["HOME"], "program")
     with open(path, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\necho ran\n")

@@ -56,7 +56,13 @@ fn a_property_of_the_users_own_is_read_from_a_file() {
     let output = place.run(words);
     assert_eq!(output.code, 1, "{}", output.stdout);
     assert!(output.stdout.contains("failed: downloads\n"), "{}", output.stdout);
-    assert!(output.stdout.contains("rule: allow-files-in-downloads\n"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains(
+            "rule: allow-reading-files-and-writing-files-in-downloads-with-filesystem-git\n"
+        ),
+        "{}",
+        output.stdout
+    );
     place.write("properties.toml", "[[always-ask]]\nwithout = []\n");
     let output = place.run(words);
     assert_eq!(output.code, 1, "{}", output.stderr);

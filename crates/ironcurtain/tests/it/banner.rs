@@ -73,7 +73,7 @@ fn a_person_approves_with_a_letter() {
 fn always_adds_to_the_policy_where_lines_are_typed() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt"]);
-    terminal.expect(PROMPT).type_in("a\n").expect("allow filesystem.write_file for write-path in ");
+    terminal.expect(PROMPT).type_in("a\n").expect("The agent may write files in ");
     terminal.expect("y adds it and approves the call; n does neither (then Enter)\n");
     terminal.type_in("a\n").expect("Nothing was added, and nothing answered.\n").expect(PROMPT);
     terminal.type_in("a\n").expect("n does neither (then Enter)\n").type_in("y\n");
@@ -120,7 +120,7 @@ fn what_a_person_sees() {
     Approval request:
     #1 tidy-up: filesystem wants to call write_file
       because: "The call writes outside the sandbox and Downloads"
-      rule: "escalate-writes-elsewhere"
+      rule: "escalate-writing-files-anywhere-else"
       write-path (asks):
         "[ROOT]/home/Documents/a.txt"
       arguments:

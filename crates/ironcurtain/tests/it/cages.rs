@@ -4,6 +4,7 @@
 //! All processes, sockets and files are real. Where a rung does not work these tests say so and pass
 //! it over, except in CI, where they fail.
 
+mod agents;
 mod attacks;
 mod doors;
 mod ends;
@@ -145,6 +146,7 @@ impl Ground {
         CageSpec {
             seen: Vec::new(),
             hidden: Vec::new(),
+            absent: Vec::new(),
             links: Vec::new(),
             follows_links: true,
             home: self.path("home"),
@@ -152,6 +154,7 @@ impl Ground {
             network: Network::None,
             unix_sockets: false,
             opens_beneath: false,
+            relaxed: Vec::new(),
             limits: Limits::SERVER,
         }
     }

@@ -23,13 +23,13 @@ fn run(words: &[&str]) -> String {
 fn a_check_says_decision_rule_and_reason() {
     assert_snapshot!(run(&["policy", "check", "filesystem", "read_file", r#"{"path":"~/Documents/d.txt"}"#]), @"
     filesystem.read_file: allow
-      rule: allow-reading-documents
+      rule: allow-reading-files-in-documents-with-filesystem-git
       reason: Documents may be read
     --- exit 0
     ");
     assert_snapshot!(run(&["policy", "check", "filesystem", "write_file", r#"{"path":"~/Documents/d.txt","content":"x"}"#]), @"
     filesystem.write_file: escalate
-      rule: escalate-writes-elsewhere
+      rule: escalate-writing-files-anywhere-else
       reason: The call writes outside the sandbox and Downloads
       escalated roles: write-path
     --- exit 3
@@ -57,12 +57,12 @@ fn an_explanation_shows_values_findings_and_the_constitution() {
       read-path: [ROOT]/home/Documents/d.txt
       delete-path: [ROOT]/home/Documents/d.txt
       write-path: [ROOT]/sandbox/d.txt
-     - allow by allow-reading-documents (read-path)
+     - allow by allow-reading-files-in-documents-with-filesystem-git (read-path)
          Documents may be read
-         constitution, line 11: "The agent may read files in the Documents directory."
-    => escalate by escalate-deletes-elsewhere (delete-path)
+         constitution, line 13: "The agent may read files in the Documents directory with filesystem and git, because Documents may be read"
+    => escalate by escalate-deleting-files-anywhere-else (delete-path)
          The call deletes outside the sandbox
-         constitution, line 18: "Deleting a file outside the sandbox, or moving it away, is for a person to decide, in the Downloads directory too."
+         constitution, line 19: "Deleting files or moving them away anywhere else is for a person to decide, because the call deletes outside the sandbox"
      - allow by structural-sandbox-allow (write-path)
          it stays in the sandbox
     --- exit 0
@@ -209,8 +209,8 @@ fn the_policy_is_shown_readably() {
     assert!(tools.iter().any(|tool| tool["server"] == "s" && tool["draft"] == true), "{tools:?}");
     let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work", "--workspace"];
     let output = place.run(words);
-    let except = "     except where the first rule that applies is one of: deny-writes, deny-deletes, \
-                  deny-history-changes\n";
+    let except = "     except where the first rule that applies is one of: \
+                  deny-committing-and-rewriting-history, deny-deleting-files, deny-writing-files\n";
     assert!(output.stdout.contains(except), "{}", output.stdout);
     let words = ["policy", "show", "--policy", "readonly", "--sandbox", "work"];
     assert!(!place.run(words).stdout.contains("except where"));

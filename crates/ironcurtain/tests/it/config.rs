@@ -351,7 +351,7 @@ fn protected_paths_of_the_configuration_are_denied_by_the_policy() {
         let answer: Value = serde_json::from_str(&output.stdout).unwrap_or_default();
         (output.code, answer["rule"].as_str().unwrap_or_default().to_owned())
     };
-    let open = (0, "allow-reading-documents".to_owned());
+    let open = (0, "allow-reading-files-in-documents-with-filesystem-git".to_owned());
     let closed = (4, "structural-protected-path".to_owned());
     assert_eq!(check("~/Documents/diary/1.md"), open);
     // Neither path exists: what is not there yet is protected too.

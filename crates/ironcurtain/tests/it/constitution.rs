@@ -1,5 +1,8 @@
 //! A constitution in plain English becomes a policy through the program, without a key.
 
+mod meaning;
+mod written;
+
 use std::fs;
 
 use ic_testkit::Place;
@@ -112,7 +115,11 @@ fn the_grammar_is_printed_with_its_examples() {
 #[track_caller]
 fn example(name: &str) -> Place {
     let file = format!("{}/../../examples/{name}.md", env!("CARGO_MANIFEST_DIR"));
-    let place = with(&fs::read_to_string(file).unwrap());
+    let place = with(&fs::read_to_string(&file).unwrap());
+    // What was written by hand stands beside it.
+    if let Ok(scenarios) = fs::read(file.replace(".md", ".scenarios.json")) {
+        fs::write(place.path("mine.scenarios.json"), scenarios).unwrap();
+    }
     let made = place.run(["compile-policy", "--constitution", "mine.md", "--output", "made"]);
     assert_eq!(made.code, 0, "{name}: {made:?}");
     let tested = place.run(["policy", "test", "--policy", "./made"]);
@@ -131,6 +138,8 @@ fn decisions(place: &Place, policy: &str, words: &[&str]) -> Vec<serde_json::Val
 fn the_built_in_policies_are_what_their_plain_sentences_say() {
     for name in ["default", "coding", "readonly"] {
         let place = example(name);
+        let same = place.run(["policy", "diff", "--exit-code", name, "./made"]);
+        assert_eq!(same.code, 0, "{same:?}");
         place.dir("work");
         let mut requests = String::new();
         // What all three are asked about is asked of each.
@@ -227,4 +236,29 @@ fn the_examples_say_what_they_are_for() {
             assert_eq!(check(&place, server, tool, &arguments), code, "{name}: {tool} {arguments}");
         }
     }
+}
+
+/// Scenarios of one's own are kept, and one that fails keeps the policy from being written.
+#[test]
+fn scenarios_written_by_hand_are_kept_and_have_to_pass() {
+    let place = with(MINE);
+    let scenario = |expected: &str| {
+        format!(
+            r#"{{"scenarios":[{{"description":"mine","request":{{"serverName":"filesystem","toolName":"read_file","arguments":{{"path":"~/notes/a"}}}},"expectedDecision":"{expected}","reasoning":"r","source":"handwritten"}}]}}"#
+        )
+    };
+    let compile = || place.run(["compile-policy", "--constitution", "mine.md", "--output", "made"]);
+    fs::write(place.path("mine.scenarios.json"), scenario("deny")).unwrap();
+    let refused = compile();
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("mine: expected deny, got allow"), "{refused:?}");
+    assert!(!place.path("made").exists());
+    fs::write(place.path("mine.scenarios.json"), scenario("allow")).unwrap();
+    assert_eq!(compile().code, 0);
+    // Compiled again without the file, those of the policy are kept.
+    fs::remove_file(place.path("mine.scenarios.json")).unwrap();
+    fs::write(place.path("mine.md"), format!("{MINE}Ask before deleting files.\n")).unwrap();
+    assert_eq!(compile().code, 0);
+    let kept = fs::read_to_string(place.path("made/test-scenarios.json")).unwrap();
+    assert!(kept.contains("handwritten"), "{kept}");
 }

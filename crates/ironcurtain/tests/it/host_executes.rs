@@ -12,6 +12,7 @@ mod generated;
 mod later;
 mod meanings;
 mod named;
+mod opened;
 mod renamed;
 mod replayed;
 mod reviewed;

@@ -178,6 +178,7 @@ impl Link {
             variables: Vec::new(),
             keyring: parts.keyring,
             certificates: None,
+            shown: Vec::new(),
             witness: Arc::clone(&parts.witness),
         };
         let setup = Setup {

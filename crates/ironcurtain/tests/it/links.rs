@@ -56,7 +56,14 @@ fn a_sibling_prefix_is_outside() {
     let inside = json!({"path": place.path("sandbox/x")});
     check(&place, "filesystem", "read_file", &inside, "allow", SANDBOX_ALLOW);
     let sibling = json!({"path": place.path("sandbox-evil/x")});
-    check(&place, "filesystem", "read_file", &sibling, "escalate", "escalate-reads-elsewhere");
+    check(
+        &place,
+        "filesystem",
+        "read_file",
+        &sibling,
+        "escalate",
+        "escalate-reading-files-anywhere-else",
+    );
 }
 
 #[test]
@@ -73,8 +80,8 @@ fn links_are_judged_by_where_they_lead() {
     let read = |path: &str, decision: &str, rule: &str| {
         check(&place, "filesystem", "read_file", &json!({"path": path}), decision, rule);
     };
-    read("out/secret", "escalate", "escalate-reads-elsewhere");
-    read("secret", "escalate", "escalate-reads-elsewhere");
+    read("out/secret", "escalate", "escalate-reading-files-anywhere-else");
+    read("secret", "escalate", "escalate-reading-files-anywhere-else");
     read("ok", "allow", SANDBOX_ALLOW);
     for path in ["key", "chain", "dangling", "dangling/x", "out/../home/.ssh/id_rsa"] {
         read(path, "deny", PROTECTED);
@@ -96,8 +103,8 @@ fn removing_a_link_is_about_the_link() {
         check(&place, "filesystem", "delete_file", &json!({"path": path}), decision, rule);
     };
     delete("link", "allow", SANDBOX_ALLOW);
-    delete("dir", "escalate", "escalate-deletes-elsewhere");
-    delete("dir/secret", "escalate", "escalate-deletes-elsewhere");
+    delete("dir", "escalate", "escalate-deleting-files-anywhere-else");
+    delete("dir/secret", "escalate", "escalate-deleting-files-anywhere-else");
 }
 
 #[test]
@@ -251,7 +258,7 @@ fn a_push_is_judged_by_where_it_goes() {
     let origin = "[remote \"origin\"]\n\turl = https://github.com/acme/app.git\n";
     for remote in [json!("origin"), json!(null)] {
         let ask = |config: &str| push(config, remote.clone());
-        assert_eq!(ask(origin).1, "escalate-git-remotes");
+        assert_eq!(ask(origin).1, "escalate-dealing-with-remotes");
         let gate = "structural-domain-escalate";
         assert_eq!(ask(&format!("{origin}\tpushurl = https://evil.example/x\n")).1, gate);
         let instead =
@@ -268,7 +275,7 @@ fn a_push_is_judged_by_where_it_goes() {
     }
     assert_eq!(push(origin, json!("upstream")).1, INVALID);
     assert_eq!(push(origin, json!("http://github.com/a/b")).1, INVALID);
-    assert_eq!(push(origin, json!("https://github.com/a/b")).1, "escalate-git-remotes");
+    assert_eq!(push(origin, json!("https://github.com/a/b")).1, "escalate-dealing-with-remotes");
 }
 
 #[test]
@@ -346,7 +353,7 @@ fn nothing_is_read_from_the_workspace() {
         place.run_in("sandbox", words.into_iter().chain(["filesystem", "read_file", &read])).stdout
     };
     let before = ask();
-    assert!(before.contains("escalate-reads-elsewhere"), "{before}");
+    assert!(before.contains("escalate-reading-files-anywhere-else"), "{before}");
     place.write("sandbox/.env", "IRONCURTAIN_HOME=/tmp/evil\nHOME=/tmp/evil\n");
     place.write("sandbox/.ironcurtain/config.json", r#"{"version":1,"confinement":"off"}"#);
     let all =

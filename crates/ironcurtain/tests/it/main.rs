@@ -51,6 +51,7 @@ mod repl;
 mod run;
 mod servers;
 mod session;
+mod shell;
 mod start;
 mod taken_over;
 mod trace;

@@ -152,7 +152,7 @@ fn a_policy_is_put_in_force_by_name_or_directory() {
     assert_eq!(diary(), "escalate");
     let output = changed(&place, &["use", "readonly", "--yes"]);
     assert!(output.stdout.contains("in force now: built-in `default`"), "{output:?}");
-    assert!(output.stdout.contains("allow-reading-files"), "{output:?}");
+    assert!(output.stdout.contains("allow-reading-files-with-filesystem-git"), "{output:?}");
     assert_eq!(diary(), "allow");
     place.write(
         "own/compiled-policy.json",
@@ -276,7 +276,7 @@ fn additions_are_shown_with_recorded_calls_and_taken_back() {
     let wrong = policy(&place, &["allow", "filesystem", "--in", "~/notes", "--remove"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");
     assert!(
-        wrong.stderr.contains("policy allow filesystem --to read --in ~/notes --remove\n"),
+        wrong.stderr.contains("The agent may read files in ~/notes with filesystem.\n"),
         "{wrong:?}"
     );
     // To take an allowance back needs nobody, and so does a `never`.

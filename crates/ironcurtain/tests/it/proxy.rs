@@ -23,6 +23,7 @@ mod records;
 mod revisions;
 mod secrets;
 mod sockets;
+mod stalled;
 mod uris;
 
 use std::path::{Path, PathBuf};

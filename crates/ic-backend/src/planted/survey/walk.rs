@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::sync::Arc;
 
-use ic_policy::host_executes::{Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_packages, is_same};
+use ic_policy::host_executes::{
+    Beginning, GIT_DIRECTORY, PIPELINE_NAMES, is_listed, is_packages, is_same,
+};
 use ic_policy::{FileState, Reach};
 use ic_resolve::executes::{Names, is_part_of_repository};
 use ic_resolve::path::{Last, PathFault, follow};
@@ -218,11 +220,17 @@ impl Walk<'_> {
                 Reach::Itself => *path == it.path,
                 Reach::Beneath => path.is_within(&it.path),
             });
-            let is_pipeline = top.is_some_and(|top| {
+            let is_in_repository = top.is_some_and(|top| {
                 let below: Vec<_> = path.components().skip(top.components().count()).collect();
+                // In a repository within a directory of packages everything counts as in any other.
+                let is_nested = top.components().any(is_packages);
                 PIPELINE_NAMES.iter().any(|name| name.covers(&below))
+                    || (is_nested && is_listed(below.iter().copied()))
             });
-            at_home || is_pipeline || self.patterns.has_pattern_for(path) || names.is_listed(path)
+            at_home
+                || is_in_repository
+                || self.patterns.has_pattern_for(path)
+                || names.is_listed(path)
         };
         let below = || path.join(OsStr::new(ANY)).is_ok_and(|below| counts(&below));
         match counts(path) {
@@ -291,9 +299,8 @@ impl Walk<'_> {
         let found = follow(self.disk, &path, Last::Follow);
         let is_way = match &found {
             Ok(found) => is_of_packages(&found.path) && !is_of_packages(link),
-            // It leads somewhere else for each program.
-            Err(PathFault::ProcSelf) => true,
-            Err(_) => false,
+            // It leads somewhere else for each program, or so deep that nobody looks there.
+            Err(_) => true,
         };
         let is_of_each = matches!(found, Err(PathFault::ProcSelf));
         let way = (link, found.as_ref().ok());

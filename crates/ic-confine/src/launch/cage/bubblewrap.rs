@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 
 use super::super::{LaunchError, cannot, hold_ourselves};
 use super::{hold_seen, is_in_view, not_in_view, system};
-use crate::cage::{Access, CageSpec, Seen};
+use crate::cage::{Access, CageSpec, Relaxation, Seen};
 use crate::orders::{BecomeOrder, CageOrder, HoldOrder, Identity, Invocation};
 use crate::program;
 use crate::start::OURSELVES;
@@ -83,14 +83,16 @@ pub(super) fn check_shown(order: &CageOrder) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Keeps what can be written from being run: by name, by a loader, or as a library.
+/// Keeps what can be written from being run (by name, by a loader, or as a library), unless the cage lets it.
 ///
 /// Bubblewrap has no words for this, so it is done from inside, while we still may.
 pub(super) fn forbid_running(order: &CageOrder) -> Result<(), LaunchError> {
     let spec = &order.spec;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOEXEC
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let attributes = match spec.is_relaxed(Relaxation::RunsWritten) {
+        true => harmless,
+        false => harmless | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+    };
     let written = spec.seen.iter().filter(|seen| seen.access == Access::Write);
     let places = [Path::new("/tmp"), Path::new("/dev/shm"), &spec.home];
     for path in places.into_iter().chain(written.map(|seen| seen.path.as_path())) {

@@ -21,7 +21,7 @@ use rustix::thread::UnshareFlags;
 use super::super::{LaunchError, become_server, cannot, guard, is_alive, report};
 use super::namespaces::Inmate;
 use super::{open_doors, privileges, restrict, root, system};
-use crate::sys::{self, Awaited};
+use crate::sys::{self, Awaited, Launching};
 
 /// Who the processes of a cage are.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,8 @@ pub(super) const AWAITED: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::IN
 
 /// What the first process has from outside.
 pub(super) struct Outside<'a> {
+    /// What lets it make the server.
+    pub(super) launching: &'a Launching,
     /// The end of a pipe on which the guard says that it may begin.
     pub(super) go: OwnedFd,
     /// The signals that are held back already.
@@ -63,13 +65,14 @@ pub(super) fn run(
     }
     sys::forget_handlers();
     settle(user)?;
-    open_doors(inmate.order)?;
+    open_doors(outside.launching, inmate.order)?;
     rustix::system::sethostname(system::HOST_NAME.as_bytes()).map_err(cannot("name the cage"))?;
     let ourselves = root::hold_ourselves()?;
     root::assemble(&inmate.order.spec)?;
 
     let none = UnshareFlags::empty();
-    let Some(server) = sys::fork_into(none).map_err(cannot("start the server"))? else {
+    let Some(server) = outside.launching.fork_into(none).map_err(cannot("start the server"))?
+    else {
         let error = serve(inmate, &ourselves);
         sys::leave(report(&error));
     };

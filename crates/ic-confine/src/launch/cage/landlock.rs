@@ -15,7 +15,7 @@ use rustix::fs::FileType;
 
 use super::super::LaunchError;
 use super::{has_own_places, hold_seen, system};
-use crate::cage::{Access, Seen};
+use crate::cage::{Access, Relaxation, Seen};
 use crate::orders::CageOrder;
 use crate::rung::Rung;
 use crate::sys;
@@ -77,7 +77,7 @@ impl Rules {
             ruleset = ruleset.scope(Scope::from_all(abi))?;
         }
         let rules = Self { abi, ruleset: ruleset.create()? };
-        let rules = rules.system(order)?.spec(seen, order.spec.unix_sockets)?;
+        let rules = rules.system(order)?.spec(seen, order)?;
         match program {
             Some(program) => rules.allow_file(program),
             None => Ok(rules),
@@ -113,7 +113,7 @@ impl Rules {
             let proc = if order.rung == Rung::Bubblewrap { "/proc/self" } else { "/proc" };
             self = self.allow(Path::new(proc), AccessFs::ReadDir | AccessFs::ReadFile)?;
             for path in [Path::new("/tmp"), Path::new("/dev/shm"), &order.spec.home] {
-                self = self.allow(path, writing(abi, order.spec.unix_sockets))?;
+                self = self.allow(path, writing(abi, order))?;
             }
             Ok(self)
         } else {
@@ -121,17 +121,17 @@ impl Rules {
             let listing = AccessFs::ReadDir | AccessFs::ReadFile;
             self = self.allow(Path::new("/proc/self"), listing)?;
             match &order.spec.scratch {
-                Some(scratch) => self.allow(scratch, writing(abi, false)),
+                Some(scratch) => self.allow(scratch, writing(abi, order)),
                 None => Ok(self),
             }
         }
     }
 
-    fn spec(mut self, seen: &[Held], unix_sockets: bool) -> Fallible<Self> {
+    fn spec(mut self, seen: &[Held], order: &CageOrder) -> Fallible<Self> {
         for Held { file, kind, access } in seen {
             let access = match access {
                 Access::Read => reading(self.abi),
-                Access::Write => writing(self.abi, unix_sockets),
+                Access::Write => writing(self.abi, order),
             };
             self = self.allow_opened(file, *kind == FileType::Directory, access)?;
         }
@@ -170,14 +170,20 @@ fn reading(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_read(abi)
 }
 
-/// SECURITY: what can be written is not run, and holds no devices.
-fn writing(abi: ABI, unix_sockets: bool) -> BitFlags<AccessFs> {
-    let never = AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
-    let sockets = match unix_sockets {
+/// SECURITY: what can be written holds no devices, and is not run unless the cage lets it.
+fn writing(abi: ABI, order: &CageOrder) -> BitFlags<AccessFs> {
+    let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
+    // Where Landlock stands alone nobody has sockets.
+    let has_sockets = order.spec.unix_sockets && order.rung != Rung::Landlock;
+    let sockets = match has_sockets {
         true => BitFlags::EMPTY,
         false => AccessFs::MakeSock | AccessFs::ResolveUnix,
     };
-    AccessFs::from_all(abi) & !(never | sockets)
+    let runs = match order.spec.is_relaxed(Relaxation::RunsWritten) {
+        true => BitFlags::EMPTY,
+        false => BitFlags::from(AccessFs::Execute),
+    };
+    AccessFs::from_all(abi) & !(never | sockets | runs)
 }
 
 fn is_directory(path: &Path) -> bool {

@@ -15,7 +15,7 @@ use rustix::thread::UnshareFlags;
 use super::super::{LaunchError, cannot, hold_ourselves, report};
 use super::first::{self, Outside, User};
 use crate::orders::{CageOrder, Invocation};
-use crate::sys::{self, Awaited};
+use crate::sys::{self, Awaited, Launching};
 
 /// What every cage has for itself.
 const NAMESPACES: UnshareFlags = UnshareFlags::NEWNS
@@ -33,16 +33,21 @@ pub(in super::super) struct Inmate<'a> {
 }
 
 /// Starts the server in new namespaces; returns the first process there.
-pub(in super::super) fn start(inmate: Inmate<'_>, nothing: &OwnedFd) -> Result<Pid, LaunchError> {
+pub(in super::super) fn start(
+    launching: &Launching,
+    inmate: Inmate<'_>,
+    nothing: &OwnedFd,
+) -> Result<Pid, LaunchError> {
     let (go, say_go) = pipe_with(PipeFlags::CLOEXEC).map_err(cannot("make a pipe"))?;
     // Held back here already, since a signal that the first process of a namespace neither awaits
     // nor handles is lost.
     let awaited = Awaited::hold_back(&first::AWAITED).map_err(cannot("wait for signals"))?;
     let guard = hold_ourselves()?;
-    let (user, first) = fork().map_err(cannot("make namespaces"))?;
+    let (user, first) = fork(launching).map_err(cannot("make namespaces"))?;
     let Some(first) = first else {
         drop(say_go);
-        let run = first::run(inmate, user, &Outside { go, awaited, guard, nothing });
+        let outside = Outside { launching, go, awaited, guard, nothing };
+        let run = first::run(inmate, user, &outside);
         sys::leave(run.unwrap_or_else(|error| report(&error)))
     };
     awaited.release().map_err(cannot("wait for signals"))?;
@@ -53,13 +58,13 @@ pub(in super::super) fn start(inmate: Inmate<'_>, nothing: &OwnedFd) -> Result<P
     Ok(first)
 }
 
-fn fork() -> io::Result<(User, Option<Pid>)> {
+fn fork(launching: &Launching) -> io::Result<(User, Option<Pid>)> {
     let identity = (rustix::process::geteuid(), rustix::process::getegid());
-    match sys::fork_into(NAMESPACES | UnshareFlags::NEWUSER) {
+    match launching.fork_into(NAMESPACES | UnshareFlags::NEWUSER) {
         Ok(first) => Ok((User::Mapped(identity.0, identity.1), first)),
         // Root may make the others without one of users, where nobody may have those.
         Err(error) if identity.0.is_root() && is_refusal(&error) => {
-            Ok((User::Ours, sys::fork_into(NAMESPACES)?))
+            Ok((User::Ours, launching.fork_into(NAMESPACES)?))
         }
         Err(error) => Err(error),
     }

@@ -25,7 +25,7 @@ use rustix::mount::{
 
 use super::super::LaunchError;
 use super::{below_root, hold_seen, is_in_view, not_in_view, path_of, system};
-use crate::cage::{Access, CageSpec, Limits};
+use crate::cage::{Access, CageSpec, Limits, Relaxation};
 use crate::start::OURSELVES;
 use crate::sys;
 
@@ -156,12 +156,20 @@ fn trees(spec: &CageSpec) -> Result<Vec<Tree>, LaunchError> {
         };
         let attributes = match seen.access {
             Access::Read => read_only,
-            // SECURITY: what can be written is not run.
-            Access::Write => HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            Access::Write => written(spec),
         };
         trees.push(Tree::open(&seen.path, attributes | links)?);
     }
     Ok(trees)
+}
+
+/// Returns how what can be written is mounted.
+fn written(spec: &CageSpec) -> MountAttrFlags {
+    match spec.is_relaxed(Relaxation::RunsWritten) {
+        true => HARMLESS,
+        // SECURITY: what can be written is not run.
+        false => HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+    }
 }
 
 /// Takes the devices that every cage has.
@@ -262,7 +270,7 @@ impl Root {
 
     /// Makes the home, `/tmp` and the rest that is the cage's own, which share one size.
     fn make_places(&self, spec: &CageSpec) -> Result<(), LaunchError> {
-        let attributes = HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let attributes = written(spec);
         let all = memory(spec.limits.scratch_bytes_max, SCRATCH_FILES_MAX, attributes)?;
         move_mount(&all, "", CWD, TOGETHER, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
             .map_err(at("put memory at", TOGETHER))?;

@@ -14,7 +14,7 @@ use libc::c_long;
 
 use self::filter::{Filter, Is, Unbuildable, Verdict};
 use super::super::LaunchError;
-use crate::cage::CageSpec;
+use crate::cage::{CageSpec, Relaxation};
 use crate::orders::CageOrder;
 use crate::rung::Rung;
 
@@ -36,6 +36,9 @@ fn filter(rung: Rung, spec: &CageSpec, is_root: bool) -> Result<Filter, Unbuilda
         // SECURITY: the mode of a file that it makes stands where no filter can look. Programs fall back
         // to `openat`, whose mode can be seen.
         filter.set(libc::SYS_openat2, Verdict::Refuse(libc::ENOSYS))?;
+    }
+    if spec.is_relaxed(Relaxation::MemoryFiles) {
+        filter.set(libc::SYS_memfd_create, Verdict::Allow)?;
     }
     sockets(&mut filter, spec)?;
     Ok(filter)

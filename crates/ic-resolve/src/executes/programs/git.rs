@@ -40,12 +40,9 @@ impl Reader {
             return self.command(words.get(options..).unwrap_or_default());
         }
         for (nth, word) in rest.iter().enumerate() {
-            let own = RUNNING_OF.iter().filter(|(of, _)| *of == command).map(|(_, option)| option);
-            let Some(option) = RUNNING.iter().chain(own).find(|it| word.starts_with(**it)) else {
-                continue;
-            };
-            match word.strip_prefix(*option).map(|it| it.trim_start_matches('=')) {
-                Some("") | None => rest.get(nth + 1).into_iter().for_each(|it| self.all(it)),
+            match program_of(command, word) {
+                None => {}
+                Some("") => rest.get(nth + 1).into_iter().for_each(|it| self.all(it)),
                 Some(value) => self.all(value),
             }
         }
@@ -60,4 +57,18 @@ impl Reader {
         }
         self.candidate(text);
     }
+}
+
+/// Returns the program in an option of a command, or nothing of it if the next word is the program.
+///
+/// Git takes any beginning of a long option for the whole, and short ones in one word.
+fn program_of<'w>(command: &str, word: &'w str) -> Option<&'w str> {
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long.split_once('=').unwrap_or((long, ""));
+        return (!name.is_empty() && RUNNING.iter().any(|it| it.starts_with(name)))
+            .then_some(value);
+    }
+    let letters = word.strip_prefix('-')?;
+    let letter = RUNNING_OF.iter().find(|(of, _)| *of == command)?.1;
+    letters.split_once(letter).map(|(_, value)| value)
 }

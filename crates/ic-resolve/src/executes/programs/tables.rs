@@ -216,8 +216,8 @@ pub(super) const PLAIN: [&str; 66] = [
     "worktree",
     "write-tree",
 ];
-/// Options of these that name a program, with it in the same word or the next.
+/// Long options of these that name a program, with it in the same word or the next.
 pub(super) const RUNNING: [&str; 4] =
-    ["--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager"];
-/// The same for one command each.
-pub(super) const RUNNING_OF: [(&str, &str); 2] = [("rebase", "-x"), ("grep", "-O")];
+    ["exec", "upload-pack", "receive-pack", "open-files-in-pager"];
+/// Letters that do the same, for one command each.
+pub(super) const RUNNING_OF: [(&str, char); 3] = [("clone", 'u'), ("grep", 'O'), ("rebase", 'x')];

@@ -362,6 +362,12 @@ fn words_of_git_s_own_commands_are_not_programs() {
     check("git submodule foreach ./x.sh", &["./x.sh"]);
     check("git difftool -x tools/d", &["tools/d"]);
     check("git fetch --upload-pack=tools/up origin", &["tools/up"]);
+    check("git fetch --upload-pa=tools/up origin", &["tools/up"]);
+    check("git push --rec tools/up origin", &["tools/up"]);
+    check("git grep --open-files=tools/up x", &["tools/up"]);
+    check("git grep -nOtools/up x", &["tools/up"]);
+    check("git clone -qu tools/up x", &["tools/up"]);
+    check("git rebase -fx tools/up main", &["tools/up"]);
     check("git --git-dir=d status", &["d"]);
     check("git --exec-path=tools x", &["tools"]);
     check("git pull 'ext::sh tools/x'", &["tools/x"]);

@@ -1,5 +1,7 @@
 //! Pages, and what a reader gets of them.
 
+mod fuzz;
+
 use super::*;
 
 fn markdown(page: &str) -> String {
@@ -125,4 +127,16 @@ fn pages_that_are_made_to_cost_end() {
     assert!(markdown(&ends).trim() == "x");
     let fences = "<pre>".repeat(1000) + "x" + &"</pre>".repeat(1000);
     assert!(markdown(&fences).contains('x'));
+}
+
+#[test]
+fn what_is_hidden_deeper_than_elements_are_told_apart_stays_hidden() {
+    let deep = "<div>".repeat(DEPTH_MAX);
+    for hidden in ["<p hidden>no</p>no", "<script>no</script>", "<div hidden><div>no</div>no</div>"]
+    {
+        let read = markdown(&format!("{deep}a{hidden}</div>no"));
+        assert_eq!(read.trim(), format!("a\n\n{CUT}"), "{hidden}");
+    }
+    // What is deep and hides nothing is shown.
+    assert_eq!(markdown(&format!("{deep}<div>a</div></div>b")).trim(), "a\nb");
 }

@@ -12,7 +12,7 @@ use crate::screen::{Screen, visible};
 /// Show every key with its value and where that comes from
 ///
 /// Keys of providers are never shown, only whether they are set. What this version checks and keeps but
-/// does not use yet is marked.
+/// does not use is marked.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
     /// Print a JSON array of `{"key", "value", "origin", "variable"?, "description", "unused"?}`

@@ -18,7 +18,7 @@ use crate::screen::Screen;
 ///
 /// The value is checked before anything is written, and the rest of the file stays as it is.
 /// Asks at the terminal before a change that lets more happen without you: `approvals.scripted`,
-/// another `policy`, a weaker `confinement`, fewer `protectedPaths`.
+/// another `policy`, a weaker `confinement`, fewer `protectedPaths`, more in `agent.show`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -134,6 +134,10 @@ fn widening(
                 before.protected_paths.iter().any(|it| !after.protected_paths.contains(it))
             })
         }
+        "agent.show" => (
+            "Agents and their commands could then read more of your files. Allow that?",
+            |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
+        ),
         _ => return Ok(None),
     };
     let file = ConfigFile::read(home)?;

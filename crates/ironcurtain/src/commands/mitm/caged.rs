@@ -212,6 +212,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
     Ok(CageSpec {
         seen,
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: true,
         home: environment.home()?.as_path().to_owned(),
@@ -220,6 +221,7 @@ fn cage(seen: Vec<Seen>, environment: &Environment) -> Result<CageSpec, Failure>
         network: Network::Doors { ports: Vec::new(), addresses: Vec::new() },
         unix_sockets: false,
         opens_beneath: false,
+        relaxed: Vec::new(),
         limits: LIMITS,
     })
 }

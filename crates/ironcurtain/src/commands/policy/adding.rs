@@ -7,6 +7,7 @@ mod checks;
 
 use std::path::PathBuf;
 
+use ic_constitution::Tool;
 use ic_home::{Environment, Home};
 use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::Effect;
@@ -18,7 +19,9 @@ use checks::{check, check_server, left_out, names_path, no_place, place};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
-use crate::own_policy::difference::Difference;
+use crate::own_policy::content::Content;
+use crate::own_policy::difference::{Difference, unusable_lines};
+use crate::own_policy::english;
 use crate::own_policy::preview::Preview;
 use crate::own_policy::words::{self, Verb};
 use crate::own_policy::{Agreed, Change, Target};
@@ -81,18 +84,19 @@ pub(crate) fn run(
         // It may have come into force just now.
         before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
     }
-    let known = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
-    let change = wanted_change(additions, &known, &target, (args, &before), screen)?;
-    let after = change.on(&known, "policy")?;
+    let (known, tools) = (target.content()?, english::tools(&before));
+    let change = wanted_change(additions, (&known, &tools), &target, (args, &before), screen)?;
+    let after = change.on(&known, "policy", &tools)?;
     if after == known {
         screen.line(&format!("The policy `{}` says so already.", target.name()))?;
         return Ok(Exit::Success);
     }
-    let mut loaded = target.load_with(&after, environment, screen)?;
+    let mut loaded = target.load_with(&after, &tools, environment, screen)?;
     let preview = Preview::of(&mut before, &mut loaded, &change, &home)?;
     let difference = Difference::as_loaded(&before, &loaded);
-    let mut lines = shown(&change, &target, &preview);
+    let mut lines = shown(&change, &known.new_sentences(&change, &tools), &target, &preview);
     lines.extend(difference.lines());
+    lines.extend(unusable_lines(&before, &loaded, &difference));
     if !args.remove {
         lines.extend(left_out(change.entries(), &loaded));
     }
@@ -131,14 +135,13 @@ pub(crate) fn run(
 /// Returns the change that is asked for, if it makes sense.
 fn wanted_change(
     additions: Vec<Addition>,
-    known: &[Addition],
+    (known, tools): (&Content, &[Tool]),
     target: &Target,
     (args, before): (&AddingArgs, &Loaded),
     screen: &mut Screen,
 ) -> Result<Change, Failure> {
     if args.remove {
-        let is_known = |it: &&Addition| known.iter().any(|known| known.says_the_same(it));
-        if let Some(unknown) = additions.iter().find(|it| !is_known(it)) {
+        if let Some(unknown) = additions.iter().find(|it| !known.says(it, tools)) {
             return Err(not_there(unknown, known, target));
         }
         return Ok(Change::Remove(additions));
@@ -187,13 +190,14 @@ fn confirmed(person: &mut Person, lifts_denial: bool) -> Result<bool, Failure> {
         == Answer::Approved)
 }
 
-fn shown(change: &Change, target: &Target, preview: &Preview) -> Vec<String> {
+fn shown(change: &Change, sentences: &[String], target: &Target, preview: &Preview) -> Vec<String> {
     let word = match change {
         Change::Add(_) => "add",
         Change::Remove(_) => "remove",
     };
     let mut lines: Vec<String> =
         change.entries().iter().map(|it| format!("{word}: {}", visible(&it.to_string()))).collect();
+    lines.extend(sentences.iter().map(|it| format!("sentence: {}", visible(it))));
     lines.extend(change.entries().iter().filter_map(note_of));
     lines.extend(target.describe().iter().map(|line| visible(line)));
     lines.extend(preview.lines());
@@ -254,14 +258,24 @@ fn no_effect_hint(rule: &str, server: &str) -> String {
     if rule.starts_with("structural-") {
         return "no policy changes that".to_owned();
     }
-    "it is as specific, or forbids this everywhere: edit the rule in compiled-policy.json, or remove \
-     the addition with `--remove`"
+    "it is as specific, or forbids this everywhere: change the sentence with `ironcurtain policy edit`, or \
+     take it back with `--remove`"
         .to_owned()
 }
 
-fn not_there(unknown: &Addition, known: &[Addition], target: &Target) -> Failure {
+fn not_there(unknown: &Addition, known: &Content, target: &Target) -> Failure {
     let failure =
         Failure::config(format!("`{unknown}` was not added to the policy `{}`", target.name()));
+    let known = match known {
+        Content::Additions(known) => known,
+        Content::Constitution(_) => {
+            return failure
+                .with_details(known.sentences().iter().map(|it| visible(it)).collect())
+                .with_hint(
+                    "its sentences are those above; `ironcurtain policy edit` changes them",
+                );
+        }
+    };
     if known.is_empty() {
         return failure.with_hint("nothing was added to it, so there is nothing to remove");
     }

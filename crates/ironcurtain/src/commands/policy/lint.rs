@@ -16,6 +16,8 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::files;
+use crate::own_policy::constitution::{self, Made};
+use crate::own_policy::{english, meaning};
 use crate::screen::{Screen, visible};
 
 /// Look for mistakes in a policy: names that match nothing, rules that never hold
@@ -110,7 +112,32 @@ fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
             found.extend(lints.into_iter().map(|it| Found::of(it, file(ADDITIONS))));
         }
     }
+    found.extend(sentences(loaded));
     Ok(found)
+}
+
+/// Returns what is odd about the sentences that the policy was compiled from.
+fn sentences(loaded: &Loaded) -> Vec<Found> {
+    let Origin::Directory(directory) = &loaded.found else { return Vec::new() };
+    let directory = directory.as_path();
+    let (path, text) = match constitution::source_of(directory) {
+        Ok(Some(source)) => source,
+        Ok(None) => return Vec::new(),
+        Err(failure) => return vec![Found::of_failure(&failure)],
+    };
+    let Ok(made) = Made::of(&text, &english::tools(loaded), directory, Vec::new()) else {
+        return Vec::new();
+    };
+    let notes = made.notes().into_iter().chain(meaning::notes(&made, loaded));
+    let found = notes.map(|problem| Found {
+        level: "warning",
+        file: path.display().to_string(),
+        place: String::new(),
+        rule: String::new(),
+        problem,
+        remedy: "change the sentence with `ironcurtain policy edit`".to_owned(),
+    });
+    found.collect()
 }
 
 /// Returns whether a rule of this name comes with one of the built-in policies.

@@ -1,17 +1,22 @@
 //! `ironcurtain policy new`: a policy of one's own, to be edited.
 
+use std::path::PathBuf;
+
 use ic_home::{Environment, Home, Lock, PolicyName, file};
+use ic_opening::policy::{NoSandbox, Wanted};
 use ic_policy::Builtin;
 
 use crate::commands::Exit;
 use crate::error::Failure;
-use crate::own_policy::template;
+use crate::judge;
+use crate::own_policy::constitution::{CONSTITUTION, Made};
+use crate::own_policy::{english, template};
 use crate::screen::Screen;
 
 /// Make a policy of your own: a copy of a built-in one, to be edited
 ///
-/// Writes a directory with the rules and a README into the IronCurtain home. The policy in force stays
-/// what it is until `policy use`.
+/// Writes a directory with a constitution of plain sentences, its rules and a README into the IronCurtain
+/// home. Change the sentences with `policy edit`; the policy in force stays what it is until `policy use`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NewArgs {
     /// Name of the policy: `a-z`, `0-9`, `-` and `_`
@@ -41,15 +46,26 @@ pub(crate) fn run(
         return Err(Failure::config(format!("there is a policy `{name}` already"))
             .with_hint(format!("it is in `{}`; choose another name", directory.display())));
     }
-    template::write(&directory, builtin, &home)?;
+    let wanted = Wanted {
+        policy: Some(PathBuf::from(from)),
+        sandbox: None,
+        protected: Vec::new(),
+        servers: None,
+    };
+    let known = judge::load(&wanted, NoSandbox::None, environment, screen)?;
+    let text = template::constitution(name.as_str(), builtin);
+    let made = Made::of(&text, &english::tools(&known), &directory, Vec::new())
+        .map_err(|error| error.of(CONSTITUTION))?;
+    made.verify(PathBuf::from(from), environment, screen)?;
+    template::write(&directory, builtin, &made, &home)?;
     screen.line(&format!("made the policy `{name}`, a copy of the built-in `{from}`:"))?;
-    screen.line(&format!("  {}", directory.join(ic_opening::policy::COMPILED).display()))?;
+    screen.line(&format!("  {}", directory.join(CONSTITUTION).display()))?;
     screen.line(&format!("  {}", directory.join("README.md").display()))?;
     screen.line("")?;
     screen.line("next:")?;
-    screen.line(&format!("  ironcurtain policy use {name}"))?;
-    screen
-        .line("  ironcurtain policy allow filesystem --to read --in DIR    (or edit the rules)")?;
-    screen.line(&format!("  ironcurtain policy lint {name}"))?;
+    screen.line(&format!(
+        "  ironcurtain policy edit {name}    (change its sentences, compile and test them)"
+    ))?;
+    screen.line(&format!("  ironcurtain policy use {name}     (put it in force)"))?;
     Ok(Exit::Success)
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge::{self, JudgeArgs};
+use crate::own_policy::english;
 use crate::screen::{Screen, visible, visible_line};
 
 /// Show the policy in force
@@ -21,6 +22,12 @@ pub(crate) struct ShowArgs {
     /// Print the constitution instead: the plain-English text behind the rules
     #[arg(long, conflicts_with_all = ["tools", "json"])]
     constitution: bool,
+    /// Print the rules as plain sentences, which compile to a policy that judges alike
+    ///
+    /// Works for every policy, with what you added to it. Rules that have no plain form are named and
+    /// stand in a block of rules, as they are.
+    #[arg(long, conflicts_with_all = ["tools", "json", "constitution"])]
+    english: bool,
     /// Print the annotated tools and the roles of their arguments too
     #[arg(long)]
     tools: bool,
@@ -96,6 +103,17 @@ pub(crate) fn run(
         };
         for line in constitution.lines() {
             screen.line(&visible_line(line))?;
+        }
+        return Ok(Exit::Success);
+    }
+    if args.english {
+        let english = english::of(&args.judge.wanted(environment)?, environment, screen)?;
+        for line in english.text.lines() {
+            screen.line(&visible_line(line))?;
+        }
+        if !english.kept.is_empty() {
+            let names = visible(&english.kept.join(", "));
+            screen.notice(&format!("no plain form, kept as they are: {names}"));
         }
         return Ok(Exit::Success);
     }

@@ -20,7 +20,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::difference::Difference;
-use crate::own_policy::{Target, spelled, words};
+use crate::own_policy::{Change, Target, english, spelled, words};
 use crate::screen::{Screen, visible};
 
 /// Propose rules for what you approved again and again
@@ -165,10 +165,10 @@ fn proposal(
     };
     let home = Home::new(environment.ironcurtain_home()?);
     let target = Target::find(None, before, &home, environment)?;
-    let mut additions = if target.copy_of.is_some() { Vec::new() } else { target.additions()? };
-    additions.push(addition.clone());
+    let (known, tools) = (target.content()?, english::tools(before));
+    let after = Change::Add(vec![addition.clone()]).on(&known, "policy suggest", &tools)?;
     let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
-    let after = target.load_with(&additions, environment, &mut nobody)?;
+    let after = target.load_with(&after, &tools, environment, &mut nobody)?;
     let is_saved = |position: &&usize| {
         let intent = answered.get(**position).map(|it| &it.intent);
         let answer = intent.map(|it| it.judge(subject(&after), None));

@@ -77,8 +77,12 @@ pub(crate) fn outcomes(
 ) -> Result<Option<Vec<Outcome>>, Failure> {
     let Some(file) = &loaded.scenarios else { return Ok(None) };
     let scenarios: Scenarios = artifact::read(file.source())?;
-    let outcome = |scenario| Outcome::of(scenario, loaded);
-    Ok(Some(scenarios.scenarios.into_iter().filter(is_wanted).map(outcome).collect()))
+    Ok(Some(judged(scenarios.scenarios.into_iter().filter(is_wanted).collect(), loaded)))
+}
+
+/// Judges scenarios.
+pub(crate) fn judged(scenarios: Vec<Scenario>, loaded: &Loaded) -> Vec<Outcome> {
+    scenarios.into_iter().map(|scenario| Outcome::of(scenario, loaded)).collect()
 }
 
 fn report(outcomes: &[Outcome], loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {

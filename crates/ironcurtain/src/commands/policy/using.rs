@@ -12,7 +12,7 @@ use ic_types::{AbsolutePath, CanonicalPath};
 use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
-use crate::own_policy::difference::{Difference, Settings};
+use crate::own_policy::difference::{Difference, Settings, unusable_lines};
 use crate::own_policy::{Agreed, note_use, use_policy};
 use crate::person::{Answer, Person, Scripts};
 use crate::screen::{Screen, visible, visible_line};
@@ -77,6 +77,9 @@ pub(crate) fn run(
     let roots = after.roots.lines();
     lines.extend(roots.iter().map(|line| format!("  {}", visible_line(line))));
     lines.extend(difference.iter().flat_map(Difference::lines));
+    if let (Some(before), Some(difference)) = (&before, &difference) {
+        lines.extend(unusable_lines(before, &after, difference));
+    }
     lines.extend(warning(&after, &home, environment)?);
     person.show(&lines, screen)?;
     if person.ask("Use this policy from now on?")? == Answer::Denied {

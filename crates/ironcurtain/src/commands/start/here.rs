@@ -127,7 +127,7 @@ fn question(place: &str) -> Choice {
 
 /// Returns the directory in which we were started, if there is something in it and an agent may be free in it.
 fn ground(environment: &Environment) -> Option<(CanonicalPath, Ground)> {
-    let written = environment.absolute(Path::new(".")).ok()?;
+    let written = environment.absolute_as_typed(Path::new(".")).ok()?;
     let directory = path::follow(&RealDisk, &written, Last::Follow).ok()?.path;
     let is_git = |directory: &Path| rustix::fs::lstat(directory.join(".git")).is_ok();
     let ground = match directory.as_path().ancestors().any(is_git) {

@@ -93,7 +93,9 @@ fn line(
             }
         };
     }
-    let (Some(version), Some(_)) = (text(entry, "version"), resolved) else {
+    // SECURITY: the line is compared and kept; a version with a line break would be two packages in it.
+    let version = text(entry, "version").filter(|it| is_version(it));
+    let (Some(version), Some(_)) = (version, resolved) else {
         return Err(format!("`{}` has no version or no address", shown()));
     };
     let Some(integrity) = integrity else {
@@ -138,6 +140,11 @@ fn is_path(path: &str) -> bool {
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     !name.is_empty() && !name.starts_with('.') && name != MODULES && name.bytes().all(is_plain)
+}
+
+fn is_version(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_plain)
 }
 
 fn is_integrity(text: &str) -> bool {
@@ -216,6 +223,12 @@ mod tests {
             (r#""node_modules/a":{"version":"1"}"#.to_owned(), "no address"),
             (r#""node_modules/a":{"version":"1","inBundle":true}"#.to_owned(), "that is not there"),
             (with("https://evil.example/x", r#","inBundle":true"#), "which is not your registry"),
+            (
+                good("node_modules/a", "")
+                    .replace(r#""1""#, r#""1 sha512-YQ==\nnode_modules/b 1""#),
+                "no version",
+            ),
+            (good("node_modules/a", "").replace(r#""1""#, r#""""#), "no version"),
             (r#""node_modules/a":"x""#.to_owned(), "is not a package"),
             (good("../x", ""), "is not a place"),
             (good("node_modules/../x", ""), "is not a place"),
@@ -228,5 +241,82 @@ mod tests {
             assert!(said.contains(why), "{packages}: {said}");
         }
         assert!(Lock::read(b"{}", &Index::default()).is_err());
+    }
+
+    /// A lock that is taken names each package once, from the registry, in words that npm's list has.
+    #[test]
+    fn fuzz_npm_lock() {
+        let two =
+            [good("node_modules/b", ""), good("node_modules/@s/a/node_modules/c", "")].join(",");
+        let bundled = r#""node_modules/b/node_modules/d":{"version":"1.2.3-x+y","inBundle":true}"#;
+        ic_fuzz::Target::new("npm-lock")
+            .seeds([
+                format!(
+                    r#"{{"lockfileVersion":3,"packages":{{"":{{"name":"x"}},{two},{bundled}}}}}"#
+                ),
+                format!(
+                    r#"{{"packages":{{{}}}}}"#,
+                    good("node_modules/a", r#","link":false,"dev":true"#)
+                ),
+            ])
+            .words([
+                "\"node_modules/",
+                "/node_modules/",
+                "\"version\":",
+                "\"resolved\":",
+                "\"integrity\":",
+                "\"link\":true",
+                "\"inBundle\":true",
+                "sha512-YQ==",
+                "sha1-",
+                "md5-",
+                "https://packages.example/",
+                "https://packages.example@evil.example/",
+                "http://",
+                "git+ssh://",
+                "file:../x",
+                "\\n",
+                "\\u000a",
+                "\\u0000",
+                " ",
+                "..",
+                "@",
+                ".bin",
+                "null",
+                "{}",
+                ",",
+            ])
+            .run(|bytes| {
+                let mut index = Index::default();
+                index.add("https://packages.example/").unwrap();
+                match Lock::read(bytes, &index) {
+                    Ok(lock) => {
+                        assert_eq!(
+                            lock.pinned().lines().count(),
+                            lock.len(),
+                            "a package is several lines"
+                        );
+                        let theirs: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                        for line in lock.pinned().lines() {
+                            let (path, rest) = line.split_once(' ').unwrap();
+                            let entry = &theirs["packages"][path];
+                            let text = |key: &str| entry[key].as_str().unwrap();
+                            assert_eq!(rest, format!("{} {}", text("version"), text("integrity")));
+                            assert!(
+                                text("resolved").starts_with("https://packages.example"),
+                                "{line}"
+                            );
+                            assert!(
+                                !path.contains("/../")
+                                    && !rest.contains(|it: char| it.is_control())
+                            );
+                        }
+                        ic_fuzz::Outcome::accepted(lock.len().min(4))
+                    }
+                    Err(why) => {
+                        ic_fuzz::Outcome::refused(why.rsplit('`').next().map(str::to_owned))
+                    }
+                }
+            });
     }
 }

@@ -44,8 +44,11 @@ impl Resolved {
             };
             let (name, version) = (at(&["metadata", "name"]), at(&["metadata", "version"]));
             let (Some(name), Some(version)) = (name, version) else { return Err(unreadable()) };
+            // SECURITY: what begins with a dash would be an option to pip, and no package.
             let is_plain = |text: &str| {
-                text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-+!".contains(&byte))
+                let is_begun = text.bytes().next().is_some_and(|it| it.is_ascii_alphanumeric());
+                let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+!".contains(&byte);
+                is_begun && text.bytes().all(is_part)
             };
             let shown = || name.escape_debug();
             if matches!(
@@ -63,7 +66,8 @@ impl Resolved {
                 return Err(format!("`{}` is not a wheel", shown()));
             }
             let hash = at(&["download_info", "archive_info", "hashes", "sha256"]);
-            let hash = hash.filter(|hash| hash.len() == 64 && is_plain(hash));
+            let hash =
+                hash.filter(|it| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit()));
             let (Some(hash), true, true) = (hash, is_plain(name), is_plain(version)) else {
                 return Err(format!("`{}` has no hash", shown()));
             };
@@ -123,6 +127,10 @@ mod tests {
             report(&[("x", "1", None)]),
             report(&[("x", "1", Some("short"))]),
             report(&[("x --index-url http://evil.example", "1", Some(&a))]),
+            report(&[("-r", "1", Some(&a)), ("x", "1", Some(&a))]),
+            report(&[("", "1", Some(&a)), ("x", "1", Some(&a))]),
+            report(&[("x", "", Some(&a))]),
+            report(&[("x", "1", Some(&"z".repeat(64)))]),
             report(&[("other", "1", Some(&a))]),
             b"no report".to_vec(),
         ] {
@@ -144,5 +152,85 @@ mod tests {
             let said = Resolved::of(bad.as_bytes(), "x", &is_ours).unwrap_err();
             assert!(said.contains(why), "{said}");
         }
+    }
+
+    /// A report that is taken becomes a list of exact versions with hashes, and nothing that pip reads otherwise.
+    #[test]
+    fn fuzz_pypi_report() {
+        let (a, b) = ("a".repeat(64), "b".repeat(64));
+        ic_fuzz::Target::new("pypi-report")
+            .seeds([
+                report(&[("x", "1.0", Some(&a)), ("dep", "2!1.0+x", Some(&b))]),
+                report(&[("X", "1", Some(&b))]),
+            ])
+            .words([
+                "\"name\":",
+                "\"version\":",
+                "\"url\":",
+                "\"sha256\":",
+                "\"is_direct\":true",
+                "\"install\":",
+                "\"metadata\":",
+                "https://x.example/",
+                "https://x.example@evil.example/",
+                "http://",
+                ".whl",
+                ".tar.gz",
+                "#.whl",
+                "?x.whl",
+                " --index-url ",
+                "\\n",
+                "\\u000a",
+                ";",
+                "[x]",
+                "-r ",
+                "-",
+                "",
+                ">=1",
+                " @ ",
+                "null",
+                "{}",
+                "[]",
+                ",",
+            ])
+            .run(|bytes| {
+                match Resolved::of(bytes, "x", &|url| url.starts_with("https://x.example/")) {
+                    Ok(resolved) => {
+                        for line in resolved.list.lines() {
+                            let (package, hash) = line.split_once(" --hash=sha256:").unwrap();
+                            let (name, version) = package.split_once("==").unwrap();
+                            let is_plain = |text: &str| {
+                                let first = text
+                                    .bytes()
+                                    .next()
+                                    .is_some_and(|it| it.is_ascii_alphanumeric());
+                                first
+                                    && text.bytes().all(|it| {
+                                        it.is_ascii_alphanumeric() || b"._-+!".contains(&it)
+                                    })
+                            };
+                            assert!(
+                                is_plain(name) && is_plain(version),
+                                "pip reads `{line}` as something else"
+                            );
+                            assert!(
+                                hash.len() == 64 && hash.bytes().all(|it| it.is_ascii_hexdigit()),
+                                "{line}"
+                            );
+                        }
+                        let theirs: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                        let n_packages = theirs["install"].as_array().unwrap().len();
+                        assert_eq!(
+                            resolved.list.lines().count(),
+                            n_packages,
+                            "a package is several lines"
+                        );
+                        ic_fuzz::Outcome::accepted(n_packages.min(4))
+                    }
+                    Err(why) => {
+                        ic_fuzz::Outcome::refused(why.rsplit('`').next().map(str::to_owned))
+                    }
+                }
+            });
     }
 }

@@ -31,7 +31,7 @@ fn always_is_confirmed_at_the_terminal() {
         assert_eq!(judged(&rig, &path), 3);
         assert!(!asked.response.exists() && changes(&rig).is_empty());
         let mut terminal = rig.at_terminal(&["approvals", "approve", "1", "--always"]);
-        terminal.expect("allow filesystem.write_file for write-path in ");
+        terminal.expect("The agent may write files in ");
         terminal.expect("`my-default`, a copy of the built-in `default` made now");
         terminal.expect("Approve this call, and add that to the policy? [y/N] ").type_in(answer);
         let output = terminal.end();

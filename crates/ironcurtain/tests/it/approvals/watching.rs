@@ -262,14 +262,14 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
     let path = rig.place.path("home/Documents/a.txt");
     let work = rig.session("work");
     let asked = work.ask(path.to_str().unwrap(), "hello");
-    let added = || rig.place.path("home/.ironcurtain/policies/my-default/additions.json").exists();
+    let added = || rig.place.path("home/.ironcurtain/policies/my-default/constitution.md").exists();
     let mut terminal = desk(&rig);
     let before = terminal.seen.len();
     terminal.type_in("a 1\n").expect("n does neither (then Enter)\n");
     assert_snapshot!(rig.neutral(terminal.seen.get(before..).unwrap()), @r#"
     a 1
     This call is approved, and this is added to the policy for new sessions:
-      allow filesystem.write_file for write-path in ~/Documents
+      The agent may write files in ~/Documents with write_file of filesystem.
       policy: `my-default`, a copy of the built-in `default` made now
       `my-default` becomes the policy in force
       example calls:

@@ -73,6 +73,7 @@ impl Treasure {
             "ports": [port.local_addr().unwrap().port()],
             "network": cage.network != Network::None,
             "unix": cage.unix_sockets,
+            "agent": !cage.relaxed.is_empty(),
             // Landlock alone says nothing about mappings.
             "maps": !ground.rung.can_hide(),
         });
@@ -133,4 +134,14 @@ fn a_cage_with_doors_reaches_nothing_but_its_doors() {
 #[test]
 fn a_cage_with_unix_sockets_reaches_none_of_the_host() {
     on_rungs(ic_confine::Rung::can_hide, |ground| attack(ground, |cage| cage.unix_sockets = true));
+}
+
+#[test]
+fn an_agents_cage_holds_whatever_is_not_relaxed_for_it() {
+    on_rungs(ic_confine::Rung::can_hide, |ground| {
+        attack(ground, |cage| {
+            cage.network = Network::Doors { ports: vec![443], addresses: Vec::new() };
+            cage.relaxed = ic_confine::Relaxation::AGENT.to_vec();
+        })
+    });
 }

@@ -12,6 +12,7 @@ mod later;
 mod linked;
 mod obeyed;
 mod outlets;
+mod packages;
 mod twins;
 
 use std::fs;

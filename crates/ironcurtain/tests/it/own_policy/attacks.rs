@@ -35,8 +35,8 @@ fn directories_that_hold_too_much_are_refused() {
     }
     // A link is written down as what it leads to, so that turning it changes nothing.
     change(&place, &["allow", "filesystem", "--to", "read", "--in", "~/way", "--yes"]);
-    let path = place.path("home/.ironcurtain/policies/my-default/additions.json");
-    assert!(fs::read_to_string(path).unwrap().contains("\"~/notes\""));
+    let path = place.path("home/.ironcurtain/policies/my-default/constitution.md");
+    assert!(fs::read_to_string(path).unwrap().contains("in ~/notes with filesystem."));
     assert_eq!(read_file(&place, "~/notes/a"), "allow");
     // What is closed may be forbidden all the same.
     change(&place, &["never", "filesystem", "--in", "/"]);
@@ -98,7 +98,7 @@ fn no_addition_opens_what_no_rule_opens() {
     // The directory itself is not what is in it.
     change(&place, &["allow", "filesystem", "--in", "~/notes", "--yes"]);
     let delete = judged(&place, "filesystem", "delete_file", r#"{"path":"~/notes"}"#);
-    assert_eq!(delete, ("escalate".into(), "escalate-deletes-elsewhere".into()));
+    assert_eq!(delete, ("escalate".into(), "escalate-deleting-files-anywhere-else".into()));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_the_policy_forbids_is_not_allowed_by_a_script() {
     let same = ["allow", "filesystem", "--to", "read", "--in", "~/notes", "--yes"];
     let output = policy(&place, &same);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("added-1-never-filesystem"), "{output:?}");
+    assert!(output.stderr.contains("deny-reading-files-in-notes-with-filesystem"), "{output:?}");
     // More specific: an exception, which only a person can make.
     let exception = ["allow", "filesystem", "--to", "read", "--in", "~/notes/pub"];
     let output = policy(&place, &[&exception[..], &["--yes"]].concat());
@@ -133,7 +133,7 @@ fn what_the_policy_forbids_is_not_allowed_by_a_script() {
     let output =
         policy(&place, &["allow", "filesystem", "--to", "write", "--in", "~/notes", "--yes"]);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("`deny-writes` decides already"), "{output:?}");
+    assert!(output.stderr.contains("`deny-writing-files` decides already"), "{output:?}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn never_without_a_server_holds_for_every_server() {
     let annotations = r#"{"servers":{"notes":{"tools":[
         {"toolName":"read","args":{"path":["read-path"]}}]}}}"#;
     place.write("home/.ironcurtain/policies/my-default/tool-annotations.json", annotations);
-    assert_eq!(judged(&place, "notes", "read", &file), ("deny".into(), "added-1-never".into()));
+    assert_eq!(judged(&place, "notes", "read", &file).0, "deny");
 
     change(&place, &["never", "--in", "~/proj/private", "--remove", "--yes"]);
     assert!(with_git().contains("secret"));
@@ -134,7 +134,7 @@ fn the_port_of_a_scheme_is_that_scheme() {
     change(&place, &["allow", "fetch", "--host", "docs.rs", "--yes"]);
     let wrong = policy(&place, &["allow", "fetch", "--host", "crates.io", "--remove"]);
     assert!(
-        wrong.stderr.contains("ironcurtain policy allow fetch --host docs.rs --remove\n"),
+        wrong.stderr.contains("The agent may fetch pages from docs.rs with fetch.\n"),
         "{wrong:?}"
     );
 }
@@ -151,11 +151,12 @@ fn what_is_allowed_already_is_no_error() {
         &["allow", "git", "--to", "commit", "--in", "~/notes/out"],
     ] {
         let output = changed(&place, words);
-        assert!(output.stdout.starts_with("Already allowed by `added-"), "{words:?}: {output:?}");
+        assert!(output.stdout.starts_with("Already allowed by `allow-"), "{words:?}: {output:?}");
     }
-    let additions = "home/.ironcurtain/policies/my-default/additions.json";
-    let text = std::fs::read_to_string(place.path(additions)).unwrap();
-    assert_eq!(text.matches("\"then\"").count(), 2, "{text}");
+    let constitution = "home/.ironcurtain/policies/my-default/constitution.md";
+    let text = std::fs::read_to_string(place.path(constitution)).unwrap();
+    let added = text.split("## Added by you").nth(1).unwrap();
+    assert_eq!(added.matches("The agent may").count(), 2, "{text}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn always_adds_to_the_policy_and_approves_the_call() {
     let rig = rig();
     let mut stage = stage(&rig);
     write(&stage, &rig, "a.txt");
-    stage.asked().type_in("a").expect("allow filesystem.write_file for write-path in ");
+    stage.asked().type_in("a").expect("The agent may write files in ");
     stage.expect("`my-default`, a copy of the built-in `default` made now");
     // Anything but yes adds nothing, and the question stands there again.
     stage.expect("y adds it and approves the call").type_in("n").expect("Nothing was added");

@@ -168,7 +168,7 @@ fn a_package_is_installed_pinned_drafted_reviewed_and_removed_and_none_of_its_sc
     assert!(reviewed.stdout.contains("path  a path that is read\n"), "{}", reviewed.stdout);
     let (_, said) = rule(&place, &json!({"note": "x", "path": "/etc/hosts"}));
     assert!(
-        !said.contains("structural-draft") && said.contains("escalate-reads-elsewhere"),
+        !said.contains("structural-draft") && said.contains("escalate-reading-files-anywhere-else"),
         "{said}"
     );
     assert_eq!(place.run(["servers", "review", "tiny"]).code, 0, "nothing is left");

@@ -102,6 +102,7 @@ impl World {
             variables: Vec::new(),
             keyring: ic_backend::Keyring::default(),
             certificates: None,
+            shown: Vec::new(),
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,

@@ -21,6 +21,7 @@ fn spec(unix_sockets: bool, has_doors: bool) -> CageSpec {
     CageSpec {
         seen: Vec::new(),
         hidden: Vec::new(),
+        absent: Vec::new(),
         links: Vec::new(),
         follows_links: false,
         home: "/home/nobody".into(),
@@ -28,6 +29,7 @@ fn spec(unix_sockets: bool, has_doors: bool) -> CageSpec {
         network,
         unix_sockets,
         opens_beneath: false,
+        relaxed: Vec::new(),
         limits: Limits::SERVER,
     }
 }

@@ -1,4 +1,4 @@
-//! Server-sent events, with what is needed to go on where a stream broke off.
+//! Server-sent events, taken apart as their bytes come, with what is needed to go on where a stream broke off.
 //!
 //! Wherever a stream is split, the same events come out. What an event means is not known here.
 
@@ -9,11 +9,12 @@ const ID_BYTES_MAX: usize = 1024;
 
 /// Takes a stream apart.
 #[derive(Debug)]
-pub(super) struct Events {
+pub struct Events {
     /// The most that a line, or the data of an event, may have.
     bytes_max: usize,
     /// The line that has begun.
     line: Vec<u8>,
+    name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     /// Whether the last byte was a carriage return, which a line feed belongs to.
@@ -24,15 +25,26 @@ pub(super) struct Events {
     retry: Option<Duration>,
 }
 
+/// One event, as bytes; whether it has to be text is for its reader to check.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Event<'a> {
+    /// What it is called; empty if it has no name.
+    pub name: &'a [u8],
+    /// What it says.
+    pub data: &'a [u8],
+}
+
 /// A stream with an event that is longer than anybody reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 impl Events {
-    pub(super) fn new(bytes_max: usize) -> Self {
+    /// Makes a parser for events of at most `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             line: Vec::new(),
+            name: Vec::new(),
             data: Vec::new(),
             has_data: false,
             after_return: false,
@@ -43,28 +55,29 @@ impl Events {
     }
 
     /// Begins another stream that goes on where this one broke off.
-    pub(super) fn begin_again(&mut self) {
+    pub fn begin_again(&mut self) {
         self.line.clear();
+        self.name.clear();
         self.data.clear();
         (self.has_data, self.after_return, self.has_begun) = (false, false, false);
     }
 
     /// Returns the id of the last event that had one.
-    pub(super) fn last_id(&self) -> Option<&str> {
+    pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
     /// Returns how long the server wants us to wait before we ask again.
-    pub(super) fn retry(&self) -> Option<Duration> {
+    pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Takes the next bytes, and hands the data of each event that ends in them to `take`, until that
-    /// has enough.
-    pub(super) fn feed(
+    /// Takes the next bytes, and hands each event that ends in them to `take`, until that has
+    /// enough.
+    pub fn feed(
         &mut self,
         bytes: &[u8],
-        mut take: impl FnMut(&[u8]) -> bool,
+        mut take: impl FnMut(Event<'_>) -> bool,
     ) -> Result<bool, TooLong> {
         let mut rest = bytes;
         while let Some((&first, after)) = rest.split_first() {
@@ -83,7 +96,8 @@ impl Events {
             self.after_return = end == b'\r';
             rest = after;
             if self.end_line() {
-                let is_more_wanted = take(&self.data);
+                let is_more_wanted = take(Event { name: &self.name, data: &self.data });
+                self.name.clear();
                 self.data.clear();
                 if !is_more_wanted {
                     return Ok(false);
@@ -101,6 +115,10 @@ impl Events {
             line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         }
         if line.is_empty() {
+            // What ends without data is no event, and its name is not that of the next one.
+            if !self.has_data {
+                self.name.clear();
+            }
             return std::mem::take(&mut self.has_data);
         }
         let colon = line.iter().position(|byte| *byte == b':');
@@ -126,7 +144,8 @@ impl Events {
                 let number = str::from_utf8(value).ok().and_then(|it| it.parse().ok());
                 self.retry = number.map(Duration::from_millis).or(self.retry);
             }
-            // A comment, or a name, of which there is only one.
+            b"event" => value.clone_into(&mut self.name),
+            // A comment.
             _ => {}
         }
         false
@@ -141,8 +160,8 @@ mod tests {
     fn fed(pieces: &[&[u8]]) -> (Vec<String>, Option<String>, Option<Duration>) {
         let (mut events, mut heard) = (Events::new(1 << 20), Vec::new());
         for piece in pieces {
-            let fed = events.feed(piece, |data| {
-                heard.push(String::from_utf8_lossy(data).into_owned());
+            let fed = events.feed(piece, |event| {
+                heard.push(String::from_utf8_lossy(event.data).into_owned());
                 true
             });
             assert_eq!(fed, Ok(true));
@@ -199,11 +218,22 @@ mod tests {
         assert_eq!(events.feed(b"data: half", |_| true), Ok(true));
         events.begin_again();
         let mut heard = Vec::new();
-        let fed = events.feed(b"data: c\n\n", |data| {
-            heard.extend_from_slice(data);
+        let fed = events.feed(b"data: c\n\n", |event| {
+            heard.extend_from_slice(event.data);
             true
         });
         assert_eq!((fed, heard.as_slice(), events.last_id()), (Ok(true), &b"c"[..], Some("1")));
+    }
+
+    #[test]
+    fn a_name_is_that_of_its_own_event() {
+        let (mut events, mut names) = (Events::new(100), Vec::new());
+        let text = b"event: a\n\ndata: 1\n\nevent: b\ndata: 2\n\ndata: 3\n\n";
+        let fed = events.feed(text, |event| {
+            names.push(String::from_utf8_lossy(event.name).into_owned());
+            true
+        });
+        assert_eq!((fed, names), (Ok(true), vec![String::new(), "b".to_owned(), String::new()]));
     }
 
     proptest! {

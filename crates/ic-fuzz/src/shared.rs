@@ -12,6 +12,8 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 /// Returns the path of `name` in the shared folder, or says that it is missing.
@@ -33,4 +35,16 @@ pub fn corpus(name: &str) -> Option<Vec<Value>> {
         Some(Value::Array(vectors)) => Some(vectors),
         _ => None,
     }
+}
+
+/// Returns the inputs of one corpus as bytes; none where the folder is missing.
+pub fn inputs(name: &str) -> Vec<Vec<u8>> {
+    let vectors = corpus(name).unwrap_or_default();
+    vectors
+        .iter()
+        .filter_map(|vector| match vector.get("b64").and_then(Value::as_str) {
+            Some(text) => Some(BASE64_STANDARD.decode(text).expect("base64")),
+            None => vector.get("input").and_then(Value::as_str).map(|it| it.as_bytes().to_vec()),
+        })
+        .collect()
 }

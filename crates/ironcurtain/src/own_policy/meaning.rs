@@ -1,0 +1,214 @@
+//! Sentences that are plain and cannot mean what they say here: shown in English, with their lines.
+//!
+//! Found by comparing the sentences with each other, with the servers of this home and the disk, and by looking
+//! through every call that the compiled policy can judge. Nothing is refused because of it.
+
+use std::collections::BTreeSet;
+
+use ic_analysis::{Asked, Subject, Table};
+use ic_constitution::grammar::BUILT_IN_SERVERS;
+use ic_constitution::{Deed, Directory, HostPlace, NamePlace, Place, Sentence, Tool, With};
+use ic_inventory::servers_file::Start;
+use ic_opening::policy::Loaded;
+use ic_policy::{Builtin, Effect};
+use ic_resolve::path::{self, Last};
+use ic_resolve::{Kind, RealDisk};
+use ic_types::{AbsolutePath, Role};
+
+use super::constitution::Made;
+use super::english;
+use crate::screen::visible_line;
+
+/// Returns what is odd about a constitution; `loaded` is the policy that it becomes.
+pub(crate) fn notes(made: &Made, loaded: &Loaded) -> Vec<String> {
+    let sentences = &made.constitution.sentences;
+    let tools = english::tools(loaded);
+    let known: BTreeSet<usize> = made.compiled.notes.iter().map(|it| it.line).collect();
+    let mut notes: Vec<(usize, String)> = Vec::new();
+    for (at, sentence) in sentences.iter().enumerate() {
+        let mut odd = Vec::new();
+        odd.extend(contradiction(sentence, sentences.get(..at).unwrap_or_default()));
+        odd.extend(unknown_names(sentence, &tools, loaded));
+        odd.extend(nothing_to_allow(sentence, &tools));
+        odd.extend(places(sentence, loaded));
+        odd.extend(lists(sentence, made));
+        notes.extend(odd.into_iter().map(|problem| (sentence.line, problem)));
+    }
+    let said: BTreeSet<usize> = notes.iter().map(|(line, _)| *line).chain(known).collect();
+    notes.extend(idle(made, loaded).into_iter().filter(|(line, _)| !said.contains(line)));
+    notes.sort_by_key(|(line, _)| *line);
+    let text = |line: usize| {
+        let sentence = sentences.iter().find(|it| it.line == line);
+        sentence.map_or("", |it| it.text.as_str()).to_owned()
+    };
+    let shown = |(line, problem): (usize, String)| {
+        visible_line(&format!("line {line}: `{}`: {problem}", text(line)))
+    };
+    notes.into_iter().map(shown).collect()
+}
+
+/// Says that an earlier sentence says something else about the same.
+fn contradiction(sentence: &Sentence, earlier: &[Sentence]) -> Option<String> {
+    let is_same = |other: &&Sentence| {
+        let deeds = match (&sentence.deed, &other.deed) {
+            (Deed::Verbs(one), Deed::Verbs(other)) => one.iter().any(|it| other.contains(it)),
+            (one, other) => one == other,
+        };
+        deeds
+            && other.effect != sentence.effect
+            && other.with == sentence.with
+            && shares_place(&sentence.place, &other.place)
+    };
+    let other = earlier.iter().find(is_same)?;
+    let stricter = if sentence.effect < other.effect { other } else { sentence };
+    Some(format!(
+        "contradicts line {}; line {} counts, which is stricter",
+        other.line, stricter.line
+    ))
+}
+
+fn shares_place(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::Directories(one), Place::Directories(other)) => {
+            one.iter().any(|it| other.contains(it))
+        }
+        (Place::Hosts(one), Place::Hosts(other)) => one.iter().any(|it| other.contains(it)),
+        (Place::Names(one), Place::Names(other)) => one.iter().any(|it| other.contains(it)),
+        (one, other) => one == other,
+    }
+}
+
+fn named(sentence: &Sentence) -> &[With] {
+    match &sentence.deed {
+        Deed::Use(uses) => uses,
+        Deed::Verbs(_) | Deed::UseWithoutResources | Deed::EverythingElse => &sentence.with,
+    }
+}
+
+/// Says which servers and tools there are not.
+fn unknown_names(sentence: &Sentence, tools: &[Tool], loaded: &Loaded) -> Vec<String> {
+    let mut odd = Vec::new();
+    for With { server, tool } in named(sentence) {
+        let is_server = loaded.servers.get(server.as_str()).is_some();
+        let is_tool = |it: &Tool| it.server == *server && Some(&it.tool) == tool.as_ref();
+        if !is_server {
+            odd.push(format!(
+                "there is no server `{server}`; `ironcurtain servers list` names them"
+            ));
+        } else if let Some(tool) = tool
+            && !tools.iter().any(is_tool)
+        {
+            odd.push(format!("the server `{server}` has no known tool `{tool}`"));
+        }
+    }
+    odd.dedup();
+    odd
+}
+
+/// Says that no tool does what is allowed.
+fn nothing_to_allow(sentence: &Sentence, tools: &[Tool]) -> Option<String> {
+    let Deed::Verbs(verbs) = &sentence.deed else { return None };
+    if sentence.effect != Effect::Allow {
+        return None;
+    }
+    let is_covered = |it: &&Tool| match sentence.with.as_slice() {
+        [] => BUILT_IN_SERVERS.contains(&it.server.as_str()),
+        with => with.iter().any(|with| {
+            with.server == it.server && with.tool.as_ref().is_none_or(|tool| *tool == it.tool)
+        }),
+    };
+    let roles: Vec<Role> = verbs.iter().flat_map(|it| it.row().roles.iter().copied()).collect();
+    let does = |it: &Tool| it.roles.iter().any(|role| roles.contains(role));
+    if tools.iter().filter(is_covered).any(does) {
+        return None;
+    }
+    let others: BTreeSet<&str> =
+        tools.iter().filter(|it| does(it)).map(|it| it.server.as_str()).collect();
+    let others: Vec<&str> = others.into_iter().collect();
+    Some(match others.is_empty() {
+        true => "allows nothing: no server has a tool that does this".to_owned(),
+        false => format!(
+            "allows nothing: no server that it covers has a tool that does this; add `with {}`",
+            others.join(" and ")
+        ),
+    })
+}
+
+/// Says which places there are not.
+fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
+    let Place::Directories(all) = &sentence.place else { return Vec::new() };
+    // A directory of a built-in sentence that you do not have needs nobody to do anything.
+    if Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text)) {
+        return Vec::new();
+    }
+    let mut odd = Vec::new();
+    for directory in all {
+        match directory {
+            Directory::At(path) => {
+                let found = loaded.roots.locate(path, &loaded.judge.home, &loaded.sandbox);
+                let exists = found.is_ok_and(|found| {
+                    let absolute = AbsolutePath::new(found.as_path());
+                    let looked = absolute.map(|it| path::follow(&RealDisk, &it, Last::Follow));
+                    let entry = looked.ok().and_then(Result::ok).and_then(|it| it.entry);
+                    entry.is_some_and(|entry| entry.kind == Kind::Directory)
+                });
+                if !exists {
+                    odd.push(format!("there is no directory `{path}`"));
+                }
+            }
+            Directory::Sandbox(_) => {
+                let far = named(sentence).iter().filter(|it| {
+                    let config = loaded.servers.get(it.server.as_str());
+                    config.is_some_and(|(_, it)| matches!(it.start, Start::Url(_)))
+                });
+                odd.extend(far.map(|it| {
+                    format!("the server `{}` runs elsewhere, where there is no sandbox", it.server)
+                }));
+            }
+        }
+    }
+    odd
+}
+
+/// Says which lists hold nothing.
+fn lists(sentence: &Sentence, made: &Made) -> Vec<String> {
+    let names: Vec<&String> = match &sentence.place {
+        Place::Hosts(all) => all
+            .iter()
+            .filter_map(|it| match it {
+                HostPlace::List(name) => Some(name),
+                HostPlace::Pattern(_) | HostPlace::Local => None,
+            })
+            .collect(),
+        Place::Names(all) => all
+            .iter()
+            .filter_map(|it| match it {
+                NamePlace::List(name) => Some(name),
+                NamePlace::Name(_) => None,
+            })
+            .collect(),
+        Place::Unsaid
+        | Place::Anywhere
+        | Place::Elsewhere
+        | Place::Unnamed
+        | Place::Directories(_) => Vec::new(),
+    };
+    let is_empty = |name: &&&String| made.list(name).is_empty();
+    let odd = names.iter().filter(is_empty);
+    odd.map(|name| format!("the list `@{name}` is empty or absent in dynamic-lists.json")).collect()
+}
+
+/// Returns the lines of sentences of which no rule decides about any call.
+fn idle(made: &Made, loaded: &Loaded) -> Vec<(usize, String)> {
+    let (policy, bounds) = (&loaded.judge.policy, &loaded.judge.bounds);
+    let Ok(lines) = Table::new(Subject { policy, bounds }, &Asked::default()).lines() else {
+        return Vec::new();
+    };
+    let deciding: BTreeSet<String> = lines.iter().map(|it| it.outcome.by.name(policy)).collect();
+    let rules = || made.compiled.rules.iter();
+    let all: BTreeSet<usize> = rules().filter_map(|it| it.line).collect();
+    let used: BTreeSet<usize> =
+        rules().filter(|it| deciding.contains(&it.name)).filter_map(|it| it.line).collect();
+    let problem = "has no effect: no call that a known tool can make is decided by it";
+    all.difference(&used).map(|line| (*line, problem.to_owned())).collect()
+}

@@ -1,0 +1,65 @@
+//! Sentences that are plain and cannot mean what they say are named in English.
+
+use std::fs;
+
+use crate::place;
+
+#[test]
+fn errors_of_meaning_are_told_with_line_and_words() {
+    let place = place();
+    place.dir("home/notes");
+    let sentences = [
+        (
+            "The agent may read files in ~/notes.",
+            "has no effect: other sentences count wherever it applies",
+        ),
+        (
+            "The agent must never read files in ~/notes.",
+            "contradicts line 1; line 2 counts, which is stricter",
+        ),
+        ("The agent may read files in ~/no-such-place.", "there is no directory `~/no-such-place`"),
+        ("The agent may send mail.", "allows nothing: no server has a tool that does this"),
+        (
+            "The agent may use read_flie of filesystem.",
+            "the server `filesystem` has no known tool `read_flie`",
+        ),
+        ("Ask before using tools of gti.", "there is no server `gti`"),
+        ("The agent may fetch pages from @docs.", "the list `@docs` is empty or absent"),
+        ("The agent must never write files.", ""),
+        ("The agent may write files in ~/notes.", "line 8 forbids it everywhere"),
+    ];
+    let text: String = sentences.iter().map(|(it, _)| format!("{it}\n")).collect();
+    fs::write(place.path("odd.md"), text).unwrap();
+    let made = place.run(["compile-policy", "--constitution", "odd.md", "--output", "made"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    for (at, (sentence, problem)) in sentences.iter().enumerate() {
+        let line = format!("line {}: ", at + 1);
+        let found: Vec<&str> = made.stderr.lines().filter(|it| it.contains(&line)).collect();
+        match problem.is_empty() {
+            true => assert!(found.is_empty(), "{sentence}: {found:?}"),
+            false => assert!(found.iter().any(|it| it.contains(problem)), "{sentence}: {made:?}"),
+        }
+    }
+    // What has no effect is found by looking through every call.
+    fs::write(
+        place.path("idle.md"),
+        "The agent may name GitHub repositories called app with github.\nAsk before connecting through the proxy.\n",
+    )
+    .unwrap();
+    let made = place.run(["compile-policy", "--constitution", "idle.md", "--output", "idle"]);
+    assert!(made.stderr.contains("line 2: ") && made.stderr.contains("has no effect"), "{made:?}");
+}
+
+/// A server on another machine has no sandbox.
+#[test]
+fn a_sandbox_that_is_not_there_is_told() {
+    let place = place();
+    place.write("home/.ironcurtain/config.json", r#"{"version":1}"#);
+    place.write(
+        "home/.ironcurtain/mcp-servers.json",
+        r#"{"far":{"url":"https://far.example/mcp"}}"#,
+    );
+    fs::write(place.path("far.md"), "The agent may read files in the sandbox with far.\n").unwrap();
+    let made = place.run(["compile-policy", "--constitution", "far.md", "--output", "made"]);
+    assert!(made.stderr.contains("runs elsewhere, where there is no sandbox"), "{made:?}");
+}

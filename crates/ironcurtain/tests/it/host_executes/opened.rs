@@ -1,0 +1,123 @@
+//! What the next session is free in is not chosen by a link that an agent of an earlier one may have made.
+
+use std::fs;
+use std::path::Path;
+
+use ic_testkit::Place;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_ironcurtain");
+const TASK: &str = "list the files";
+
+/// A way to open a session: the words of the command line, where the shell stands and how it came there.
+struct Opening<'a> {
+    words: &'a [&'a str],
+    at: &'a str,
+}
+
+/// Returns the exit code and what was said; `ROOT` stands for the place.
+fn open(place: &Place, opening: &Opening<'_>) -> (i32, String) {
+    let root = place.root().to_str().unwrap().to_owned();
+    let words = opening.words.iter().map(|it| it.replace("ROOT", &root));
+    let mut command = place.command(words);
+    let way = place.path(opening.at);
+    command.current_dir(&way).env("PWD", &way);
+    let output = command.output().unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (output.status.code().unwrap(), said)
+}
+
+const fn started<'a>(words: &'a [&'a str]) -> Opening<'a> {
+    Opening { words, at: "" }
+}
+
+/// Makes a directory a link to what lies elsewhere, as a server that may write there can.
+fn turn(place: &Place, directory: &str, target: &str) {
+    fs::remove_dir_all(place.path(directory)).ok();
+    place.link(directory, place.path(target));
+}
+
+fn place() -> Place {
+    let place = Place::new(BINARY);
+    for file in ["work/sub/a.txt", "work/a/b/a.txt", "priv/b/run.sh", "home/Downloads/x/a.txt"] {
+        place.write(file, "mine\n");
+    }
+    place
+}
+
+const SUB: [&str; 6] = ["start", "--policy", "coding", "--workspace", "ROOT/work/sub", TASK];
+
+#[test]
+fn a_workspace_is_not_named_through_a_link_where_agents_wrote() {
+    let above = ["start", "--policy", "coding", "--workspace", "ROOT/work/a/b", TASK];
+    let here = ["start", "--policy", "coding", "--workspace", ".", TASK];
+    let below = ["start", "--policy", "coding", "--workspace", "b", TASK];
+    let sandbox = ["proxy", "--policy", "coding", "--sandbox", "ROOT/work/sub"];
+    let downloads = ["start", "--policy", "coding", "--workspace", "ROOT/home/Downloads/x", TASK];
+    let cases = [
+        ("the workspace itself", "work/sub", started(&SUB)),
+        ("a directory above it", "work/a", started(&above)),
+        ("the current directory", "work/sub", Opening { words: &here, at: "work/sub" }),
+        ("beneath the current directory", "work/a", Opening { words: &below, at: "work/a" }),
+        ("a sandbox", "work/sub", started(&sandbox)),
+        ("where a rule lets the agent write", "home/Downloads/x", started(&downloads)),
+    ];
+    for (name, link, opening) in cases {
+        // The control: a link that no agent can have made is followed.
+        let control = place();
+        turn(&control, link, "priv");
+        let (code, said) = open(&control, &opening);
+        assert_eq!(code, 0, "{name}: {said}");
+        // An agent was free in all of the workspace, and in what the policy lets it write.
+        let place = place();
+        let first = ["start", "--policy", "default", "--workspace", "ROOT/work", TASK];
+        assert_eq!(open(&place, &started(&first)).0, 0, "{name}");
+        turn(&place, link, "priv");
+        let (code, said) = open(&place, &opening);
+        assert_ne!(code, 0, "{name}: {said}");
+        let shown = place.path(link).to_str().unwrap().to_owned();
+        assert!(said.contains(&format!("through the link `{shown}`")), "{name}: {said}");
+        // What is meant can be named.
+        let real = ["start", "--policy", "coding", "--workspace", "ROOT/priv", TASK];
+        assert_eq!(open(&place, &started(&real)).0, 0, "{name}");
+    }
+}
+
+#[test]
+fn a_session_does_not_go_on_in_what_became_a_link() {
+    let place = place();
+    assert_eq!(open(&place, &started(&SUB)).0, 0);
+    let again = ["start", "--continue", TASK];
+    let (code, said) = open(&place, &started(&again));
+    assert_eq!(code, 0, "{said}");
+    fs::rename(place.path("work/sub"), place.path("work/kept")).unwrap();
+    place.link("work/sub", place.path("priv"));
+    let (code, said) = open(&place, &started(&again));
+    assert_ne!(code, 0, "{said}");
+    assert!(said.contains("through the link"), "{said}");
+}
+
+#[test]
+fn a_link_of_the_users_own_is_followed() {
+    let place = place();
+    place.link("home/projects", place.path("work"));
+    let words = ["start", "--policy", "coding", "--workspace", "ROOT/home/projects/sub", TASK];
+    for _ in 0..2 {
+        let (code, said) = open(&place, &started(&words));
+        assert_eq!(code, 0, "{said}");
+    }
+    assert!(Path::new(&place.path("home/.ironcurtain/grounds.json")).is_file());
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_an_error() {
+    let place = place();
+    assert_eq!(open(&place, &started(&SUB)).0, 0);
+    place.write("home/.ironcurtain/grounds.json", "{}");
+    let (code, said) = open(&place, &started(&SUB));
+    assert_ne!(code, 0, "{said}");
+    assert!(said.contains("grounds.json` cannot be read"), "{said}");
+}
