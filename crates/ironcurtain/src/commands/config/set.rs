@@ -135,16 +135,16 @@ fn widening(
                 before.protected_paths.iter().any(|it| !after.protected_paths.contains(it))
             })
         }
+        "agent.show" => (
+            "Agents and their commands could then read more of your files. Allow that?",
+            |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
+        ),
         "notify.command" => (
             "This program would then run with all of your rights whenever a call waits, and is told what the \
              call would do. Allow that?",
             |before, after| {
                 after.notify_command.is_some() && before.notify_command != after.notify_command
             },
-        ),
-        "agent.show" => (
-            "Agents and their commands could then read more of your files. Allow that?",
-            |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
         ),
         _ => return Ok(None),
     };
