@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ic_audit::{Redactor, SyncMode};
 use ic_backend::{Keyring, Witness, launch};
-use ic_confine::Launcher;
-use ic_home::config::{AuditSync, Config, ConfigFile, Layers};
+use ic_confine::{ChildSpec, Launcher};
+use ic_home::config::{ApiKeys, AuditSync, Config, ConfigFile, Layers};
 use ic_home::{Environment, Home};
 use ic_inventory::servers_file::{PathKey, ServersFile};
 use ic_policy::SandboxKind;
@@ -19,7 +19,7 @@ use ic_session::{
     AtTerminal, Description, Ground, Held, OpenError, Opening, SessionDirectory, SessionKind, Wait,
 };
 use ic_store::{Metadata, Sessions};
-use ic_types::{AbsolutePath, CanonicalPath, SessionName};
+use ic_types::{AbsolutePath, CanonicalPath, Secret, SessionName};
 
 use crate::fault::Fault;
 use crate::holding::Holding;
@@ -139,25 +139,14 @@ impl SessionWanted<'_> {
         let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));
-        let keys = &mut config.api_keys;
-        let keys = [
-            keys.anthropic.take(),
-            keys.openai.take(),
-            keys.google.take(),
-            keys.openai_compatible.take(),
-        ];
+        let keys = taken(&mut config.api_keys);
         let sandbox = loaded.sandbox();
         let variables = environment.server_variables(asked);
         let headers = loaded.servers.iter();
         let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
         let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
         ic_trace::hide(&redactor);
-        let notify = match &config.notify_command {
-            Some(command) => notify::program(command, &loaded.judge, environment)
-                .map_err(|warning| header.warnings.push(warning))
-                .ok(),
-            None => None,
-        };
+        let notify = notifier(&config, &loaded, environment, &mut header.warnings);
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
@@ -249,6 +238,24 @@ fn lent_directories(servers: &ServersFile, environment: &Environment) -> Vec<Can
     let named = written.filter(|it| it.text.starts_with(['/', '~']));
     let named = named.filter_map(|it| environment.absolute(Path::new(&it.text)).ok());
     named.filter_map(|it| Some(path::follow(&RealDisk, &it, Last::Follow).ok()?.path)).collect()
+}
+
+/// Takes the keys out of the configuration: nobody but the redactor needs them here.
+fn taken(keys: &mut ApiKeys) -> [Option<Arc<Secret<String>>>; 4] {
+    let ApiKeys { anthropic, openai, google, openai_compatible } = keys;
+    [anthropic.take(), openai.take(), google.take(), openai_compatible.take()]
+}
+
+/// Returns the program that calls the user, if there is one; why it is not run is a warning.
+fn notifier(
+    config: &Config,
+    loaded: &Loaded,
+    environment: &Environment,
+    warnings: &mut Vec<String>,
+) -> Option<ChildSpec> {
+    let command = config.notify_command.as_ref()?;
+    let program = notify::program(command, &loaded.judge, environment);
+    program.map_err(|warning| warnings.push(warning)).ok()
 }
 
 fn exceptions(holding: &Holding, loaded: &Loaded) -> Vec<String> {

@@ -163,7 +163,7 @@ impl Identity {
 impl Opening<'_> {
     /// Opens the session; must be called within the runtime that it is to live in.
     pub fn open(self) -> Result<Ground, OpenError> {
-        let event = self.event();
+        let (event, notifier) = (self.event(), self.notifier());
         let Self { home, directory, description, .. } = self;
         // A key that a person pasted is nobody else's business.
         let masked = |text: Option<&str>| text.map(|it| self.redactor.mask_own_keys(it.to_owned()));
@@ -188,15 +188,6 @@ impl Opening<'_> {
             .map_err(OpenError::Grants)?;
         // Only once the log is open: then no other process has the session, and a question that is
         // found there is nobody's.
-        let notifier = self.notify.map(|program| Notifier {
-            program,
-            launcher: self.launcher.clone(),
-            redactor: Arc::clone(&self.redactor),
-            witness: Arc::clone(&self.witness),
-            directory: home.escalations(&directory.id),
-            session: directory.id.clone(),
-            name: directory.name.clone(),
-        });
         let policy = self.named_policy.as_deref();
         let desk = OpenDesk::open(home, &directory, &description, policy, notifier)?;
         let people = People {
@@ -244,6 +235,20 @@ impl Opening<'_> {
         let identity = Identity::of(&directory, description.kind);
         tracing::info!(session = %identity.id, kind = identity.kind.as_str(), "opened");
         Ok(Ground { identity, directory, broker, log, desk, redactor: self.redactor })
+    }
+
+    /// Returns what calls the user, if they want to be called.
+    fn notifier(&self) -> Option<Notifier> {
+        let program = self.notify.clone()?;
+        Some(Notifier {
+            program,
+            launcher: self.launcher.clone(),
+            redactor: Arc::clone(&self.redactor),
+            witness: Arc::clone(&self.witness),
+            directory: self.home.escalations(&self.directory.id),
+            session: self.directory.id.clone(),
+            name: self.directory.name.clone(),
+        })
     }
 
     /// Returns what the log says first about this run of the session.
