@@ -29,6 +29,7 @@ impl Steady {
             ("built-in-[a-z0-9]{4}", "built-in-k3v9"),
             ("[0-9]+(\\.[0-9]+)? m?s\\b", "1 s"),
             ("[0-9] min [0-9]{1,2} s", "4 min 59 s"),
+            ("at [0-9]{2}:[0-9]{2}:[0-9]{2} UTC", "at 09:34:59 UTC"),
             ("confinement (namespaces|bubblewrap|landlock)", "confinement namespaces"),
         ];
         let rules = rules
@@ -54,8 +55,8 @@ mod tests {
     fn two_runs_look_alike() -> anyhow::Result<()> {
         let one = Steady::new(Path::new("/tmp/.abc"))?;
         let two = Steady::new(Path::new("/tmp/.xyz"))?;
-        let first = "#1 built-in-g2fb /tmp/.abc/.ssh expires: in 4 min 9 s id: 97ed3e2b-94a3-4dd9-b4b5-2d2e8c812f95";
-        let second = "#1 built-in-0x1y /tmp/.xyz/.ssh expires: in 4 min 58 s id: 00000000-94a3-4dd9-b4b5-2d2e8c812f95";
+        let first = "#1 built-in-g2fb /tmp/.abc/.ssh expires: in 4 min 9 s (at 10:00:09 UTC) id: 97ed3e2b-94a3-4dd9-b4b5-2d2e8c812f95";
+        let second = "#1 built-in-0x1y /tmp/.xyz/.ssh expires: in 4 min 58 s (at 23:59:58 UTC) id: 00000000-94a3-4dd9-b4b5-2d2e8c812f95";
         assert_eq!(one.apply(first), two.apply(second));
         assert!(one.apply(first).contains("4 min 59 s"), "{}", one.apply(first));
         Ok(())
