@@ -10,7 +10,7 @@ use std::fmt::Display;
 /// assert_eq!(counted(1, "entry", "entries"), "1 entry");
 /// assert_eq!(counted(0, "entry", "entries"), "0 entries");
 /// ```
-pub fn counted<N: Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str, many: &str) -> String {
     let noun = if n == N::from(1) { one } else { many };
     format!("{n} {noun}")
 }

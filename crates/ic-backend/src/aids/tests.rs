@@ -131,11 +131,15 @@ fn a_password_for_another_host_is_refused_and_recorded() {
 #[test]
 fn nothing_is_lent_before_the_call_is_recorded_or_after_it_is_done() {
     let rig = Rig::new();
-    assert!(rig.ask(&Aid::Judged).unwrap_err().contains("not under way"));
+    assert!(rig.ask(&Aid::Judged).unwrap_err().contains("only a call that is running"));
     rig.lend(&["https://a.example/o/r"]);
     assert_eq!(rig.ask(&Aid::Judged).unwrap().urls, ["https://a.example/o/r"]);
     rig.aids.close();
-    assert!(rig.ask(&credential("a.example", "o/r")).unwrap_err().contains("not under way"));
+    assert!(
+        rig.ask(&credential("a.example", "o/r"))
+            .unwrap_err()
+            .contains("only a call that is running")
+    );
 }
 
 #[test]
@@ -165,7 +169,7 @@ fn a_request_that_is_too_long_is_not_looked_at() {
     rig.lend(&["https://a.example/o/r"]);
     rig.ask_at_length(&Aid::Judged, AID_BYTES_MAX).unwrap();
     let refused = rig.ask_at_length(&Aid::Judged, AID_BYTES_MAX + 1).unwrap_err();
-    assert!(refused.contains("nothing that is lent"), "{refused}");
+    assert!(refused.contains("cannot ask for this"), "{refused}");
     assert_eq!(rig.log().matches("\"not-lent\"").count(), 1);
 }
 
@@ -188,9 +192,9 @@ fn what_came_of_a_password_is_told_once() {
     let rig = Rig::new();
     rig.lend(&["https://a.example/o/r"]);
     let tried = Aid::Tried { is_good: true };
-    assert!(rig.ask(&tried).unwrap_err().contains("nothing that is lent"), "none was lent");
+    assert!(rig.ask(&tried).unwrap_err().contains("cannot ask for this"), "none was lent");
     let lent = Credential::of_test("a.example", "o/r");
     locked(&rig.aids.state).credential = Some(Arc::new(lent));
     rig.ask(&tried).unwrap();
-    assert!(rig.ask(&tried).unwrap_err().contains("nothing that is lent"), "once more");
+    assert!(rig.ask(&tried).unwrap_err().contains("cannot ask for this"), "once more");
 }

@@ -63,7 +63,7 @@ async fn what_a_desk_brings_back_is_not_taken_on_trust() {
         (|_| Ok(Some(Outcome::Closed)), "ESCALATION EXPIRED: the session ended before"),
         (
             |_| Err(DeskError::Full { max: 3 }),
-            "ESCALATION DENIED: approval could not be requested: 3 questions",
+            "ESCALATION DENIED: approval could not be requested: 3 approval requests",
         ),
         (
             |_| Err(DeskError::Closed),

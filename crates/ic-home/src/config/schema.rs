@@ -98,12 +98,12 @@ fn of_kind(kind: Kind) -> Object {
         Kind::Paths => list(text(1, 4096)),
         Kind::Policy => text(1, 4096),
         Kind::Command => {
-            let mut words = list(text(0, 4096));
-            words.insert("minItems", Json::from(1_u64));
-            words.insert("maxItems", Json::from(64_u64));
-            let none = object([("type", "null".into())]);
-            let forms = [text(1, 4096), words, none].map(Json::from);
-            object([("anyOf", Json::Array(forms.into()))])
+            let mut schema = list(text(0, 4096));
+            schema.insert("type", words(&["string", "array", "null"]));
+            for (key, limit) in [("minLength", 1_u64), ("minItems", 1), ("maxItems", 64)] {
+                schema.insert(key, Json::from(limit));
+            }
+            schema
         }
         Kind::Image => text(1, 255),
         Kind::Packages => list(text(2, 128)),

@@ -71,7 +71,7 @@ fn documents_that_are_none_are_refused_with_the_place() {
             "{\"version\":1,\n\"budget\":{\"maxSteps\":1,\"maxSteps\":2}}",
             "`/h/config.json` is not valid JSON: duplicate key `maxSteps` at line 2, column 24",
         ),
-        ("[{}]", "`/h/config.json` holds no JSON object"),
+        ("[{}]", "`/h/config.json` is not a JSON object"),
         ("some text", "`/h/config.json` is not a configuration file"),
         ("42", "`/h/config.json` is not a configuration file"),
         (

@@ -204,7 +204,7 @@ async fn a_worker_that_cannot_start_is_told() {
         (
             Launcher::at(crate::ground::PROGRAM),
             vec!["code-worker".into(), "x".into()],
-            "for the program itself",
+            "for IronCurtain's own use",
         ),
     ] {
         let sandbox = Sandbox::new(SandboxSpec {

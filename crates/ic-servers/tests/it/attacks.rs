@@ -382,14 +382,13 @@ fn walks_pass_by_what_is_left_out_and_say_so() {
         let listing = done(&server, "list_directory", json!({"path": ground.text("in/a")}));
         assert_eq!(
             listing,
-            "[FILE] note.txt\n\nLeft out because it is protected or closed by the policy: 1 entries"
+            "[FILE] note.txt\n\nLeft out because it is protected or closed by the policy: 1 entry"
         );
         let sizes = json!({"path": ground.text("in/a")});
         let listing = done(&server, "list_directory_with_sizes", sizes);
         assert!(listing.contains("Total: 1 files, 0 directories"), "{listing}");
         assert!(
-            listing
-                .ends_with("Left out because it is protected or closed by the policy: 1 entries"),
+            listing.ends_with("Left out because it is protected or closed by the policy: 1 entry"),
             "{listing}"
         );
     }

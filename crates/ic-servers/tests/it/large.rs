@@ -122,6 +122,6 @@ fn what_cannot_be_read_on_a_walk_is_noted() {
     }
     let server = ground.server_of(&[("in", Rights::READ)], &[], Links::Refuse);
     let tree = done(&server, "directory_tree", json!({"path": ground.text("in")}));
-    assert!(tree.ends_with("Not entered because it cannot be read: 1 directories"), "{tree}");
+    assert!(tree.ends_with("Not entered because it cannot be read: 1 directory"), "{tree}");
     fs::set_permissions(&shut, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
 }

@@ -83,7 +83,7 @@ fn a_tree_is_json_without_what_was_excluded() {
         let file = ground.text("in/a.txt");
         refused(&server, "directory_tree", json!({"path": file}), &["a directory is needed"]);
         let bad = json!({"path": path, "excludePatterns": ["["]});
-        refused(&server, "directory_tree", bad, &["`excludePatterns` holds no pattern"]);
+        refused(&server, "directory_tree", bad, &["`excludePatterns` is not a valid pattern"]);
     }
 }
 

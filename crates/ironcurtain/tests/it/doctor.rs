@@ -292,7 +292,7 @@ fn a_policy_is_tried_with_its_scenarios() {
     );
     let findings = Findings::of(&place);
     findings.failed(&[]);
-    findings.has("policy", "warning", "1 rules, ");
+    findings.has("policy", "warning", "1 rule, ");
     findings.has("policy", "warning", "gone");
     findings.has("scenarios", "info", "no test-scenarios.json");
     let scenario = |server: &str| {

@@ -206,7 +206,7 @@ async fn nobody_but_a_judged_call_of_git_is_lent_anything() {
     assert_eq!(lent(&told), ["judged", "password", "tried", "trust"], "{told}");
     assert_eq!(told["password"]["result"]["password"], PASSWORD);
     let early = told["before any call"]["error"]["message"].as_str().unwrap();
-    assert!(early.contains("not under way"), "{early}");
+    assert!(early.contains("only a call that is running"), "{early}");
     let no_ssh = told["keys"]["error"]["message"].as_str().unwrap();
     assert!(no_ssh.contains("over ssh"), "{no_ssh}");
     assert_eq!(world.asked_of_agent(), Vec::<u8>::new());

@@ -374,7 +374,7 @@ fn at_the_desk_nothing_is_approved_that_is_not_wholly_in_sight() {
     let mut terminal = rig.in_terminal(&["sh", "-c", &command]);
     let more = "more rows: Enter shows them, n and Enter denies.";
     terminal.expect("#1 work: ").type_in("y 1\n").expect("(press y again: ").expect(more);
-    terminal.type_in("y 1\n").expect("(y was not taken: the rest of the question").expect(more);
+    terminal.type_in("y 1\n").expect("(y was not taken: the rest of the request").expect(more);
     assert!(!first.response.exists());
     terminal.type_in("\n").expect("  id: ").expect(READY);
     // Another one comes, and does not push it away.

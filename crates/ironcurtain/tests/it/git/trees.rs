@@ -250,7 +250,7 @@ fn pointers_that_an_agent_turns_lead_nowhere() {
     for (at, part) in [
         ("~/.ssh/tree", "is protected"),
         ("~/.ironcurtain/tree", "is protected"),
-        ("-b", "does not begin with `-`"),
+        ("-b", "begins with `-`"),
         ("../repo/.git/worktrees/x", "git's own files"),
         ("../trees/two", "is not an empty directory"),
     ] {

@@ -88,7 +88,7 @@ fn a_request_that_is_not_taken_repeats_the_providers_words_harmlessly() {
         let words = "tools are \u{1b}[31mnot\u{202e} supported".to_owned();
         let world = World::new(format, [Reply::Fails(Fault::Rejected(words))]);
         let output = world.start("hello");
-        check(&world, &output, "did not take the request: tools are", "hint: this may be a model");
+        check(&world, &output, "rejected the request: tools are", "hint: this may be a model");
         assert!(!output.stderr.contains(['\u{1b}', '\u{202e}']), "{output:?}");
     });
 }
@@ -98,7 +98,7 @@ fn what_makes_no_sense_is_said_to_make_none() {
     let ok = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
     for_all(|format| {
         for (raw, message) in [
-            (format!("{ok}content-length: 17\r\n\r\ndata: {{\"a\":1,,}}\n\n"), "makes no sense"),
+            (format!("{ok}content-length: 17\r\n\r\ndata: {{\"a\":1,,}}\n\n"), "is not valid"),
             (format!("{ok}content-length: 7\r\n\r\ndata: \u{1}"), "broke off"),
             (format!("{ok}content-length: 0\r\n\r\n"), "broke off"),
             (

@@ -238,7 +238,7 @@ fn a_list_of_tools_without_end_is_no_list() {
         ("endless-pages", "it lists more than"),
         ("fat-tools", "it lists more than"),
         ("slow-schemas", "reading the schemas of its tools takes too long"),
-        ("unknown-version", "protocol revision that we do not know"),
+        ("unknown-version", "protocol revision that IronCurtain does not support"),
     ] {
         let rig = with_bad(mode);
         let mut proxy = rig.start();

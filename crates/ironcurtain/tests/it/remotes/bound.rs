@@ -267,7 +267,7 @@ fn a_forced_push_replaces_what_was_shown() {
     let id = asking.ask(&json!({"force": true, "confirmed": true}));
     let question = asking.question();
     let shown = shown(&question);
-    assert!(shown.contains("takes 1 commits away from the remote"), "{shown}");
+    assert!(shown.contains("takes 1 commit away from the remote"), "{shown}");
     approve(&question);
     asking.proxy.answer(&id).good();
     assert_eq!(asking.tip("main"), tip);
