@@ -83,9 +83,6 @@ pub mod resolve;
 mod tally;
 pub mod target;
 
-#[cfg(test)]
-mod tests;
-
 pub use address::Special;
 pub use allowed::{Allowed, TooManyDoors};
 pub use egress::{Doors, Egress};
@@ -93,3 +90,6 @@ pub use ledger::{Closed, Connection, Door, Ending, Ledger, LedgerError, Refused}
 pub use refusal::Refusal;
 pub use resolve::{Resolve, Resolving, SystemResolver};
 pub use target::Target;
+
+#[cfg(test)]
+mod tests;

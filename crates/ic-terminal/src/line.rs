@@ -183,7 +183,11 @@ pub fn breaks(
     let mut has_word = false;
     for (at, (width, is_space)) in cells.iter().copied().enumerate() {
         if columns < used + width && begin < at {
-            let rest = space.filter(|(_, before)| mark_width + used - before + width <= columns);
+            // What follows the space would begin the next row; the space itself only if nothing stands for it.
+            let fits = |before: usize| {
+                mark_width + used - before - usize::from(is_swallowed) + width <= columns
+            };
+            let rest = space.filter(|(_, before)| fits(*before));
             // A space ends the row itself.
             let (end, before) =
                 if is_space && has_word { (at, used) } else { rest.unwrap_or((at, used)) };
@@ -300,6 +304,7 @@ mod tests {
         assert_eq!(prose("one two three four", 9), ["one two", "│ three", "│ four"]);
         assert_eq!(prose("one two ", 7), ["one two"]);
         assert_eq!(prose("one  two", 4), ["one ", "│ tw", "│ o"]);
+        assert_eq!(prose("aa abcdefghijkl", 14), ["aa", "│ abcdefghijkl"]);
         let inks = Line::plain("see ").and(Ink::Code, "a b").and(Ink::Plain, " c");
         let rows: Vec<String> =
             inks.fold(6, &Span::new(Ink::Plain, "│ ")).iter().map(|it| it.to_sent(true)).collect();

@@ -49,7 +49,7 @@ fn by_git(text: &str) -> Vec<String> {
     git.args(["config", "--file", "-", "--no-includes", "--list", "-z"]).env_clear();
     git.env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir("/");
     git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = git.spawn().expect("git");
+    let mut child = git.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

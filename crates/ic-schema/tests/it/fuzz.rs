@@ -95,5 +95,5 @@ fn contains(bytes: &[u8], word: &[u8]) -> bool {
 }
 
 fn has_fraction(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|it| it[0].is_ascii_digit() && matches!(it[1], b'e' | b'E' | b'.'))
+    bytes.windows(2).any(|it| matches!(it, [b'0'..=b'9', b'e' | b'E' | b'.']))
 }

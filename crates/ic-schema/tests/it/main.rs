@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
+    clippy::print_stderr,
     clippy::unwrap_used,
     clippy::panic,
     reason = "tests: a failure is a failed test"

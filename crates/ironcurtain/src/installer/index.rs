@@ -45,9 +45,15 @@ impl Index {
         self.add(&format!("http://{text}"))
     }
 
-    /// Returns whether packages may come from `text`.
+    /// Returns whether packages may come from `text`, an address written out in full.
     pub(crate) fn holds(&self, text: &str) -> bool {
-        let origin = Url::parse(text).ok().and_then(|url| Origin::of(&url));
+        // SECURITY: `https:host`, backslashes and blanks are read differently by different programs.
+        let is_plain = text.split_once("://").is_some_and(|(scheme, rest)| {
+            scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) && !rest.starts_with('/')
+        });
+        let is_plain =
+            is_plain && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        let origin = Url::parse(text).ok().filter(|_| is_plain).and_then(|url| Origin::of(&url));
         origin.is_some_and(|origin| self.origins.contains(&origin))
     }
 
@@ -102,6 +108,12 @@ mod tests {
             ("git+https://packages.example/x", false),
             ("file:///x.tgz", false),
             ("x.tgz", false),
+            // Found by mutated inputs: some programs read these as the host, and some do not.
+            ("https:packages.example/x.tgz", false),
+            ("https:///packages.example/x.tgz", false),
+            ("https:\\\\packages.example\\x.tgz", false),
+            (" https://packages.example/x.tgz", false),
+            ("https://packages.example/x\t.tgz", false),
         ] {
             assert_eq!(index.holds(text), expected, "{text}");
         }

@@ -155,7 +155,6 @@ async fn an_answer_that_nobody_waits_for_is_nonsense() {
         r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":"7","result":{}}"#,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#,
-        r#"{"jsonrpc":"2.0","id":7,"result":{"a":1,"a":2}}"#,
         r#"[{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}]"#,
     ] {
         let mut rig = Rig::new();
@@ -163,6 +162,13 @@ async fn an_answer_that_nobody_waits_for_is_nonsense() {
         assert_eq!(rig.strikes_left(), STRIKES_MAX - 1, "{line}");
         assert!(rig.news.try_recv().is_err(), "{line}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_waits_for_and_that_cannot_be_read_is_nonsense_twice() {
+    let mut rig = Rig::new();
+    rig.says(r#"{"jsonrpc":"2.0","id":7,"result":{"a":1,"a":2}}"#);
+    assert_eq!(rig.strikes_left(), STRIKES_MAX - 2);
 }
 
 #[tokio::test(start_paused = true)]

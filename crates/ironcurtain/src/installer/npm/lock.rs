@@ -291,26 +291,7 @@ mod tests {
                 index.add("https://packages.example/").unwrap();
                 match Lock::read(bytes, &index) {
                     Ok(lock) => {
-                        assert_eq!(
-                            lock.pinned().lines().count(),
-                            lock.len(),
-                            "a package is several lines"
-                        );
-                        let theirs: serde_json::Value = serde_json::from_slice(bytes).unwrap();
-                        for line in lock.pinned().lines() {
-                            let (path, rest) = line.split_once(' ').unwrap();
-                            let entry = &theirs["packages"][path];
-                            let text = |key: &str| entry[key].as_str().unwrap();
-                            assert_eq!(rest, format!("{} {}", text("version"), text("integrity")));
-                            assert!(
-                                text("resolved").starts_with("https://packages.example"),
-                                "{line}"
-                            );
-                            assert!(
-                                !path.contains("/../")
-                                    && !rest.contains(|it: char| it.is_control())
-                            );
-                        }
+                        says_what_it_was_given(&lock, bytes);
                         ic_fuzz::Outcome::accepted(lock.len().min(4))
                     }
                     Err(why) => {
@@ -318,5 +299,22 @@ mod tests {
                     }
                 }
             });
+    }
+
+    /// Holds the lines of a lock against another reading of the same bytes.
+    fn says_what_it_was_given(lock: &Lock, bytes: &[u8]) {
+        assert_eq!(lock.pinned().lines().count(), lock.len(), "a package is several lines");
+        let theirs: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+        for line in lock.pinned().lines() {
+            let (path, rest) = line.split_once(' ').unwrap();
+            let entry = &theirs["packages"][path];
+            let text = |key: &str| entry[key].as_str().unwrap();
+            assert_eq!(rest, format!("{} {}", text("version"), text("integrity")));
+            let url = url::Url::parse(text("resolved")).unwrap();
+            let place = (url.scheme(), url.host_str(), url.port());
+            assert_eq!(place, ("https", Some("packages.example"), None), "{line}");
+            assert!(text("resolved").to_ascii_lowercase().starts_with("https://"), "{line}");
+            assert!(!path.contains("/../") && !rest.contains(|it: char| it.is_control()));
+        }
     }
 }

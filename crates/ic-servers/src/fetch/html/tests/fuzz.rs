@@ -74,21 +74,16 @@ fn harmless(page: &str) -> Option<String> {
     for token in Tokenizer::new(page).flatten() {
         match token {
             Token::StartTag(tag) if SWALLOW.contains(&tag.name.as_slice()) => return None,
-            Token::StartTag(tag) => {
-                let name = std::str::from_utf8(&tag.name)
-                    .ok()
-                    .filter(|it| it.bytes().all(|it| it.is_ascii_alphanumeric()))?;
-                written.push_str(&format!("<{name}>"));
-            }
-            Token::EndTag(tag) => {
-                let name = std::str::from_utf8(&tag.name)
-                    .ok()
-                    .filter(|it| it.bytes().all(|it| it.is_ascii_alphanumeric()))?;
-                written.push_str(&format!("</{name}>"));
-            }
+            Token::StartTag(tag) => written.extend(["<", plain(&tag.name)?, ">"]),
+            Token::EndTag(tag) => written.extend(["</", plain(&tag.name)?, ">"]),
             Token::String(_) => written.push_str("text"),
             Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
         }
     }
     Some(written)
+}
+
+/// The name of a tag, if it cannot be anything else.
+fn plain(name: &[u8]) -> Option<&str> {
+    std::str::from_utf8(name).ok().filter(|it| it.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
