@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{attack, bench, echo, fuzz, pictures, provider, reference, site, soak, tidy};
-use xtask::{attack, bench, echo, pictures, policies, provider, reference, site, soak, tidy};
+use xtask::{attack, bench, echo, fuzz, pictures, policies, provider, reference, site, soak, tidy};
 
 /// Tools for those who work on `IronCurtain`
 #[derive(Debug, Parser)]

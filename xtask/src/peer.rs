@@ -137,15 +137,22 @@ impl Connection {
 
     /// Makes one request and returns the answer.
     pub fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        self.ask_timed(method, params).map(|(_, result)| result)
+    }
+
+    /// The same, with the time until the answer was there; reading it is the client's own affair.
+    pub fn ask_timed(&mut self, method: &str, params: &Value) -> anyhow::Result<(Duration, Value)> {
+        let began = Instant::now();
         let id = self.send(method, params)?;
         loop {
             let mut line = String::new();
             ensure!(self.from.read_line(&mut line)? != 0, "the server ended");
+            let took = began.elapsed();
             let message: Value = serde_json::from_str(&line)?;
             if message.get("id") == Some(&json!(id)) {
                 return match message.get("error") {
                     Some(error) => bail!(Refused(format!("{method}: {error}"))),
-                    None => Ok(message.get("result").cloned().unwrap_or_default()),
+                    None => Ok((took, message.get("result").cloned().unwrap_or_default())),
                 };
             }
         }

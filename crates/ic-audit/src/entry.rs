@@ -32,6 +32,9 @@ pub enum Kind {
     Llm,
 }
 
+/// What a record says of a call whose tool reported an error, if there is nothing else to say.
+pub const REPORTED_ERROR: &str = "the tool reported an error";
+
 /// How much of what an agent sent is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Keep {

@@ -30,7 +30,7 @@ mod redact;
 pub mod sink;
 pub mod verify;
 
-pub use entry::{Entry, Keep, Kind};
+pub use entry::{Entry, Keep, Kind, REPORTED_ERROR};
 pub use key::AuditKey;
 pub use log::{AuditError, AuditLog, BYTES_MAX, LogFiles, LogOptions, Recorded, SyncMode};
 pub use redact::Redactor;

@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ic_home::file::FileError;
-use ic_types::{Digest, Json, JsonLimits, SessionId};
+use ic_types::{Digest, Json, JsonLimits, SessionId, counted};
 use rustix::fs::{Mode, OFlags};
 
 use crate::chain::{Link, Tip};
@@ -445,8 +445,10 @@ impl fmt::Display for Condition {
             ),
             Self::Crashed { uncommitted, torn_bytes } => write!(
                 f,
-                "the writer ended without closing: {uncommitted} records after the last commit, \
-                 {torn_bytes} bytes of an unfinished one; nothing that was committed is missing"
+                "the writer ended without closing: {} after the last commit, {} of an unfinished one; \
+                 nothing that was committed is missing",
+                counted(*uncommitted, "record", "records"),
+                counted(*torn_bytes, "byte", "bytes")
             ),
             Self::Tampered(tampering) => tampering.fmt(f),
         }

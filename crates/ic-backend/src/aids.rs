@@ -73,11 +73,11 @@ struct Call {
 /// Why something is not lent.
 #[derive(Debug, thiserror::Error)]
 enum NotLent {
-    #[error("nothing is lent to a call that is not under way")]
+    #[error("only a call that is running can ask for credentials")]
     NoCall,
     #[error("one call asks for at most {ASKED_MAX} things")]
     TooMuch,
-    #[error("this is nothing that is lent")]
+    #[error("a call cannot ask for this")]
     Unknown,
     #[error("`{0}` is not what the call was judged about")]
     Other(String),

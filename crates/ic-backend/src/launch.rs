@@ -9,7 +9,7 @@ mod remote;
 mod rewritable;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ pub enum LaunchFault {
     #[error("`allowedDomains`: {0}")]
     Hosts(TooManyDoors),
     /// What a built-in server should see cannot be written down.
-    #[error("what the server should see cannot be written down: {0}")]
+    #[error("cannot describe what the server may see: {0}")]
     View(String),
     /// A server on another machine is connected to, and not started.
     #[error("it runs on another machine, and is not started here")]
@@ -369,6 +369,13 @@ impl Recipe {
             hold,
         }
     }
+}
+
+/// Returns what the agent of a session can write of what `spec` would run with all of the user's rights.
+pub fn rewritable_by_agent(spec: &ChildSpec, judge: &Judge) -> Option<CanonicalPath> {
+    let places = AgentPlaces::of_unheld(&judge.policy, &judge.bounds);
+    let own = spec.directory.as_deref().unwrap_or(Path::new("/"));
+    rewritable::find(spec, (&judge.home, own), &places, &RealDisk).map(|(_, path)| path)
 }
 
 /// Says that our fetch server reaches nobody.

@@ -48,7 +48,7 @@ use crate::refusal::{Refusal, RefusalKind};
 use crate::{chain, locked};
 
 use catalog::Catalog;
-pub use catalog::OfferedTool;
+pub use catalog::{OfferedTool, ToolList};
 use changing::Changing;
 pub use flight::Flight;
 use flight::{CallTag, Going, Origin};
@@ -71,6 +71,8 @@ pub struct Broker {
     catalog: RwLock<Arc<Catalog>>,
     /// The digest of the list of tools that clients were given last.
     last_list: Mutex<Option<Digest>>,
+    /// The list of tools as it was made last.
+    tool_list: tokio::sync::Mutex<Option<Arc<ToolList>>>,
     /// What servers have besides tools, and whose it is.
     shelf: Shelf,
     breaker: Mutex<Breaker>,

@@ -77,7 +77,7 @@ fn report(error: &LaunchError) -> u8 {
 /// Why a launcher could not do its work.
 #[derive(Debug, thiserror::Error)]
 enum LaunchError {
-    #[error("this command is for the program itself")]
+    #[error("this command is for IronCurtain's own use")]
     Order,
     #[error("the process that asked for a server is gone")]
     Orphaned,

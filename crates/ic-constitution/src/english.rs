@@ -153,6 +153,14 @@ fn translated(
     (sentences, stuck)
 }
 
+/// What one sentence can say.
+struct Group {
+    effect: Effect,
+    place: Place,
+    with: Vec<With>,
+    verbs: Vec<Verb>,
+}
+
 fn of_rule(
     rule: &Given,
     alive: &[Piece],
@@ -168,7 +176,7 @@ fn of_rule(
             (Effect::Allow | Effect::Deny, false) => None,
         };
     }
-    let mut groups: Vec<(Effect, Place, Vec<With>, Vec<Verb>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     let mut uses = Vec::new();
     let crossings: Vec<Piece> =
         alive.iter().flat_map(|piece| earlier.iter().filter_map(|it| it.before(piece))).collect();
@@ -182,17 +190,21 @@ fn of_rule(
             uses.extend(used(piece, tools)?);
             continue;
         };
-        let Some(with) = with(piece, tools)? else { continue };
+        let with = match means(piece, tools) {
+            Means::With(with) => with,
+            Means::Nobody => continue,
+            Means::Unsayable => return None,
+        };
         let verb = Verb::all().find(|verb| verb.row().roles == [role])?;
-        let fits = |(effect, known, means, verbs): &&mut (Effect, Place, Vec<With>, Vec<Verb>)| {
-            *effect == piece.effect
-                && *known == place
-                && *means == with
-                && kind_of(&[verbs.as_slice(), &[verb]].concat()).is_some()
+        let fits = |group: &&mut Group| {
+            group.effect == piece.effect
+                && group.place == place
+                && group.with == with
+                && kind_of(&[group.verbs.as_slice(), &[verb]].concat()).is_some()
         };
         match groups.iter_mut().find(fits) {
-            Some((.., verbs)) => verbs.push(verb),
-            None => groups.push((piece.effect, place, with, vec![verb])),
+            Some(group) => group.verbs.push(verb),
+            None => groups.push(Group { effect: piece.effect, place, with, verbs: vec![verb] }),
         }
     }
     let mut sentences = Vec::new();
@@ -201,7 +213,7 @@ fn of_rule(
         let one = sentence(rule.effect, deed, (Place::Unsaid, Vec::new()));
         sentences.push(reasoned(one, &rule.reason)?);
     }
-    for (effect, place, with, verbs) in groups {
+    for Group { effect, place, with, verbs } in groups {
         let (verbs, with) = as_commands(verbs, with);
         let reason = if effect == rule.effect { rule.reason.as_str() } else { "" };
         sentences.push(reasoned(sentence(effect, Deed::Verbs(verbs), (place, with)), reason)?);
@@ -255,17 +267,31 @@ fn is_read_back(sentence: &Sentence) -> bool {
     }
 }
 
-/// Returns the servers and tools that a sentence names for a piece; the inner `None` means that there are none.
-///
-/// The outer is `None` if no sentence can name them.
-fn with(piece: &Piece, tools: &[Tool]) -> Option<Option<Vec<With>>> {
+/// With whom a sentence is about something.
+enum Means {
+    /// With these; with none, with all that its form covers.
+    With(Vec<With>),
+    /// With none that there can be.
+    Nobody,
+    /// No sentence can name them.
+    Unsayable,
+}
+
+impl Means {
+    fn of(with: Vec<With>) -> Self {
+        if with.is_empty() { Self::Nobody } else { Self::With(with) }
+    }
+}
+
+/// Returns the servers and tools that a sentence names for a piece.
+fn means(piece: &Piece, tools: &[Tool]) -> Means {
     let is_allow = piece.effect == Effect::Allow;
     let known: BTreeSet<&ServerName> = tools.iter().map(|it| &it.server).collect();
     let is_built_in = |name: &str| BUILT_IN_SERVERS.contains(&name);
     let Some(names) = &piece.tools else {
         let all = match &piece.servers {
             None if !is_allow || known.iter().all(|it| is_built_in(it.as_str())) => {
-                return Some(Some(Vec::new()));
+                return Means::With(Vec::new());
             }
             None => known.into_iter().cloned().collect(),
             Some(all)
@@ -273,17 +299,17 @@ fn with(piece: &Piece, tools: &[Tool]) -> Option<Option<Vec<With>>> {
                     && BUILT_IN_SERVERS.iter().all(|it| all.contains(*it))
                     && all.len() == BUILT_IN_SERVERS.len() =>
             {
-                return Some(Some(Vec::new()));
+                return Means::With(Vec::new());
             }
             Some(all) => all.iter().filter_map(|it| it.parse().ok()).collect::<Vec<ServerName>>(),
         };
         let with = all.into_iter().map(|server| With { server, tool: None }).collect::<Vec<_>>();
-        return Some((!with.is_empty()).then_some(with));
+        return Means::of(with);
     };
     let servers: Vec<ServerName> = match &piece.servers {
         Some(all) => all.iter().filter_map(|it| it.parse().ok()).collect(),
         // What restricts has to hold for servers that are added later, too.
-        None if !is_allow => return None,
+        None if !is_allow => return Means::Unsayable,
         None => known.into_iter().cloned().collect(),
     };
     let mut with = Vec::new();
@@ -296,12 +322,16 @@ fn with(piece: &Piece, tools: &[Tool]) -> Option<Option<Vec<With>>> {
             }
         }
     }
-    Some((!with.is_empty()).then_some(with))
+    Means::of(with)
 }
 
 /// Returns the tools that are used, for a piece about all that they do.
 fn used(piece: &Piece, tools: &[Tool]) -> Option<Vec<With>> {
-    let named = with(piece, tools)?.unwrap_or_default();
+    let named = match means(piece, tools) {
+        Means::With(with) => with,
+        Means::Nobody => Vec::new(),
+        Means::Unsayable => return None,
+    };
     if piece.effect != Effect::Allow || piece.tools.is_some() {
         return (!named.is_empty() || piece.tools.is_some() || piece.servers.is_some())
             .then_some(named);
@@ -342,7 +372,7 @@ fn page(asked: Asked<'_>, sentences: &[Sentence], places: &[Kept]) -> English {
         let rules: Vec<Json> = here().map(|(rule, _)| rule.json.clone()).collect();
         let rules = crate::artifact::pretty(&Json::from(rules));
         let title = format!("Rules without a plain form, asked {word} the sentences");
-        text.push_str(&format!("\n## {title}\n\n```rules {word}\n{rules}```\n"));
+        text.extend(["\n## ", &title, "\n\n```rules ", word, "\n", &rules, "```\n"]);
     }
     English { text, kept }
 }

@@ -179,7 +179,7 @@ mod tests {
 
     const NOT_TLS: &str = "only TLS may be spoken on port 443";
     const NOT_WEB: &str = "only HTTP and TLS may be spoken on port 80";
-    const SPEECH: &str = "the allowed domains want another protocol there";
+    const SPEECH: &str = "the allowed domains require another protocol there";
 
     #[test]
     fn tls_is_held_to_the_host() {
@@ -271,7 +271,7 @@ mod tests {
             "a.example:5000",
             "a.example:5000",
             &[b'a'; HELD_MAX],
-            "it did not show in time what it speaks",
+            "its protocol was not recognised in time",
         );
     }
 

@@ -35,7 +35,7 @@ pub enum Refusal {
     #[error("its address was not found")]
     Unresolved,
     /// A connection to an address that stands for no name.
-    #[error("the address belongs to no name")]
+    #[error("no name was looked up for the address")]
     Nobody,
     /// The cage has asked for more names than one cage needs.
     #[error("this cage has asked for too many names")]
@@ -47,10 +47,10 @@ pub enum Refusal {
     #[error("only HTTP and TLS may be spoken on port 80")]
     NotWeb,
     /// No pattern admits what is spoken.
-    #[error("the allowed domains want another protocol there")]
+    #[error("the allowed domains require another protocol there")]
     Speech,
     /// What is spoken could be HTTP, and did not show in time.
-    #[error("it did not show in time what it speaks")]
+    #[error("its protocol was not recognised in time")]
     Undecided,
     /// A TLS handshake that does not say whom it is for.
     #[error("the TLS handshake names no server (SNI)")]
@@ -71,7 +71,7 @@ pub enum Refusal {
     #[error("HTTP/2 is passed on only in TLS")]
     Http2,
     /// More different things were refused than are recorded one by one.
-    #[error("more was refused than is recorded one by one")]
+    #[error("there were too many refusals to record each one")]
     Flood,
 }
 

@@ -81,22 +81,22 @@ pub struct Answered {
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
     /// Too many questions wait.
-    #[error("{max} questions wait for an answer already")]
+    #[error("{max} approval requests are pending already")]
     Full {
         /// How many may wait.
         max: usize,
     },
     /// The questions that wait take too much room.
-    #[error("the questions that wait for an answer take too much room already")]
+    #[error("the pending approval requests take too much space already")]
     NoRoom,
     /// The question is too large to be looked at.
     #[error("the request is larger than {REQUEST_BYTES_MAX} bytes, too large to review")]
     TooLarge,
     /// It is too late to ask.
-    #[error("the time for an answer is over before it was asked for")]
+    #[error("the deadline passed before the request could be shown")]
     TooLate,
     /// The question could not be written.
-    #[error("cannot put a question where people see it")]
+    #[error("cannot write the approval request")]
     File(#[from] FileError),
     /// The desk is closed.
     #[error("the desk is closed")]

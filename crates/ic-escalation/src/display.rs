@@ -10,7 +10,7 @@ mod kept;
 mod petition;
 mod push;
 
-use ic_types::{Json, Object, Role, Timestamp, visible, visible_line};
+use ic_types::{Json, Object, Role, Timestamp, counted, visible, visible_line};
 
 use crate::request::{AskedCause, Request};
 pub use petition::{headline, is_petition};
@@ -21,6 +21,9 @@ const VALUE_CHARS_MAX: usize = 160;
 const NAME_CHARS_MAX: usize = 40;
 /// How many values, arguments or lines of a difference are shown.
 const LINES_MAX: usize = 20;
+
+/// How many values of one role are named where there is one line for them.
+const NAMED_MAX: usize = 3;
 
 /// The line behind which a difference stands; each line of it begins with four spaces and its mark.
 pub const CHANGE: &str = "  change:";
@@ -73,8 +76,40 @@ pub fn show(
         }
         None => {}
     }
-    lines.push(format!("  expires: {}", remaining(request.expires_at, now)));
+    lines.push(format!("  expires: {}", deadline(request.expires_at, now)));
     lines
+}
+
+/// Says in one line what waits: who wants what, and the values that ask.
+pub fn summary(request: &Request) -> String {
+    let number = request.number.map(|number| format!("#{number} ")).unwrap_or_default();
+    let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
+    let asking = request.resolved.iter().filter(|(role, _)| asks(role));
+    let about = asking.map(|(role, values)| format!("{role} {}", named_values(values)));
+    let about = about.collect::<Vec<_>>().join("; ");
+    let colon = if about.is_empty() { "" } else { ": " };
+    format!("{number}{}{colon}{about}", headline(request))
+}
+
+/// Names what a role is about: the first few paths or addresses, or whatever its values are.
+pub fn named_values(values: &Json) -> String {
+    let Json::Array(values) = values else { return value(values, View::Short) };
+    let name = |json: &Json| match json {
+        Json::Object(object) => match (object.get("path"), object.get("url")) {
+            // A path is what is decided about, and has an end: it is never shortened.
+            (Some(path), _) => value(path, View::Full),
+            (None, Some(url)) => value(url, View::Short),
+            (None, None) => value(json, View::Short),
+        },
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+            value(json, View::Short)
+        }
+    };
+    let mut names: Vec<String> = values.iter().take(NAMED_MAX).map(name).collect();
+    if NAMED_MAX < values.len() {
+        names.push(format!("and {} more", values.len() - NAMED_MAX));
+    }
+    names.join(", ")
 }
 
 /// Shows what the call touches in one role.
@@ -222,7 +257,7 @@ fn what_is_there(object: &Object) -> Option<String> {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        0..1024 => format!("{bytes} bytes"),
+        0..1024 => counted(bytes, "byte", "bytes"),
         1024..1_048_576 => format!("{} KiB", bytes >> 10),
         _ => format!("{} MiB", bytes >> 20),
     }
@@ -252,6 +287,16 @@ fn cut(lines: Vec<String>, view: View) -> Vec<String> {
         lines.push(format!("    … {more} more {lines_are} not shown …"));
     }
     lines
+}
+
+/// Says how long there is to answer, and until when: what is shown once does not count down.
+fn deadline(expires_at: Timestamp, now: Timestamp) -> String {
+    let remaining = remaining(expires_at, now);
+    let written = expires_at.to_string();
+    match written.split_once('T').and_then(|(_, time)| time.get(..8)) {
+        Some(clock) if now < expires_at => format!("{remaining} (at {clock} UTC)"),
+        Some(_) | None => remaining,
+    }
 }
 
 /// Says how long there is to answer.

@@ -84,7 +84,7 @@ pub enum GrantsError {
     #[error("cannot use the grants of a session")]
     File(#[from] FileError),
     /// The file is not what we wrote.
-    #[error("`{}` is not what we wrote: {fault}", .path.display())]
+    #[error("`{}` was not written by IronCurtain, or is damaged: {fault}", .path.display())]
     Document {
         /// The file.
         path: PathBuf,

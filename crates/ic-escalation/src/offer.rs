@@ -82,7 +82,7 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NoOffer {
     /// No role escalated, so nothing would limit the grant.
-    #[error("the question is about the call as a whole, and nothing would limit a grant")]
+    #[error("the request is about the call as a whole, so nothing would limit a grant")]
     NoRole,
     /// A role has no value, or one of which no scope can be made.
     #[error("no scope can be made for the role `{0}`")]

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ic_home::{Clock, FileError, file};
-use ic_types::Digest;
+use ic_types::{Digest, EscalationId};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Duration, Instant};
 
@@ -46,6 +46,8 @@ pub struct FileDesk {
     numbers: Option<Arc<Numbers>>,
     /// The policy that the session was started with, if its command line names one.
     policy: Option<Arc<str>>,
+    /// Where the ids of questions are told, if anybody wants to be called.
+    told: Option<mpsc::Sender<EscalationId>>,
 }
 
 /// A clock that can be printed.
@@ -74,8 +76,8 @@ impl FileDesk {
         let clerk = Clerk::new(Arc::clone(&directory), Arc::clone(&clock), inbox);
         let slots = Arc::new(Semaphore::new(PENDING_MAX));
         let room_kib = Arc::new(Semaphore::new(PENDING_KIB_MAX));
-        let (numbers, policy) = (None, None);
-        Ok((Self { directory, clock, slots, room_kib, messages, numbers, policy }, clerk))
+        let (numbers, policy, told) = (None, None, None);
+        Ok((Self { directory, clock, slots, room_kib, messages, numbers, policy, told }, clerk))
     }
 
     /// Lets the questions have numbers that no other question of the home has.
@@ -88,6 +90,12 @@ impl FileDesk {
     #[must_use]
     pub fn under_policy(self, policy: Option<&str>) -> Self {
         Self { policy: policy.map(Arc::from), ..self }
+    }
+
+    /// Tells the id of each question once it can be read; what finds no room there is not told.
+    #[must_use]
+    pub fn telling(self, told: Option<mpsc::Sender<EscalationId>>) -> Self {
+        Self { told, ..self }
     }
 
     /// Closes the desk: no question waits any longer, and none can be raised.
@@ -127,6 +135,10 @@ impl Desk for FileDesk {
         if self.messages.send(Message::Raised(Box::new(raised))).is_err() {
             file::remove(&path)?;
             return Err(DeskError::Closed);
+        }
+        if let Some(told) = &self.told {
+            // To be called is a convenience: nothing waits for it, and nothing fails without it.
+            told.try_send(id.clone()).ok();
         }
         let messages = self.messages.clone();
         let withdraw = move || {

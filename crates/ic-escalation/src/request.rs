@@ -334,6 +334,15 @@ pub(crate) fn find(
     }
 }
 
+/// Reads the question `escalation` of `session` in `directory`; `None` if it does not wait any more.
+pub fn read(
+    directory: &Path,
+    escalation: &EscalationId,
+    session: &SessionId,
+) -> Result<Option<Request>, RequestError> {
+    Ok(find(directory, escalation, session)?.map(|found| found.request))
+}
+
 /// Returns the digest of the bytes of a question's file; `None` if it is not there.
 pub(crate) fn bytes_digest(
     directory: &Path,

@@ -44,10 +44,10 @@ pub enum ResponseFault {
     #[error("the response is malformed: {0}")]
     Document(DocumentFault),
     /// It approves something else.
-    #[error("the response approves another question")]
+    #[error("the response approves another request")]
     OtherQuestion,
     /// The question on disk is not the one that was asked.
-    #[error("the question was changed after it had been asked")]
+    #[error("the request was changed after it was made")]
     RequestChanged,
     /// It grants what was not offered.
     #[error("the response grants what was not offered: {0}")]

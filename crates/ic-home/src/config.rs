@@ -26,7 +26,7 @@ pub use document::ConfigFile;
 pub use error::{ConfigError, Fault, Place};
 pub use key::{KEYS, Key, KeyName, UnknownKey};
 pub use settings::{Flag, Layers, Origin, Setting, Settings, Shown};
-pub use value::{Kind, Upstream};
+pub use value::{Kind, Upstream, UserCommand};
 
 use crate::environment::{ApiKey, Environment};
 use crate::policy_name::PolicyChoice;
@@ -48,6 +48,8 @@ pub struct Config {
     pub escalation_timeout: Duration,
     /// `approvals.scripted`.
     pub approvals_scripted: bool,
+    /// `notify.command`.
+    pub notify_command: Option<UserCommand>,
     /// `policy`, if it is set; without it the compiled policy of the home serves, or `default`.
     pub policy: Option<PolicyChoice>,
     /// `protectedPaths`, with `~` expanded.
@@ -227,6 +229,9 @@ impl Config {
             },
             escalation_timeout: Duration::from_secs(read.whole("escalationTimeoutSeconds")?),
             approvals_scripted: read.value("approvals.scripted", value::switch)?,
+            notify_command: read.value("notify.command", |json| {
+                value::or_off(json, |it| value::command(it, environment))
+            })?,
             policy: read.policy()?,
             protected_paths: read.value("protectedPaths", |it| value::paths(it, environment))?,
             agent_shown: read.value("agent.show", |it| value::paths(it, environment))?,

@@ -229,7 +229,7 @@ fn read_config(from: &Path) -> Result<Object, MigrateError> {
         }
         Ok(Json::Object(object)) => Ok(object),
         Ok(Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => {
-            Err(not_foreign("its config.json holds no object"))
+            Err(not_foreign("its config.json is not a JSON object"))
         }
         Err(source) => Err(MigrateError::Json { path, source }),
     }

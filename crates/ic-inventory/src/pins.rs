@@ -84,7 +84,7 @@ pub enum PinsError {
         source: JsonError,
     },
     /// The file has another shape than ours.
-    #[error("`{}` is not what we wrote: {reason}", .path.display())]
+    #[error("`{}` was not written by IronCurtain, or is damaged: {reason}", .path.display())]
     Shape {
         /// The file.
         path: PathBuf,

@@ -52,7 +52,7 @@ pub enum Refusal {
     #[error("the request carries a credential in `{0}`; only the key of this session may be sent")]
     Credential(String),
     /// A name in the query changes what the request means.
-    #[error("`{0}` may not stand in the query")]
+    #[error("`{0}` is not allowed in the query")]
     Query(String),
     /// The body is compressed.
     #[error("the body is compressed; send it as plain JSON")]

@@ -130,7 +130,7 @@ pub enum UpstreamError {
     #[error("cannot read the certificates of the provider")]
     File(#[from] FileError),
     /// The file of an authority holds no certificate.
-    #[error("`{}` holds no certificate", .0.display())]
+    #[error("`{}` contains no certificate", .0.display())]
     NoCertificate(PathBuf),
     /// TLS cannot be spoken.
     #[error("cannot speak TLS")]

@@ -54,7 +54,7 @@ pub enum ModelError {
     #[error("the model declined to answer: {0}")]
     Refused(String),
     /// The provider does not take the request, in its own words.
-    #[error("the provider did not take the request: {0}")]
+    #[error("the provider rejected the request: {0}")]
     Rejected(String),
     /// The provider could not be reached, or the connection broke before there was an answer.
     #[error("the connection to the provider failed: {0}")]
@@ -66,7 +66,7 @@ pub enum ModelError {
     #[error("the provider's answer broke off: {0}")]
     Cut(String),
     /// What came back makes no sense.
-    #[error("the provider's answer makes no sense: {0}")]
+    #[error("the provider's answer is not valid: {0}")]
     Protocol(String),
     /// The answer repeats a key where it can be neither masked nor kept.
     #[error("the provider's answer holds one of your keys {0}; nothing of it was kept")]

@@ -184,9 +184,8 @@ impl From<ConfigError> for Fault {
             ConfigError::Foreign { .. } => Self::config(message).with_hint(FOREIGN),
             ConfigError::Json { .. }
             | ConfigError::NoConfig { .. }
-            | ConfigError::NoObject { .. } => {
-                Self::config(message).with_hint("correct the file; it is never changed by a guess")
-            }
+            | ConfigError::NoObject { .. } => Self::config(message)
+                .with_hint("correct the file; IronCurtain never guesses what it means"),
             ConfigError::Version { .. } => Self::config(message)
                 .with_hint("use the program that wrote it, or another IRONCURTAIN_HOME"),
             ConfigError::Faults(faults) => Self::config(message)

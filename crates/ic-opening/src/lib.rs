@@ -12,12 +12,14 @@
 //! ```
 //!
 //! Reading order: [`policy`] (which policy is in force, and what it means here), [`holding`], [`session`],
-//! [`workspace`] and [`notes`] (the directory of a project), [`thinker`], [`fault`].
+//! [`workspace`] and [`notes`] (the directory of a project), [`notify`] (how the user is called),
+//! [`thinker`], [`fault`].
 
 pub mod fault;
 pub mod files;
 pub mod holding;
 pub mod notes;
+pub mod notify;
 pub mod policy;
 pub mod session;
 pub mod thinker;

@@ -181,13 +181,7 @@ impl Loaded {
             let what = ["policy in force", "policy file"];
             policy_files::refuse_policy(&bounds, what, directory)?;
         }
-        let mut files = PolicyFiles::read(&origin, &bounds)?;
-        if let Some(bytes) = how.compiled {
-            files.replace_rules(bytes);
-        }
-        if let Some(bytes) = how.lists {
-            files.replace_lists(bytes);
-        }
+        let mut files = PolicyFiles::read(&origin, &bounds)?.with(how.compiled, how.lists);
         let added = match wanted.servers {
             None => Some(Home::new(ironcurtain_home.clone())),
             Some(_) => None,

@@ -23,6 +23,7 @@ use ic_types::{AbsolutePath, CanonicalPath, SessionName};
 
 use crate::fault::Fault;
 use crate::holding::Holding;
+use crate::notify;
 use crate::policy::{As, Loaded, NoSandbox, Wanted};
 use crate::workspace::Grounds;
 
@@ -151,6 +152,12 @@ impl SessionWanted<'_> {
         let headers = headers.flat_map(|(_, server)| launch::secrets_of(server, &variables));
         let redactor = Arc::new(Redactor::new(keys.into_iter().flatten().chain(headers)));
         ic_trace::hide(&redactor);
+        let notify = match &config.notify_command {
+            Some(command) => notify::program(command, &loaded.judge, environment)
+                .map_err(|warning| header.warnings.push(warning))
+                .ok(),
+            None => None,
+        };
         let opening = Opening {
             home: &home,
             witness: witness(directory)?,
@@ -189,6 +196,7 @@ impl SessionWanted<'_> {
             wait: self.wait,
             at_terminal: self.at_terminal.clone(),
             timeout: config.escalation_timeout,
+            notify,
         };
         let ground = opening.open()?;
         header.lines.push(self.wait.header(&home, &self.at_terminal)?.to_owned());

@@ -163,7 +163,7 @@ impl Repository {
         if let Some(branch) = &branch {
             let tip = read(&format!(".git/refs/heads/{branch}"), REF_BYTES_MAX)?;
             if tip.is_some_and(|tip| !is_object_id(tip.trim_end_matches(GIT_SPACE))) {
-                return Err(fault(format!("its branch `{branch}` holds no object's name")));
+                return Err(fault(format!("its branch `{branch}` has no object name in its file")));
             }
         }
         let instead_of = Rewrites::of(&config, "insteadof").map_err(fault)?;

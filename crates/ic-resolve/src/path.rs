@@ -49,10 +49,10 @@ pub enum PathFault {
     #[error("the path is empty")]
     Empty,
     /// The text holds a control character.
-    #[error("a path holds no control characters")]
+    #[error("the path contains control characters")]
     Control,
     /// The text could be taken for an option.
-    #[error("a path does not begin with `-`")]
+    #[error("the path begins with `-`, which programs take for an option")]
     Dash,
     /// The text names another user's home.
     #[error("`~` means your own home only: write the path out")]

@@ -10,10 +10,12 @@ use ic_types::Host;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum UrlFault {
     /// The text holds control characters, or white space at an end.
-    #[error("it holds control characters or outer white space")]
+    #[error("it contains control characters, or white space around it")]
     Control,
     /// The text, or a part of it, could be taken for an option.
-    #[error("it does not begin with `-`, nor does its user, host or path")]
+    #[error(
+        "it, its user, its host or its path begins with `-`, which programs take for an option"
+    )]
     Dash,
     /// The text is no URL.
     #[error("it is not a URL: {0}")]
@@ -22,10 +24,10 @@ pub enum UrlFault {
     #[error("`{0}:` is not fetched, only `https:` and `http:`")]
     Scheme(String),
     /// The URL holds a user name or a password.
-    #[error("it holds user information")]
+    #[error("it contains a user name or password")]
     UserInformation,
     /// The URL names no host that could exist.
-    #[error("it names no valid host")]
+    #[error("it has no valid host")]
     Host,
     /// A git remote of a kind that can do more than carry objects.
     #[error("only `https:`, `ssh:` and `host:path` remotes are used, not `{0}`")]

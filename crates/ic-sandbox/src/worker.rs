@@ -44,7 +44,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 /// Why a worker cannot work.
 #[derive(Debug, thiserror::Error)]
 enum WorkerError {
-    #[error("this command is for the program itself")]
+    #[error("this command is for IronCurtain's own use")]
     Words,
     #[error("cannot limit what the worker may use: {0}")]
     Limit(io::Error),

@@ -16,7 +16,7 @@ pub struct SchemaFault {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FaultReason {
     /// The root does not describe an object.
-    #[error("the arguments of a tool are an object, and this schema does not describe one")]
+    #[error("the schema of a tool's arguments has to describe an object")]
     NotForAnObject,
     /// The document holds too many values.
     #[error("the schema holds more than {0} values")]
@@ -51,7 +51,7 @@ pub enum FaultReason {
     #[error("`$ref` leads nowhere: `{0}`")]
     Unresolved(String),
     /// A schema is applied to a value because it is applied to that value.
-    #[error("the schema leads back to itself without getting on in the arguments")]
+    #[error("the schema refers to itself without end")]
     Circular,
 }
 

@@ -53,6 +53,17 @@ pub(crate) struct BrokerCalls {
     ear: Mutex<Option<mpsc::Sender<String>>>,
 }
 
+/// Whether a person was asked about a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Asking {
+    /// Nobody was.
+    Nobody,
+    /// Somebody was, and the question is over.
+    Over,
+    /// Somebody was, and the call was cancelled before they answered.
+    TakenBack,
+}
+
 impl BrokerCalls {
     pub(crate) fn new(broker: Arc<Broker>, news: Arc<News>) -> Self {
         let (broker, denials) = (Mutex::new(Some(broker)), Mutex::new(Vec::new()));
@@ -141,11 +152,12 @@ impl BrokerCalls {
         let arguments = summary(&call.arguments);
         let names = ToolCall { arguments: Object::new(), ..call.clone() };
         self.news.tell(Event::Calling(format!("{}.{}", names.server, names.tool)));
-        let (reply, was_asked) = self.make(call, caller, pause, cancel).await;
+        let (reply, asking) = self.make(call, caller, pause, cancel).await;
         let called = called(reply);
         let fate = match &called {
-            Called::Done { .. } if was_asked => CallFate::Approved,
+            Called::Done { .. } if asking == Asking::Over => CallFate::Approved,
             Called::Done { .. } => CallFate::Done,
+            Called::Failed { .. } if asking == Asking::TakenBack => CallFate::Cancelled,
             Called::Failed { message } => CallFate::Failed(message.clone()),
             Called::Denied(denial) => {
                 let mut denials = locked(&self.denials);
@@ -160,15 +172,15 @@ impl BrokerCalls {
         called
     }
 
-    /// Makes a call, and says whether a person was asked about it.
+    /// Makes a call, and says whether a person was asked about it, and to what end.
     async fn make(
         &self,
         call: ToolCall,
         caller: Caller,
         pause: &Pause,
         cancel: &CancellationToken,
-    ) -> (Reply, bool) {
-        let Some(broker) = self.broker() else { return (Reply::Nothing, false) };
+    ) -> (Reply, Asking) {
+        let Some(broker) = self.broker() else { return (Reply::Nothing, Asking::Nobody) };
         let name = offered_name(&call.server, &call.tool);
         // A command has a limit of time of its own.
         let _running = is_command(&call).then(|| pause.hold());
@@ -181,13 +193,21 @@ impl BrokerCalls {
         let asked = Asked { name, arguments: call.arguments, meta: Object::new() };
         // Dropped half-way, a call would leave no outcome in the record.
         let calling = self.tasks.spawn(async move { broker.call(asked, flight).await });
-        let mut was_asked = false;
+        let mut asking = Asking::Nobody;
         let waiting = async {
             // The sender is gone when the call is over.
             while is_asked.wait_for(|it| *it).await.is_ok() {
-                was_asked = true;
+                asking = Asking::Over;
                 let _held = (pause.hold(), self.clock.hold());
-                if is_asked.wait_for(|it| !*it).await.is_err() {
+                let is_over = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => {
+                        asking = Asking::TakenBack;
+                        true
+                    }
+                    answered = is_asked.wait_for(|it| !*it) => answered.is_err(),
+                };
+                if is_over {
                     break;
                 }
             }
@@ -197,7 +217,7 @@ impl BrokerCalls {
             called = calling => called.unwrap_or(Reply::Nothing),
             () = waiting => Reply::Nothing,
         };
-        (reply, was_asked)
+        (reply, asking)
     }
 
     fn tell(&self, call: &ToolCall, arguments: String, fate: CallFate) {
@@ -339,6 +359,7 @@ fn summary(arguments: &Object) -> String {
         };
         let n_chars = text.chars().count();
         let start: String = text.chars().take(ARGUMENT_CHARS_MAX).collect();
+        let start = start.replace('\n', "\\n");
         // Writing to a string cannot fail.
         match n_chars <= ARGUMENT_CHARS_MAX {
             true => write!(summary, "{key}={start}").ok(),

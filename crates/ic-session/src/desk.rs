@@ -10,6 +10,7 @@ use ic_home::{Clock as _, FileError, Home, Process, SystemClock};
 use tokio::task::JoinHandle;
 
 use crate::directory::{Description, SessionDirectory};
+use crate::notify::Notifier;
 
 /// How much of a task stands in the list of sessions that run.
 const LABEL_CHARS_MAX: usize = 80;
@@ -39,6 +40,8 @@ pub struct AtTerminal(Weak<()>);
 pub struct OpenDesk {
     desk: FileDesk,
     clerk: JoinHandle<Ended>,
+    /// What calls the user, if they want to be called.
+    caller: Option<JoinHandle<()>>,
     entry: SessionEntry,
     registered: Registered,
 }
@@ -58,10 +61,12 @@ impl OpenDesk {
         directory: &SessionDirectory,
         description: &Description<'_>,
         policy: Option<&str>,
+        notifier: Option<Notifier>,
     ) -> Result<Self, FileError> {
         let escalation_dir = home.escalations(&directory.id);
         let (desk, clerk) = FileDesk::open(&escalation_dir, Arc::new(SystemClock))?;
-        let desk = desk.numbered(Numbers::of(home)).under_policy(policy);
+        let (told, caller) = notifier.map(Notifier::spawn).unzip();
+        let desk = desk.numbered(Numbers::of(home)).under_policy(policy).telling(told);
         let entry = SessionEntry {
             session: directory.id.clone(),
             name: directory.name.clone(),
@@ -72,7 +77,7 @@ impl OpenDesk {
             process: Process::this()?,
         };
         let registered = Registry::of(home).register(&entry)?;
-        Ok(Self { desk, clerk: tokio::spawn(clerk.run()), entry, registered })
+        Ok(Self { desk, clerk: tokio::spawn(clerk.run()), caller, entry, registered })
     }
 
     /// Returns the desk, to ask at.
@@ -90,6 +95,10 @@ impl OpenDesk {
         self.desk.close();
         // A clerk that panicked has withdrawn everything too.
         self.clerk.await.ok();
+        if let Some(caller) = self.caller {
+            // Nothing waits any more; a program that still runs is asked to end.
+            caller.abort();
+        }
         drop(self.registered);
     }
 }

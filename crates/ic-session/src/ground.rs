@@ -11,7 +11,7 @@ use ic_audit::key::KeyError;
 use ic_audit::{AuditError, AuditKey, AuditLog, LogFiles, LogOptions, Redactor, SyncMode};
 use ic_backend::{Keyring, NotOpened, Premises, Witness};
 use ic_broker::{Broker, FORWARD_GRACE, People, Setup};
-use ic_confine::{Confinement, Launcher};
+use ic_confine::{ChildSpec, Confinement, Launcher};
 use ic_egress::SystemResolver;
 use ic_escalation::{Grants, GrantsError};
 use ic_home::{Clock as _, FileError, Home, SystemClock, random};
@@ -22,6 +22,7 @@ use ic_types::{AbsolutePath, Json, Object, SessionId, SessionName, Timestamp};
 
 use crate::desk::{AtTerminal, OpenDesk, Wait};
 use crate::directory::{Description, DirectoryError, SessionDirectory, SessionKind};
+use crate::notify::Notifier;
 use crate::session::{Info, Status};
 
 /// What a session is opened with.
@@ -64,6 +65,8 @@ pub struct Opening<'a> {
     pub at_terminal: AtTerminal,
     /// How long a question waits for its answer.
     pub timeout: Duration,
+    /// The program that is run when a call waits, if the user wants to be called.
+    pub notify: Option<ChildSpec>,
     /// The observer that is to know what happens.
     pub witness: Arc<dyn Witness>,
 }
@@ -185,7 +188,17 @@ impl Opening<'_> {
             .map_err(OpenError::Grants)?;
         // Only once the log is open: then no other process has the session, and a question that is
         // found there is nobody's.
-        let desk = OpenDesk::open(home, &directory, &description, self.named_policy.as_deref())?;
+        let notifier = self.notify.map(|program| Notifier {
+            program,
+            launcher: self.launcher.clone(),
+            redactor: Arc::clone(&self.redactor),
+            witness: Arc::clone(&self.witness),
+            directory: home.escalations(&directory.id),
+            session: directory.id.clone(),
+            name: directory.name.clone(),
+        });
+        let policy = self.named_policy.as_deref();
+        let desk = OpenDesk::open(home, &directory, &description, policy, notifier)?;
         let people = People {
             session: directory.id.clone(),
             desk: desk.desk(),

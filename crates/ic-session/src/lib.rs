@@ -13,7 +13,8 @@
 //! [`ground`] (what every session stands on), `end` (how every session ends), [`proxy`] (a client's),
 //! [`workbench`] and `calls` (how code runs under policy),
 //! `discretion`, `code` and [`built_in`] (the agent), [`repository`] (what a person lets it begin
-//! with), [`news`] and [`questions`] (what is told and asked), [`journal`].
+//! with), [`news`] and [`questions`] (what is told and asked),
+//! `notify` (how the user is called), [`journal`].
 //!
 //! # Invariants
 //!
@@ -33,6 +34,7 @@ mod end;
 pub mod ground;
 pub mod journal;
 pub mod news;
+mod notify;
 pub mod proxy;
 pub mod questions;
 pub mod repository;

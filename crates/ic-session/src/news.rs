@@ -69,6 +69,8 @@ pub enum CallFate {
     Failed(String),
     /// It was not made: why.
     Refused(String),
+    /// It was cancelled while it waited for approval, and was not made.
+    Cancelled,
 }
 
 /// What was counted in a session.
@@ -80,7 +82,7 @@ pub struct Tally {
     pub refusals: u64,
     /// Calls that a person approved.
     pub approvals: u64,
-    /// Calls that needed a person, whom nobody was, or who did not answer in time.
+    /// Calls that needed approval and got no answer: nobody was available, or the time was over.
     pub unanswered: u64,
 }
 
@@ -138,11 +140,11 @@ impl News {
     }
 
     pub(crate) fn called(&self, call: CallNews) {
-        let counter = match call.fate {
-            CallFate::Done | CallFate::Approved | CallFate::Failed(_) => &self.calls,
-            CallFate::Refused(_) => &self.refusals,
-        };
-        count(counter);
+        match call.fate {
+            CallFate::Done | CallFate::Approved | CallFate::Failed(_) => count(&self.calls),
+            CallFate::Refused(_) => count(&self.refusals),
+            CallFate::Cancelled => {}
+        }
         self.tell(Event::Called(call));
     }
 }

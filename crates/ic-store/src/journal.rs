@@ -191,7 +191,7 @@ fn parse(line: &[u8], number: usize) -> Result<Entry, String> {
     }
     match object.get("turn") {
         Some(json) => Turn::deserialize(json).map(Entry::Turn).map_err(|fault| fault.to_string()),
-        None => Err("it is nothing that we write".to_owned()),
+        None => Err("it is not a line that IronCurtain writes".to_owned()),
     }
 }
 

@@ -142,11 +142,20 @@ impl Canvas {
     }
 
     /// Goes to where the region begins, and takes it away.
+    ///
+    /// Row by row: what is cleared from the top of a screen at once, tmux keeps in its history, and the same
+    /// request would be found there two or three times.
     fn erase(&mut self, sent: &mut String) {
-        if std::mem::take(&mut self.is_drawn) {
-            up(self.region.cursor.0, sent);
-            sent.push_str("\r\x1b[J");
+        if !std::mem::take(&mut self.is_drawn) {
+            return;
         }
+        up(self.region.cursor.0, sent);
+        sent.push('\r');
+        let n_rows = self.region.rows.len();
+        for at in 0..n_rows {
+            sent.push_str(if at == 0 { "\x1b[2K" } else { "\x1b[B\x1b[2K" });
+        }
+        up(n_rows.saturating_sub(1), sent);
     }
 
     fn draw(&mut self, sent: &mut String) {

@@ -279,15 +279,15 @@ impl NotYet {
     /// Says to a person why `what` they typed did not count, and what to do.
     pub fn to_hint(self, what: &str) -> String {
         match self {
-            Self::NoQuestion => format!("{what} was not taken: there was no question"),
-            Self::JustShown => format!("press {what} again: the question had just appeared"),
+            Self::NoQuestion => format!("{what} was not taken: there was no request"),
+            Self::JustShown => format!("press {what} again: it had only just appeared"),
             Self::TypedBefore => format!("press {what} again: something was typed right before it"),
             Self::NotAlone => format!("{what} was not taken: it came together with other keys"),
             Self::NotShownWhole => {
-                format!("{what} was not taken: the rest of the question was not shown yet")
+                format!("{what} was not taken: the rest of the request was not shown yet")
             }
             Self::BegunBefore => format!(
-                "{what} was not taken: the question was not there, or was drawn again, while you typed"
+                "{what} was not taken: the request was not there, or was drawn again, while you typed"
             ),
         }
     }

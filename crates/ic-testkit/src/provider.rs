@@ -398,7 +398,11 @@ fn fail(wire: &mut Wire, format: Format, fault: &Fault) -> bool {
 impl Request {
     /// Returns whether the model may use tools.
     pub fn offers_tools(&self) -> bool {
-        self.body.get("tools").and_then(Value::as_array).is_some_and(|it| !it.is_empty())
+        let holds =
+            |it: &Value| it.get("tools").is_some_and(|it| it.as_array() != Some(&Vec::new()));
+        // Some have them in the conversation.
+        let items = self.body.get("input").and_then(Value::as_array);
+        holds(&self.body) || items.is_some_and(|items| items.iter().any(holds))
     }
 
     /// Returns whether the answer is to come in events.

@@ -32,6 +32,7 @@
 
 pub mod call;
 mod chain;
+mod counted;
 pub mod digest;
 pub mod host;
 pub mod json;
@@ -50,6 +51,7 @@ pub mod visible;
 
 pub use call::ToolCall;
 pub use chain::chain;
+pub use counted::counted;
 pub use digest::Digest;
 pub use host::{Host, InvalidHost};
 pub use json::{Json, JsonError, JsonLimits, Number, Object};

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 
+use ic_audit::REPORTED_ERROR;
 use ic_audit::read::{Record, Records};
 use ic_model::Cost;
 use ic_types::{Json, Object};
@@ -28,7 +29,7 @@ pub(crate) struct Ledger {
     n_calls: u64,
     n_denied: u64,
     n_approved: u64,
-    /// The files that calls changed, or were let try to: the record does not say what came of it.
+    /// The files that calls changed, or may have changed: those of a tool that reported an error are left out.
     files: BTreeSet<String>,
     cost_billionths: u64,
     /// The files of calls that are not over, by request.
@@ -58,7 +59,10 @@ impl Ledger {
             (Some("intent"), Some("deny")) => self.n_denied += 1,
             (Some("outcome"), _) => {
                 self.n_calls += 1;
-                self.files.extend(self.open.remove(&request()).into_iter().flatten());
+                let files = self.open.remove(&request()).into_iter().flatten();
+                if record.text("reason") != Some(REPORTED_ERROR) {
+                    self.files.extend(files);
+                }
             }
             (Some("escalation"), Some("allow")) => self.n_approved += 1,
             (Some("llm"), _) => {
@@ -156,6 +160,10 @@ mod tests {
             allowed(4, "read-path", &["/d"]),
             outcome(4),
             allowed(5, "write-path", &["/e"]),
+            // The disk was full.
+            allowed(7, "write-path", &["/f"]),
+            r#"{"kind":"outcome","requestId":"7","reason":"the tool reported an error"}"#
+                .to_owned(),
             r#"{"kind":"intent","verdict":"deny","requestId":"6"}"#.to_owned(),
             r#"{"kind":"escalation","verdict":"allow"}"#.to_owned(),
             llm,
@@ -165,11 +173,11 @@ mod tests {
         for (since, expected) in [
             (
                 Since::TheBeginning,
-                "4 calls made, 1 denied, 1 approved by you, 3 files changed, $0.0030",
+                "5 calls made, 1 denied, 1 approved by you, 3 files changed, $0.0030",
             ),
             (
                 Since::TheLastOpening,
-                "3 calls made, 1 denied, 1 approved by you, 2 files changed, $0.0015",
+                "4 calls made, 1 denied, 1 approved by you, 2 files changed, $0.0015",
             ),
         ] {
             assert_eq!(Ledger::read(&path, since).unwrap().to_string(), expected);

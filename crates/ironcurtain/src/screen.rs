@@ -63,6 +63,11 @@ impl Screen {
         Ok(())
     }
 
+    /// Writes one line of a table; on a terminal that is too narrow for it, it goes on in the next row.
+    pub(crate) fn folded(&mut self, line: &str) -> Result<(), Failure> {
+        self.lines(&[line.to_owned()])
+    }
+
     /// Prints text of a stranger at once: as it is into a pipe, and harmless on a terminal.
     pub(crate) fn strangers_text(&mut self, text: &str) -> Result<(), Failure> {
         self.out.write_all(of_stranger(text).as_bytes()).map_err(Failure::output)?;

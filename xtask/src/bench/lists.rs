@@ -56,12 +56,10 @@ pub(super) fn run(
             let began = Instant::now();
             let mut peer = start(&variant.flags)?;
             let ready = peer.ready_after;
-            let first = Instant::now();
-            let listed = peer.ask("tools/list", &json!({}))?;
-            let (first, whole) = (first.elapsed(), began.elapsed());
-            let second = Instant::now();
-            peer.ask("tools/list", &json!({}))?;
-            let second = second.elapsed();
+            let before = began.elapsed();
+            let (first, listed) = peer.ask_timed("tools/list", &json!({}))?;
+            let whole = before + first;
+            let (second, _) = peer.ask_timed("tools/list", &json!({}))?;
             peer.close()?;
             let tools = listed.get("tools").and_then(Value::as_array).context("a list of tools")?;
             variant.n_tools = tools.len();

@@ -134,6 +134,7 @@ impl World {
             keyring: ic_backend::Keyring::default(),
             certificates: None,
             shown: Vec::new(),
+            notify: None,
             wait: Wait::WhileAttended,
             at_terminal: AtTerminal::default(),
             timeout: Duration::from_secs(1),

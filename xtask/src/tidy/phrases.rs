@@ -9,7 +9,7 @@ use super::tree::{SourceFile, Tree};
 use crate::markdown::prose;
 
 /// Each phrase, and what to write instead.
-const PHRASES: [(&str, &str); 23] = [
+const PHRASES: [(&str, &str); 29] = [
     ("whoever", "say who: you, the user, the server"),
     ("whom nobody", "`nobody was available`"),
     ("nobody is there", "`no approver is connected`"),
@@ -33,6 +33,12 @@ const PHRASES: [(&str, &str); 23] = [
     ("is no URL", "`is not a URL`"),
     ("is no UTF-8", "`is not UTF-8`"),
     ("model serves", "`model is used`"),
+    ("holds no", "`contains no`, or say what it is not"),
+    ("makes no sense", "`is not valid`"),
+    ("we wrote", "`IronCurtain wrote`"),
+    ("we write", "`IronCurtain writes`"),
+    ("we do not know", "`unknown`, or `IronCurtain does not support`"),
+    ("was not lent", "say what was not given"),
 ];
 /// What makes a phrase plain English again.
 const USUAL: [&str; 4] =

@@ -101,7 +101,7 @@ async fn two_uses_with_one_id_make_no_sense() {
     let ended = rig.turn("go").await.unwrap_err();
     assert_eq!(
         ended.to_string(),
-        "the provider's answer makes no sense: two tool uses have the same id"
+        "the provider's answer is not valid: two tool uses have the same id"
     );
     assert!(rig.history().is_empty() && rig.ran().is_empty());
 }

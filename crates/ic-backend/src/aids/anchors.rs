@@ -30,7 +30,7 @@ pub(super) async fn of(lender: &Lender, remote: &JudgedRemote) -> Result<Option<
     match file::read_following(path, ANCHORS_BYTES_MAX) {
         Ok(Some(bytes)) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| format!("`{shown}` holds no certificates")),
+            .map_err(|_| format!("`{shown}` contains no certificates")),
         Ok(None) => Err(format!("`http.sslCAInfo` names `{shown}`, which is not there")),
         Err(error) => Err(crate::chain(&error)),
     }

@@ -82,26 +82,36 @@ pub(super) fn check(
     places: &AgentPlaces<'_>,
     disk: &dyn Disk,
 ) -> Result<(), LaunchFault> {
+    match find(spec, (home, own), places, disk) {
+        Some((what, path)) => Err(LaunchFault::Rewritable { server: server.clone(), what, path }),
+        None => Ok(()),
+    }
+}
+
+/// Returns what a child would run that the agent can write, and what it does with it.
+pub(super) fn find(
+    spec: &ChildSpec,
+    (home, own): (&AbsolutePath, &Path),
+    places: &AgentPlaces<'_>,
+    disk: &dyn Disk,
+) -> Option<(&'static str, CanonicalPath)> {
     let base = spec.directory.clone().unwrap_or_else(|| home.as_path().to_owned());
     let look = Look { base: &base, home, places, disk };
-    let refuse = |what: &'static str, path: CanonicalPath| {
-        Err(LaunchFault::Rewritable { server: server.clone(), what, path })
-    };
     // What nobody wrote in the entry is given to the server by us, and no agent is there.
     if let Some(directory) = spec.directory.as_ref().filter(|it| *it != own)
         && let Some(path) = look.offends(directory.as_os_str(), Use::Code)
     {
-        return refuse("runs in", path);
+        return Some(("runs in", path));
     }
     // What cannot be found is not started either, and whoever starts it says so.
     let program = find_program(&spec.program, &base, &spec.environment);
     let program = program.unwrap_or_else(|_| spec.program.clone());
     if let Some(path) = look.offends(program.as_os_str(), Use::Code) {
-        return refuse("runs the program", path);
+        return Some(("runs the program", path));
     }
     for (word, used) in used_as(&spec.program, &spec.arguments, &|word| look.kind(word)) {
         if let Some(path) = look.offends_in(word, used) {
-            return refuse("is handed the file", path);
+            return Some(("is handed the file", path));
         }
     }
     for (name, value) in spec.environment.iter().filter(|(_, value)| value != own) {
@@ -110,10 +120,10 @@ pub(super) fn check(
             false => Use::Any,
         };
         if let Some(path) = look.offends_in(value, used) {
-            return refuse("has in its environment", path);
+            return Some(("has in its environment", path));
         }
     }
-    Ok(())
+    None
 }
 
 /// Looks at paths as the server would.

@@ -55,7 +55,7 @@ pub enum HandshakeError {
     #[error("its answer to `{0}` is not what the protocol says")]
     Shape(&'static str),
     /// The server speaks a revision that we do not know.
-    #[error("it speaks the protocol revision `{}`, which we do not know", .0.escape_debug())]
+    #[error("it speaks the protocol revision `{}`, which IronCurtain does not support", .0.escape_debug())]
     Version(String),
     /// The schemas of its tools are meant to keep us busy.
     #[error("reading the schemas of its tools takes too long")]
@@ -73,7 +73,9 @@ impl HandshakeError {
     pub(crate) fn in_our_words(&self) -> String {
         match self {
             Self::Refused { method, .. } => format!("it answered `{method}` with an error"),
-            Self::Version(_) => "it speaks a protocol revision that we do not know".to_owned(),
+            Self::Version(_) => {
+                "it speaks a protocol revision that IronCurtain does not support".to_owned()
+            }
             Self::Unanswered(_) | Self::Shape(_) | Self::TooMuch | Self::TooMany => {
                 self.to_string()
             }

@@ -56,28 +56,80 @@ impl Catalog {
     }
 }
 
-fn digest(tools: &[Json]) -> Digest {
-    Digest::of(Json::Array(tools.to_vec()).to_string().as_bytes())
+/// The list of tools as clients are given it; it holds until a server's tools are others.
+#[derive(Debug)]
+pub struct ToolList {
+    /// What it was made of, server by server.
+    tables: Vec<(ServerName, Arc<ToolTable>)>,
+    text: String,
+    digest: Digest,
+}
+
+impl ToolList {
+    /// Returns the list as JSON, without our keys.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns whether it was made of just these tools; a table never changes, another takes its place.
+    fn is_of(&self, tables: &[(ServerName, Arc<ToolTable>)]) -> bool {
+        let same = |((name, table), (known, kept)): (&(_, Arc<_>), &(_, Arc<_>))| {
+            name == known && Arc::ptr_eq(table, kept)
+        };
+        tables.len() == self.tables.len() && tables.iter().zip(&self.tables).all(same)
+    }
 }
 
 impl Broker {
     /// Lists the tools that are offered; servers of which nothing is recorded are started to be asked.
     ///
     /// Servers that take too long are left out; clients hear of it when they are there.
-    pub async fn list_tools(&self) -> Vec<Json> {
+    pub async fn list_tools(&self) -> Arc<ToolList> {
         self.wait_for_servers().await;
-        let tools = self.offered_tools().await;
-        *locked(&self.last_list) = Some(digest(&tools));
-        tools
+        let list = self.tool_list().await;
+        *locked(&self.last_list) = Some(list.digest);
+        list
+    }
+
+    /// Puts together what is offered, as far as nothing has to be started for it.
+    ///
+    /// Done ahead, while a client still says hello; the list that it asks for then is there already.
+    pub(super) async fn prepare_list(&self) {
+        self.unknown_servers();
+        self.tool_list().await;
+    }
+
+    /// Returns the list as it is now; while no server's tools change it is the same one.
+    async fn tool_list(&self) -> Arc<ToolList> {
+        // Held to the end: who comes second waits for the list instead of making another.
+        let mut kept = self.tool_list.lock().await;
+        let tables = self.servers.iter().filter_map(|(name, it)| Some((name.clone(), it.tools()?)));
+        let tables: Vec<_> = tables.collect();
+        if let Some(list) = &*kept
+            && list.is_of(&tables)
+        {
+            return Arc::clone(list);
+        }
+        let tools = self.offered().await;
+        let mut text = String::from("[");
+        for OfferedTool { listed, .. } in &tools {
+            text.push_str(if text.len() == 1 { "" } else { "," });
+            Json::write_object(&mut text, listed);
+        }
+        text.push(']');
+        let digest = Digest::of(text.as_bytes());
+        // What servers say of what they have is text of strangers, like any result.
+        let text = self.redactor.mask_own_keys(text);
+        let list = Arc::new(ToolList { tables, text, digest });
+        *kept = Some(Arc::clone(&list));
+        list
     }
 
     /// Lists the tools that are offered, server by server; servers that have to be asked are started.
     pub async fn list_by_server(&self) -> Vec<OfferedTool> {
         self.wait_for_servers().await;
-        let tools = self.offered().await;
-        let listed: Vec<Json> = tools.iter().map(|it| Json::Object(it.listed.clone())).collect();
-        *locked(&self.last_list) = Some(digest(&listed));
-        tools
+        *locked(&self.last_list) = Some(self.tool_list().await.digest);
+        self.offered().await
     }
 
     /// Starts servers that have to be asked for their tools, and waits a while for them.
@@ -111,12 +163,8 @@ impl Broker {
 
     /// Returns whether clients were given another list than they would be given now.
     pub(super) async fn is_list_outdated(&self) -> bool {
-        let now = digest(&self.offered_tools().await);
+        let now = self.tool_list().await.digest;
         locked(&self.last_list).is_some_and(|last| last != now)
-    }
-
-    async fn offered_tools(&self) -> Vec<Json> {
-        self.offered().await.into_iter().map(|it| Json::Object(it.listed)).collect()
     }
 
     async fn offered(&self) -> Vec<OfferedTool> {

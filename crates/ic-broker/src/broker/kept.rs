@@ -185,7 +185,7 @@ fn why_not(reply: &Reply) -> &'static str {
             _,
         ) => "the policy denies it",
         Reply::Nothing => "the call was taken back",
-        Reply::Result(_) | Reply::Error(_) => "the question could not be recorded",
+        Reply::Result(_) | Reply::Error(_) => "the request could not be recorded",
     }
 }
 

@@ -229,7 +229,7 @@ impl Lists {
 
     fn tell_of_silence(&self, kind: ListKind) {
         self.house.witness.notice(&format!(
-            "server `{}` takes too long to list its {}: it is not waited for until it has answered",
+            "server `{}` takes too long to list its {}: its list is left out until it has answered",
             self.server.name(),
             kind.things(),
         ));

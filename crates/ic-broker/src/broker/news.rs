@@ -5,7 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use ic_backend::server::{News, ServerNews};
-use ic_types::{Json, JsonLimits, Object, ServerName};
+use ic_types::{Json, JsonLimits, Object, ServerName, counted};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -76,9 +76,9 @@ impl Broker {
                     withheld.map(|offer| Json::from(offer.tool.name.as_str())).collect();
                 if !withheld.is_empty() {
                     self.witness.notice(&format!(
-                        "{} tools of the server `{server}` are withheld; look at them with \
+                        "withheld: {} of the server `{server}`; look at the difference with \
                          `ironcurtain servers trust {server}`",
-                        withheld.len()
+                        counted(withheld.len(), "tool", "tools")
                     ));
                     event.insert("withheld", withheld);
                 }
@@ -86,7 +86,8 @@ impl Broker {
                     self.notice(&format!("server `{server}`: {unusable}"));
                 }
                 if let Some(n_more @ 1..) = table.unusable.len().checked_sub(UNUSABLE_SHOWN_MAX) {
-                    self.notice(&format!("server `{server}`: {n_more} more tools cannot be used"));
+                    let more = counted(n_more, "more tool", "more tools");
+                    self.notice(&format!("server `{server}`: {more} cannot be used"));
                 }
                 self.keep(event);
                 self.announce_list().await;
@@ -99,8 +100,9 @@ impl Broker {
             }
             ServerNews::Recorded(n_tools) => {
                 self.witness.notice(&format!(
-                    "server `{server}` is new: its identity and its {n_tools} tools were recorded; \
-                     what changes later is withheld until `ironcurtain servers trust {server}`"
+                    "server `{server}` is new: its identity and its {} were recorded; \
+                     what changes later is withheld until `ironcurtain servers trust {server}`",
+                    counted(n_tools, "tool", "tools")
                 ));
                 let mut event = event("server-recorded", server);
                 event.insert("tools", n_tools as u64);

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ic_audit::Entry;
+use ic_audit::{Entry, REPORTED_ERROR};
 use ic_backend::server::Unanswered;
 use ic_backend::violation::Violation;
 use ic_mcp::{Outcome, RpcError, code};
@@ -36,6 +36,9 @@ impl Broker {
             entry.reason = Some(Arc::from(reason));
             Some(violation.note(server))
         });
+        if has_failed(&outcome) {
+            entry.reason.get_or_insert(Arc::from(REPORTED_ERROR));
+        }
         let (reply, entry, came) = match outcome {
             Ok(Ok(result)) => match result::limited(result, note.as_deref()) {
                 Ok(limited) => {
@@ -125,6 +128,12 @@ impl Broker {
 }
 
 /// Looks for something that a cage refused in what became of a call.
+/// Returns whether the tool says of itself that it did not do what it was asked for.
+fn has_failed(outcome: &Result<Outcome, Unanswered>) -> bool {
+    let Ok(Ok(Json::Object(result))) = outcome else { return false };
+    result.get("isError") == Some(&Json::Bool(true))
+}
+
 fn violation(outcome: &Result<Outcome, Unanswered>) -> Option<Violation> {
     match outcome {
         Ok(Ok(result)) => Violation::of_result(result),

@@ -240,7 +240,7 @@ impl Broker {
                     "the user denied this call less than a minute ago, and is not asked again"
                 }
                 NotAsked::SaidNoOften => {
-                    "people denied very many calls within the last minute, and are asked nothing more"
+                    "very many calls were denied within the last minute, so no further approval is requested"
                 }
             };
             return Err(self.not_asked(&Refusal::escalation_denied(rule, why), going));

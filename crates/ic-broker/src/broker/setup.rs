@@ -61,6 +61,7 @@ impl Setup {
             servers,
             catalog: RwLock::new(Arc::new(Catalog::default())),
             last_list: Mutex::new(None),
+            tool_list: tokio::sync::Mutex::new(None),
             changing,
             breaker: Mutex::new(Breaker::default()),
             questions: Mutex::new(Questions::default()),
@@ -74,6 +75,12 @@ impl Setup {
             stop: stop.clone(),
         });
         tasks.spawn(news::deal(Arc::downgrade(&broker), news, words, stop.clone()));
+        let listing = Arc::downgrade(&broker);
+        tasks.spawn(async move {
+            if let Some(broker) = listing.upgrade() {
+                broker.prepare_list().await;
+            }
+        });
         tasks.spawn(petitions::take_in(Arc::downgrade(&broker), raised, stop));
         Ok(broker)
     }

@@ -284,7 +284,18 @@ async fn tools_are_offered_under_the_name_of_their_server() {
     assert_eq!(names, ["s__ask", "s__free", "s__never", "s__strange"]);
     world.server.list(&[r#"{"name":"other","inputSchema":{"type":"object"}}"#]).unwrap();
     let listed = world.broker.list_tools().await;
-    assert_eq!(listed.len(), 1, "{listed:?}");
+    let tools: Vec<serde_json::Value> = serde_json::from_str(listed.text()).unwrap();
+    assert_eq!(tools.len(), 1, "{tools:?}");
+    assert_eq!(tools[0]["name"], "s__other");
+    // The same list is given again until the tools are others.
+    assert!(Arc::ptr_eq(&listed, &world.broker.list_tools().await));
+    world.server.list(&[r#"{"name":"next","inputSchema":{"type":"object"}}"#]).unwrap();
+    let next = world.broker.list_tools().await;
+    assert!(
+        next.text().contains("s__next") && !next.text().contains("s__other"),
+        "{}",
+        next.text()
+    );
     let said = world.text("free", "{}").await;
     assert!(said.starts_with("DENIED: there is no tool `s__free`"), "{said}");
 }

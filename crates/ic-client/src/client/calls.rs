@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use ic_backend::server::{Following, Progress};
-use ic_broker::broker::{Asked, Broker, Flight, ListKind, Reply};
+use ic_broker::broker::{Asked, Broker, Flight, ListKind, Reply, ToolList};
 use ic_judge::method::{CallMethod, SCHEME, URI};
 use ic_mcp::{Id, RpcError, code, error_line, result_line};
 use ic_types::{Json, Object, ServerName};
@@ -28,10 +28,46 @@ const SUBSCRIBED_MAX: usize = 256;
 /// The code of the answer to a client that follows that many.
 const FOLLOWS_TOO_MUCH: i64 = -32_000;
 
+/// What a client asked to be listed.
+enum Listed {
+    /// The tools, written once for everybody.
+    Tools(Arc<ToolList>),
+    /// Resources, templates or prompts.
+    Others(Vec<Json>),
+}
+
+impl Listed {
+    /// Writes the result: the list in its `member`, and the `rest`.
+    fn write(
+        self,
+        out: &mut String,
+        (member, rest): (&str, &Object),
+        mask: impl FnOnce(String) -> String,
+    ) {
+        out.push('{');
+        Json::write_text(out, member);
+        out.push(':');
+        match self {
+            Self::Tools(list) => out.push_str(list.text()),
+            // What servers say of what they have is text of strangers, like any result.
+            Self::Others(listed) => {
+                out.push_str(&mask(Json::Array(listed).to_string()));
+            }
+        }
+        for (key, value) in rest.iter() {
+            out.push(',');
+            Json::write_text(out, key);
+            out.push(':');
+            value.write(out);
+        }
+        out.push('}');
+    }
+}
+
 impl<O: Open> Client<O> {
     /// Lists tools.
     pub(super) async fn list_tools(&mut self, id: Id, params: &Object) -> Result<(), O::Error> {
-        let listed = |broker: Arc<Broker>| async move { broker.list_tools().await };
+        let listed = |broker: Arc<Broker>| async move { Listed::Tools(broker.list_tools().await) };
         self.list(("tools/list", "tools"), (id, params), listed).await
     }
 
@@ -42,12 +78,13 @@ impl<O: Open> Client<O> {
         id: Id,
         params: &Object,
     ) -> Result<(), O::Error> {
-        let listed = move |broker: Arc<Broker>| async move { broker.list_of(kind).await };
+        let listed =
+            move |broker: Arc<Broker>| async move { Listed::Others(broker.list_of(kind).await) };
         self.list((kind.method(), kind.member()), (id, params), listed).await
     }
 
     /// Answers with a list, in the member of the result that the method has for it.
-    async fn list<L: Future<Output = Vec<Json>> + Send + 'static>(
+    async fn list<L: Future<Output = Listed> + Send + 'static>(
         &mut self,
         (method, member): (&'static str, &'static str),
         (id, params): (Id, &Object),
@@ -64,12 +101,10 @@ impl<O: Open> Client<O> {
         self.calls.spawn(async move {
             let listed = airborne.cancel.run_until_cancelled(listed).await;
             let line = listed.map(|listed| {
-                let mut result = Object::new();
-                result.insert(member, listed);
-                airborne.era.complete_list(&mut result);
-                let line = result_line(Some(&airborne.id), |out| Json::write_object(out, &result));
-                // What servers say of what they have is text of strangers, like any result.
-                redactor.mask_own_keys(line)
+                let mut rest = Object::new();
+                airborne.era.complete_list(&mut rest);
+                let mask = |text| redactor.mask_own_keys(text);
+                result_line(Some(&airborne.id), |out| listed.write(out, (member, &rest), mask))
             });
             airborne.land_with(line).await;
         });

@@ -29,7 +29,7 @@ async fn a_slow_head_is_given_up() {
     tokio::time::pause();
     assert!(read_text(&mut client).await.starts_with("HTTP/1.1 408 "));
     let lines = scene.end_unreached().await;
-    assert_eq!(lines, ["refused ? by proxy, 1: it did not show in time what it speaks"]);
+    assert_eq!(lines, ["refused ? by proxy, 1: its protocol was not recognised in time"]);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_client_that_does_not_show_what_it_speaks_is_given_up() {
         let lines = scene.end().await;
         assert_eq!(
             lines[1],
-            "refused a.example by proxy, 1: it did not show in time what it speaks"
+            "refused a.example by proxy, 1: its protocol was not recognised in time"
         );
         tokio::time::resume();
     }

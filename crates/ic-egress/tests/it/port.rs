@@ -160,7 +160,7 @@ async fn an_address_that_stands_for_no_name_leads_nowhere() {
     let mut client = TcpStream::connect((crate::scene::FIRST_NAME, scene.port)).await.unwrap();
     assert!(read_rest(&mut client).await.is_empty());
     let lines = scene.end_unreached().await;
-    assert_eq!(lines, ["refused ? by port, 1: the address belongs to no name"]);
+    assert_eq!(lines, ["refused ? by port, 1: no name was looked up for the address"]);
 }
 
 #[tokio::test]

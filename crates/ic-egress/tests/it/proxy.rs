@@ -233,7 +233,7 @@ async fn plain_http_where_tls_is_wanted_never_leaves() {
     let scene = Plan { allowed: &["a.example", "https://a.example:PORT"], ..PLAIN }.serve();
     for (authority, why) in [
         ("a.example:443", "only TLS may be spoken on port 443"),
-        ("a.example:PORT", "the allowed domains want another protocol there"),
+        ("a.example:PORT", "the allowed domains require another protocol there"),
     ] {
         let head = format!("GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\n\r\n");
         let (status, text) = refused(&scene, &head).await;

@@ -185,7 +185,7 @@ async fn an_answer_carries_the_digest_of_what_was_shown() {
     fs::write(place.request_path(&ask), genuine).unwrap();
     assert_eq!(told.receipt, Receipt::Accepted(Decision::Approved));
     let outcome = summary(&waiting.outcome().await);
-    assert_eq!(outcome, "malformed: the response approves another question");
+    assert_eq!(outcome, "malformed: the response approves another request");
 }
 
 #[tokio::test]

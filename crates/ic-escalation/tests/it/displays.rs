@@ -54,7 +54,7 @@ fn a_question_is_shown_with_all_that_matters() {
         +++ b
         -old\u{1b}[2J
         +new
-      expires: in 4 min 59 s
+      expires: in 4 min 59 s (at 00:05:00 UTC)
     "#);
 }
 
@@ -127,7 +127,7 @@ fn everything_that_asks_is_shown() {
       delete-path (asks):
         "/d/a" (holds 4 KiB, changed 2026-11-15T00:00:00.000Z)
       arguments:
-      expires: in 4 min 59 s
+      expires: in 4 min 59 s (at 00:05:00 UTC)
     "#);
     // As many as there may be: none is cut.
     let mut request = request(&ask);

@@ -120,7 +120,7 @@ fn an_invariant_is_granted_exactly_as_shown() {
 #[test]
 fn where_nothing_would_limit_a_grant_there_is_none() {
     let whole = Ask::of("send", &[]);
-    let no_role = "the question is about the call as a whole, and nothing would limit a grant";
+    let no_role = "the request is about the call as a whole, so nothing would limit a grant";
     assert_eq!(offer(&whole).unwrap_err(), no_role);
     let bare = Ask::of("git_push", &[(Role::GitRemoteUrl, &[])]);
     assert_eq!(offer(&bare).unwrap_err(), "no scope can be made for the role `git-remote-url`");

@@ -75,7 +75,7 @@ async fn words_that_are_not_ours_are_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn an_approval_of_something_else_is_a_denial() {
-    let other = "malformed: the response approves another question";
+    let other = "malformed: the response approves another request";
     let digest = ic_types::Digest::of(b"other").to_string();
     check(|object| object.insert("digest", digest.as_str()), other).await;
     // Replayed: a whole approval of an equal call that was asked about before.
@@ -172,7 +172,7 @@ async fn an_approval_of_a_question_that_was_tampered_with_is_a_denial() {
         fs::write(place.request_path(ask), text.replace("/d/a", "/d/b")).unwrap();
         place.respond(ask, &approval(ask));
     });
-    let expected = "malformed: the question was changed after it had been asked";
+    let expected = "malformed: the request was changed after it was made";
     assert_eq!(changed.await, expected);
     let removed = outcome(|place, ask| {
         fs::remove_file(place.request_path(ask)).unwrap();

@@ -38,7 +38,7 @@ pub enum ConfigError {
         path: PathBuf,
     },
     /// The file holds something else than an object.
-    #[error("`{}` holds no JSON object", .path.display())]
+    #[error("`{}` is not a JSON object", .path.display())]
     NoObject {
         /// The file.
         path: PathBuf,

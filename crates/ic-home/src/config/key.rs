@@ -106,6 +106,12 @@ pub static KEYS: &[Key] = &[
     .default("300"),
     key("approvals.scripted", Kind::Switch, "whether approvals may be given without a terminal")
         .default("false"),
+    key(
+        "notify.command",
+        Kind::Command,
+        "program of yours that is run when a call waits for approval, with the request as JSON on its standard input",
+    )
+    .default("null"),
     key("policy", Kind::Policy, "policy in force where `--policy` does not name one; `policy use` sets it")
         .default("\"default\""),
     key("protectedPaths", Kind::Paths, "further paths that no rule can open").default("[]"),

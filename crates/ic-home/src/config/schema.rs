@@ -97,6 +97,14 @@ fn of_kind(kind: Kind) -> Object {
         Kind::Url => url(),
         Kind::Paths => list(text(1, 4096)),
         Kind::Policy => text(1, 4096),
+        Kind::Command => {
+            let mut words = list(text(0, 4096));
+            words.insert("minItems", Json::from(1_u64));
+            words.insert("maxItems", Json::from(64_u64));
+            let none = object([("type", "null".into())]);
+            let forms = [text(1, 4096), words, none].map(Json::from);
+            object([("anyOf", Json::Array(forms.into()))])
+        }
         Kind::Image => text(1, 255),
         Kind::Packages => list(text(2, 128)),
         Kind::RequestKeys => list(text(1, 64)),

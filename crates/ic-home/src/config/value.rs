@@ -4,6 +4,7 @@
 //! is what the program gets.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use ic_types::{AbsolutePath, Host, Json, ModelId, Object};
 use url::Url;
@@ -56,6 +57,8 @@ pub enum Kind {
     Paths,
     /// A policy: its name, or its directory.
     Policy,
+    /// A program of the user's with its arguments, or `null` for none.
+    Command,
     /// A container image.
     Image,
     /// A list of Debian packages.
@@ -75,8 +78,21 @@ pub struct Upstream {
     pub ca_file: Option<AbsolutePath>,
 }
 
+/// A program of the user's.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UserCommand {
+    /// The program: an absolute path, or a name to be looked for.
+    pub program: PathBuf,
+    /// Its arguments, each as it is to arrive.
+    pub arguments: Vec<String>,
+}
+
 /// The longest list.
 const ITEMS_MAX: usize = 1024;
+/// The longest command line, in words.
+const WORDS_MAX: usize = 64;
+/// The longest word of a command line.
+const WORD_BYTES_MAX: usize = 4096;
 /// How much of a wrong value is shown.
 const SHOWN_CHARS_MAX: usize = 60;
 
@@ -95,6 +111,7 @@ impl Kind {
             Self::Url => url(json).err(),
             Self::Paths => paths(json, environment).err(),
             Self::Policy => policy(json, environment).err(),
+            Self::Command => or_off(json, |it| command(it, environment)).err(),
             Self::Image => image(json).err(),
             Self::Packages => packages(json).err(),
             Self::Upstream => upstream(json, environment).err(),
@@ -133,6 +150,10 @@ impl Kind {
             Self::Policy => "the name of a policy, or its directory as a path that is absolute or \
                              begins with `~/`"
                 .to_owned(),
+            Self::Command => format!(
+                "a program, or a list of up to {WORDS_MAX} words that begins with it, or `null` for none; the \
+                 program is a name without `/`, or a path that is absolute or begins with `~/`"
+            ),
             Self::Image => "an image name such as `debian:bookworm-slim`".to_owned(),
             Self::Packages => format!("a list of up to {ITEMS_MAX} names of Debian packages"),
             Self::Upstream => format!(
@@ -153,6 +174,7 @@ impl Kind {
             | Self::Secret
             | Self::Url
             | Self::Policy
+            | Self::Command
             | Self::Image => true,
             Self::Switch
             | Self::Whole { .. }
@@ -282,6 +304,27 @@ pub(crate) fn policy(json: &Json, environment: &Environment) -> Result<PolicyCho
         true => path(json, environment).map(PolicyChoice::Directory),
         false => text.parse().map(PolicyChoice::Named).map_err(|_| unexpected(json)),
     }
+}
+
+/// Reads a command: a program alone, or a list of words that begins with it.
+pub(crate) fn command(json: &Json, environment: &Environment) -> Result<UserCommand, String> {
+    let words = match json {
+        Json::Array(words) if words.len() <= WORDS_MAX => words.as_slice(),
+        Json::Array(words) => return Err(format!("it has {} words", words.len())),
+        one => std::slice::from_ref(one),
+    };
+    let word = |item: &Json| match item.as_str() {
+        Some(text) if text.len() <= WORD_BYTES_MAX && !text.contains('\0') => Ok(text.to_owned()),
+        Some(_) | None => Err(unexpected(item)),
+    };
+    let words = words.iter().map(word).collect::<Result<Vec<String>, String>>()?;
+    let [program, arguments @ ..] = words.as_slice() else { return Err(unexpected(json)) };
+    let program = match program.as_str() {
+        // SECURITY: what a relative path means would depend on where a session is started.
+        name if !name.is_empty() && !name.contains('/') && !name.starts_with('~') => name.into(),
+        name => path(&Json::from(name), environment)?.as_path().to_owned(),
+    };
+    Ok(UserCommand { program, arguments: arguments.to_vec() })
 }
 
 pub(crate) fn image(json: &Json) -> Result<&str, String> {

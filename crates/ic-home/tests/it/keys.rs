@@ -57,6 +57,13 @@ const ROWS: &[Row] = &[
     }),
     ("escalationTimeoutSeconds", "60", "60s", |it| format!("{:?}", it.escalation_timeout)),
     ("approvals.scripted", "true", "true", |it| it.approvals_scripted.to_string()),
+    ("notify.command", r#"["~/bin/tell", "a b"]"#, r#"/home/ada/bin/tell ["a b"]"#, |it| {
+        option(
+            it.notify_command
+                .as_ref()
+                .map(|it| format!("{} {:?}", it.program.display(), it.arguments)),
+        )
+    }),
     ("protectedPaths", r#"["/a b", "~/x"]"#, r#"["/a b", "/home/ada/x"]"#, |it| {
         format!("{:?}", it.protected_paths)
     }),

@@ -116,7 +116,7 @@ fn what_cannot_be_migrated_is_refused_and_leaves_no_trace() {
         &write("from/config.json", r#"{"version":1}"#),
         &format!("{no}its config.json has a `version`, so it belongs to this program"),
     );
-    check(&write("from/config.json", "[]"), &format!("{no}its config.json holds no object"));
+    check(&write("from/config.json", "[]"), &format!("{no}its config.json is not a JSON object"));
     check(
         &|place| fs::remove_file(place.join("from/config.json")).unwrap(),
         &format!("{no}it has no config.json"),

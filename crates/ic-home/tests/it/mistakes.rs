@@ -130,6 +130,21 @@ fn texts_and_lists_have_their_form() {
     check("apiKey", &[r#""sk-1""#], &[r#""""#, r#""a b""#, r#""a\n""#, "1", "null"]);
     let paths = [r#""/a""#, r#"["a"]"#, r#"[""]"#, r#"["~user"]"#, "[1]", r#"["/a\u0000"]"#];
     check("protectedPaths", &["[]", r#"["/"]"#, r#"["~"]"#, r#"["~/a"]"#], &paths);
+    let commands = [
+        r#""""#,
+        "[]",
+        r#"[""]"#,
+        r#""./tell""#,
+        r#""bin/tell""#,
+        r#""~ada/tell""#,
+        "1",
+        "[1]",
+        r#"["tell", 1]"#,
+        r#"["tell", "\u0000"]"#,
+    ];
+    let words =
+        [r#""tell""#, r#""/usr/bin/tell""#, r#""~/tell""#, r#"["tell", "", "a b"]"#, "null"];
+    check("notify.command", &words, &commands);
     check("docker.defaultAgent", &[r#""codex""#], &[r#""emacs""#, r#""""#]);
     check("docker.baseImage", &[r#""ghcr.io/x/y@sha256:0""#], &[r#""-v""#, r#""a b""#, r#""""#]);
     check("docker.packages", &["[]", r#"["g++"]"#], &[r#"["-y"]"#, r#"["a b"]"#, r#""git""#]);

@@ -38,16 +38,16 @@ pub(super) fn fault(uri: &str) -> Option<&'static str> {
         return None;
     }
     if uri.chars().any(char::is_control) {
-        return Some("a URI holds no control characters");
+        return Some("the URI contains control characters");
     }
     if uri.chars().any(is_unseen) {
-        return Some("a URI holds no characters that are not seen");
+        return Some("the URI contains invisible characters");
     }
     if uri.trim() != uri {
         return Some("a URI neither begins nor ends with a space");
     }
     if uri.contains('\\') {
-        return Some("a URI holds no backslashes");
+        return Some("the URI contains backslashes");
     }
     let is_rest = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.');
     let is_scheme = |scheme: &str| {

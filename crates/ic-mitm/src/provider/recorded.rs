@@ -52,6 +52,12 @@ fn what_real_clients_send_is_not_refused() {
                     let known = rules.beta.as_ref().is_some_and(|it| it.values.contains(&beta));
                     assert!(known, "{client}: {beta}");
                 }
+                // What nobody documents is removed, and named once.
+                for beta in request["betasRemoved"].as_array().into_iter().flatten() {
+                    let beta = beta.as_str().expect("a name");
+                    let known = rules.beta.as_ref().is_some_and(|it| it.values.contains(&beta));
+                    assert!(!known, "{client}: {beta}");
+                }
             }
             n_clients.set(n_clients.get() + 1);
         }

@@ -57,7 +57,7 @@ pub enum HttpError {
     #[error(transparent)]
     Roots(#[from] RootsError),
     /// The proxy cannot be used; what it is said to be may hold a password, and is not repeated.
-    #[error("`HTTPS_PROXY` holds no address of a proxy")]
+    #[error("`HTTPS_PROXY` is not a valid proxy address")]
     Proxy,
     /// The client could not be made for another reason.
     #[error("cannot make an HTTP client: {0}")]

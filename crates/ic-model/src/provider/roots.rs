@@ -57,7 +57,7 @@ pub fn load(extra: Option<&Path>) -> Result<RootCertStore, RootsError> {
         let bytes = file::read_following(path, BYTES_MAX)?;
         let bytes = bytes.ok_or_else(|| wrong("is not there"))?;
         if add(&mut store, &bytes) == 0 {
-            return Err(wrong("holds no certificate"));
+            return Err(wrong("contains no certificate"));
         }
     }
     if store.is_empty() { Err(RootsError::None) } else { Ok(store) }

@@ -256,14 +256,14 @@ fn what_cannot_be_used_is_said() {
     };
     let proxy = Some("::no proxy, pass-word::".to_owned());
     let error = with(Network { https_proxy: proxy, ..Network::default() }).unwrap_err();
-    assert_eq!(error, "`HTTPS_PROXY` holds no address of a proxy");
+    assert_eq!(error, "`HTTPS_PROXY` is not a valid proxy address");
     let missing = Some("/nowhere/ca.pem".into());
     let error = with(Network { extra_roots: missing, ..Network::default() }).unwrap_err();
     assert_eq!(error, "`SSL_CERT_FILE` names `/nowhere/ca.pem`, which is not there");
     let empty = tempfile::NamedTempFile::new().unwrap();
     let extra_roots = Some(empty.path().to_owned());
     let error = with(Network { extra_roots, ..Network::default() }).unwrap_err();
-    assert!(error.ends_with("which holds no certificate"), "{error}");
+    assert!(error.ends_with("which contains no certificate"), "{error}");
     let without = ClientSpec { credential: None, ..spec(Format::Gemini, secure) };
     assert!(matches!(Client::new(without), Err(ClientError::NoKey(Provider::Google))));
 }

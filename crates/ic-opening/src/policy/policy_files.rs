@@ -152,14 +152,15 @@ impl PolicyFiles {
         Ok(())
     }
 
-    /// Takes other rules for those of the policy.
-    pub(super) fn replace_rules(&mut self, bytes: &[u8]) {
-        self.compiled.bytes = bytes.to_vec();
-    }
-
-    /// Takes other lists for those of the policy.
-    pub(super) fn replace_lists(&mut self, bytes: &[u8]) {
-        self.lists = Some(Source { file: LISTS, bytes }.into());
+    /// Takes other rules and lists for those of the policy, where there are some.
+    pub(super) fn with(mut self, compiled: Option<&[u8]>, lists: Option<&[u8]>) -> Self {
+        if let Some(bytes) = compiled {
+            self.compiled.bytes = bytes.to_vec();
+        }
+        if let Some(bytes) = lists {
+            self.lists = Some(Source { file: LISTS, bytes }.into());
+        }
+        self
     }
 
     /// Lets resources be judged by what their URIs name.

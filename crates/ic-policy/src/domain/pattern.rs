@@ -67,7 +67,7 @@ impl DomainPattern {
                 _ => return Err(invalid("`*` is used alone, or before `.` and a name")),
             },
             None => HostPattern::Exact(
-                host.parse().map_err(|_| invalid("it holds no host name or address"))?,
+                host.parse().map_err(|_| invalid("it has no host name or address"))?,
             ),
         };
         if host == HostPattern::AnyPublic && !repository.is_empty() {

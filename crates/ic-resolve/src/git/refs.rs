@@ -103,6 +103,6 @@ fn id_of(name: &str, text: &str) -> Result<String, String> {
     let id = text.trim_end_matches(GIT_SPACE);
     match is_object_id(id) {
         true => Ok(id.to_ascii_lowercase()),
-        false => Err(format!("`{}` holds no object's name", name.escape_debug())),
+        false => Err(format!("`{}` contains no object name", name.escape_debug())),
     }
 }

@@ -63,7 +63,7 @@ fn whatever_can_run_a_program_or_be_an_option_is_refused() {
     check("git://github.com/a/b", &transport("git:"));
     check("ftp://github.com/a/b", &transport("ftp:"));
     check("git+ssh://github.com/a/b", &transport("git+ssh:"));
-    let dash = "refused: it does not begin with `-`, nor does its user, host or path";
+    let dash = "refused: it, its user, its host or its path begins with `-`, which programs take for an option";
     for text in [
         "-oProxyCommand=x",
         "--upload-pack=x",

@@ -4,8 +4,7 @@ use crate::world::{check, check_fault, compile};
 
 #[test]
 fn a_schema_is_for_an_object() {
-    let reason =
-        "at the root: the arguments of a tool are an object, and this schema does not describe one";
+    let reason = "at the root: the schema of a tool's arguments has to describe an object";
     for schema in [
         "true",
         "false",

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::world::{answer, check, check_fault, check_value, compile, json, object};
 
 const COMPLEX: &str = "the arguments are too complex to be checked";
-const CIRCULAR: &str = "the schema leads back to itself without getting on in the arguments";
+const CIRCULAR: &str = "the schema refers to itself without end";
 
 /// Returns definitions `d0` to `d40` in which each asks the next one twice.
 fn doubling(of_two: impl Fn(&str) -> String, last: &str) -> String {

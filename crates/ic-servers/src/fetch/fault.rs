@@ -12,7 +12,7 @@ pub(super) enum Fault {
     #[error("{0}")]
     Unreached(String),
     /// Nobody can be believed, since it is not known whom to believe.
-    #[error("no host can be believed: {0}")]
+    #[error("no certificate can be checked: {0}")]
     Trust(String),
     /// The host could not prove who it is, or TLS failed otherwise.
     #[error("TLS with the host failed: {0}")]

@@ -129,14 +129,14 @@ fn url(text: &str) -> Result<Url, Fault> {
     }
     // The parser would take them out; a URL that needs that is not what it seems.
     if text.chars().any(char::is_control) || text.trim() != text {
-        return Err(fault("it holds control characters or outer white space"));
+        return Err(fault("it contains control characters, or white space around it"));
     }
     let url = Url::parse(text).map_err(|error| fault(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(fault("only https and http are fetched"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(fault("it holds user information"));
+        return Err(fault("it contains a user name or password"));
     }
     if url.host_str().is_none_or(str::is_empty) {
         return Err(fault("it names no host"));

@@ -65,7 +65,7 @@ fn roots(path: &Path) -> Result<RootCertStore, String> {
     // One that cannot be read or used is not believed, and the others are.
     roots.add_parsable_certificates(read.flatten());
     match roots.is_empty() {
-        true => Err(format!("`{}` holds no certificate that can be used", path.display())),
+        true => Err(format!("`{}` contains no certificate that can be used", path.display())),
         false => Ok(roots),
     }
 }

@@ -166,10 +166,10 @@ impl Listing {
         let mut notes = String::new();
         // Writing to a string cannot fail.
         if 0 < self.n_left_out {
-            let n_left_out = self.n_left_out;
+            let left_out = ic_types::counted(self.n_left_out, "entry", "entries");
             write!(
                 notes,
-                "\nLeft out because it is protected or closed by the policy: {n_left_out} entries\n"
+                "\nLeft out because it is protected or closed by the policy: {left_out}\n"
             )
             .ok();
         }

@@ -69,7 +69,8 @@ fn glob(name: &'static str, pattern: &str) -> Result<Glob, Fault> {
         _ => {}
     }
     let built = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    built.map_err(|error| Fault::argument(name, format!("holds no pattern: {}", error.kind())))
+    built
+        .map_err(|error| Fault::argument(name, format!("is not a valid pattern: {}", error.kind())))
 }
 
 #[cfg(test)]

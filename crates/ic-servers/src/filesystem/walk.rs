@@ -205,8 +205,8 @@ impl fmt::Display for Notes {
         }
         if 0 < self.n_unreadable {
             lines.push(format!(
-                "Not entered because it cannot be read: {} directories",
-                self.n_unreadable
+                "Not entered because it cannot be read: {}",
+                ic_types::counted(self.n_unreadable, "directory", "directories")
             ));
         }
         if self.is_too_deep {

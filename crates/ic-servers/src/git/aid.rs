@@ -225,7 +225,7 @@ pub(super) fn ask(caller: Caller<'_>, aid: &Aid) -> Result<Lent, Fault> {
             "another machine is reached only for a call that IronCurtain has judged, and this \
              call carries no such judgement ({error})"
         ))),
-        Ok(Err(error)) => Err(Fault::Not(format!("this was not lent: {error}"))),
+        Ok(Err(error)) => Err(Fault::Not(format!("no credential was given: {error}"))),
         Err(error) => Err(Fault::Not(error.to_string())),
     }
 }

@@ -57,11 +57,9 @@ pub(super) fn clone(
         fill(run, (&quarantine, &remote), &refs, &branch)
     })?;
     let shown = show::path(path.as_path());
-    let (n_branches, n_tags) = (refs.branches.len(), refs.tags.len());
-    Ok(format!(
-        "cloned {} to `{shown}`: {n_branches} branches, {n_tags} tags\n{filled}",
-        remote.url
-    ))
+    let branches = ic_types::counted(refs.branches.len(), "branch", "branches");
+    let tags = ic_types::counted(refs.tags.len(), "tag", "tags");
+    Ok(format!("cloned {} to `{shown}`: {branches}, {tags}\n{filled}", remote.url))
 }
 
 /// Returns the branch that the remote shows first.

@@ -87,7 +87,8 @@ fn tell(
         let lost =
             run.git_for(&Deed::Leaves, &[PLAIN, "rev-list", "--count", old.as_str(), &not])?.output;
         if lost.trim() != "0" {
-            let _ = writeln!(told, "takes {} commits away from the remote", lost.trim());
+            let commits = if lost.trim() == "1" { "commit" } else { "commits" };
+            let _ = writeln!(told, "takes {} {commits} away from the remote", lost.trim());
         }
     }
     let base = match &old {

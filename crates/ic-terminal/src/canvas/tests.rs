@@ -91,6 +91,17 @@ fn a_region_that_shrinks_leaves_nothing_behind() {
     assert_eq!(scene.terminal.screen().cursor_position(), (1, 0));
 }
 
+/// tmux keeps in its history what is cleared from the top of the screen at once.
+#[test]
+fn a_region_is_taken_away_row_by_row() {
+    let mut scene = Scene::new(20, 6);
+    scene.show("one");
+    let size = scene.canvas.size();
+    for sent in [scene.canvas.show(region("two", size)), scene.canvas.leave()] {
+        assert!(sent.contains("\x1b[2K") && !sent.contains("\x1b[J"), "{sent:?}");
+    }
+}
+
 #[test]
 fn what_stands_there_already_is_not_sent_again() {
     let mut scene = Scene::new(10, 8);

@@ -230,8 +230,8 @@ impl Response {
 
 fn responses(said: &Said, model: &str) -> Vec<String> {
     let mut response = Response::default();
-    let begun = json!({"id": "resp_1", "object": "response", "status": "in_progress",
-                       "model": model, "output": []});
+    let begun = json!({"id": "resp_1", "object": "response", "created_at": 1,
+                       "status": "in_progress", "model": model, "output": []});
     response.event("response.created", json!({"response": begun}));
     response.event("response.in_progress", json!({"response": begun}));
     if let Some(thought) = &said.thought {
@@ -256,8 +256,8 @@ fn responses(said: &Said, model: &str) -> Vec<String> {
         "input_tokens_details": {"cached_tokens": tokens.cached},
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": tokens.input + tokens.output});
-    let ended = json!({"id": "resp_1", "object": "response", "status": status, "model": model,
-        "output": output, "incomplete_details": details, "usage": usage});
+    let ended = json!({"id": "resp_1", "object": "response", "created_at": 1, "status": status,
+        "model": model, "output": output, "incomplete_details": details, "usage": usage});
     response.event(kind, json!({"response": ended}));
     response.events.iter().map(named).collect()
 }

@@ -93,10 +93,10 @@ pub(crate) fn run(
     }
     made.write(&output, &beside(&source, &output))?;
     screen.line(&format!(
-        "{} sentences became {} rules and {} scenarios, which pass: {}",
-        made.constitution.sentences.len(),
-        made.compiled.rules.len() + made.compiled.kept.len(),
-        made.n_scenarios,
+        "{} became {} and {}, all of which pass: {}",
+        ic_types::counted(made.constitution.sentences.len(), "sentence", "sentences"),
+        ic_types::counted(made.compiled.rules.len() + made.compiled.kept.len(), "rule", "rules"),
+        ic_types::counted(made.n_scenarios, "scenario", "scenarios"),
         visible(&output.display().to_string())
     ))?;
     if artifact::needs_this_program(&made.compiled) {
@@ -137,9 +137,9 @@ fn in_force(
 fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {
     let mut lines = vec![match before {
         Some(before) => format!(
-            "in force now: {} ({} rules)",
+            "in force now: {} ({})",
             visible(&before.origin),
-            before.judge.policy.rules().len()
+            ic_types::counted(before.judge.policy.rules().len(), "rule", "rules")
         ),
         None => "in force now: none that can be used".to_owned(),
     }];

@@ -125,9 +125,9 @@ fn print(checks: &[Check], screen: &mut Screen) -> Result<(), Failure> {
     let width = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
     for Check { name, status, detail, remedy } in checks {
         let (name, detail) = (visible(name), visible(detail));
-        screen.line(&format!("{:<7}  {name:width$}  {detail}", status.as_str()))?;
+        screen.folded(&format!("{:<7}  {name:width$}  {detail}", status.as_str()))?;
         if let Some(remedy) = remedy {
-            screen.line(&format!("{:7}  {:width$}  remedy: {}", "", "", visible(remedy)))?;
+            screen.folded(&format!("{:7}  {:width$}  remedy: {}", "", "", visible(remedy)))?;
         }
     }
     let count = |status| checks.iter().filter(|check| check.status == status).count();

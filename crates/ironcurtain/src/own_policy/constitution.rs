@@ -250,7 +250,7 @@ pub(crate) fn handwritten_in(path: &Path) -> Result<Vec<Json>, Failure> {
     let Some(bytes) = files::read_if_present(path)? else { return Ok(Vec::new()) };
     // Checked in full, with the place of a mistake, before it is taken apart.
     let file = path.display().to_string();
-    let _: Scenarios = ic_policy::artifact::read(Source { file: &file, bytes: &bytes })?;
+    drop(ic_policy::artifact::read::<Scenarios>(Source { file: &file, bytes: &bytes })?);
     let Ok(Json::Object(object)) = Json::parse(&bytes, JsonLimits::ARTIFACT) else {
         return Ok(Vec::new());
     };

@@ -202,7 +202,7 @@ impl Preview {
             lines.push(format!("  and {} more", changed.len() - SHOWN_MAX));
         }
         if !self.examples.is_empty() {
-            lines.push("example calls:".to_owned());
+            lines.push("example calls, with the arguments that are judged:".to_owned());
             lines.extend(self.examples.iter().map(Judged::line));
         }
         lines

@@ -129,7 +129,7 @@ impl Banner {
         let is_pending = |it: &Pending| pending.iter().any(|other| it.request() == other.request());
         if self.shown.as_ref().is_some_and(|it| !it.group.all().all(is_pending)) {
             self.close(place);
-            place.stage.say(Tone::Quiet, "The question was answered, has changed, or is over.");
+            place.stage.say(Tone::Quiet, "The request was answered, has changed, or is over.");
         }
         for it in &pending {
             self.raised(it.request().escalation.clone(), place);

@@ -29,6 +29,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::commands::Happened;
 use self::memory::Memory;
 use super::banner::{Banner, Place};
 use super::console::{Below, Console, moment};
@@ -92,6 +93,8 @@ pub(crate) struct Repl<'a> {
     memory: Memory,
     turn: Option<Turn<'a>>,
     queue: VecDeque<String>,
+    /// What happened last, for `/logs`.
+    happened: VecDeque<Happened>,
     /// Whether Control-C was the last key, with nothing to be stopped.
     is_leaving: bool,
     /// Whether standard output is this terminal.
@@ -142,6 +145,7 @@ impl<'a> Repl<'a> {
             memory,
             turn: None,
             queue: VecDeque::new(),
+            happened: VecDeque::new(),
             is_leaving: false,
             shows_answers: super::tty::is_ours(std::io::stdout()),
             left: None,
@@ -265,6 +269,7 @@ impl<'a> Repl<'a> {
                     turn.progress.call = None;
                 }
                 self.console.tell(telling::call(&call).to_lines());
+                Happened::Called(call).keep(&mut self.happened);
             }
             Event::Notice(text) => self.notice(&text),
             Event::EscalationRaised(_) => self.with_banner(Banner::recheck),
@@ -284,6 +289,7 @@ impl<'a> Repl<'a> {
                 if let Some(notice) = telling::diagnostic(&diagnostic) {
                     self.notice(&notice);
                 }
+                Happened::Diagnostic(diagnostic).keep(&mut self.happened);
             }
             Event::Text(delta) => {
                 let lines = self.turn.as_mut().map(|turn| turn.text.take(&delta));

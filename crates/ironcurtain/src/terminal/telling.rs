@@ -47,6 +47,7 @@ pub(super) fn call(call: &CallNews) -> Told {
         CallFate::Approved => (Tone::Good, "  ✓ approved", None),
         CallFate::Failed(why) => (Tone::Bad, "  ✗ failed  ", Some(why)),
         CallFate::Refused(why) => (Tone::Bad, "  ✗ refused ", Some(why)),
+        CallFate::Cancelled => (Tone::Bad, "  ✗ cancelled", None),
     };
     let why = why.map(|why| reason_lines(why)).unwrap_or_default();
     Told { tone, begin, what, why }
@@ -91,7 +92,7 @@ pub(super) fn ending(ending: Ending) -> &'static str {
         Ending::Approved => "Approved elsewhere.",
         Ending::Denied => "Denied elsewhere.",
         Ending::Expired => "No answer in time.",
-        Ending::Withdrawn => "The question was withdrawn.",
+        Ending::Withdrawn => "The request was withdrawn.",
     }
 }
 

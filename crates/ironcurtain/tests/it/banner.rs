@@ -126,7 +126,7 @@ fn what_a_person_sees() {
       arguments:
         "path": "[ROOT]/home/Documents/a.txt"
         "content": "text"
-      expires: in [N] min [N] s
+      expires: in [N] min [N] s (at [CLOCK] UTC)
       id: [ID]
     y approve · n deny · g approve and grant · a always (then Enter)
     y
@@ -230,7 +230,7 @@ fn an_interruption_at_the_banner_cancels_the_task() {
     let rig = rig();
     let mut terminal = writing(&rig, &["a.txt"]);
     terminal.expect(KEYS).type_in("\x03");
-    terminal.expect("Cancelled; ending what runs.").expect("The question was withdrawn.\n");
+    terminal.expect("Cancelled; ending what runs.").expect("The request was withdrawn.\n");
     check_end(&rig, terminal, 130);
     assert_eq!(read(&rig, "a.txt"), None);
 }
@@ -424,7 +424,7 @@ fn a_question_that_is_taller_than_the_screen_is_looked_at_page_by_page() {
     terminal.expect("more rows: Enter shows them, n and Enter denies.\n");
     let first = terminal.seen.clone();
     assert!(first.contains("secret-0") && !first.contains("secret-39"), "{first}");
-    terminal.type_in("y\n").expect("y was not taken: the rest of the question was not shown yet");
+    terminal.type_in("y\n").expect("y was not taken: the rest of the request was not shown yet");
     terminal.expect("more rows: Enter shows them, n and Enter denies.\n");
     for _ in 0..10 {
         terminal.type_in("\n").expect("den");

@@ -110,7 +110,7 @@ fn the_scenarios_of_the_built_in_policies_pass() {
         assert_eq!(output.code, 0, "{output:?}");
     }
     assert_snapshot!(run(&["policy", "test"]), @"
-    50 of 50 scenarios pass (built-in `default`)
+    53 of 53 scenarios pass (built-in `default`)
     --- exit 0
     ");
 }

@@ -168,14 +168,14 @@ fn every_mistake_of_a_file_is_shown_with_its_place() {
     --- stderr
     error: `[ROOT]/home/.ironcurtain/config.json` is not valid JSON: unexpected end at line 1, column 31
 
-    hint: correct the file; it is never changed by a guess
+    hint: correct the file; IronCurtain never guesses what it means
     --- exit 1
     ");
     assert_snapshot!(run(&place, &["get", "budget.maxSteps"]), @"
     --- stderr
     error: `[ROOT]/home/.ironcurtain/config.json` is not valid JSON: unexpected end at line 1, column 31
 
-    hint: correct the file; it is never changed by a guess
+    hint: correct the file; IronCurtain never guesses what it means
     --- exit 1
     ");
 }
@@ -262,6 +262,7 @@ fn sample(kind: ic_home::config::Kind) -> &'static str {
         Kind::Url => "https://x.example/",
         Kind::Paths => "[\"/x\"]",
         Kind::Policy => "readonly",
+        Kind::Command => "[\"tell\", \"x\"]",
         Kind::Image => "debian:trixie",
         Kind::Packages => "[\"git\"]",
         Kind::Upstream | Kind::RequestKeys => panic!("a map"),

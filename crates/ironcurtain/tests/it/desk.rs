@@ -5,6 +5,7 @@
 //! servers are confined. Nothing waits for a while: tests wait for a question, a message or an end.
 
 mod answers;
+mod called;
 mod callers;
 mod ends;
 mod forgeries;

@@ -116,8 +116,8 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       fetch server        started in [N] ms, and lists 1 tool
     ok       code sandbox        ran a script, which found no way out
     ok       whole call          a client of a proxy wrote a file and fetched a page of this machine, and the log says so and is intact
-    ok       model gate          a client with a fake key asked a provider on this machine, which got the real one; another key was refused
     ok       socket              made one, and connected to it as ourselves
+    ok       model gate          a client with a fake key asked a provider on this machine, which got the real one; another key was refused
     ok       openat2             opened a file beneath a directory, and was refused one above it
     ok       inotify             changed a file, and was told of it
     ok       clock               it is [TIME]
@@ -266,7 +266,12 @@ fn each_broken_file_is_named_and_only_that() {
         ),
         ("mcp-servers.json", r#"{"a":{}}"#, "servers file", "expected either `builtin`"),
         ("servers.lock.json", "{", "trusted identities", "servers.lock.json` is not valid JSON"),
-        ("servers.lock.json", "{}", "trusted identities", "is not what we wrote"),
+        (
+            "servers.lock.json",
+            "{}",
+            "trusted identities",
+            "was not written by IronCurtain, or is damaged",
+        ),
         ("generated/compiled-policy.json", "{", "policy", "compiled-policy.json: "),
         ("keys/audit.key", "short", "audit key", "holds 5 bytes instead of 32"),
     ] {

@@ -41,6 +41,7 @@ mod mcp_server;
 mod memory;
 mod migrate;
 mod mitm;
+mod narrow;
 mod own_policy;
 mod own_rules;
 mod protected;

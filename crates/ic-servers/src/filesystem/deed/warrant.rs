@@ -61,7 +61,7 @@ impl NotWarranted {
     /// Says what is wrong.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Unknown => "the server asked for a change that we do not know",
+            Self::Unknown => "the server asked for an unknown change",
             Self::Other => "the server asked for another change than its call is about",
             Self::TooLong => "the server asked for a change that is too long",
         }

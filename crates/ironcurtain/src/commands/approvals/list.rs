@@ -11,9 +11,6 @@ use crate::commands::config::home;
 use crate::error::Failure;
 use crate::screen::Screen;
 
-/// How many values of one role are shown in the list.
-const VALUES_MAX: usize = 3;
-
 /// List the pending approval requests of all running sessions
 ///
 /// Oldest first. A request has the same number wherever it is shown, and no number is used twice.
@@ -60,34 +57,15 @@ pub(crate) fn rows(pending: &Pending, now: Timestamp) -> Vec<String> {
     let asks = |role: &str| request.escalated_roles.iter().any(|it| it.as_str() == role);
     let asking = request.resolved.iter().filter(|(role, _)| asks(role));
     let before = rows.len();
-    rows.extend(asking.map(|(role, values)| format!("  {role}: {}", what(values))));
+    rows.extend(
+        asking.map(|(role, values)| format!("  {role}: {}", display::named_values(values))),
+    );
     if rows.len() == before {
         // The question is about the call as a whole.
         rows.push(format!("  arguments: {}", arguments(&request.arguments)));
     }
     rows.push(format!("  id: {}", request.escalation));
     rows
-}
-
-/// Names what a role is about.
-fn what(values: &Json) -> String {
-    let Json::Array(values) = values else { return display::value(values, View::Short) };
-    let name = |value: &Json| match value {
-        Json::Object(object) => match (object.get("path"), object.get("url")) {
-            // A path is what is decided about, and has an end: it is never shortened.
-            (Some(path), _) => display::value(path, View::Full),
-            (None, Some(url)) => display::value(url, View::Short),
-            (None, None) => display::value(value, View::Short),
-        },
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-            display::value(value, View::Short)
-        }
-    };
-    let mut names: Vec<String> = values.iter().take(VALUES_MAX).map(name).collect();
-    if VALUES_MAX < values.len() {
-        names.push(format!("and {} more", values.len() - VALUES_MAX));
-    }
-    names.join(", ")
 }
 
 fn arguments(arguments: &Object) -> String {

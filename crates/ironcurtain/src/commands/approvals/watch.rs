@@ -260,7 +260,7 @@ impl Watcher {
             Format::Lines if self.at == At::Dialog => {}
             Format::Lines => {
                 if before.is_some() {
-                    screen.line(&format!("#{}: the question has changed:", pending.number()))?;
+                    screen.line(&format!("#{}: the request has changed:", pending.number()))?;
                 }
                 screen.lines(&lines(&pending, View::Short, self.at, SystemClock.now()))?;
             }

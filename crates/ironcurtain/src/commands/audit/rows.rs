@@ -123,12 +123,6 @@ impl Row {
     /// Returns the line; the verdict is painted.
     pub(super) fn line(&self, paint: Paint) -> String {
         let verdict = format!("{:<VERDICT_WIDTH$}", self.verdict);
-        let tone = match self.verdict.as_str() {
-            "allow" => Tone::Good,
-            "deny" | "denied" => Tone::Bad,
-            "escalate" => Tone::Question,
-            _ => Tone::Quiet,
-        };
         let mut notes: Vec<&str> = Vec::new();
         for note in self.notes.iter().map(String::as_str).filter(|it| !it.is_empty()) {
             if notes.last() != Some(&note) {
@@ -137,9 +131,28 @@ impl Row {
         }
         let rest = [format!("{:<WHAT_WIDTH$}", self.what), self.about.clone(), notes.join("; ")];
         let rest: Vec<String> = rest.into_iter().filter(|it| !it.trim().is_empty()).collect();
-        let verdict = paint.text(tone, &verdict);
+        let verdict = paint.text(self.tone(), &verdict);
         let line = format!("{:>6}  {}  {verdict}  {}", self.seq, self.time, rest.join("  "));
         line.trim_end().to_owned()
+    }
+
+    /// Paints the verdict in the beginning of a line that was not painted.
+    pub(super) fn painted(&self, plain: &str, paint: Paint) -> String {
+        let verdict = format!("{:<VERDICT_WIDTH$}", self.verdict);
+        let begin = format!("{:>6}  {}  ", self.seq, self.time);
+        match plain.strip_prefix(&begin).and_then(|rest| rest.strip_prefix(&verdict)) {
+            Some(rest) => format!("{begin}{}{rest}", paint.text(self.tone(), &verdict)),
+            None => plain.to_owned(),
+        }
+    }
+
+    fn tone(&self) -> Tone {
+        match self.verdict.as_str() {
+            "allow" => Tone::Good,
+            "deny" | "denied" => Tone::Bad,
+            "escalate" => Tone::Question,
+            _ => Tone::Quiet,
+        }
     }
 }
 
@@ -207,7 +220,10 @@ fn argument(record: &Record, name: &str) -> Option<String> {
 fn taken(record: &Record) -> String {
     let number = |name: &str| Some(record.cell(name)).filter(|it| !it.is_empty());
     match (number("durationMs"), number("resultBytes")) {
-        (Some(ms), Some(bytes)) => format!("{} ms, {} bytes", visible(&ms), visible(&bytes)),
+        (Some(ms), Some(bytes)) => {
+            let noun = if bytes == "1" { "byte" } else { "bytes" };
+            format!("{} ms, {} {noun}", visible(&ms), visible(&bytes))
+        }
         (Some(ms), None) => format!("{} ms", visible(&ms)),
         (None, _) => String::new(),
     }

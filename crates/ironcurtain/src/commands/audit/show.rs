@@ -9,7 +9,7 @@ use crate::commands::Exit;
 use crate::commands::audit::rows::{Joiner, Row};
 use crate::commands::audit::{FilterArgs, find};
 use crate::error::Failure;
-use crate::screen::Screen;
+use crate::screen::{Screen, columns, fold};
 use crate::terminal::Paint;
 
 /// Show the calls of a log, one line each, and what else was recorded
@@ -74,8 +74,9 @@ fn print_calls(
 ) -> Result<(), Failure> {
     let mut joiner = Joiner::default();
     let mut kept = VecDeque::new();
+    let columns = columns(std::io::stdout());
     let mut take = |row: Row, screen: &mut Screen| match limit {
-        None => screen.line(&row.line(paint)),
+        None => print(&row, paint, columns, screen),
         Some(limit) => {
             kept.push_back(row);
             if limit < kept.len() {
@@ -92,7 +93,21 @@ fn print_calls(
     for row in joiner.finish() {
         take(row, screen)?;
     }
-    kept.iter().try_for_each(|row| screen.line(&row.line(paint)))
+    kept.iter().try_for_each(|row| print(row, paint, columns, screen))
+}
+
+/// Prints a row; on a terminal that is too narrow for it, it goes on in the next one.
+fn print(
+    row: &Row,
+    paint: Paint,
+    columns: Option<usize>,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let plain = row.line(Paint::Plain);
+    let mut folded = fold(&[plain], columns).into_iter();
+    let first = folded.next().unwrap_or_default();
+    screen.line(&row.painted(&first, paint))?;
+    folded.try_for_each(|rest| screen.line(&rest))
 }
 
 /// Opens a log to read it.

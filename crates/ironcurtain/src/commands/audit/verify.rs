@@ -62,8 +62,9 @@ pub(crate) fn run(
     } else {
         for Outcome { session, records, detail, .. } in &outcomes {
             screen.line(&format!(
-                "{}: {records} records: {}",
+                "{}: {}: {}",
                 visible(session),
+                ic_types::counted(*records, "record", "records"),
                 visible(detail)
             ))?;
         }

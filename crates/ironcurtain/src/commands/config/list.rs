@@ -41,7 +41,7 @@ pub(crate) fn run(
         let origin = origin(setting.origin());
         let name = visible(&setting.name);
         let unused = if setting.key.is_used { "" } else { UNUSED };
-        screen.line(&format!("{name:width$}  {}  ({origin}){unused}", visible(&value)))?;
+        screen.folded(&format!("{name:width$}  {}  ({origin}){unused}", visible(&value)))?;
     }
     Ok(Exit::Success)
 }

@@ -18,7 +18,8 @@ use crate::screen::Screen;
 ///
 /// The value is checked before anything is written, and the rest of the file stays as it is.
 /// Asks at the terminal before a change that lets more happen without you: `approvals.scripted`,
-/// another `policy`, a weaker `confinement`, fewer `protectedPaths`, more in `agent.show`.
+/// another `policy`, a weaker `confinement`, fewer `protectedPaths`, more in
+/// `agent.show`, a `notify.command`.
 /// A key of a provider is best given on standard input, where neither the list of processes nor
 /// the history of the shell shows it: `ironcurtain config set apiKey - < key.txt`.
 #[derive(Debug, clap::Args)]
@@ -138,6 +139,13 @@ fn widening(
             "Agents and their commands could then read more of your files. Allow that?",
             |before, after| after.agent_shown.iter().any(|it| !before.agent_shown.contains(it)),
         ),
+        "notify.command" => (
+            "This program would then run with all of your rights whenever a call waits, and is told what the \
+             call would do. Allow that?",
+            |before, after| {
+                after.notify_command.is_some() && before.notify_command != after.notify_command
+            },
+        ),
         _ => return Ok(None),
     };
     let file = ConfigFile::read(home)?;
@@ -217,6 +225,8 @@ fn parse(key: &Key, text: &str) -> Result<Json, Failure> {
         // A key of a provider may look like anything.
         (_, true) if key.kind == Kind::Secret => Ok(Json::from(text)),
         (Ok(Json::String(text)), true) => Ok(Json::String(text)),
+        // A command may be a list of words, or none at all.
+        (Ok(value @ (Json::Array(_) | Json::Null)), true) if key.kind == Kind::Command => Ok(value),
         (_, true) => Ok(Json::from(text)),
         (Ok(value), false) => Ok(value),
         (Err(error), false) => Err(Failure::usage(format!(

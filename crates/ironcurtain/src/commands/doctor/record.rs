@@ -78,7 +78,8 @@ fn last(found: &find::Found, key: &AuditKey) -> Check {
         Ok(report) => report,
         Err(error) => return Check::of_failure(LAST, &Failure::from(error), "make it readable"),
     };
-    let detail = format!("{}: {} records: {}", report.session, report.records, report.condition);
+    let records = ic_types::counted(report.records, "record", "records");
+    let detail = format!("{}: {records}: {}", report.session, report.condition);
     match report.condition {
         Condition::Intact => Check::ok(LAST, detail),
         Condition::Crashed { .. } => Check::warning(

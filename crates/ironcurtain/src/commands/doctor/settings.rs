@@ -27,6 +27,7 @@ const CONFIGURATION: &str = "configuration";
 const POLICY: &str = "policy";
 const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers file";
+const NOTIFIER: &str = "notify.command";
 const PINS: &str = "trusted identities";
 
 /// Loads everything, each by itself as far as that goes.
@@ -63,6 +64,7 @@ pub(super) fn check(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Settings 
         checks.push(scenarios(loaded));
     }
     let judge = loaded.map(|loaded| loaded.judge).or_else(|| spare(patient)).map(Arc::new);
+    checks.extend(notifier(patient, judge.as_deref()));
     Settings { judge, servers, pins }
 }
 
@@ -95,6 +97,22 @@ fn configuration(patient: &Patient<'_>, checks: &mut Vec<Check>) -> bool {
             false
         }
     }
+}
+
+/// Says whether the program that calls the user can be run, if there is one.
+fn notifier(patient: &Patient<'_>, judge: Option<&Judge>) -> Option<Check> {
+    let environment = patient.environment;
+    let file = ConfigFile::read(&patient.home).ok()?;
+    let config = Config::load(&Layers { flags: &[], environment, file: &file }).ok()?;
+    let command = config.notify_command?;
+    Some(match ic_opening::notify::program(&command, judge?, environment) {
+        Ok(_) => Check::ok(NOTIFIER, format!("runs `{}`", command.program.display())),
+        Err(warning) => Check::warning(
+            NOTIFIER,
+            warning,
+            "correct it with `ironcurtain config set notify.command`",
+        ),
+    })
 }
 
 fn pins(patient: &Patient<'_>, checks: &mut Vec<Check>) -> Option<Pins> {
@@ -152,10 +170,10 @@ fn wanted(patient: &Patient<'_>) -> Result<Wanted, Failure> {
 fn of_policy(loaded: &Loaded) -> Check {
     let policy = &loaded.judge.policy;
     let detail = format!(
-        "{}: {} rules, {} annotated tools, hash {}",
+        "{}: {}, {}, hash {}",
         loaded.origin,
-        policy.rules().len(),
-        policy.annotations().count(),
+        ic_types::counted(policy.rules().len(), "rule", "rules"),
+        ic_types::counted(policy.annotations().count(), "annotated tool", "annotated tools"),
         policy.hash()
     );
     match policy.warnings() {

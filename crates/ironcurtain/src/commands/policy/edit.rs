@@ -246,7 +246,7 @@ fn with_mistakes(text: &str, faults: &Faults) -> String {
         for fault in faults.0.iter().filter(|it| it.line == at + 1) {
             // Two dashes would end the comment.
             let said = fault.to_string().replace("--", "- -").replace('\n', "; ");
-            marked.push_str(&format!("{MISTAKE} {said} -->\n"));
+            marked.extend([MISTAKE, " ", &said, " -->\n"]);
         }
         marked.extend([line, "\n"]);
     }

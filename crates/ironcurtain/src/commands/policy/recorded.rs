@@ -40,7 +40,7 @@ pub(crate) fn policy_meant(word: &Path, environment: &Environment) -> Result<Mea
             Ok(Meant { policy, origin })
         }
         None => Err(Failure::config(format!("the policy of `{session}` was not kept"))
-            .with_hint("it was recorded by an earlier version; name a policy or a directory")),
+            .with_hint("an earlier version recorded it; name a policy or a directory")),
     }
 }
 

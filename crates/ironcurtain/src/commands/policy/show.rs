@@ -214,15 +214,17 @@ fn arguments_of(annotation: &Annotation) -> Vec<ShownArgument> {
 
 fn print(shown: &Shown, with_tools: bool, screen: &mut Screen) -> Result<(), Failure> {
     let Shown { policy, policy_hash, steps, rules, tools } = shown;
-    screen.line(&format!("policy {}", visible(policy)))?;
-    screen.line(&format!("hash   {policy_hash}"))?;
-    screen.line(&format!("{} rules, {} annotated tools", rules.len(), tools.len()))?;
+    screen.folded(&format!("policy {}", visible(policy)))?;
+    screen.folded(&format!("hash   {policy_hash}"))?;
+    let n_rules = ic_types::counted(rules.len(), "rule", "rules");
+    let n_tools = ic_types::counted(tools.len(), "annotated tool", "annotated tools");
+    screen.folded(&format!("{n_rules}, {n_tools}"))?;
     print_steps("before the rules, in this order:", BEFORE, steps, screen)?;
     for (position, rule) in rules.iter().enumerate() {
         screen.line("")?;
-        screen.line(&format!("{:>3}. {:<8} {}", position + 1, rule.then, visible(&rule.name)))?;
-        screen.line(&format!("     if {}", visible(&rule.when)))?;
-        screen.line(&format!("     {}", visible(&rule.description)))?;
+        screen.folded(&format!("{:>3}. {:<8} {}", position + 1, rule.then, visible(&rule.name)))?;
+        screen.folded(&format!("     if {}", visible(&rule.when)))?;
+        screen.folded(&format!("     {}", visible(&rule.description)))?;
     }
     print_steps("after the rules:", AFTER, steps, screen)?;
     if !with_tools {
@@ -231,9 +233,9 @@ fn print(shown: &Shown, with_tools: bool, screen: &mut Screen) -> Result<(), Fai
     for tool in tools {
         let draft = if tool.draft { "  (draft)" } else { "" };
         screen.line("")?;
-        screen.line(&format!("{}.{}{draft}", tool.server, tool.tool))?;
+        screen.folded(&format!("{}.{}{draft}", tool.server, tool.tool))?;
         for argument in &tool.arguments {
-            screen.line(&format!(
+            screen.folded(&format!(
                 "     {}: {}",
                 visible(&argument.name),
                 argument.roles.join(" ")
@@ -253,11 +255,11 @@ fn print_steps(
     screen.line(title)?;
     for step in steps.iter().filter(|step| step.place == place) {
         let ShownStep { name, then, when, except, .. } = step;
-        screen.line(&format!("  -  {then:<8} {name}: {}", visible(when)))?;
+        screen.folded(&format!("  -  {then:<8} {name}: {}", visible(when)))?;
         if !except.is_empty() {
             let rules: Vec<String> = except.iter().map(|name| visible(name)).collect();
             let rules = rules.join(", ");
-            screen.line(&format!(
+            screen.folded(&format!(
                 "     except where the first rule that applies is one of: {rules}"
             ))?;
         }

@@ -62,9 +62,9 @@ pub(crate) fn run(
         Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
     let mut lines = vec![match &before {
         Some(before) => format!(
-            "in force now: {} ({} rules)",
+            "in force now: {} ({})",
             visible(&before.origin),
-            before.judge.policy.rules().len()
+            ic_types::counted(before.judge.policy.rules().len(), "rule", "rules")
         ),
         None => "in force now: none that can be used".to_owned(),
     }];

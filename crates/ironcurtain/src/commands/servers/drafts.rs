@@ -27,8 +27,11 @@ impl Drafts {
     pub(super) fn read(name: &ServerName, home: &Home) -> Result<Self, Failure> {
         let path = added_annotations(home, name);
         let unreadable = || {
-            Failure::config(format!("`{}` is not what we wrote", path.display()))
-                .with_hint(format!("`ironcurtain servers remove {name}`, and add it again"))
+            Failure::config(format!(
+                "`{}` was not written by IronCurtain, or is damaged",
+                path.display()
+            ))
+            .with_hint(format!("`ironcurtain servers remove {name}`, and add it again"))
         };
         let tools = match file::read_own(&path, LIMITS.bytes_max as u64)? {
             None => Vec::new(),

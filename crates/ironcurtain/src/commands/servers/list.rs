@@ -113,7 +113,7 @@ pub(crate) fn run(
     } else {
         print(&rows, screen)?;
         for name in off(&servers) {
-            screen.line(&format!(
+            screen.folded(&format!(
                 "{name}  off; `ironcurtain servers restore {name}` switches it on again"
             ))?;
         }
@@ -145,12 +145,12 @@ fn print(rows: &[Row<'_>], screen: &mut Screen) -> Result<(), Failure> {
     for (row, cells) in rows.iter().zip(&cells) {
         let [name, identity, contained, confined, race, what] = cells;
         let [name_width, identity_width, contained_width, confined_width, race_width] = widths;
-        screen.line(&format!(
+        screen.folded(&format!(
             "{name:name_width$}  {identity:identity_width$}  {contained:contained_width$}  \
              {confined:confined_width$}  {race:race_width$}  {what}"
         ))?;
         for line in row.notes() {
-            screen.line(&format!("{:name_width$}  {line}", ""))?;
+            screen.folded(&format!("{:name_width$}  {line}", ""))?;
         }
     }
     Ok(())

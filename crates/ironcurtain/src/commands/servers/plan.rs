@@ -92,7 +92,9 @@ impl Plan {
         let trial = Trial::new_in(&home.root())?;
         // What an attempt that was cut off left behind is in nobody's way.
         if install::uninstall(name.as_str(), home)?.is_some() {
-            screen.notice(&format!("{name}: what a server of this name kept is there for it"));
+            screen.notice(&format!(
+                "{name}: data that an earlier server of this name kept is available to it"
+            ));
         }
         let added = self.try_add(&trial, home, environment, screen);
         match added {

@@ -50,7 +50,7 @@ pub(crate) fn run(
                 .with_hint(format!("`ironcurtain servers restore {name}` switches it on again")));
         }
         return Err(Failure::config(format!("there is no server `{name}`"))
-            .with_hint("`ironcurtain servers list` shows those that there are"));
+            .with_hint("`ironcurtain servers list` shows all servers"));
     }
     drop(entries);
     if !args.yes && !is_agreed(&name, would, screen)? {

@@ -70,7 +70,7 @@ pub(crate) fn run(
     }
     let pins = PinsFile::of(&home).read()?;
     let Some(pin) = pins.get(name) else {
-        return Err(Failure::config(format!("nothing is known of the tools of `{name}` yet"))
+        return Err(Failure::config(format!("the tools of `{name}` are not known yet"))
             .with_hint(format!("`ironcurtain servers trust {name}` looks at them")));
     };
     home.prepare()?;

@@ -51,7 +51,7 @@ pub(crate) fn run(
     })?;
     match args.json {
         true => screen.json(&text)?,
-        false => screen.out().write_all(text.as_bytes()).map_err(Failure::output)?,
+        false => screen.lines(&text.lines().map(str::to_owned).collect::<Vec<_>>())?,
     }
     for session in unreadable {
         screen.warning(&format!("the session {} is left out: {}", session.id, session.reason));

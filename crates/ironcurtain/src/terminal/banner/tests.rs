@@ -393,7 +393,7 @@ async fn typing_through_a_question_draws_it_again_once() {
     scene.ask().await;
     let n_drawn = scene.said.lines.iter().filter(|it| it.starts_with("#1 ")).count();
     assert_eq!(n_drawn, 2, "{:?}", scene.said.lines);
-    let hint = "(press y again: the question had just appeared)";
+    let hint = "(press y again: it had only just appeared)";
     assert_eq!(
         scene.said.lines.iter().filter(|it| *it == hint).count(),
         1,

@@ -76,6 +76,7 @@ fn called(news: &CallNews) -> Object {
         CallFate::Approved => ("approved", None),
         CallFate::Failed(reason) => ("failed", Some(reason)),
         CallFate::Refused(reason) => ("refused", Some(reason)),
+        CallFate::Cancelled => ("cancelled", None),
     };
     let mut line = named("call");
     line.insert("server", server);

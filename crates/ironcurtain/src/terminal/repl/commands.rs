@@ -1,7 +1,9 @@
 //! What the commands of a conversation do; all of them work while a turn runs.
 
+use std::collections::VecDeque;
+
 use ic_agent::Diagnostic;
-use ic_session::Turn;
+use ic_session::{CallNews, Turn};
 use ic_terminal::gate::NotYet;
 use ic_terminal::{COMMANDS, Command, Ink, Line};
 
@@ -9,6 +11,7 @@ use super::{Left, Repl};
 use crate::error::chain;
 use crate::terminal::group::Group;
 use crate::terminal::paint::Tone;
+use crate::terminal::telling;
 
 /// How many events `/logs` shows, and how many turns `/history` does.
 const LOGS_MAX: usize = 200;
@@ -130,13 +133,10 @@ impl Repl<'_> {
     }
 
     fn logs(&mut self) {
-        let diagnostics = self.scene.session.diagnostics();
-        if diagnostics.is_empty() {
+        if self.happened.is_empty() {
             return self.console.say(Tone::Quiet, "(no diagnostic events yet)");
         }
-        let from = diagnostics.len().saturating_sub(LOGS_MAX);
-        let lines: Vec<Line> =
-            diagnostics.iter().skip(from).map(|it| Line::plain(&described(it))).collect();
+        let lines: Vec<Line> = self.happened.iter().flat_map(Happened::lines).collect();
         self.console.pen.print_strangers(&lines);
         let log = format!("Output of the servers is in {}", self.setting.log.display());
         self.console.say(Tone::Quiet, &log);
@@ -150,6 +150,42 @@ impl Repl<'_> {
     }
 }
 
+/// What `/logs` shows.
+#[derive(Clone, Debug)]
+pub(super) enum Happened {
+    /// What became of a call.
+    Called(CallNews),
+    /// Something about the turn.
+    Diagnostic(Diagnostic),
+}
+
+impl Happened {
+    /// Keeps what happened last, up to a limit.
+    pub(super) fn keep(self, happened: &mut VecDeque<Self>) {
+        happened.push_back(self);
+        if LOGS_MAX < happened.len() {
+            happened.pop_front();
+        }
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        match self {
+            Self::Called(call) => telling::call(call).to_lines(),
+            Self::Diagnostic(diagnostic) => vec![Line::plain(&described(diagnostic))],
+        }
+    }
+}
+
+/// Shows the first line of a text that may have many.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default().trim_end();
+    match lines.next() {
+        Some(_) => format!("{first} …"),
+        None => first.to_owned(),
+    }
+}
+
 fn short(text: &str) -> String {
     let mut short: String = text.chars().take(TURN_CHARS_MAX).collect();
     if text.chars().nth(TURN_CHARS_MAX).is_some() {
@@ -160,8 +196,10 @@ fn short(text: &str) -> String {
 
 fn described(diagnostic: &Diagnostic) -> String {
     match diagnostic {
-        Diagnostic::ToolCall { tool, preview } => format!("tool_call {tool}: {preview}"),
-        Diagnostic::AgentText { preview } => format!("agent_text: {preview}"),
+        Diagnostic::ToolCall { tool, preview } => {
+            format!("tool_call {tool}: {}", first_line(preview))
+        }
+        Diagnostic::AgentText { preview } => format!("agent_text: {}", first_line(preview)),
         Diagnostic::StepFinish { step, prompt, completion } => {
             format!("step_finish: step {step}, {prompt} tokens in, {completion} out")
         }

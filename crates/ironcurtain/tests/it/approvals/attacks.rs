@@ -135,7 +135,7 @@ fn a_question_that_was_replaced_before_is_not_approved_either() {
     let output = rig.run(&["approvals", "approve", asked.id.as_str()]);
     assert!(output.stdout.contains("/d/a.txt"), "{output:?}");
     let said = rig.summary(asked);
-    assert_eq!(said, "malformed: the question was changed after it had been asked");
+    assert_eq!(said, "malformed: the request was changed after it was made");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/a.txt"
         "content": "hello"
-      expires: in [N] min [N] s
+      expires: in [N] min [N] s (at [CLOCK] UTC)
       id: [ID]
     #1 work: approved (listener)
     #2 play: filesystem wants to call write_file
@@ -120,7 +120,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/b.txt"
         "content": "there"
-      expires: in [N] s
+      expires: in [N] s (at [CLOCK] UTC)
       id: [ID]
     #2 play: expired: no answer in time
     #3 work: filesystem wants to call write_file
@@ -131,7 +131,7 @@ fn questions_come_and_go_line_by_line() {
       arguments:
         "path": "/d/c.txt"
         "content": "more"
-      expires: in [N] min [N] s
+      expires: in [N] min [N] s (at [CLOCK] UTC)
       id: [ID]
     #3 work: withdrawn by the session
     "#);
@@ -272,7 +272,7 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
       The agent may write files in ~/Documents with write_file of filesystem.
       policy: `my-default`, a copy of the built-in `default` made now
       `my-default` becomes the policy in force
-      example calls:
+      example calls, with the arguments that are judged:
         asks -> allowed    filesystem.write_file {"path":"~/Documents/example.txt"}
         asks as before     filesystem.write_file {"path":"~/example.txt"}
     To take it back: ironcurtain policy allow filesystem.write_file --to write --in ~/Documents --remove
@@ -323,12 +323,12 @@ fn at_the_desk_what_was_replaced_is_not_approved_but_shown_again() {
     let asked = work.ask("/d/a.txt", "hello");
     let mut terminal = desk(&rig);
     asked.replace(|it| it["arguments"]["path"] = "/etc/passwd".into());
-    terminal.expect("The question was answered, has changed, or is over.\n").expect("/etc/passwd");
+    terminal.expect("The request was answered, has changed, or is over.\n").expect("/etc/passwd");
     terminal.expect(READY);
     // What was shown the second time was not what the session had asked.
     terminal.type_in("y 1\n");
     let said = rig.summary(asked);
-    assert_eq!(said, "malformed: the question was changed after it had been asked");
+    assert_eq!(said, "malformed: the request was changed after it was made");
     terminal.type_in("q\n");
     assert_eq!(terminal.end().code, 0);
 }

@@ -107,8 +107,8 @@ fn guards_obey_nobody_but_their_parent() {
     let place = place();
     let own = std::process::id().to_string();
     for (words, told) in [
-        (vec![], "this command is for the program itself"),
-        (vec!["--help"], "this command is for the program itself"),
+        (vec![], "this command is for IronCurtain's own use"),
+        (vec!["--help"], "this command is for IronCurtain's own use"),
         (vec!["guard", "1", "0", "-", "free", "touch", "/usr/bin/touch", "owned"], "is gone"),
         (vec!["become", "1", "free", "touch", "/usr/bin/touch", "owned"], "is gone"),
         (
@@ -117,7 +117,7 @@ fn guards_obey_nobody_but_their_parent() {
         ),
         (
             vec!["guard", own.as_str(), "0", "-", "free", "touch"],
-            "this command is for the program itself",
+            "this command is for IronCurtain's own use",
         ),
     ] {
         let output = place.run([&[LAUNCH][..], &words].concat());

@@ -116,7 +116,7 @@ fn a_question_that_was_rewritten_is_not_approved() {
     let digest = question.request().digest.to_string();
     respond(&desk, &question, approval(&digest).to_string().as_bytes());
     let text = proxy.answer(&id).bad();
-    assert!(text.contains("the question was changed after it had been asked"), "{text}");
+    assert!(text.contains("the request was changed after it was made"), "{text}");
     assert_eq!(desk.read("a.txt"), None);
     proxy.finish();
 }

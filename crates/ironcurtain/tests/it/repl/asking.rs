@@ -97,6 +97,8 @@ fn commands_work_and_messages_queue_while_a_turn_runs() {
     stage.send("/approve 1").expect("Escalation approved.");
     // The queued message has its turn.
     stage.expect("✓ allowed  filesystem.list_directory").prompt("");
+    stage.send("/logs").expect("│   ✓ approved filesystem.write_file").prompt("");
+    assert!(!stage.rows().concat().contains("u{a}"), "{:?}", stage.rows());
     stage.send("/history").expect("2. ").expect("  > list the files").prompt("");
     assert!(read(&rig, "a.txt").is_some());
     // What is queued goes with /quit.

@@ -46,10 +46,11 @@ fn control_c_at_a_question_withdraws_it() {
     let rig = rig();
     let mut stage = Stage::new(&rig);
     stage.send(&format!("write \"text\" to {}", document(&rig, "a.txt")));
-    stage.asked().type_in("\x03").expect("The question was withdrawn.").prompt("");
+    stage.asked().type_in("\x03").expect("The request was withdrawn.").prompt("");
     assert!(rig.pending().is_empty());
     stage.type_in("\x04");
     assert_eq!(stage.end(), 0);
+    stage.expect("✗ cancelled filesystem.write_file").expect("0 calls made, 0 refused");
 }
 
 /// At the prompt, in a turn, and at a question; `end` looks at the terminal each time.

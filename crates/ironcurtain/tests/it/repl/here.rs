@@ -31,7 +31,7 @@ fn it_is_asked_and_the_answer_is_for_once() {
         let mut stage = start(&rig, &["list", "the", "files"]);
         // What comes before it could be read is no answer.
         stage.expect("This is a git working tree: ").type_in("h");
-        stage.expect("(press h again: the question had just appeared)").expect(QUESTION);
+        stage.expect("(press h again: it had only just appeared)").expect(QUESTION);
         stage
             .type_in("x")
             .expect("(x is not one of the keys)")

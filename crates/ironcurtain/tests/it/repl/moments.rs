@@ -43,7 +43,7 @@ fn typing_on_through_a_question_answers_nothing() {
     let rig = rig();
     let mut stage = asked(&rig);
     slowly(&stage, "thanks\ry", &[150]);
-    stage.expect("(press y again: the question had just appeared)").asked();
+    stage.expect("(press y again: it had only just appeared)").asked();
     // With nothing printed in between.
     stage.type_in("\x1b[C");
     std::thread::sleep(Duration::from_millis(150));
@@ -137,7 +137,7 @@ fn a_question_that_is_not_wholly_in_sight_is_not_approved() {
     assert_eq!(rig.pending().len(), 1);
     // A window that is too small for it.
     stage.resize(80, 9).expect("more rows: Enter shows them, n denies.").type_in("y");
-    stage.expect("(y was not taken: the rest of the question was not shown yet)");
+    stage.expect("(y was not taken: the rest of the request was not shown yet)");
     for _ in 0..20 {
         stage.until("it can be answered", |rows| {
             rows.iter().any(|row| row.contains("n den") && !row.starts_with('('))

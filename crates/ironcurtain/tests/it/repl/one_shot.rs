@@ -116,7 +116,7 @@ fn control_c_cancels_and_the_terminal_is_given_back() {
     let rig = rig();
     let wanted = format!("write \"text\" to {}", document(&rig, "a.txt"));
     let mut stage = task(&rig, (120, 30), &["NO_COLOR=1"], &wanted);
-    stage.asked_alone(1).type_in("\x03").expect("The question was withdrawn.");
+    stage.asked_alone(1).type_in("\x03").expect("The request was withdrawn.");
     assert_eq!(stage.end(), 130);
     assert!(stage.sent().contains("\x1b]2;\x07\x1b[23;2t"), "the title is back");
     assert_eq!(read(&rig, "a.txt"), None);

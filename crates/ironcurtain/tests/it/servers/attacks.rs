@@ -189,11 +189,17 @@ fn a_broken_file_of_identities_is_named_and_nothing_is_started() {
         ("{", "is not valid JSON"),
         ("\0", "is not valid JSON"),
         (r#"{"version":1,"version":1,"servers":{}}"#, "is not valid JSON"),
-        ("[]", "is not what we wrote"),
-        ("{}", "is not what we wrote"),
-        (r#"{"version":2,"servers":{}}"#, "is not what we wrote"),
-        (r#"{"version":1,"servers":{"plain":{}}}"#, "is not what we wrote"),
-        (r#"{"version":1,"servers":{"plain":{"identity":{},"tools":[]}}}"#, "is not what we wrote"),
+        ("[]", "was not written by IronCurtain, or is damaged"),
+        ("{}", "was not written by IronCurtain, or is damaged"),
+        (r#"{"version":2,"servers":{}}"#, "was not written by IronCurtain, or is damaged"),
+        (
+            r#"{"version":1,"servers":{"plain":{}}}"#,
+            "was not written by IronCurtain, or is damaged",
+        ),
+        (
+            r#"{"version":1,"servers":{"plain":{"identity":{},"tools":[]}}}"#,
+            "was not written by IronCurtain, or is damaged",
+        ),
     ] {
         rig.place.write("home/.ironcurtain/servers.lock.json", text);
         for words in [&["list"][..], &["test"], &["trust", "plain", "--yes"]] {

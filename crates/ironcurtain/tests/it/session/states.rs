@@ -88,7 +88,7 @@ async fn a_message_without_an_answer_leaves_the_session_ready() {
         ),
         (ModelError::Refused("no".into()), "the model declined to answer: no"),
         (ModelError::Network("gone".into()), "the connection to the provider failed: gone"),
-        (ModelError::Protocol("eh".into()), "the provider's answer makes no sense: eh"),
+        (ModelError::Protocol("eh".into()), "the provider's answer is not valid: eh"),
     ] {
         model.then([Step::Fail(error)]);
         check(&fails(&session, "hello").await, "MESSAGE_FAILED", text);

@@ -103,6 +103,7 @@ impl World {
             keyring: ic_backend::Keyring::default(),
             certificates: None,
             shown: Vec::new(),
+            notify: None,
             wait: options.wait,
             at_terminal: at_terminal.clone(),
             timeout: options.timeout,
@@ -258,6 +259,7 @@ pub(super) fn word(event: &Event) -> String {
                 CallFate::Approved => "approved",
                 CallFate::Failed(_) => "failed",
                 CallFate::Refused(_) => "refused",
+                CallFate::Cancelled => "cancelled",
             };
             format!("{} {fate}", call.call)
         }

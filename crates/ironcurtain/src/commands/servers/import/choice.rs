@@ -24,7 +24,9 @@ pub(super) fn by_name(names: &[String], mut found: Vec<Found>) -> Result<Vec<Fou
             true if chosen.iter().any(|it: &Found| it.name == *name) => {}
             true => {
                 return Err(Failure::usage(format!("no client has a server `{}`", visible(name)))
-                    .with_hint("`ironcurtain servers import` shows those that there are"));
+                    .with_hint(
+                        "`ironcurtain servers import` lists the servers that can be imported",
+                    ));
             }
         }
     }

@@ -210,7 +210,7 @@ pub(super) fn pairs(
             .iter()
             .map(|(name, value)| Ok((name.clone(), word(value).ok_or_else(fault)?)))
             .collect(),
-        Some(_) => Err(format!("its `{key}` holds no names with values")),
+        Some(_) => Err(format!("its `{key}` is not an object of names and values")),
     }
 }
 

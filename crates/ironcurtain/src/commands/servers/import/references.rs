@@ -258,7 +258,7 @@ impl Context<'_> {
             false => "something".to_owned(),
         };
         format!(
-            "it refers to {what}, which {} would fill in and we cannot; write it out with `servers add`",
+            "it refers to {what}, which {} would fill in and IronCurtain cannot; write it out with `servers add`",
             self.client
         )
     }

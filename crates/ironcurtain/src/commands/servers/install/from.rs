@@ -84,7 +84,10 @@ pub(in super::super) fn copy(
         env: env.collect::<Result<_, Failure>>()?,
         directory: Some(text(&place)?),
         allow_read: Vec::new(),
-        what: format!("a copy of {shown} with {} files and directories", copied.n_entries),
+        what: format!(
+            "a copy of {shown} with {}",
+            ic_types::counted(copied.n_entries, "file or directory", "files and directories")
+        ),
     })
 }
 

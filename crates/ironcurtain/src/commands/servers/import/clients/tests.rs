@@ -338,13 +338,13 @@ fn an_entry_that_is_not_understood_is_an_error() {
         (r#"{"command":"x","args":["a",null]}"#, "its `args` holds something that is not a string"),
         (r#"{"command":"x","args":[["a"]]}"#, "its `args` holds something that is not a string"),
         (r#"{"command":"x","args":"-y z"}"#, "its `args` is not a list of strings"),
-        (r#"{"command":"x","env":["A=b"]}"#, "its `env` holds no names with values"),
+        (r#"{"command":"x","env":["A=b"]}"#, "its `env` is not an object of names and values"),
         (r#"{"command":"x","env":{"A":{"b":1}}}"#, "its `env` holds something that is not text"),
         (r#"{"command":"x","cwd":7}"#, "its `cwd` is not text"),
         (r#"{"command":"x","args":["${A"]}"#, "a `${` of it has no end"),
         (
             r#"{"url":"https://a.example","headers":["A: b"]}"#,
-            "its `headers` holds no names with values",
+            "its `headers` is not an object of names and values",
         ),
         ("{}", "it has no command"),
     ] {
