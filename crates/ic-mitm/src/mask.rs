@@ -18,7 +18,7 @@ const KEYS_MAX: usize = 16;
 #[derive(Debug)]
 pub struct Needles {
     keys: Vec<RealKey>,
-    needles: Vec<Secret<Vec<u8>>>,
+    spellings: Vec<Secret<Vec<u8>>>,
     /// The bytes with which one of them begins.
     firsts: [bool; 256],
 }
@@ -40,7 +40,7 @@ enum At {
 impl Needles {
     /// Looks for nothing yet.
     pub fn none() -> Self {
-        Self { keys: Vec::new(), needles: Vec::new(), firsts: [false; 256] }
+        Self { keys: Vec::new(), spellings: Vec::new(), firsts: [false; 256] }
     }
 
     /// Looks for `key` in all its spellings.
@@ -54,22 +54,23 @@ impl Needles {
     }
 
     /// Looks for `key` as well.
+    #[must_use]
     pub fn with(&self, key: &RealKey) -> Self {
         let mut keys = self.keys.clone();
         keys.push(key.clone());
         // A session that renews its login for days drops the oldest.
         let n_old = keys.len().saturating_sub(KEYS_MAX);
         keys.drain(..n_old);
-        let mut needles: Vec<_> = keys.iter().flat_map(RealKey::spellings).collect();
+        let mut spellings: Vec<_> = keys.iter().flat_map(RealKey::spellings).collect();
         // The longest first: one that is a part of another leaves half of it.
-        needles.sort_by_key(|it| std::cmp::Reverse(shown(it).len()));
+        spellings.sort_by_key(|it| std::cmp::Reverse(shown(it).len()));
         let mut firsts = [false; 256];
-        for first in needles.iter().filter_map(|it| shown(it).first()) {
+        for first in spellings.iter().filter_map(|it| shown(it).first()) {
             if let Some(slot) = firsts.get_mut(usize::from(*first)) {
                 *slot = true;
             }
         }
-        Self { keys, needles, firsts }
+        Self { keys, spellings, firsts }
     }
 
     /// Masks a whole text.
@@ -86,7 +87,7 @@ impl Needles {
             return At::Nothing;
         }
         let mut found = At::Nothing;
-        for needle in self.needles.iter().map(shown) {
+        for needle in self.spellings.iter().map(shown) {
             if text.starts_with(needle) {
                 return At::Key(needle.len());
             }

@@ -229,6 +229,9 @@ impl Target {
         let loaded_before = judge::load(&wanted, NoSandbox::None, environment, screen)?;
         let tools = english::tools(&loaded_before);
         let before = target.content()?;
+        if let Content::Constitution(_) = before {
+            screen.notice("compiling and testing the sentences …");
+        }
         let after = change.on(&before, agreed.by, &tools)?;
         let loaded_after = target.load_with(&after, &tools, environment, screen)?;
         if let Content::Constitution(text) = &after {

@@ -67,9 +67,8 @@ fn of_block(
             *block = note(format.shape);
         }
         Some("tool_addition" | "tool_removal") => {
-            let change = match block.get_mut("tool") {
-                Some(Json::Object(change)) => change,
-                _ => return Err(Refusal::Malformed("a change of tools names none".to_owned())),
+            let Some(Json::Object(change)) = block.get_mut("tool") else {
+                return Err(Refusal::Malformed("a change of tools names none".to_owned()));
             };
             if !stays(format, change, removed)? {
                 *block = note(format.shape);

@@ -22,8 +22,9 @@ async fn says(bytes: &'static [u8]) -> u16 {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
                 let mut request = [0; 4096];
-                stream.read(&mut request).await.ok();
-                stream.write_all(bytes).await.ok();
+                if 0 < stream.read(&mut request).await.unwrap_or(0) {
+                    stream.write_all(bytes).await.ok();
+                }
             });
         }
     });

@@ -16,6 +16,9 @@ const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
+/// What is done to a head.
+type Change = Box<dyn Fn(&mut Head)>;
+
 /// Header fields, in order.
 type Head = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -123,7 +126,7 @@ async fn heads_that_lie_reach_nobody() {
     };
     let remove =
         |name: &'static str| move |head: &mut Head| head.retain(|it| it.0 != name.as_bytes());
-    let changes: Vec<(&str, Box<dyn Fn(&mut Head)>)> = vec![
+    let changes: Vec<(&str, Change)> = vec![
         ("another authority", Box::new(set(":authority", b"evil.example"))),
         ("authority with a user", Box::new(set(":authority", b"x@api.anthropic.com"))),
         ("authority with another port", Box::new(set(":authority", b"api.anthropic.com:80"))),

@@ -137,8 +137,11 @@ fn nothing_to_allow(sentence: &Sentence, tools: &[Tool]) -> Option<String> {
 /// Says which places there are not.
 fn places(sentence: &Sentence, loaded: &Loaded) -> Vec<String> {
     let Place::Directories(all) = &sentence.place else { return Vec::new() };
-    // A directory of a built-in sentence that you do not have needs nobody to do anything.
-    if Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text)) {
+    // A *never* for what is not there yet is a precaution, and a directory of a built-in sentence that you do
+    // not have needs nobody to do anything.
+    if sentence.effect == Effect::Deny
+        || Builtin::ALL.iter().any(|it| it.constitution().contains(&sentence.text))
+    {
         return Vec::new();
     }
     let mut odd = Vec::new();

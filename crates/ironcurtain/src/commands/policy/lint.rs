@@ -89,7 +89,12 @@ fn findings(loaded: &Loaded) -> Result<Vec<Found>, Failure> {
     };
     let rules = lint::rules(policy, &world);
     found.extend(rules.into_iter().map(|it| {
-        let is_note = it.problem.ends_with("does not exist") && is_of_builtin(&it.rule);
+        // What forbids something in a place that is not there yet is a precaution.
+        let denies = |rule: &ic_policy::Rule| {
+            rule.name() == it.rule && rule.effect() == ic_policy::Effect::Deny
+        };
+        let is_harmless = is_of_builtin(&it.rule) || policy.own_rules().iter().any(denies);
+        let is_note = it.problem.ends_with("does not exist") && is_harmless;
         let mut found = Found::of(it, file(COMPILED));
         if is_note {
             found.level = NOTE;

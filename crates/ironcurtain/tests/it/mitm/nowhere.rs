@@ -99,11 +99,7 @@ fn the_key_is_found_nowhere() {
         for name in ["environ", "cmdline", "comm", "maps"] {
             let path = Path::new("/proc").join(pid.to_string()).join(name);
             // Our own process cannot be looked into; where it can, there is nothing to find.
-            check(
-                &forms,
-                &format!("{}", path.display()),
-                &std::fs::read(&path).unwrap_or_default(),
-            );
+            check(&forms, &path.display().to_string(), &std::fs::read(&path).unwrap_or_default());
         }
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         let files = maps.lines().filter_map(|it| it.split_once(" /").map(|(_, path)| path));
