@@ -123,7 +123,7 @@ impl Broker {
         // For the record, should the disk not answer; copying them takes long as well.
         let kept: Arc<Mutex<Object>> = Arc::default();
         let keep = Arc::clone(&kept);
-        let judged = self.aside.look(weight, move || {
+        let judged = self.aside.look(weight, move || -> Result<(Verdict, Digest), NotJudged> {
             *locked(&keep) = arguments.clone();
             let call = checked(arguments, &found)?;
             let repetition = repetition(&call);
