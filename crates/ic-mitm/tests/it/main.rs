@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::disallowed_methods,
+    clippy::indexing_slicing,
     reason = "a failure is a failed test, and tests look at files"
 )]
 
