@@ -188,7 +188,7 @@ impl AgentCage {
         }
         let state = parts.state.map(|state| found(state, disk)).transpose()?;
         if let Some(state) = &state {
-            spec.home = state.as_path().to_owned();
+            state.as_path().clone_into(&mut spec.home);
             spec.seen.push(shown(state, Access::Write));
         }
         let kept = keep(&spec.seen, state, parts, disk)?;

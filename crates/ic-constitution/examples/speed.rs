@@ -13,9 +13,12 @@ use ic_constitution::{compile, parse};
 const SENTENCES: usize = 1000;
 const ROUNDS: usize = 21;
 
+/// Writes the sentence of a number.
+type Shape = fn(usize) -> String;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout().lock();
-    let shapes: [(&str, fn(usize) -> String); 3] =
+    let shapes: [(&str, Shape); 3] =
         [("places apart", apart), ("one in another", nested), ("all forms", mixed)];
     for (name, sentence) in shapes {
         let text: String = (0..SENTENCES).map(sentence).collect();

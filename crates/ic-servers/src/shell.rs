@@ -34,7 +34,7 @@ const DESCRIPTION: &str = "Runs a command line in the sandbox or workspace and r
 /// The shells, the first that is there is used.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 /// How long a command may take if nothing is said.
-const TIME_DEFAULT: Duration = Duration::from_secs(120);
+const TIME_DEFAULT: Duration = Duration::from_mins(2);
 /// How much of its output is kept; the caller cuts further.
 const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// How much of its complaints is kept.

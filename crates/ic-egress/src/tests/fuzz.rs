@@ -314,7 +314,7 @@ fn fuzz_tls_hello() {
                 match (hello::read(pieces[0]), &read) {
                     (Ok(hello::Read::More), _) => {}
                     (Err(_), whole) => {
-                        assert!(whole.is_err(), "wrong at first, and right with more")
+                        assert!(whole.is_err(), "wrong at first, and right with more");
                     }
                     (Ok(found), Ok(whole)) => assert_eq!(&found, whole),
                     (Ok(_), Err(why)) => panic!("right at first, and wrong with more: {why}"),

@@ -168,7 +168,7 @@ mod tests {
         let text =
             text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
         let (mut found, mut name, mut data) = (Vec::new(), String::new(), Vec::new());
-        let ended = text.rfind('\n').map_or("", |end| &text[..end]);
+        let ended = text.rsplit_once('\n').map_or("", |(ended, _)| ended);
         let has_lines = text.contains('\n');
         for line in ended.split('\n').filter(|_| has_lines) {
             let (field, value) = line.split_once(':').unwrap_or((line, ""));

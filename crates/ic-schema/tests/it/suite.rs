@@ -182,7 +182,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 fn groups(path: &Path) -> Vec<Group> {
     let bytes = std::fs::read(path).unwrap();
     let Json::Array(groups) = Json::parse(&bytes, JsonLimits::ARTIFACT).unwrap() else {
-        panic!("{path:?}")
+        panic!("{}", path.display())
     };
     groups.into_iter().map(group).collect()
 }

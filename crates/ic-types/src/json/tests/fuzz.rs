@@ -39,7 +39,7 @@ fn check(bytes: &[u8]) -> Outcome {
             match theirs {
                 Ok(theirs) => assert!(is_same(&json, &theirs), "it is read differently"),
                 Err(error) => {
-                    assert!(error.to_string().starts_with("number out of range"), "{error}")
+                    assert!(error.to_string().starts_with("number out of range"), "{error}");
                 }
             }
             Outcome::accepted((std::mem::discriminant(&json), size(&json).ilog2()))
