@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
-use ic_backend::server::{News, ServerNews};
+use ic_backend::server::{News, ServerNews, Up};
 use ic_types::{Json, JsonLimits, Object, ServerName, counted};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -65,30 +65,7 @@ impl Broker {
     async fn hear(&self, server: &ServerName, news: ServerNews) {
         match news {
             ServerNews::Up(up) => {
-                let mut event = event("server-up", server);
-                event.insert("name", up.introduction.name.as_str());
-                event.insert("version", up.introduction.version.as_str());
-                event.insert("protocol", up.introduction.protocol.as_str());
-                event.insert("confined", up.confinement.to_string());
-                let table = &up.tools;
-                let withheld = table.iter().filter(|offer| offer.withheld.is_some());
-                let withheld: Vec<Json> =
-                    withheld.map(|offer| Json::from(offer.tool.name.as_str())).collect();
-                if !withheld.is_empty() {
-                    self.witness.notice(&format!(
-                        "withheld: {} of the server `{server}`; look at the difference with \
-                         `ironcurtain servers trust {server}`",
-                        counted(withheld.len(), "tool", "tools")
-                    ));
-                    event.insert("withheld", withheld);
-                }
-                for unusable in table.unusable.iter().take(UNUSABLE_SHOWN_MAX) {
-                    self.notice(&format!("server `{server}`: {unusable}"));
-                }
-                if let Some(n_more @ 1..) = table.unusable.len().checked_sub(UNUSABLE_SHOWN_MAX) {
-                    let more = counted(n_more, "more tool", "more tools");
-                    self.notice(&format!("server `{server}`: {more} cannot be used"));
-                }
+                let event = self.met(server, &up);
                 self.keep(event);
                 self.announce_list().await;
             }
@@ -135,6 +112,35 @@ impl Broker {
                 self.witness.server_wrote(server, &self.redactor.mask_own_keys(line));
             }
         }
+    }
+
+    /// Tells a person which tools of a server that is up are not offered; returns what is written down.
+    fn met(&self, server: &ServerName, up: &Up) -> Object {
+        let mut event = event("server-up", server);
+        event.insert("name", up.introduction.name.as_str());
+        event.insert("version", up.introduction.version.as_str());
+        event.insert("protocol", up.introduction.protocol.as_str());
+        event.insert("confined", up.confinement.to_string());
+        let table = &up.tools;
+        let withheld = table.iter().filter(|offer| offer.withheld.is_some());
+        let withheld: Vec<Json> =
+            withheld.map(|offer| Json::from(offer.tool.name.as_str())).collect();
+        if !withheld.is_empty() {
+            self.witness.notice(&format!(
+                "withheld: {} of the server `{server}`; look at the difference with \
+                 `ironcurtain servers trust {server}`",
+                counted(withheld.len(), "tool", "tools")
+            ));
+            event.insert("withheld", withheld);
+        }
+        for unusable in table.unusable.iter().take(UNUSABLE_SHOWN_MAX) {
+            self.notice(&format!("server `{server}`: {unusable}"));
+        }
+        if let Some(n_more @ 1..) = table.unusable.len().checked_sub(UNUSABLE_SHOWN_MAX) {
+            let more = counted(n_more, "more tool", "more tools");
+            self.notice(&format!("server `{server}`: {more} cannot be used"));
+        }
+        event
     }
 
     /// Tells a person something that may hold a server's own words.
