@@ -7,11 +7,13 @@
 //!
 //! Git finds that out by what is in the files. So a change is told if the file was, before it, much like a file
 //! that counts, that some branch has and that is not here; whoever called it so, and in however many steps.
+//! Whole directories follow in the same way, with what is new in them: so it is told, too, if another file in
+//! a directory of it was like that, and the branch does not have the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::carried::{TakenIn, tips};
+use super::carried::{TakenIn, above, tips, trees};
 use super::closed::RAW;
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
@@ -44,28 +46,81 @@ pub(super) fn find(
         return Ok(none);
     }
     let names: BTreeSet<&str> = taken_in.files.iter().map(|it| it.path.as_str()).collect();
-    let mut sources: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut note = |id: &str, path: &str| {
-        sources.entry(id.to_owned()).or_default().insert(path.to_owned());
+    let gone = gone(run, &names, &with_targets)?;
+    let mut sources = Sources::new();
+    let mut found = BTreeSet::new();
+    let note = |sources: &mut Sources, path: &str, (mode, id): (&str, &str)| {
+        let beside = above(path).filter_map(|it| gone.get(&it)).flatten();
+        let own = names.contains(path).then(|| path.to_owned());
+        let paths: BTreeSet<String> = beside.cloned().chain(own).collect();
+        if mode.starts_with("100") && !paths.is_empty() {
+            sources.entry(id.to_owned()).or_default().extend(paths);
+        }
     };
-    for old in taken_in.before.iter().filter(|it| names.contains(it.path.as_str())) {
-        note(&old.id, &old.path);
+    for old in &taken_in.before {
+        note(&mut sources, &old.path, (&old.mode, &old.id));
+    }
+    // What was between two steps may be known to the rehearsal alone.
+    let unknown = unknown(run, &sources)?;
+    found.extend(unknown.iter().filter_map(|id| sources.remove(id)).flatten());
+    // Of several steps that are taken at once, one may be alike for the next.
+    if taken_in.left.is_some() {
+        let mut steps = Sources::new();
+        for new in &taken_in.files {
+            note(&mut steps, &new.path, (&new.mode, &new.id));
+        }
+        for id in self::unknown(run, &steps)? {
+            steps.remove(&id);
+        }
+        for (id, paths) in steps {
+            sources.entry(id).or_default().extend(paths);
+        }
     }
     for base in bases(run, head, &with_targets)? {
         let said = Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", &base])?;
-        for (path, (_, id)) in said.split('\0').filter_map(listed) {
-            if names.contains(path) {
-                note(id, path);
-            }
+        for (path, about) in said.split('\0').filter_map(listed) {
+            note(&mut sources, path, about);
         }
     }
     if PAIRS_MAX < sources.len() * targets.len() {
-        return Ok(sources.into_values().flatten().collect());
+        found.extend(sources.into_values().flatten());
+        return Ok(found);
     }
     let ids: Vec<&String> = sources.keys().collect();
     let alike = pairs(run, &ids, &targets)?;
     let of = |n: usize| ids.get(n).and_then(|id| sources.get(*id)).into_iter().flatten().cloned();
-    Ok(alike.into_iter().flat_map(of).collect())
+    found.extend(alike.into_iter().flat_map(of));
+    Ok(found)
+}
+
+/// Files by the numbers of objects: what follows if git takes the object for a file that counts.
+type Sources = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns the numbers that the repository does not have.
+fn unknown(run: &Run<'_>, sources: &Sources) -> Result<Vec<String>, Fault> {
+    let asked: String = sources.keys().flat_map(|id| [id.as_str(), "\n"]).collect();
+    let words = ["cat-file", "--batch-check=%(objecttype)"];
+    let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
+    let all = sources.keys().zip(said.lines());
+    Ok(all.filter(|(_, kind)| *kind != "blob").map(|(id, _)| id.clone()).collect())
+}
+
+/// Returns the directories above the names that some of the branches do not have, with the names in them.
+fn gone(
+    run: &Run<'_>,
+    names: &BTreeSet<&str>,
+    tips: &[String],
+) -> Result<BTreeMap<String, BTreeSet<String>>, Fault> {
+    let mut beneath: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for name in names {
+        for directory in above(name) {
+            beneath.entry(directory).or_default().insert((*name).to_owned());
+        }
+    }
+    let directories: Vec<String> = beneath.keys().cloned().collect();
+    let there = trees(run, tips, &directories)?;
+    beneath.retain(|it, _| there.get(it).map_or(0, Vec::len) < tips.len());
+    Ok(beneath)
 }
 
 /// Returns what branches have under names that count and that are not here, and these branches.
@@ -80,7 +135,7 @@ fn targets(
         let _ = writeln!(asked, "{tip} {head}");
     }
     if asked.is_empty() {
-        return Ok(Default::default());
+        return Ok((BTreeSet::new(), Vec::new()));
     }
     let words = [&["diff-tree", "--stdin", "-r", "--diff-filter=A"], &RAW[..]].concat();
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;

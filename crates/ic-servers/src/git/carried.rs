@@ -153,14 +153,15 @@ fn carrying(run: &Run<'_>, terms: &Terms, taken_in: &TakenIn) -> Result<BTreeSet
     let there = trees(run, &tips(run)?, &directories)?;
     let mut found = BTreeSet::new();
     for directory in &directories {
-        let [here, there] = [&here, &there].map(|trees| trees.get(directory));
-        let other =
-            there.into_iter().flatten().filter(|it| here.is_none_or(|here| !here.contains(*it)));
+        let [here, there] = [&here, &there].map(|trees| {
+            let trees = trees.get(directory).into_iter().flatten();
+            trees.collect::<BTreeSet<_>>()
+        });
         let mut known = BTreeSet::new();
-        for tree in here.into_iter().flatten() {
+        for tree in &here {
             known.extend(files(run, tree)?);
         }
-        for tree in other {
+        for tree in there.difference(&here) {
             let new = files(run, tree)?.into_iter().filter(|path| !known.contains(path));
             found.extend(new.map(|path| format!("{directory}/{path}")).filter(could));
         }
@@ -191,7 +192,7 @@ fn vanished(run: &Run<'_>, taken_in: &TakenIn) -> Result<Vec<String>, Fault> {
 }
 
 /// Returns the directories above a file, but for the top.
-fn above(path: &str) -> impl Iterator<Item = String> {
+pub(super) fn above(path: &str) -> impl Iterator<Item = String> {
     let above = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
     above.filter(|it| !it.is_empty()).map(ToOwned::to_owned)
 }
@@ -212,12 +213,12 @@ pub(super) fn tips(run: &Run<'_>) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// Returns the trees that the commits have at each of the directories.
-fn trees(
+/// Returns the trees that the commits have at each of the directories, one for each commit that has it.
+pub(super) fn trees(
     run: &Run<'_>,
     commits: &[String],
     directories: &[String],
-) -> Result<BTreeMap<String, BTreeSet<String>>, Fault> {
+) -> Result<BTreeMap<String, Vec<String>>, Fault> {
     let pairs = || commits.iter().flat_map(|it| directories.iter().map(move |at| (it, at)));
     let mut asked = String::new();
     for (commit, directory) in pairs() {
@@ -231,10 +232,10 @@ fn trees(
     }
     let words = ["cat-file", "--batch-check=%(objecttype) %(objectname)"];
     let said = Rehearsal::look_with(run, &words, asked.as_bytes())?;
-    let mut trees: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut trees: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for ((_, directory), line) in pairs().zip(said.lines()) {
         if let Some(tree) = line.strip_prefix("tree ") {
-            trees.entry(directory.clone()).or_default().insert(tree.to_owned());
+            trees.entry(directory.clone()).or_default().push(tree.to_owned());
         }
     }
     Ok(trees)

@@ -47,7 +47,11 @@ impl Trick<'_> {
         (self.prepare)(&world);
         let mut answers = Vec::new();
         match flags {
-            None => self.calls.iter().for_each(|call| drop(careless::obey(&world, call))),
+            None => {
+                for call in &self.calls {
+                    careless::obey(&world, call);
+                }
+            }
             Some(flags) => {
                 let flags = flags(&world);
                 let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -325,6 +329,47 @@ fn by_the_likeness_of_a_file() {
     ];
     for (name, prepare, calls, steps) in tricks {
         Trick { prepare, calls, steps, file: ".envrc" }.check(name);
+    }
+}
+
+/// The same with a whole directory, which git takes for renamed by what is in it: a new file follows.
+#[test]
+fn by_the_likeness_of_a_directory() {
+    let renamed = |world: &World| {
+        for (name, text) in [("ci/one.yml", SAMPLE), ("ci/two.yml", ONE)] {
+            world.write(name, text);
+        }
+        commit_of_user(world);
+        user(world, &["checkout", "-q", "-b", "dev"]);
+        world.write(".github/CODEOWNERS", "a\n");
+        user(world, &["mv", "ci", ".github/workflows"]);
+        commit_of_user(world);
+        user(world, &["checkout", "-q", "main"]);
+    };
+    let own = [(".github/workflows/one.yml", SAMPLE), (".github/workflows/two.yml", ONE)];
+    let added = |world: &World| {
+        branch_of_user(world, ("dev", "main"), &own);
+        user(world, &["checkout", "-q", "main"]);
+    };
+    let new = || vec![write("ci/new.yml", PLANTED), add(&["."]), commit()];
+    let alike = [write("ci/one.yml", SAMPLE), write("ci/two.yml", ONE), add(&["."]), commit()];
+    let mut made = vec![make("ci")];
+    made.extend(alike.clone());
+    made.extend(new());
+    // Two commits that were made apart are picked at once.
+    let mut apart = branch("p", "main", "ci", &[("one.yml", SAMPLE), ("two.yml", ONE)]);
+    apart.extend(branch("q", "main", "ci", &[("new.yml", PLANTED)]));
+    apart.extend([switch("main"), pick(&["p", "q"], json!({}))]);
+    let merge: &[Words] = &[&["merge", "--no-edit", "dev"]];
+    let to_dev: &[Words] = &[&["checkout", "-q", "dev"], &["cherry-pick", "main"]];
+    let tricks: [(&str, &dyn Fn(&World), Vec<Call>, &[Words]); 4] = [
+        ("merged", &renamed, new(), merge),
+        ("picked", &renamed, new(), to_dev),
+        ("made alike", &added, made, to_dev),
+        ("apart", &added, apart, to_dev),
+    ];
+    for (name, prepare, calls, steps) in tricks {
+        Trick { prepare, calls, steps, file: ".github/workflows/new.yml" }.check(name);
     }
 }
 
