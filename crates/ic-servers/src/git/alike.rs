@@ -76,7 +76,9 @@ pub(super) fn find(
             sources.entry(id).or_default().extend(paths);
         }
     }
-    for base in bases(run, head, &with_targets)? {
+    let mut bases = bases(run, head, &with_targets)?;
+    bases.extend(taken_in.known.iter().cloned());
+    for base in bases {
         let said = Rehearsal::look(run, &["ls-tree", "-r", "-z", "--full-tree", &base])?;
         for (path, about) in said.split('\0').filter_map(listed) {
             note(&mut sources, path, about);

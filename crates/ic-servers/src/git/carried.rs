@@ -45,6 +45,8 @@ pub(super) struct TakenIn {
     pub(super) before: Vec<Entry>,
     /// The names of files that are no more.
     pub(super) gone: Vec<String>,
+    /// Commits that are put together with what is checked out: git may make them anew, as they are.
+    pub(super) known: Vec<String>,
     /// The names of all files that there are then, if they are not those of the index.
     pub(super) left: Option<BTreeSet<String>>,
 }

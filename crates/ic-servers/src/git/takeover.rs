@@ -277,6 +277,7 @@ fn rehearsed(
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
         taken_in.add(rehearsal.made_since(&before, &known)?);
+        taken_in.known = known;
         let left = rehearsal.index()?.into_iter().map(|it| it.path);
         taken_in.left = Some(left.collect());
     }
