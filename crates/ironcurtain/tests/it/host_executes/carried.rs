@@ -20,10 +20,12 @@ const TWO: &str = "a\nb\nc\nd\ne\nf\ng\n";
 const SAMPLE: &str = "# one\n# two\n# three\n# four\n# five\n";
 
 type Words = &'static [&'static str];
+/// What makes the user's world.
+type Prepare<'a> = &'a dyn Fn(&World);
 
 /// A trick: what the user has, what the agent does, what the user does then, and where it arrives.
 struct Trick<'a> {
-    prepare: &'a dyn Fn(&World),
+    prepare: Prepare<'a>,
     calls: Vec<Call>,
     steps: &'a [Words],
     file: &'a str,
@@ -32,13 +34,13 @@ struct Trick<'a> {
 impl Trick<'_> {
     #[track_caller]
     fn check(&self, name: &str) {
-        assert!(self.arrives(None).is_ok(), "{name}: it does not even work where nobody looks");
-        let arrived = self.arrives(Some(&coding));
+        assert!(self.arrives(false).is_ok(), "{name}: it does not even work where nobody looks");
+        let arrived = self.arrives(true);
         assert!(arrived.is_err(), "{name}: {arrived:#?}");
     }
 
     /// Returns the answers if the text arrives.
-    fn arrives(&self, flags: Option<&dyn Fn(&World) -> Vec<String>>) -> Result<Vec<String>, ()> {
+    fn arrives(&self, is_looked_at: bool) -> Result<Vec<String>, ()> {
         let world = world();
         user(&world, &["init", "-q", "-b", "main"]);
         world.write("README.md", "r\n");
@@ -46,16 +48,13 @@ impl Trick<'_> {
         commit_of_user(&world);
         (self.prepare)(&world);
         let mut answers = Vec::new();
-        match flags {
-            None => {
-                for call in &self.calls {
-                    careless::obey(&world, call);
-                }
-            }
-            Some(flags) => {
-                let flags = flags(&world);
-                let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-                answers = through_the_proxy(&world, &flags, &self.calls);
+        if is_looked_at {
+            let flags = coding(&world);
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            answers = through_the_proxy(&world, &flags, &self.calls);
+        } else {
+            for call in &self.calls {
+                careless::obey(&world, call);
             }
         }
         for step in self.steps {
@@ -110,7 +109,7 @@ fn soft(target: &str) -> Call {
     git("git__git_reset", json!({"mode": "soft", "target": target}))
 }
 
-fn pick(commits: &[&str], detail: Value) -> Call {
+fn pick(commits: &[&str], detail: &Value) -> Call {
     let mut arguments = json!({"commits": commits});
     arguments.as_object_mut().unwrap().extend(detail.as_object().unwrap().clone());
     git("git__git_cherry_pick", arguments)
@@ -122,7 +121,7 @@ fn solved() -> [Call; 2] {
 }
 
 fn go_on() -> Call {
-    pick(&["HEAD"], json!({"continueOperation": true}))
+    pick(&["HEAD"], &json!({"continueOperation": true}))
 }
 
 #[test]
@@ -135,7 +134,7 @@ fn by_a_pick_that_shifts_and_is_held_up() {
         calls.push(make(directory));
         calls.extend(files.map(|(name, text)| write(&format!("{directory}/{name}"), text)));
         calls.extend([write(&here, PLANTED), add(&["."]), commit(), switch("g")]);
-        calls.push(pick(&["f~1", "f"], json!({"strategy": "subtree"})));
+        calls.push(pick(&["f~1", "f"], &json!({"strategy": "subtree"})));
         let by_user: &[Words] =
             &[&["checkout", "f", "--", "k"], &["add", "k"], &["cherry-pick", "--continue"]];
         let trick = Trick { prepare: &|_| {}, calls: calls.clone(), steps: by_user, file: name };
@@ -178,9 +177,9 @@ fn by_going_on_with_what_is_held_up() {
         stop(world, &["rebase", "z"]);
     };
     let after = |last: Call| solved().into_iter().chain([last]).collect::<Vec<_>>();
-    let tricks: [(&str, &dyn Fn(&World), Vec<Call>); 4] = [
+    let tricks: [(&str, Prepare<'_>, Vec<Call>); 4] = [
         ("begun by the agent", &renamed_by_user, {
-            let begun = [pick(&["y~1", "y"], json!({}))];
+            let begun = [pick(&["y~1", "y"], &json!({}))];
             begun.into_iter().chain(after(go_on())).collect()
         }),
         ("picked", &picked, after(go_on())),
@@ -203,7 +202,7 @@ fn an_ordinary_conflict_is_gone_on_with() {
     let begun = |detail: Value| git("git__git_rebase", detail);
     let [write_k, add_k] = solved();
     let ways: [(&str, Vec<Call>); 3] = [
-        ("picked", vec![pick(&["y~1", "y"], json!({})), write_k.clone(), add_k.clone(), go_on()]),
+        ("picked", vec![pick(&["y~1", "y"], &json!({})), write_k.clone(), add_k.clone(), go_on()]),
         (
             "rebased",
             vec![switch("y"), begun(json!({"upstream": "z"})), write_k, add_k, rebase("continue")],
@@ -318,7 +317,7 @@ fn by_the_likeness_of_a_file() {
     picked.extend([write("x", &evil), add(&["."]), commit()]);
     let to_dev: &[Words] = &[&["checkout", "-q", "dev"], &["merge", "--no-edit", "main"]];
     let pick: &[Words] = &[&["checkout", "-q", "dev"], &["cherry-pick", "main"]];
-    let tricks: [(&str, &dyn Fn(&World), Vec<Call>, &[Words]); 7] = [
+    let tricks: [(&str, Prepare<'_>, Vec<Call>, &[Words]); 7] = [
         ("merged here", &renamed, edited(), &[&["merge", "--no-edit", "dev"]]),
         ("merged there", &renamed, edited(), to_dev),
         ("rebased", &renamed, edited(), &[&["rebase", "dev"]]),
@@ -359,10 +358,10 @@ fn by_the_likeness_of_a_directory() {
     // Two commits that were made apart are picked at once.
     let mut apart = branch("p", "main", "ci", &[("one.yml", SAMPLE), ("two.yml", ONE)]);
     apart.extend(branch("q", "main", "ci", &[("new.yml", PLANTED)]));
-    apart.extend([switch("main"), pick(&["p", "q"], json!({}))]);
+    apart.extend([switch("main"), pick(&["p", "q"], &json!({}))]);
     let merge: &[Words] = &[&["merge", "--no-edit", "dev"]];
     let to_dev: &[Words] = &[&["checkout", "-q", "dev"], &["cherry-pick", "main"]];
-    let tricks: [(&str, &dyn Fn(&World), Vec<Call>, &[Words]); 4] = [
+    let tricks: [(&str, Prepare<'_>, Vec<Call>, &[Words]); 4] = [
         ("merged", &renamed, new(), merge),
         ("picked", &renamed, new(), to_dev),
         ("made alike", &added, made, to_dev),
