@@ -19,7 +19,10 @@
 //! takes to be let in; there is no such thing in here.
 
 mod aid;
+mod alike;
 mod arguments;
+mod aside;
+mod carried;
 mod catalog;
 mod clone;
 mod closed;
@@ -33,7 +36,7 @@ mod judged;
 mod kept;
 mod linked;
 mod looking;
-mod lost;
+mod message;
 mod names;
 mod places;
 mod preview;
@@ -43,7 +46,6 @@ mod quarantine;
 mod refs;
 mod rehearsal;
 mod remotes;
-mod renames;
 mod repository;
 mod ruled;
 mod run;
@@ -59,6 +61,7 @@ mod transfer;
 mod trees;
 mod trouble;
 mod understood;
+mod underway;
 mod worktree;
 
 use std::collections::BTreeMap;

@@ -283,19 +283,18 @@ impl Target {
         line.insert("policyHashAfter", after.judge.policy.hash().to_string());
         difference.note(&mut line);
         append(home, &Json::Object(line))?;
-        match self.copy_of {
-            Some(builtin) => template::write(&self.directory, builtin, made, home)?,
-            None => {
-                // What was added is among the sentences now.
-                let added = self.directory.join(ADDITIONS);
-                if files::read_if_present(&added)?.is_some() {
-                    file::remove(&added)?;
-                }
-                let above = self.directory.parent().map(|it| it.join(CONSTITUTION));
-                let above = above.filter(|_| self.directory.ends_with("generated"));
-                let source = above.unwrap_or_else(|| self.directory.join(CONSTITUTION));
-                made.write(&self.directory, &source)?;
+        if let Some(builtin) = self.copy_of {
+            template::write(&self.directory, builtin, made, home)?;
+        } else {
+            // What was added is among the sentences now.
+            let added = self.directory.join(ADDITIONS);
+            if files::read_if_present(&added)?.is_some() {
+                file::remove(&added)?;
             }
+            let above = self.directory.parent().map(|it| it.join(CONSTITUTION));
+            let above = above.filter(|_| self.directory.ends_with("generated"));
+            let source = above.unwrap_or_else(|| self.directory.join(CONSTITUTION));
+            made.write(&self.directory, &source)?;
         }
         if let Some(name) = &self.becomes {
             use_policy(name, home, environment)?;

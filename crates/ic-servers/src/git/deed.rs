@@ -22,8 +22,15 @@ pub(super) enum Deed<'a> {
     BringsFiles { commit: &'a ObjectId, files: &'a [File] },
     /// It brings back what was put aside under this name.
     BringsBack(&'a str),
-    /// It goes on with something that is under way, or ends it.
+    /// It makes a commit of what is in the index.
+    Commits {
+        /// Whether the commit takes the place of the last one.
+        is_amended: bool,
+    },
+    /// It goes on with something that is under way.
     GoesOn,
+    /// It gives up something that is under way.
+    GivesUp,
     /// It puts aside what was changed.
     PutsAside {
         /// Whether files go that are not tracked.
@@ -119,9 +126,8 @@ impl<'a> Deed<'a> {
 
 /// The commands that a tool may run without saying what for: they do nothing but [`Deed::Leaves`], with
 /// whatever options.
-const PLAIN: [&str; 13] = [
+const PLAIN: [&str; 12] = [
     "branch",
-    "commit",
     "for-each-ref",
     "ls-files",
     "merge-base",
@@ -157,6 +163,7 @@ mod tests {
             "checkout-index",
             "cherry-pick",
             "clean",
+            "commit",
             "diff",
             "log",
             "merge",

@@ -12,7 +12,6 @@
 
 use std::collections::BTreeSet;
 
-use super::closed::RAW;
 use super::deed::{Deed, Way};
 use super::fault::Fault;
 use super::rehearsal::{Entry, Rehearsal};
@@ -72,8 +71,8 @@ impl Followed {
             had.iter().map(|it| (it.path.as_str(), it.id.as_str())).collect();
         let index = rehearsal.index()?;
         let mut here: BTreeSet<&str> = index.iter().map(|it| it.path.as_str()).collect();
-        let gone = rehearsal.made_since(&before, &commits, &RAW)?;
-        for entry in gone.iter().filter(|it| it.is_removed()) {
+        let made = rehearsal.made_since(&before, &commits)?;
+        for (_, entry) in made.iter().filter(|(_, it)| it.is_removed()) {
             here.remove(entry.path.as_str());
         }
         changed.retain(|it| {

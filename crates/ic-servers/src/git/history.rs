@@ -8,6 +8,7 @@ use super::arguments::Arguments;
 use super::config;
 use super::deed::{Bringing, Deed, Way};
 use super::fault::Fault;
+use super::message;
 use super::names::{File, ObjectId, RefName};
 use super::run::{Run, Said};
 use super::sequence;
@@ -231,16 +232,17 @@ pub(super) fn tag(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fau
 
 pub(super) fn merge(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     if arguments.flag("abort") {
-        let said = run.git_for(&Deed::GoesOn, &["merge", "--abort"])?;
+        let said = run.git_for(&Deed::GivesUp, &["merge", "--abort"])?;
         return Ok(said.all("the merge is undone"));
     }
     let branch = arguments.needed("branch")?;
     let commit = ObjectId::commit(run, branch)?;
     let strategy = strategy(arguments)?;
     let message = match arguments.text("message") {
-        Some(message) => format!("--message={message}"),
-        None => format!("--message=Merge branch '{branch}'"),
+        Some(message) => message.to_owned(),
+        None => format!("Merge branch '{branch}'"),
     };
+    let message = format!("--message={}", message::checked(&message)?);
     let mut words = vec!["merge", "--no-edit", "--no-verify", "--no-gpg-sign", "--no-progress"];
     words.extend(["--no-verify-signatures", "--no-autostash", &message]);
     if arguments.flag("squash") {
@@ -284,6 +286,12 @@ fn strategy(arguments: Arguments<'_>) -> Result<Option<String>, Fault> {
             "`octopus` is for several branches at once, and is a script, which is not run here"
                 .to_owned(),
         )),
+        // SECURITY: it puts files at other places than where they are in any commit, also when somebody
+        // else goes on after a conflict.
+        Some("subtree") => Err(Fault::Not(
+            "`subtree` puts files at other places than where a commit has them, and is not done here"
+                .to_owned(),
+        )),
         Some(strategy) => Ok(Some(format!("--strategy={strategy}"))),
     }
 }
@@ -291,7 +299,7 @@ fn strategy(arguments: Arguments<'_>) -> Result<Option<String>, Fault> {
 pub(super) fn cherry_pick(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     if arguments.flag("abort") {
         sequence::check(run)?;
-        let said = run.git_for(&Deed::GoesOn, &["cherry-pick", "--abort"])?;
+        let said = run.git_for(&Deed::GivesUp, &["cherry-pick", "--abort"])?;
         return Ok(said.all("undone"));
     }
     if arguments.flag("continueOperation") {
@@ -321,7 +329,8 @@ pub(super) fn rebase(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
         "start" => {}
         mode @ ("continue" | "skip" | "abort") => {
             sequence::check(run)?;
-            return run.git_for(&Deed::GoesOn, &["rebase", &format!("--{mode}")]).map(done);
+            let deed = if mode == "abort" { Deed::GivesUp } else { Deed::GoesOn };
+            return run.git_for(&deed, &["rebase", &format!("--{mode}")]).map(done);
         }
         other => return Err(Fault::Not(format!("there is no mode `{other}`"))),
     }

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use ic_confine::{Excess, InnerLimits, InnerOutput, InnerSpec, run_inner};
 use rustix::fd::OwnedFd;
 
+use super::closed::RAW;
 use super::fault::Fault;
 use super::private::Private;
 use super::run::{COMPLAINT_BYTES_MAX, Does, Run, SETTINGS, Said, TIME_MAX, failure};
@@ -32,6 +33,17 @@ const SPARSE: &str = "[core]\n\tbare = false\n\tsparseCheckout = true\n\tsparseC
                       [index]\n\tsparse = false\n[core]\n\tsplitIndex = false\n";
 const DIRECTORIES: [&str; 8] =
     ["objects", "objects/info", "objects/pack", "refs", "info", "logs", "logs/refs", "tree"];
+
+/// Files in which git keeps what is under way, besides two directories.
+const UNDER_WAY: [&str; 7] = [
+    "CHERRY_PICK_HEAD",
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "ORIG_HEAD",
+    "REBASE_HEAD",
+    "REVERT_HEAD",
+];
 
 /// A rehearsal; removed when it is dropped.
 pub(super) struct Rehearsal<'a> {
@@ -77,6 +89,11 @@ impl Entry {
 
     pub(super) fn is_removed(&self) -> bool {
         self.mode == NO_MODE || self.is_untracked()
+    }
+
+    /// Forgets which object it is, and how it may be used.
+    pub(super) fn forget(&mut self) {
+        *self = Self::file(&self.path, "");
     }
 
     /// Makes the entry of a plain file.
@@ -175,7 +192,8 @@ impl<'a> Rehearsal<'a> {
         let mut rehearsal = Self { run, private, tree, has_index, at_first };
         rehearsal.at_first = rehearsal.index()?;
         let mut files = String::new();
-        for entry in &rehearsal.at_first {
+        // Git marks nothing after a file in conflict.
+        for entry in rehearsal.at_first.iter().filter(|it| !it.id.contains(' ')) {
             files.push_str(&entry.path);
             files.push('\0');
         }
@@ -262,23 +280,46 @@ impl<'a> Rehearsal<'a> {
         Ok((said.code == Some(0)).then(|| trimmed(&said.output)))
     }
 
-    /// Returns what was changed by each of the commits that were made here.
+    /// Copies what is under way, so that git goes on with it here.
+    pub(super) fn copy_under_way(&self) -> Result<(), Fault> {
+        let repository = self.run.repository;
+        let mut all: Vec<String> = UNDER_WAY.iter().map(|it| (*it).to_owned()).collect();
+        for directory in ["rebase-merge", "sequencer"] {
+            if repository.look(directory)?.is_some() {
+                self.private.make(directory)?;
+                let names = super::repository::names(repository, directory)?;
+                all.extend(names.iter().map(|name| format!("{directory}/{name}")));
+            }
+        }
+        for name in all {
+            if let Some(bytes) = repository.read(&name)? {
+                self.private.write(&name, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a commit changed of each of its parents: each file as it was, and as it is.
+    pub(super) fn changes_of(&self, commit: &str) -> Result<Vec<(Vec<Entry>, Entry)>, Fault> {
+        let options = ["diff-tree", "-r", "-m", "--root", "--no-commit-id"];
+        Entry::parse(&self.done(&[&options[..], &RAW, &[commit, "--"]].concat(), b"")?)
+    }
+
+    /// Returns what was changed by each of the commits that were made here: each file as it was, and as it
+    /// is.
     pub(super) fn made_since(
         &self,
         before: &str,
         known: &[String],
-        options: &[&str],
-    ) -> Result<Vec<Entry>, Fault> {
+    ) -> Result<Vec<(Vec<Entry>, Entry)>, Fault> {
         let mut words = vec!["log", "--format=", "-m"];
-        words.extend(options);
+        words.extend(RAW);
         let before = self.commit(before)?;
         words.extend(["HEAD", "--not"]);
         words.extend(before.iter().chain(known).map(String::as_str));
         words.push("--");
         match self.commit("HEAD")? {
-            Some(_) => {
-                Ok(Entry::parse(&self.done(&words, b"")?)?.into_iter().map(|it| it.1).collect())
-            }
+            Some(_) => Entry::parse(&self.done(&words, b"")?),
             None => Ok(Vec::new()),
         }
     }
@@ -289,7 +330,7 @@ impl<'a> Rehearsal<'a> {
         for name in ["rebase-merge/git-rebase-todo", "sequencer/todo"] {
             let text = super::repository::read(self.private.handle(), name, LIST_BYTES_MAX)
                 .map_err(Fault::Not)?;
-            steps.extend(super::takeover::ids(&String::from_utf8_lossy(&text.unwrap_or_default())));
+            steps.extend(super::underway::ids(&String::from_utf8_lossy(&text.unwrap_or_default())));
         }
         Ok(steps)
     }
@@ -321,7 +362,7 @@ impl<'a> Rehearsal<'a> {
             .collect())
     }
 
-    fn done(&self, words: &[&str], input: &[u8]) -> Result<String, Fault> {
+    pub(super) fn done(&self, words: &[&str], input: &[u8]) -> Result<String, Fault> {
         whole(words, self.ask(words, input)?)
     }
 

@@ -167,7 +167,17 @@ impl Run<'_> {
 
     /// Runs git for a deed, and takes anything but success for a failure.
     pub(super) fn git_for(&self, deed: &Deed<'_>, words: &[&str]) -> Result<Said, Fault> {
-        self.succeeded(words, self.ask_for(deed, words, b"")?)
+        self.git_for_with(deed, words, b"")
+    }
+
+    /// The same, with something to read.
+    pub(super) fn git_for_with(
+        &self,
+        deed: &Deed<'_>,
+        words: &[&str],
+        input: &[u8],
+    ) -> Result<Said, Fault> {
+        self.succeeded(words, self.ask_for(deed, words, input)?)
     }
 
     fn succeeded(&self, words: &[&str], said: Said) -> Result<Said, Fault> {

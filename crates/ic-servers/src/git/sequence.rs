@@ -15,7 +15,9 @@ const STEPS: [&str; 20] = [
     "label", "l", "reset", "t", "merge", "m", "revert",
 ];
 /// The ways to merge that are part of git itself.
-const STRATEGIES: [&str; 5] = ["ort", "recursive", "ours", "subtree", "recursive-ours"];
+///
+/// SECURITY: not `subtree`, which puts files at other places than where they are in any commit.
+const STRATEGIES: [&str; 4] = ["ort", "recursive", "ours", "recursive-ours"];
 /// Files with steps.
 const TODOS: [&str; 3] =
     ["rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"];
@@ -58,7 +60,9 @@ pub(super) fn check(run: &Run<'_>) -> Result<(), Fault> {
     if let Some(strategy) = repository.read("rebase-merge/strategy")? {
         let strategy = String::from_utf8_lossy(&strategy);
         if !STRATEGIES.contains(&strategy.trim()) {
-            return Err(refused("`.git/rebase-merge/strategy` is not one of git's own".to_owned()));
+            return Err(refused(
+                "`.git/rebase-merge/strategy` is not one that we go on with".to_owned(),
+            ));
         }
     }
     Ok(())

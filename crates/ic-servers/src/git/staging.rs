@@ -6,6 +6,7 @@
 use super::arguments::Arguments;
 use super::deed::{Deed, Staging, Way};
 use super::fault::Fault;
+use super::message;
 use super::names::{File, ObjectId};
 use super::run::Run;
 
@@ -31,6 +32,7 @@ pub(super) fn add(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fau
 
 pub(super) fn commit(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, Fault> {
     let note = signing(arguments)?;
+    let text = message::checked(arguments.needed("message")?)?;
     let files = File::all(&run.repository.top, &arguments.texts("filesToStage"))?;
     let author = arguments.object("author").map(author).transpose()?;
     if !files.is_empty() {
@@ -41,14 +43,15 @@ pub(super) fn commit(run: &Run<'_>, arguments: Arguments<'_>) -> Result<String, 
     let mut words =
         vec!["commit", "--file=-", "--cleanup=whitespace", "--no-verify", "--no-gpg-sign"];
     words.extend(["--no-status", "--no-edit"]);
-    if arguments.flag("amend") {
+    let is_amended = arguments.flag("amend");
+    if is_amended {
         words.extend(["--amend", "--no-post-rewrite"]);
     }
     if arguments.flag("allowEmpty") {
         words.push("--allow-empty");
     }
     words.extend(author.as_deref());
-    let said = run.git_with(&words, arguments.needed("message")?.as_bytes())?;
+    let said = run.git_for_with(&Deed::Commits { is_amended }, &words, text.as_bytes())?;
     Ok(format!("{}{note}", said.all("committed")))
 }
 

@@ -17,6 +17,8 @@ use ic_resolve::executes::counts_in_any_tree;
 use ic_resolve::{Change, Executes, Names, RealDisk, is_attributes};
 use ic_types::{AbsolutePath, CanonicalPath, Digest, Json, Object, Role};
 
+use super::aside;
+use super::carried::{self, TakenIn};
 use super::closed::RAW;
 use super::deed::Deed;
 use super::fault::Fault;
@@ -26,8 +28,9 @@ use super::rehearsal::{Entry, Rehearsal};
 use super::repository::Repository;
 use super::ruled::{Named, RULED, Ruled};
 use super::run::{Does, Run};
-use super::staged::staged;
+use super::staged::{Staged, staged};
 use super::strays;
+use super::underway;
 use crate::tools::Caller;
 
 /// The member of a call's `_meta` in which its caller says what may be taken over.
@@ -159,36 +162,47 @@ pub(super) fn check(run: &Run<'_>, deed: &Deed<'_>, words: &[&str]) -> Result<()
     let is_checked = run.does == Does::Change && deed.changes_tree();
     let Some(terms) = run.terms.filter(|_| is_checked) else { return Ok(()) };
     let reading = Run { does: Does::Read, terms: None, ..*run };
-    let (mut carried, mut taken_in) = (Vec::new(), Vec::new());
-    let outcome = match deed {
+    let mut staged_names = Vec::new();
+    let mut outcome = match deed {
         Deed::Leaves | Deed::Tells(_) => Outcome::default(),
         Deed::Stages(staging) => {
-            let staged = staged(&reading, terms, staging)?;
-            (carried, taken_in) = (staged.carried, staged.added);
-            Outcome::of(staged.entries)
+            let Staged { entries, added } = staged(&reading, staging)?;
+            let files = added.iter().map(|path| Entry::file(path, "")).collect();
+            staged_names = added;
+            Outcome { taken_in: TakenIn { files, ..TakenIn::default() }, ..Outcome::of(entries) }
+        }
+        Deed::Commits { is_amended } => {
+            let taken_in = TakenIn::by_commit(&reading, *is_amended)?;
+            Outcome { taken_in, ..Outcome::default() }
         }
         Deed::Cleans { with_ignored, with_directories } => {
-            Outcome::of(removed(&reading, (*with_ignored, *with_directories))?)
+            Outcome::of(aside::removed(&reading, (*with_ignored, *with_directories))?)
         }
-        Deed::PutsAside { with_untracked } => Outcome::of(put_aside(&reading, *with_untracked)?),
-        Deed::GoesOn => {
-            let entries = under_way(&reading)?;
-            Outcome { strayed: entries.clone(), entries }
+        Deed::PutsAside { with_untracked } => {
+            let (entries, taken_in) = aside::put_aside(&reading, *with_untracked)?;
+            Outcome { taken_in, ..Outcome::of(entries) }
+        }
+        Deed::GivesUp => {
+            let entries = underway::differences(&Rehearsal::make(&reading)?)?;
+            Outcome { strayed: entries.clone(), ..Outcome::of(entries) }
         }
         Deed::BringsFiles { commit, files } => {
             Outcome::of(brought(&reading, commit.as_str(), files)?)
         }
-        Deed::Unstages | Deed::Brings(_) | Deed::BringsBack(_) => {
+        Deed::Unstages | Deed::Brings(_) | Deed::BringsBack(_) | Deed::GoesOn => {
             rehearsed(&reading, terms, deed, words)?
         }
     };
     let mut ruled = terms.ruled.changed(&reading, terms, (deed, &outcome))?;
     // SECURITY: what is in the index is in the repository, to be committed, pushed and read from there.
-    ruled.extend(terms.ruled.taken_in(&run.repository.top, &taken_in));
-    carried.extend(strays::leading_out(&reading, &outcome.entries)?);
+    ruled.extend(terms.ruled.taken_in(&run.repository.top, &staged_names));
+    let mut carried = strays::leading_out(&reading, &outcome.entries)?;
+    carried.extend(carried::find(&reading, terms, deed, std::mem::take(&mut outcome.taken_in))?);
     let mut counted = counted(&reading, terms, outcome.entries)?;
     keep_changed(&reading, terms, &mut counted)?;
     counted.extend(carried);
+    counted.sort();
+    counted.dedup();
     let names: BTreeSet<&str> = counted.iter().map(|entry| entry.path.as_str()).collect();
     let top = &run.repository.top;
     let paths = names.into_iter().filter_map(|name| path_of(top, name)).collect();
@@ -206,11 +220,13 @@ pub(super) struct Outcome {
     pub(super) entries: Vec<Entry>,
     /// Files of commits of which git may put what is in them elsewhere.
     pub(super) strayed: Vec<Entry>,
+    /// What the repository takes in, whether or not it is in the working tree.
+    taken_in: TakenIn,
 }
 
 impl Outcome {
     fn of(entries: Vec<Entry>) -> Self {
-        Self { entries, strayed: Vec::new() }
+        Self { entries, ..Self::default() }
     }
 }
 
@@ -229,6 +245,20 @@ fn rehearsed(
         _ => None,
     };
     let followed = Followed::note(&rehearsal, terms, deed, &before)?;
+    let (mut entries, mut strayed, mut taken_in) = (Vec::new(), Vec::new(), TakenIn::default());
+    // Commits that there are already; branches among these names may lead elsewhere afterwards.
+    let mut known = Vec::new();
+    for tip in deed.tips() {
+        known.extend(rehearsal.commit(tip)?);
+    }
+    if matches!(deed, Deed::GoesOn) {
+        rehearsal.copy_under_way()?;
+        let commits = underway::commits(&rehearsal)?;
+        entries = underway::differences(&rehearsal)?;
+        strayed.clone_from(&entries);
+        underway::note(&rehearsal, &commits, &mut taken_in)?;
+        known.extend(commits);
+    }
     let said = rehearsal.ask(words, b"")?;
     // A conflict is an outcome. Anything else that goes wrong here may go well in the repository itself,
     // where there are files, so nothing is known of what would change.
@@ -238,7 +268,7 @@ fn rehearsed(
     }
     // In a new working tree there are no files yet, whatever HEAD says.
     let there = if rehearsal.is_new() { rehearsal.nothing()? } else { before.clone() };
-    let mut entries = rehearsal.index_against(&there)?;
+    entries.extend(rehearsal.index_against(&there)?);
     // Where the index had other files than HEAD, as on a branch that just got its first commit.
     entries.extend(rehearsal.index_changes(&before)?);
     // What is not on the disk as the index has it may be brought back.
@@ -246,14 +276,19 @@ fn rehearsed(
     entries.extend(Entry::parse(&here)?.into_iter().flat_map(|(old, _)| old));
     if let Some(after) = rehearsal.commit("HEAD")? {
         entries.extend(rehearsal.between(&before, &after)?);
+        taken_in.add(rehearsal.made_since(&before, &known)?);
+        taken_in.known = known;
+        let left = rehearsal.index()?.into_iter().map(|it| it.path);
+        taken_in.left = Some(left.collect());
     }
-    let mut strayed = followed.strayed(&rehearsal)?;
+    strayed.extend(followed.strayed(&rehearsal)?);
     // What a conflict holds up comes when somebody goes on, who may be the user.
     for step in rehearsal.steps_left()? {
         if let Some(commit) = rehearsal.commit(&step)? {
             let held_up = rehearsal.between(&before, &commit)?;
             strayed.extend(held_up.iter().filter(|it| !it.is_removed()).cloned());
             entries.extend(held_up);
+            underway::note(&rehearsal, &[commit], &mut taken_in)?;
         }
     }
     if let Some(aside) = aside {
@@ -263,7 +298,7 @@ fn rehearsed(
             entries.extend(rehearsal.tree(&untracked)?);
         }
     }
-    Ok(Outcome { entries, strayed })
+    Ok(Outcome { entries, strayed, taken_in })
 }
 
 /// Returns what changes when just these files of a commit are brought: it is not rehearsed, because in a
@@ -298,85 +333,12 @@ fn brought(run: &Run<'_>, commit: &str, files: &[File]) -> Result<Vec<Entry>, Fa
     Ok(entries)
 }
 
-/// Returns what could change when something that is under way goes on or ends: whatever differs in one
-/// of the commits that it is about.
-fn under_way(run: &Run<'_>) -> Result<Vec<Entry>, Fault> {
-    const FILES: [&str; 13] = [
-        "ORIG_HEAD",
-        "MERGE_HEAD",
-        "CHERRY_PICK_HEAD",
-        "REVERT_HEAD",
-        "REBASE_HEAD",
-        "rebase-merge/orig-head",
-        "rebase-merge/onto",
-        "rebase-merge/stopped-sha",
-        "rebase-merge/git-rebase-todo",
-        "rebase-merge/done",
-        "sequencer/head",
-        "sequencer/abort-safety",
-        "sequencer/todo",
-    ];
-    let mut found = BTreeSet::new();
-    for name in FILES {
-        let text = run.repository.read(name)?.unwrap_or_default();
-        found.extend(ids(&String::from_utf8_lossy(&text)));
-    }
-    let rehearsal = Rehearsal::make(run)?;
-    let before = rehearsal.head()?;
-    let mut entries = rehearsal.index_against(&before)?;
-    for id in found {
-        if let Some(commit) = rehearsal.commit(&id)? {
-            entries.extend(rehearsal.between(&before, &commit)?);
-        }
-    }
-    Ok(entries)
-}
-
-/// Returns the numbers of objects in a text.
-pub(super) fn ids(text: &str) -> impl Iterator<Item = String> {
-    text.split_whitespace().filter(|word| is_id(word)).map(ToOwned::to_owned)
-}
-
-/// Returns whether a word can be the number of an object, or the beginning of one.
-fn is_id(word: &str) -> bool {
-    (7..=64).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Returns what `git clean` may remove.
-fn removed(
-    run: &Run<'_>,
-    (with_ignored, with_directories): (bool, bool),
-) -> Result<Vec<Entry>, Fault> {
-    let mut words = vec!["ls-files", "--others", "-z"];
-    words.extend((!with_ignored).then_some("--exclude-standard"));
-    // A directory of which nothing is tracked is told as one.
-    words.extend((!with_directories).then_some("--directory"));
-    let said = Rehearsal::look(run, &words)?;
-    let goes = |path: &&str| !path.is_empty() && (with_directories || !path.ends_with('/'));
-    Ok(said.split('\0').filter(goes).map(Entry::untracked).collect())
-}
-
-/// Returns what `git stash push` brings back or removes.
-fn put_aside(run: &Run<'_>, with_untracked: bool) -> Result<Vec<Entry>, Fault> {
-    let said = Rehearsal::look(
-        run,
-        &["diff-index", "--raw", "-z", "--no-renames", "--abbrev=64", "HEAD", "--"],
-    )?;
-    // What was staged and is in no commit goes as if it were not tracked.
-    let goes = |old: Entry| match old.is_removed() {
-        true => Entry::untracked(&old.path),
-        false => old,
-    };
-    let mut entries: Vec<Entry> =
-        Entry::parse(&said)?.into_iter().flat_map(|(old, _)| old).map(goes).collect();
-    if with_untracked {
-        entries.extend(removed(run, (false, true))?);
-    }
-    Ok(entries)
-}
-
 /// Returns those of the entries that the host would execute, or be led by.
-fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entry>, Fault> {
+pub(super) fn counted(
+    run: &Run<'_>,
+    terms: &Terms,
+    entries: Vec<Entry>,
+) -> Result<Vec<Entry>, Fault> {
     let home = AbsolutePath::new("/").map_err(|fault| Fault::Not(fault.to_string()))?;
     let executes = Executes::new(&RealDisk, &home, None, None);
     let changes: Vec<(Entry, Change)> = entries
@@ -409,11 +371,18 @@ fn counted(run: &Run<'_>, terms: &Terms, entries: Vec<Entry>) -> Result<Vec<Entr
 ///
 /// SECURITY: a file that goes is kept if that commit does not have it: it may have lain there untracked,
 /// and have been committed since by the agent, so that a checkout takes it away.
-fn keep_changed(run: &Run<'_>, terms: &Terms, entries: &mut Vec<Entry>) -> Result<(), Fault> {
+pub(super) fn keep_changed(
+    run: &Run<'_>,
+    terms: &Terms,
+    entries: &mut Vec<Entry>,
+) -> Result<(), Fault> {
     let base = terms.base(run.repository);
-    let (Some((base, since)), 1..=NAMES_MAX) = (base, entries.len()) else { return Ok(()) };
+    let (Some((base, since)), 1..) = (base, entries.len()) else { return Ok(()) };
     let mut words = vec!["ls-tree", "-z", "--full-tree", base, "--"];
-    words.extend(entries.iter().map(|entry| entry.path.as_str()));
+    match entries.len() <= NAMES_MAX {
+        true => words.extend(entries.iter().map(|entry| entry.path.as_str())),
+        false => words.insert(1, "-r"),
+    }
     let said = Rehearsal::look(run, &words)?;
     let then: BTreeMap<&str, (&str, &str)> = said.split('\0').filter_map(listed).collect();
     entries.retain(|entry| match then.get(entry.path.as_str()) {

@@ -71,14 +71,24 @@ fn words(call: &Call) -> Vec<String> {
         }
         "git__git_reset" => row(&["reset", &format!("--{}", text("mode")), text("target")]),
         "git__git_merge" if is("squash") => row(&["merge", "--squash", text("branch")]),
-        "git__git_merge" => row(&["merge", "-m", "m", text("branch")]),
+        "git__git_merge" => match text("strategy") {
+            "" => row(&["merge", "-m", "m", text("branch")]),
+            strategy => row(&["merge", "-m", "m", "-s", strategy, text("branch")]),
+        },
+        "git__git_cherry_pick" if is("continueOperation") => {
+            row(&["-c", "core.editor=true", "cherry-pick", "--continue"])
+        }
         "git__git_cherry_pick" => {
-            let how: &[&str] =
-                if is("noCommit") { &["cherry-pick", "-n"] } else { &["cherry-pick"] };
-            [row(how), list("commits")].concat()
+            let mut words = row(&["cherry-pick"]);
+            words.extend(is("noCommit").then(|| "-n".to_owned()));
+            match text("strategy") {
+                "" => {}
+                strategy => words.push(format!("--strategy={strategy}")),
+            }
+            [words, list("commits")].concat()
         }
         "git__git_rebase" => match text("upstream") {
-            "" => row(&["rebase", &format!("--{}", text("mode"))]),
+            "" => row(&["-c", "core.editor=true", "rebase", &format!("--{}", text("mode"))]),
             upstream => row(&["rebase", upstream]),
         },
         "git__git_stash" if is("includeUntracked") => row(&["stash", "push", "-u"]),
@@ -98,7 +108,7 @@ fn words(call: &Call) -> Vec<String> {
             [all] if all == "." => row(&["add", "-A"]),
             files => [row(&["add", "--force", "--"]), files.to_vec()].concat(),
         },
-        "git__git_commit" => row(&["commit", "--allow-empty", "-m", "m"]),
+        "git__git_commit" => row(&["commit", "--allow-empty", "-m", text("message")]),
         "git__git_clean" => row(&["clean", "-f", "-d"]),
         _ => Vec::new(),
     }

@@ -163,7 +163,7 @@ fn without_line(text: &str, sentence: &Sentence) -> Result<String, Failure> {
             .with_hint("take it out with `ironcurtain policy edit`"));
     }
     let kept = text.lines().enumerate().filter(|(line, _)| *line != at);
-    Ok(kept.map(|(_, line)| format!("{line}\n")).collect())
+    Ok(kept.flat_map(|(_, line)| [line, "\n"]).collect())
 }
 
 /// Makes sure that one sentence came or went, and nothing else.

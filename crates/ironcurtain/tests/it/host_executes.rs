@@ -4,6 +4,7 @@
 //! has to work, and through the proxy, where nothing of the agent's may run and no file elsewhere change.
 
 mod arrivals;
+mod carried;
 mod chains;
 mod classes;
 mod elsewhere;

@@ -255,7 +255,7 @@ fn with_mistakes(text: &str, faults: &Faults) -> String {
 
 fn without_mistakes(text: &str) -> String {
     let kept = text.lines().filter(|line| !line.starts_with(MISTAKE));
-    kept.map(|line| format!("{line}\n")).collect()
+    kept.flat_map(|line| [line, "\n"]).collect()
 }
 
 #[cfg(test)]

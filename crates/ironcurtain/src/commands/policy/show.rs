@@ -16,6 +16,7 @@ use crate::screen::{Screen, visible, visible_line};
 /// Prints where it comes from, its hash, and its rules in the order in which they are asked, with the
 /// structural steps in their place. With `--sandbox` it also names the rules that are stronger than it.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     judge: JudgeArgs,

@@ -154,6 +154,38 @@ mod tests {
         }
     }
 
+    /// What reports are made of, and what pip reads otherwise.
+    const WORDS: [&str; 28] = [
+        "\"name\":",
+        "\"version\":",
+        "\"url\":",
+        "\"sha256\":",
+        "\"is_direct\":true",
+        "\"install\":",
+        "\"metadata\":",
+        "https://x.example/",
+        "https://x.example@evil.example/",
+        "http://",
+        ".whl",
+        ".tar.gz",
+        "#.whl",
+        "?x.whl",
+        " --index-url ",
+        "\\n",
+        "\\u000a",
+        ";",
+        "[x]",
+        "-r ",
+        "-",
+        "",
+        ">=1",
+        " @ ",
+        "null",
+        "{}",
+        "[]",
+        ",",
+    ];
+
     /// A report that is taken becomes a list of exact versions with hashes, and nothing that pip reads otherwise.
     #[test]
     fn fuzz_pypi_report() {
@@ -163,36 +195,7 @@ mod tests {
                 report(&[("x", "1.0", Some(&a)), ("dep", "2!1.0+x", Some(&b))]),
                 report(&[("X", "1", Some(&b))]),
             ])
-            .words([
-                "\"name\":",
-                "\"version\":",
-                "\"url\":",
-                "\"sha256\":",
-                "\"is_direct\":true",
-                "\"install\":",
-                "\"metadata\":",
-                "https://x.example/",
-                "https://x.example@evil.example/",
-                "http://",
-                ".whl",
-                ".tar.gz",
-                "#.whl",
-                "?x.whl",
-                " --index-url ",
-                "\\n",
-                "\\u000a",
-                ";",
-                "[x]",
-                "-r ",
-                "-",
-                "",
-                ">=1",
-                " @ ",
-                "null",
-                "{}",
-                "[]",
-                ",",
-            ])
+            .words(WORDS)
             .run(|bytes| {
                 match Resolved::of(bytes, "x", &|url| url.starts_with("https://x.example/")) {
                     Ok(resolved) => {

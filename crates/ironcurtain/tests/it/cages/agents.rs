@@ -160,7 +160,7 @@ fn attack(host: &Host) -> String {
     format!("PORT = {port}\nPID = {}\nTOKEN = '{TOKEN}'\n{ATTACK}", std::process::id())
 }
 
-const ATTACK: &str = r##"
+const ATTACK: &str = r#"
 import os, socket, sys
 place = sys.argv[1]
 work = place + "/work"
@@ -231,7 +231,7 @@ attempt("a port of the host", lambda: connect(socket.AF_INET, ("127.0.0.1", PORT
 attempt("a process of the host", lambda: os.kill(PID, 0))
 attempt("its environment", lambda: open(f"/proc/{PID}/environ", "rb").read())
 attempt("its files", lambda: os.listdir(f"/proc/{PID}/fd"))
-"##;
+"#;
 
 /// How many of them there are.
 const ATTEMPTS: usize = 29;
@@ -270,7 +270,7 @@ fn contents(ground: &Ground) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn an_agent_works_in_its_cage() {
-    let code = r##"
+    let code = r#"
 import os, socket, subprocess, sys
 place = sys.argv[1]
 work = place + "/work"
@@ -300,7 +300,7 @@ except socket.gaierror:
 with socket.create_connection(("127.0.0.1", 8137)) as door:
     door.sendall(b"hello\n")
     print(door.recv(100).decode())
-"##;
+"#;
     on_rungs(Rung::can_hide, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
@@ -329,43 +329,41 @@ with socket.create_connection(("127.0.0.1", 8137)) as door:
     });
 }
 
-/// What a program sees of the machine is a list that somebody can read.
-#[test]
-fn an_agent_sees_nothing_that_is_not_on_the_list() {
-    const ROOT: [&str; 13] = [
-        "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin",
-        "tmp", "usr",
-    ];
-    const ETC: [&str; 25] = [
-        "alternatives",
-        "ca-certificates",
-        "ca-certificates.conf",
-        "debian_version",
-        "fonts",
-        "gai.conf",
-        "group",
-        "host.conf",
-        "hostname",
-        "hosts",
-        "ld.so.cache",
-        "ld.so.conf",
-        "ld.so.conf.d",
-        "locale.alias",
-        "localtime",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "pki",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl",
-        "timezone",
-    ];
-    const DEVICES: [&str; 10] =
-        ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"];
-    let code = r##"
+const ROOT: [&str; 13] = [
+    "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin",
+    "tmp", "usr",
+];
+const ETC: [&str; 25] = [
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "group",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "pki",
+    "protocols",
+    "resolv.conf",
+    "services",
+    "ssl",
+    "timezone",
+];
+const DEVICES: [&str; 10] =
+    ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"];
+/// Tells everything that is there.
+const LISTING: &str = r#"
 import os, sys
 place = sys.argv[1]
 for path in ("/", "/etc", "/dev", "/tmp", "/var", "/var/tmp", place, place + "/work", place + "/state",
@@ -380,12 +378,16 @@ for path in ("/", "/etc", "/dev", "/tmp", "/var", "/var/tmp", place, place + "/w
 print("environment:", *sorted(os.environ))
 print("processes:", *sorted(int(name) for name in os.listdir("/proc") if name.isdigit()))
 print("uids:", open("/proc/self/uid_map").read().split()[2])
-"##;
+"#;
+
+/// What a program sees of the machine is a list that somebody can read.
+#[test]
+fn an_agent_sees_nothing_that_is_not_on_the_list() {
     on_rungs(Rung::can_hide, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);
-        let (said, complained, code) = python(&ground, &cage, code).await;
+        let (said, complained, code) = python(&ground, &cage, LISTING).await;
         assert_eq!((complained.as_str(), code), ("", Some(0)), "{}", ground.rung);
         let place = ground.place.path().display().to_string();
         let name = ground.place.path().file_name().unwrap().to_str().unwrap();
@@ -524,7 +526,7 @@ fn a_closed_place_that_appears_ends_the_cage() {
 
 #[test]
 fn what_an_agent_planted_is_put_back() {
-    let code = r##"
+    let code = r#"
 import os, sys
 work = sys.argv[1] + "/work"
 os.makedirs(work + "/sub/.git/hooks")
@@ -534,7 +536,7 @@ os.makedirs(work + "/.vscode")
 open(work + "/.vscode/tasks.json", "w").write("{}")
 open(work + "/.mcp.json", "w").write("{}")
 open(work + "/plain.txt", "w").write("stays")
-"##;
+"#;
     on_rungs(Rung::can_hide, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);

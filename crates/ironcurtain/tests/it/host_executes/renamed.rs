@@ -9,7 +9,7 @@ use ic_testkit::attack::world::World;
 use serde_json::{Value, json};
 
 use super::settings::append;
-use super::{Attack, Step, git, make, shift, step, write};
+use super::{Attack, Step, delete, git, make, shift, step, write};
 
 /// A project with a directory of packages.
 fn with_packages(world: &mut World) {
@@ -79,30 +79,37 @@ fn by_what_was_put_aside_before_a_directory_was_moved() {
     Attack { prepare: &with_packages, calls: &calls, steps: &steps, runs: false }.check("aside");
 }
 
-/// What people do with packages and directories every day asks nothing.
+/// What people do with packages and directories every day asks nothing; a listed name among the packages is
+/// free where it lies, and asks when it is taken into the repository.
 #[test]
 fn packages_are_committed_and_directories_renamed_without_a_question() {
     let mut world = super::world();
     with_packages(&mut world);
     let mut proxy = start(&world);
     let mut calls = vec![
-        write("vendor/p/.gitattributes", "*.c text\n"),
-        make("vendor/q/.vscode"),
-        make("vendor/r"),
+        make("vendor/q"),
         make("lib"),
-        write("vendor/q/.vscode/settings.json", "{}\n"),
         write("vendor/q/q.c", "int q;\n"),
-        write("lib/x.c", "int x;\n"),
+        write("lib/x.c", "x\n"),
     ];
     calls.extend(commit_all());
     calls.push(checkout("other", true));
-    calls.extend([shift("lib", "library"), write("vendor/r/.npmrc", "a=b\n")]);
+    calls.extend([shift("lib", "library"), shift("vendor/q", "vendor/r"), delete("vendor/p/a.c")]);
     calls.extend(commit_all());
-    calls.extend([checkout("main", false), write("vendor/q/.envrc", "a=b\n")]);
+    calls.extend([checkout("main", false), write("vendor/q/q.c", "int r;\n")]);
     calls.extend(commit_all());
+    calls.extend([make("vendor/q/.vscode"), write("vendor/q/.vscode/settings.json", "{}\n")]);
     for call in calls {
         let answer = proxy.call(call.tool, &call.arguments);
         assert!(is_good(&answer.json()), "{call}: {}", answer.text());
+    }
+    for call in [
+        git("git__git_add", json!({"files": ["."]})),
+        git("git__git_commit", json!({"message": "m", "filesToStage": ["vendor"]})),
+        git("git__git_stash", json!({"mode": "push", "includeUntracked": true})),
+    ] {
+        let answer = proxy.call(call.tool, &call.arguments);
+        assert!(!is_good(&answer.json()), "{call}: {}", answer.text());
     }
     proxy.finish();
 }

@@ -237,16 +237,6 @@ fn what_is_closed_is_not_brought_to_another_place() {
         it.read("wt/c/secret.txt");
     };
     check("rebased", (with_secret, rebased, LEAKED), &reads);
-    let subtree: Act = |it| {
-        it.tree();
-        it.make("wt/deep");
-        it.mv("wt/a", "wt/deep/a");
-        it.mv("wt/pub.txt", "wt/deep/pub.txt");
-        it.commit("wt");
-        it.git("merge", json!({"path": "wt", "branch": "main", "strategy": "subtree"}));
-        it.read("wt/deep/a/b/secret.txt");
-    };
-    check("subtree", (with_secret, subtree, LEAKED), &reads);
 }
 
 /// What is in the index is in the repository: it can be committed, pushed, and read from its objects.
