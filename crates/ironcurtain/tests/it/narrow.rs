@@ -10,7 +10,8 @@ const FOLDED: &str = "  |";
 #[test]
 fn at_sixty_columns_lists_break_between_words() {
     let rig = Rig::new();
-    rig.run(&["start", "--name", "one", "write \"x\" to a.txt and read ~/.ssh/id_ed25519"]);
+    let task = "write \"x\" to a.txt and read ~/.ssh/id_ed25519";
+    assert_ne!(rig.run(&["start", "--name", "one", task]).stdout, "");
     for words in
         ["doctor", "servers list", "policy show", "config list", "sessions list", "audit show"]
     {

@@ -270,7 +270,7 @@ fn contents(ground: &Ground) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn an_agent_works_in_its_cage() {
-    let code = r#"
+    let code = r##"
 import os, socket, subprocess, sys
 place = sys.argv[1]
 work = place + "/work"
@@ -300,7 +300,7 @@ except socket.gaierror:
 with socket.create_connection(("127.0.0.1", 8137)) as door:
     door.sendall(b"hello\n")
     print(door.recv(100).decode())
-"#;
+"##;
     on_rungs(Rung::can_hide, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
@@ -330,8 +330,8 @@ with socket.create_connection(("127.0.0.1", 8137)) as door:
 }
 
 const ROOT: [&str; 13] = [
-    "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin",
-    "tmp", "usr",
+    "bin", "dev", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "proc", "sbin", "tmp",
+    "usr",
 ];
 const ETC: [&str; 25] = [
     "alternatives",
@@ -526,7 +526,7 @@ fn a_closed_place_that_appears_ends_the_cage() {
 
 #[test]
 fn what_an_agent_planted_is_put_back() {
-    let code = r#"
+    let code = r##"
 import os, sys
 work = sys.argv[1] + "/work"
 os.makedirs(work + "/sub/.git/hooks")
@@ -536,7 +536,7 @@ os.makedirs(work + "/.vscode")
 open(work + "/.vscode/tasks.json", "w").write("{}")
 open(work + "/.mcp.json", "w").write("{}")
 open(work + "/plain.txt", "w").write("stays")
-"#;
+"##;
     on_rungs(Rung::can_hide, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);

@@ -227,7 +227,7 @@ fn codex_works_behind_the_gate() {
     works("openai", "codex", &format!("{CODEX_SET_UP}{CODEX}"));
 }
 
-/// As people start it: it tries other hosts and WebSockets first, and has its tools in the conversation.
+/// As people start it: it tries other hosts and web sockets first, and has its tools in the conversation.
 #[test]
 fn codex_works_behind_the_gate_as_it_is_installed() {
     works("openai", "codex", CODEX);
