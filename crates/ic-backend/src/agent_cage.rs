@@ -157,14 +157,21 @@ pub enum AgentCageFault {
 }
 
 impl AgentCage {
+    /// Returns whether a rung can hold an agent.
+    pub fn works_on(rung: Rung) -> bool {
+        // SECURITY: Landlock alone can neither hide something in the workspace nor keep it read-only. Root in
+        // a cage of bubblewrap may change no mode, because its devices are the host's, and so can build nothing.
+        let is_able = rung != Rung::Bubblewrap || !rustix::process::geteuid().is_root();
+        rung.can_hide() && rung.has_network() && is_able
+    }
+
     /// Works out the cage on this disk.
     pub fn plan(
         parts: &AgentCageParts<'_>,
         rung: Rung,
         disk: &dyn Disk,
     ) -> Result<Self, AgentCageFault> {
-        // SECURITY: Landlock alone can neither hide something in the workspace nor keep it read-only.
-        if !rung.can_hide() || !rung.has_network() {
+        if !Self::works_on(rung) {
             return Err(AgentCageFault::Rung { rung });
         }
         check_doors(parts.doors)?;

@@ -180,19 +180,30 @@ fn rules_of(block: &Block) -> Result<Vec<Kept>, Fault> {
     rules.into_iter().map(kept).collect()
 }
 
+/// Returns the words that mean something.
+fn meant(words: &[Word]) -> Vec<Word> {
+    let is_word = |it: &&Word| it.is_quoted || !FILLERS.contains(&it.low.as_str());
+    let is_comma = |it: &&Word| it.is(",");
+    words.iter().filter(is_word).skip_while(is_comma).cloned().collect()
+}
+
+/// Returns whether a sentence that is offered would be understood, without offering others for it.
+fn is_understood(offer: &str) -> bool {
+    let Document { statements, faults, .. } = document::read(offer);
+    faults.is_empty() && statements.iter().all(|it| read(&meant(&it.words)).is_ok())
+}
+
 /// Reads one sentence.
 fn sentence(statement: &Statement) -> Result<Sentence, Fault> {
     let all = &statement.words;
     let (before, reason) = split_reason(all);
-    let is_word = |it: &&Word| it.is_quoted || !FILLERS.contains(&it.low.as_str());
-    let is_comma = |it: &&Word| it.is(",");
-    let words: Vec<Word> = before.iter().filter(is_word).skip_while(is_comma).cloned().collect();
+    let words = meant(before);
     let fault = |stuck: Stuck| Fault {
         line: stuck.line,
         column: stuck.column,
         words: stuck.words,
         problem: stuck.problem,
-        offers: offer::offers(&words),
+        offers: offer::offers(&words).into_iter().filter(|it| is_understood(it)).collect(),
     };
     let understood =
         read(&words).map_err(|stuck| {

@@ -172,7 +172,9 @@ impl Resolving<'_> {
             parts.standing =
                 if annotation.is_draft() { Standing::Draft } else { Standing::Annotated };
             self.resolve_annotated(annotation, &mut parts);
-            self.note_arriving(policy, &mut parts);
+            if !is_command(&parts.asked) {
+                self.note_arriving(policy, &mut parts);
+            }
         }
         parts
     }
@@ -201,13 +203,15 @@ impl Resolving<'_> {
             }
             replace(argument.place(), sent, &mut parts.sent);
         }
-        // A command is in a cage in which what the host executes is read-only, and is looked after.
-        if !is_command(&parts.asked) {
-            let carried = self.note_carried(&parts.asked.tool, &mut outcome.roles);
-            self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
-            parts.executed = self.executed(&parts.asked, &outcome.roles);
-            parts.executed.extend(carried);
-        }
+        // A command moves nothing by itself: whether rules about places in its directory hold for it is for
+        // the decision to say, which knows whose command it is.
+        let carried = match is_command(&parts.asked) {
+            true => Vec::new(),
+            false => self.note_carried(&parts.asked.tool, &mut outcome.roles),
+        };
+        self.note_planted(&parts.asked.tool, arguments, &mut outcome.roles);
+        parts.executed = self.executed(&parts.asked, &outcome.roles);
+        parts.executed.extend(carried);
         parts.push = self.push(&parts.asked.tool, arguments);
         parts.roles = outcome.roles;
         parts.invalid = outcome.invalid;
@@ -500,7 +504,7 @@ fn check_opaque(role: Role, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether a call runs a command with the built-in shell server.
+/// Returns whether a call is named like that of the built-in shell server.
 fn is_command(call: &ToolCall) -> bool {
     call.server.as_str() == "shell" && call.tool.as_str() == "run_command"
 }

@@ -229,10 +229,10 @@ mod tests {
                 (r#"{"do":"remove","path":"HERE/a.txt"}"#, "another change"),
                 (r#"{"do":"createDirectory","path":"HERE/a.txt"}"#, "another change"),
                 (r#"{"do":"move","path":"HERE/a.txt","to":"HERE/b.txt"}"#, "another change"),
-                (r#"{"do":"write","path":"HERE/./a.txt"}"#, "do not know"),
-                (r#"{"do":"write","path":"HERE/a.txt","content":"b3RoZXI="}"#, "do not know"),
-                (r#"{"do":"link","path":"HERE/a.txt"}"#, "do not know"),
-                ("{}", "do not know"),
+                (r#"{"do":"write","path":"HERE/./a.txt"}"#, "unknown change"),
+                (r#"{"do":"write","path":"HERE/a.txt","content":"b3RoZXI="}"#, "unknown change"),
+                (r#"{"do":"link","path":"HERE/a.txt"}"#, "unknown change"),
+                ("{}", "unknown change"),
             ] {
                 let mut rig = Rig::new(true);
                 rig.warrant();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ic_home::Home;
 use ic_home::file::{self, FileError};
-use ic_inventory::servers_file::{ServersFile, Start};
+use ic_inventory::servers_file::{BuiltinServer, ServerConfig, ServersFile, Start};
 use ic_judge::method;
 use ic_policy::artifact::Source;
 use ic_policy::{Bounds, Builtin, PolicySources};
@@ -256,23 +256,37 @@ fn implied(
     home: Option<&Home>,
     has_builtin: bool,
 ) -> Result<Vec<(ServerName, Object)>, Fault> {
-    let mut builtin: Option<Object> = None;
+    let Source { file, bytes } = Builtin::Default.sources().annotations;
+    // A built-in policy has them, under the names that they usually have.
+    let is_there = |name: &ServerName, config: &ServerConfig| match &config.start {
+        Start::Builtin(server) => has_builtin && server.as_str() == name.as_str(),
+        Start::Command(_) | Start::Url(_) => true,
+    };
+    let builtin = match has_builtin && servers.iter().all(|(name, it)| is_there(name, it)) {
+        true => Object::new(),
+        false => object(file, bytes)?,
+    };
+    let section = |server: BuiltinServer| match builtin.get("servers") {
+        Some(Json::Object(sections)) => match sections.get(server.as_str()) {
+            Some(Json::Object(section)) => Some(section.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
     let mut implied = Vec::new();
+    // The one that is off until it is switched on is known as in a built-in policy.
+    let shell = BuiltinServer::Shell;
+    if !has_builtin
+        && servers.get(shell.as_str()).is_none()
+        && let Ok(name) = shell.as_str().parse()
+    {
+        implied.extend(section(shell).map(|section| (name, section)));
+    }
     for (name, config) in servers.iter() {
         match &config.start {
-            // A built-in policy has them, under the names that they usually have.
-            Start::Builtin(server) if has_builtin && server.as_str() == name.as_str() => {}
+            Start::Builtin(_) if is_there(name, config) => {}
             Start::Builtin(server) => {
-                let builtin = if let Some(builtin) = &builtin {
-                    builtin
-                } else {
-                    let Source { file, bytes } = Builtin::Default.sources().annotations;
-                    builtin.insert(object(file, bytes)?)
-                };
-                let Some(Json::Object(sections)) = builtin.get("servers") else { continue };
-                if let Some(Json::Object(section)) = sections.get(server.as_str()) {
-                    implied.push((name.clone(), renamed(section.clone(), name)));
-                }
+                implied.extend(section(*server).map(|it| (name.clone(), renamed(it, name))));
             }
             Start::Command(_) | Start::Url(_) => {
                 let Some(home) = home else { continue };

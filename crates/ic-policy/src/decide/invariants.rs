@@ -81,7 +81,9 @@ impl Asked<'_> {
             };
             Some((role, detail))
         });
-        let by_disk = self.call.parts().executed.iter();
+        // In the cage of a command what the host executes is read-only, and new names are looked for.
+        let is_kept = self.keeps_view();
+        let by_disk = self.call.parts().executed.iter().filter(|_| !is_kept);
         let by_disk = by_disk.map(|it| (it.role, format!("`{}`: {}", it.path, it.why)));
         for (role, detail) in by_disk.chain(by_name).take(EXECUTED_MAX) {
             findings.push(Finding {

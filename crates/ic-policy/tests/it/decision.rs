@@ -1,8 +1,8 @@
 //! The decision as a table: every invariant, containment, every matcher, and who is named.
 
 use ic_policy::{
-    Finding, InvalidValue, PathValue, Policy, ResolvedCall, SandboxKind, Standing, UnannotatedPath,
-    Value, Verdict, evaluate, explain,
+    Executed, Finding, InvalidValue, PathValue, Policy, ResolvedCall, SandboxKind, ServerTraits,
+    Standing, UnannotatedPath, Value, Verdict, Why, evaluate, explain,
 };
 use ic_types::Role::{
     self, DeletePath, EmailAddress, FetchUrl, GitRemoteUrl, GithubOwner, GithubRepo, ProxyDomain,
@@ -754,6 +754,21 @@ fn a_rule_does_not_cover_the_entry_of_its_own_root() {
             evaluate(&policy, &bounds(SandboxKind::Session), call("x", "t", &[(role, &[text])]));
         assert_eq!(summary(&verdict), expected, "{role} {text}");
     }
+}
+
+/// Only a command of our own shell server is in a cage that keeps what the host executes read-only.
+#[test]
+fn a_strangers_server_called_shell_is_asked_about_what_the_host_executes() {
+    let executed = |names_files: bool| {
+        let mut bounds = bounds(SandboxKind::Workspace);
+        let traits = ServerTraits { names_files, ..bounds.servers.get("git").unwrap().clone() };
+        bounds.servers.insert("shell".parse().unwrap(), traits);
+        let mut parts = parts("shell", "run_command", &[(WritePath, &["/s/a"])]);
+        parts.executed.push(Executed { role: WritePath, path: path("/s/a"), why: Why::Listed });
+        summary(&evaluate(&rules(&[]), &bounds, ResolvedCall::assert_resolved(parts)))
+    };
+    assert_eq!(executed(true), "allow by structural-sandbox-allow");
+    assert!(executed(false).starts_with("escalate by structural-host-executes"));
 }
 
 #[test]

@@ -268,7 +268,7 @@ mod tests {
         for (json, part) in [
             (r#"{"url":"https://a.example/\r\nX: y"}"#, "control characters"),
             (r#"{"url":"https://a.example/\tx"}"#, "control characters"),
-            (r#"{"url":" https://a.example/"}"#, "outer white space"),
+            (r#"{"url":" https://a.example/"}"#, "white space around it"),
             (r#"{"url":"https://u:p@a.example/"}"#, "user information"),
             (r#"{"url":"https://u@a.example/"}"#, "user information"),
             (r#"{"url":"file:///etc/passwd"}"#, "only https and http"),

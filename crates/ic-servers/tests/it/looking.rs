@@ -109,7 +109,12 @@ fn files_are_found_by_their_names_and_paths() {
     assert_eq!(search("src", &[]), ["src"]);
     assert_eq!(search("*.py", &[]), ["No matches found"]);
     refused(&server, "search_files", json!({"path": root}), &["`pattern` is missing"]);
-    refused(&server, "search_files", json!({"path": root, "pattern": "["}), &["no pattern"]);
+    refused(
+        &server,
+        "search_files",
+        json!({"path": root, "pattern": "["}),
+        &["not a valid pattern"],
+    );
     let many = json!({"path": root, "pattern": "a", "excludePatterns": vec!["a"; 101]});
     refused(&server, "search_files", many, &["more than 100 patterns"]);
 }

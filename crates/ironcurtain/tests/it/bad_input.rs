@@ -86,7 +86,7 @@ fn servers_files_that_cannot_be_used_are_named() {
         ("", &["servers.json", "empty"][..]),
         ("[]", &["servers.json"]),
         (r#"{"a":{}}"#, &["servers.json", "a:", "expected either `builtin`"]),
-        (r#"{"a":{"builtin":"shell"}}"#, &["a.builtin", "unknown variant `shell`"]),
+        (r#"{"a":{"builtin":"bash"}}"#, &["a.builtin", "unknown variant `bash`"]),
         (r#"{"a":{"builtin":"git","command":"x"}}"#, &["a:", "expected either"]),
         (r#"{"a":{"builtin":"git","args":[]}}"#, &["a:", "expected either"]),
         (r#"{"a":{"command":""}}"#, &["a.command", "empty"]),

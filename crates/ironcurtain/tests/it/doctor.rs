@@ -104,8 +104,8 @@ fn an_empty_home_is_fine_and_stays_empty() {
     ok       configuration       nothing is set, so the defaults hold
     ok       servers file        no servers file, so the 3 built-in servers serve
     ok       trusted identities  no server is trusted yet; the first start records it
-    ok       policy              built-in `default`: 12 rules, 44 annotated tools, hash [HASH]
-    ok       scenarios           50 of 50 about configured servers pass
+    ok       policy              built-in `default`: 14 rules, 45 annotated tools, hash [HASH]
+    ok       scenarios           53 of 53 about configured servers pass
     ok       audit key           not there yet; the first session makes it
     ok       last audit log      not there yet
     ok       audit log           wrote one of 2 records, found it intact, and removed it

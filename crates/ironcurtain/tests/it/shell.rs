@@ -174,7 +174,7 @@ fn the_built_in_agent_mends_failing_tests() {
             ),
         ],
         ("calc.py", "def add(a, b):\n    return a + b\n"),
-        ("/usr/bin/python3 -m unittest", 1),
+        ("/usr/bin/python3 -B -m unittest", 1),
     );
     let node = (
         "node",

@@ -1,5 +1,6 @@
 //! `ironcurtain servers remove`: a server with all that was installed and remembered for it.
 
+use ic_constitution::sentence::{Deed, Sentence, With};
 use ic_home::Environment;
 use ic_inventory::pins::PinsFile;
 use ic_inventory::servers_file::BuiltinServer;
@@ -82,10 +83,8 @@ pub(crate) fn run(
             visible(&kept.display().to_string())
         ))?;
     }
-    for command in dangling(&name, environment) {
-        screen.notice(&format!(
-            "the policy still says something about `{name}`; to take it back: {command} --remove"
-        ));
+    for said in dangling(&name, environment) {
+        screen.notice(&format!("the policy still says something about `{name}`; {said}"));
     }
     Ok(Exit::Success)
 }
@@ -109,16 +108,30 @@ fn is_agreed(name: &ServerName, would: Removed, screen: &mut Screen) -> Result<b
     Ok(person.ask(&question)? == Answer::Approved)
 }
 
-/// Returns the commands that added something about a server to the policy in force.
+/// Returns what the policy in force says about a server, and how each of it is taken back.
 fn dangling(name: &ServerName, environment: &Environment) -> Vec<String> {
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     let Ok(loaded) = Loaded::load(&wanted, NoSandbox::None, environment) else {
         return Vec::new();
     };
     let Origin::Directory(directory) = &loaded.found else { return Vec::new() };
+    let text = loaded.constitution.as_deref().unwrap_or_default();
+    let sentences = ic_constitution::parse(text).map(|it| it.sentences).unwrap_or_default();
+    let is_about = |it: &&Sentence| {
+        let used: &[With] = if let Deed::Use(used) = &it.deed { used } else { &[] };
+        it.with.iter().chain(used).any(|with| with.server == *name)
+    };
+    let said = sentences.iter().filter(is_about).map(|it| {
+        let (line, text) = (it.line, visible(&it.text));
+        format!(
+            "line {line} of its constitution: {text} Take it out with `ironcurtain policy edit`"
+        )
+    });
+    let said = said.collect::<Vec<_>>();
     let path = directory.as_path().join(ADDITIONS);
-    let Ok(Some(bytes)) = files::read_if_present(&path) else { return Vec::new() };
+    let Ok(Some(bytes)) = files::read_if_present(&path) else { return said };
     let source = Source { file: ADDITIONS, bytes: &bytes };
     let all = ic_policy::additions::read(source).unwrap_or_default();
-    all.iter().filter(|it| it.server() == Some(name)).filter_map(words::command).collect()
+    let added = all.iter().filter(|it| it.server() == Some(name)).filter_map(words::command);
+    said.into_iter().chain(added.map(|it| format!("to take it back: {it} --remove"))).collect()
 }

@@ -238,7 +238,7 @@ const ATTEMPTS: usize = 29;
 
 #[test]
 fn nothing_that_works_outside_works_in_an_agents_cage() {
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let host = furnish(&ground);
         let (said, complained, code) = outside(&ground, &attack(&host)).await;
         assert_eq!((complained.as_str(), code), ("", Some(0)));
@@ -301,7 +301,7 @@ with socket.create_connection(("127.0.0.1", 8137)) as door:
     door.sendall(b"hello\n")
     print(door.recv(100).decode())
 "##;
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);
@@ -383,7 +383,7 @@ print("uids:", open("/proc/self/uid_map").read().split()[2])
 /// What a program sees of the machine is a list that somebody can read.
 #[test]
 fn an_agent_sees_nothing_that_is_not_on_the_list() {
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);
@@ -436,7 +436,7 @@ fn each_relaxation_is_needed_and_enough() {
         (Relaxation::MemoryFiles, memory_file),
         (Relaxation::MemoryTogether, reserve),
     ];
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);
@@ -477,7 +477,7 @@ fn what_an_agent_uses_has_an_end() {
                  time.sleep(600)";
     let tmp = "import errno\ntry:\n    open('/tmp/x', 'wb').write(b'x' * (32 << 20))\nexcept OSError as error:\n    \
                print(errno.errorcode[error.errno])";
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, limits);
@@ -493,7 +493,7 @@ fn what_an_agent_uses_has_an_end() {
 /// What appears in a cage that must not show it ends the cage.
 #[test]
 fn a_closed_place_that_appears_ends_the_cage() {
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let mut judge = judge(&ground);
         let shown = ground.path("other/tools");
@@ -537,7 +537,7 @@ open(work + "/.vscode/tasks.json", "w").write("{}")
 open(work + "/.mcp.json", "w").write("{}")
 open(work + "/plain.txt", "w").write("stays")
 "##;
-    on_rungs(Rung::can_hide, |ground| async move {
+    on_rungs(AgentCage::works_on, |ground| async move {
         let _host = furnish(&ground);
         let judge = judge(&ground);
         let cage = plan(&ground, &judge, Limits::AGENT);

@@ -80,7 +80,8 @@ fn always_at_the_desk_adds_to_the_policy_of_the_session_that_asks() {
         Stage::run(&rig, (120, 30), &rig.place.root(), &["NO_COLOR=1"], &words)
     };
     desk.asked_alone(1).expect("· a always · q quit").type_in("a");
-    desk.expect("allow filesystem.write_file for write-path in ").expect("policy: `own` (");
+    desk.expect("The agent may write files in ").expect("with write_file of filesystem.");
+    desk.expect("policy: `own` (");
     desk.expect("asks -> allowed").expect("y adds it and approves the call").type_in("n");
     desk.expect("Nothing was added, and nothing answered.").asked_alone(1).type_in("a");
     desk.expect("y adds it and approves the call").type_in("y");

@@ -60,7 +60,7 @@ fn additions_about_a_server_that_goes_are_named() {
     let removed = place.run(["servers", "remove", "notes", "--yes"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(
-        removed.stderr.contains("to take it back: ironcurtain policy never notes --remove"),
+        removed.stderr.contains("must never use notes") && removed.stderr.contains("policy edit"),
         "{removed:?}"
     );
 }
