@@ -123,9 +123,7 @@ fn dangling(name: &ServerName, environment: &Environment) -> Vec<String> {
     };
     let said = sentences.iter().filter(is_about).map(|it| {
         let (line, text) = (it.line, visible(&it.text));
-        format!(
-            "line {line} of its constitution: {text} Take it out with `ironcurtain policy edit`"
-        )
+        format!("line {line}: {text}; take it out with `ironcurtain policy edit`")
     });
     let said = said.collect::<Vec<_>>();
     let path = directory.as_path().join(ADDITIONS);

@@ -60,7 +60,8 @@ fn additions_about_a_server_that_goes_are_named() {
     let removed = place.run(["servers", "remove", "notes", "--yes"]);
     assert_eq!(removed.code, 0, "{removed:?}");
     assert!(
-        removed.stderr.contains("must never use notes") && removed.stderr.contains("policy edit"),
+        removed.stderr.contains("must never use tools of notes; take it out")
+            && removed.stderr.contains("policy edit"),
         "{removed:?}"
     );
 }
