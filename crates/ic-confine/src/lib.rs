@@ -18,7 +18,7 @@
 //! In reading order: `program` finds the file, `start` starts the guard, `child` is the host's hold
 //! on it, `orders` is what host, guard and server-to-be tell each other, `launch` is what the guard
 //! does, `table` is what the system says about processes, and `proc` is where it says so. `tighten` is
-//! for a program of ours that gives up the rest by itself, `inner` for one that runs another program to its
+//! for one of our programs that gives up the rest by itself, `inner` for one that runs another program to its
 //! end in its own cage, and `orphans` for what such a program leaves behind.
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! For a program of ours that starts others in its own cage: what they leave behind becomes its own, and ends.
+//! For one of our programs that starts others in its own cage: what they leave behind becomes its own, and ends.
 //!
 //! It holds for this whole process, so nothing else that it started may run meanwhile.
 

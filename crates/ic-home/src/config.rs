@@ -136,7 +136,7 @@ pub struct AgentConfig {
     pub logins: BTreeMap<String, ApiKey>,
 }
 
-/// What a session of another agent may use; `None` is no limit.
+/// What a session of another agent may use; `None` means unlimited.
 #[derive(Debug)]
 pub struct AgentBudget {
     /// Tokens.

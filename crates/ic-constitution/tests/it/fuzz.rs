@@ -83,7 +83,7 @@ fn check(bytes: &[u8]) -> Outcome {
             let kind =
                 (ours.len().min(4), constitution.sentences.iter().map(|it| it.effect as u8).max());
             let compiled = compile(&constitution, &[]).ok();
-            // The place of a sentence in the text is no part of what it means.
+            // The place of a sentence in the text does not belong to what it means.
             if let (Some(one), Ok(other)) = (&compiled, compile(&again, &[])) {
                 assert_eq!(one.rules.len(), other.rules.len(), "it compiles to something else");
             }

@@ -135,7 +135,7 @@ fn fuzz_connect_head() {
 /// What is sent on is one request that everybody reads in the same way, to the judged target.
 fn is_one_plain_request(request: &Request, target: &crate::Target) {
     let Ok(head::Read::Whole(head, n)) = head::read(&request.head) else {
-        panic!("what is sent on is no head");
+        panic!("what is sent on is not a head");
     };
     assert_eq!(n, request.head.len(), "something stands behind the head");
     is_read_the_same_elsewhere(&head, &request.head);
@@ -246,7 +246,7 @@ fn fuzz_dns() {
                 if let Some(name) = &question.name {
                     let wire = on_the_wire(name.as_str());
                     let asked = bytes[12..].get(..wire.len()).expect("the name is in the packet");
-                    // A last dot is no part of a name, and no label of a name is empty.
+                    // A last dot does not belong to a name, and no label of a name is empty.
                     assert!(asked.eq_ignore_ascii_case(&wire), "another name was read: {name:?}");
                 }
                 for answer in

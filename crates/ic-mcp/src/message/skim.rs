@@ -1,6 +1,6 @@
 //! What can be told of a line that is not a message: which request it answers.
 //!
-//! Whoever waits for that answer is to know at once that none will come. Nothing else is believed of such a
+//! The caller that waits for that answer learns at once that none will come. Nothing else is believed of such a
 //! line, and it need not be valid: members of the outermost object are told apart by brackets and quotes.
 
 use ic_types::{Json, JsonLimits};
