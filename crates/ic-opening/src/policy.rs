@@ -23,7 +23,7 @@ use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk, UserGit};
 use ic_servers::git::system_configs;
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Object, ServerName};
 
 use crate::fault::Fault;
 use crate::files;
@@ -32,6 +32,7 @@ pub use example::{arguments, possible_roles};
 pub use origin::{Origin, own_names};
 use policy_files::PolicyFiles;
 pub use policy_files::{ADDITIONS, COMPILED, PolicyFile, added_annotations};
+pub use roots::Moved;
 use roots::Roots;
 
 /// What to do where no sandbox is given.
@@ -87,6 +88,8 @@ pub struct As<'a> {
     pub confirmed: Confirmed,
     /// What would stand in its additions.json.
     pub additions: Option<&'a [u8]>,
+    /// What would stand in the annotations of an added server.
+    pub annotations: Option<(&'a ServerName, &'a Object)>,
     /// What holds servers.
     pub held: Confinement,
 }
@@ -96,6 +99,7 @@ impl As<'_> {
     pub const IS: Self = Self {
         confirmed: Confirmed::Before,
         additions: None,
+        annotations: None,
         held: Confinement::Cage(Rung::Namespaces),
     };
 
@@ -180,7 +184,7 @@ impl Loaded {
             None => Some(Home::new(ironcurtain_home.clone())),
             Some(_) => None,
         };
-        files.imply_annotations(&servers, added.as_ref())?;
+        files.imply_annotations(&servers, added.as_ref(), how.annotations)?;
         files.annotate_uris();
         let roots = Roots::default();
         // Without a sandbox no call is about it: it is one in our home, which is protected.
@@ -221,19 +225,27 @@ impl Loaded {
         (compiled, lists)
     }
 
+    /// Returns the file with what the user has added, if there is one.
+    pub fn additions(&self) -> Option<Source<'_>> {
+        self.files.additions()
+    }
+
     /// Keeps the policy's files under its hash, so that it can be asked again when it has changed.
     pub fn keep(&self, home: &Home) -> Result<(), Fault> {
         let hash = self.judge.policy.hash().to_string();
         Ok(self.files.keep(&home.recorded_policies().join(hash))?)
     }
 
-    /// Loads the policy as it would be with other rules and lists.
+    /// Loads the policy as it would be with other rules, lists and additions.
     pub fn policy_with(
         &self,
         compiled: &str,
         lists: Option<&str>,
+        additions: Option<&str>,
     ) -> Result<Policy, ArtifactError> {
         let known = self.files.sources();
+        let additions = self.files.additions().zip(additions);
+        let additions = additions.map(|(known, text)| Source { bytes: text.as_bytes(), ..known });
         let lists = known.lists.zip(lists);
         let sources = PolicySources {
             compiled: Source { bytes: compiled.as_bytes(), ..known.compiled },
@@ -244,7 +256,7 @@ impl Loaded {
             let found = self.roots.locate(text, &self.judge.home, &self.sandbox);
             found.map_err(|fault| fault.to_string())
         };
-        let policy = Policy::load_with(&sources, self.files.additions(), &locate)?;
+        let policy = Policy::load_with(&sources, additions, &locate)?;
         Ok(policy.with_names(&self.roots.names()))
     }
 
