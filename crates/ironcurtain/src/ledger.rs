@@ -10,6 +10,8 @@ use ic_audit::read::{Record, Records};
 use ic_model::Cost;
 use ic_types::{Json, Object};
 
+use crate::spent::ByModel;
+
 /// What is changed is named by these roles.
 const CHANGING: [&str; 2] = ["write-path", "delete-path"];
 
@@ -30,7 +32,7 @@ pub(crate) struct Ledger {
     n_approved: u64,
     /// The files that calls changed, or were let try to: the record does not say what came of it.
     files: BTreeSet<String>,
-    cost_billionths: u64,
+    models: ByModel,
     /// The files of calls that are not over, by request.
     open: HashMap<String, Vec<String>>,
 }
@@ -61,14 +63,7 @@ impl Ledger {
                 self.files.extend(self.open.remove(&request()).into_iter().flatten());
             }
             (Some("escalation"), Some("allow")) => self.n_approved += 1,
-            (Some("llm"), _) => {
-                let cost = object(record.fields.get("arguments"));
-                let cost = cost.and_then(|told| match told.get("costBillionths") {
-                    Some(Json::Number(number)) => number.as_str().parse::<u64>().ok(),
-                    _ => None,
-                });
-                self.cost_billionths = self.cost_billionths.saturating_add(cost.unwrap_or(0));
-            }
+            (Some("llm"), _) => self.models.take(record),
             _ => {}
         }
     }
@@ -81,9 +76,14 @@ impl Ledger {
         }
     }
 
-    /// Returns what the models took.
+    /// Returns a line for each model: requests, tokens and cost.
+    pub(crate) fn models(&self) -> impl Iterator<Item = String> {
+        self.models.lines()
+    }
+
+    /// Returns what the models cost.
     pub(crate) fn cost(&self) -> Cost {
-        Cost::from_billionths(self.cost_billionths)
+        self.models.cost()
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         };
         let outcome = |id: u32| format!(r#"{{"kind":"outcome","requestId":"{id}"}}"#);
         let opened = r#"{"kind":"session","arguments":{"event":"opened"}}"#.to_owned();
-        let llm = r#"{"kind":"llm","arguments":{"costBillionths":1500000}}"#.to_owned();
+        let llm = r#"{"kind":"llm","arguments":{"model":"m","costBillionths":1500000}}"#.to_owned();
         let lines = [
             opened.clone(),
             allowed(1, "write-path", &["/a", "/b"]),

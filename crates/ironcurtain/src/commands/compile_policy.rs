@@ -9,7 +9,9 @@ use ic_constitution::scenario::{self, Scenario};
 use ic_constitution::{Compiled, Constitution, Tool, compile, parse};
 use ic_home::{Clock as _, Environment, Home, Lock, SystemClock, file};
 use ic_opening::files;
-use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
+use ic_opening::policy::{ADDITIONS, As, COMPILED, Loaded, NoSandbox, Origin, Wanted};
+use ic_resolve::RealDisk;
+use ic_resolve::path::{self, Last};
 use ic_types::{Json, JsonLimits};
 
 use crate::commands::Exit;
@@ -44,6 +46,7 @@ pub(crate) struct CompileArgs {
 const MAKING: &str = ".compiling";
 const SCENARIOS: &str = "test-scenarios.json";
 const LISTS: &str = "dynamic-lists.json";
+const ANNOTATIONS: &str = "tool-annotations.json";
 
 /// Runs the command.
 pub(crate) fn run(
@@ -76,12 +79,13 @@ pub(crate) fn run(
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;
         return Ok(Exit::Success);
     }
-    let (before, is_in_force) = in_force(&output, &home, environment, screen);
+    let (before, is_in_force) = in_force(&output, &home, environment, screen)?;
     if is_in_force {
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
         let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
         let mut lines = lines(&compiled, before.as_ref());
+        lines.extend(loaded.roots.lines().iter().map(|line| format!("  {}", visible_line(line))));
         lines.extend(difference.iter().flat_map(Difference::lines));
         person.show(&lines, screen)?;
         if person.ask("Use this policy from now on?")? == Answer::Denied {
@@ -188,8 +192,10 @@ impl Files {
         file::create_new_dir(&making)?;
         file::create_new(making.join(COMPILED), self.compiled.as_bytes())?;
         file::create_new(making.join(SCENARIOS), self.scenarios.as_bytes())?;
-        if let Some(lists) = files::read_if_present(&output.join(LISTS))? {
-            file::create_new(making.join(LISTS), &lists)?;
+        for name in [LISTS, ANNOTATIONS] {
+            if let Some(kept) = files::read_if_present(&output.join(name))? {
+                file::create_new(making.join(name), &kept)?;
+            }
         }
         let wanted = Wanted {
             policy: Some(making.clone()),
@@ -197,7 +203,7 @@ impl Files {
             protected: Vec::new(),
             servers: None,
         };
-        let loaded = judge::load_confirming(&wanted, NoSandbox::Fresh, environment, screen)?;
+        let mut loaded = judge::load_confirming(&wanted, NoSandbox::Fresh, environment, screen)?;
         let outcomes = test::outcomes(&loaded, |_| true)?.unwrap_or_default();
         let failed: Vec<&Outcome> = outcomes.iter().filter(|it| !it.passed).collect();
         // What holds for every policy may be stricter than a sentence.
@@ -215,6 +221,11 @@ impl Files {
                     "nothing was replaced; the files are in `{}`",
                     making.display()
                 )));
+        }
+        // What the user added to the policy stays beside the new rules, and counts for what changes.
+        if let Some(added) = files::read_if_present(&output.join(ADDITIONS))? {
+            let how = As { additions: Some(&added), ..As::CONFIRMED };
+            loaded = judge::load_as(&wanted, NoSandbox::Fresh, how, environment, screen)?;
         }
         file::remove_tree(&making)?;
         Ok(loaded)
@@ -245,15 +256,24 @@ fn in_force(
     home: &Home,
     environment: &Environment,
     screen: &mut Screen,
-) -> (Option<Loaded>, bool) {
+) -> Result<(Option<Loaded>, bool), Failure> {
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     // What is in force may be broken, and this may mend it.
     let before = judge::load_confirming(&wanted, NoSandbox::None, environment, screen).ok();
-    let is_it = before.as_ref().is_none_or(|loaded| match &loaded.found {
-        Origin::Directory(directory) => directory.as_path() == output,
-        Origin::Builtin(_) => output == home.generated(),
-    });
-    (before, is_it)
+    // SECURITY: another spelling of the same directory is the same policy.
+    let place = |path: &Path| {
+        let path = environment.absolute(path)?;
+        path::follow(&RealDisk, &path, Last::Follow).map(|found| found.path).map_err(|fault| {
+            Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
+                .with_source(fault)
+        })
+    };
+    let is_it = match before.as_ref().map(|loaded| &loaded.found) {
+        Some(Origin::Directory(directory)) => place(directory.as_path())? == place(output)?,
+        Some(Origin::Builtin(_)) => place(&home.generated())? == place(output)?,
+        None => true,
+    };
+    Ok((before, is_it))
 }
 
 fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {

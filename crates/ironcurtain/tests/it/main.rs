@@ -54,6 +54,7 @@ mod session;
 mod start;
 mod taken_over;
 mod trace;
+mod usage;
 
 use ic_testkit::{Output, Place};
 

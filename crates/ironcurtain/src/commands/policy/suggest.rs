@@ -20,7 +20,7 @@ use crate::commands::Exit;
 use crate::error::Failure;
 use crate::judge;
 use crate::own_policy::difference::Difference;
-use crate::own_policy::{Target, spelled, words};
+use crate::own_policy::{Target, plain, spelled, words};
 use crate::screen::{Screen, visible};
 
 /// Propose rules for what you approved again and again
@@ -28,6 +28,7 @@ use crate::screen::{Screen, visible};
 /// Reads the logs of sessions and proposes a rule where you approved at least three calls of the same kind in
 /// one directory, at one host or in one repository. Each proposal shows the requests that it would have saved
 /// and everything else that it would allow. Nothing is changed: the printed command adds a rule, and asks.
+/// The sentence says the same in a constitution (`ironcurtain policy grammar`).
 #[derive(Debug, clap::Args)]
 pub(crate) struct SuggestArgs {
     /// Sessions, by name or id, or log files; without them all sessions
@@ -55,6 +56,7 @@ struct Shown {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Proposal {
+    /// What a constitution would say.
     sentence: String,
     command: String,
     requests_saved: usize,
@@ -184,7 +186,8 @@ fn proposal(
     let difference = Difference::as_loaded(before, &after);
     let allows = difference.of_kind(true).iter().map(|it| it.line()).collect();
     Ok(Ok(Proposal {
-        sentence: addition.to_string(),
+        // What has no plain form is said as the command says it.
+        sentence: plain::sentence(&addition).unwrap_or_else(|| addition.to_string()),
         command,
         requests_saved: saved.len(),
         allows,
@@ -281,6 +284,7 @@ fn print(shown: &Shown, screen: &mut Screen) -> Result<(), Failure> {
         }
         screen.line("  keeps every property of `ironcurtain policy verify`")?;
         screen.line(&format!("  to add it: {}", visible(command)))?;
+        screen.line("  or write the sentence above into the constitution of your policy")?;
     }
     if shown.proposals.is_empty() {
         screen.line("No rule is proposed.")?;

@@ -165,7 +165,8 @@ fn borrow(world: &mut World, is_at_second_hand: bool) {
 fn object_of(world: &World, name: &str) -> String {
     let id = world.user.git_well(&world.workspace(), &["rev-parse", name]);
     let id = id.trim();
-    format!("{}/{}", &id[..2], &id[2..])
+    let (directory, name) = id.split_at(2);
+    format!("{directory}/{name}")
 }
 
 fn start(world: &World) -> Proxy {
