@@ -78,7 +78,7 @@ impl<'a> Verifier<'_, 'a> {
                 self.note((CHANGES_NEED_APPROVAL, level), at, (Some(role), by), &problem)?;
             }
             if sends && has_text {
-                // Whoever is named gets text in any case: the address of a page carries it too.
+                // A named recipient gets text in any case: the address of a page carries it too.
                 let level = match self.rule(by).is_some_and(names_each_recipient) {
                     true => Level::Granted,
                     false => Level::Failed,
