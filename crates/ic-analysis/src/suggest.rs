@@ -7,10 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ic_policy::{Authority, Destination, Effect, FileKind, Finding, Scheme, Value, explain};
+use ic_policy::{
+    Authority, Bounds, Destination, Effect, FileKind, Finding, Sandbox, Scheme, Value, explain,
+};
 use ic_types::{CanonicalPath, Role, ServerName, ToolName};
 
-use crate::replay::Intent;
+use crate::replay::{Answer, Intent};
 use crate::space::Subject;
 
 /// How often something has to be approved.
@@ -25,6 +27,19 @@ pub struct Answered {
     pub intent: Intent,
     /// Whether it was approved.
     pub is_approved: bool,
+    /// Where the agent was free in that session.
+    pub sandbox: Option<Sandbox>,
+}
+
+impl Answered {
+    /// Asks a policy about the call, in its session's own sandbox.
+    pub fn judge(&self, subject: Subject<'_>) -> Answer {
+        self.intent.judge(Subject { bounds: &self.bounds(subject), ..subject }, None)
+    }
+
+    fn bounds(&self, subject: Subject<'_>) -> Bounds {
+        Bounds { sandbox: self.sandbox.clone(), ..subject.bounds.clone() }
+    }
 }
 
 /// Where a sentence would hold.
@@ -113,8 +128,10 @@ pub fn candidates(answered: &[Answered], subject: Subject<'_>, n_added: usize) -
     let mut found = Candidates::default();
     let mut noted: BTreeMap<Key, Noted> = BTreeMap::new();
     let mut refused: Vec<(&ServerName, AskedParts)> = Vec::new();
-    for (position, Answered { intent, is_approved }) in answered.iter().enumerate() {
-        let parts = match asked_parts(intent, subject, n_added) {
+    for (position, answer) in answered.iter().enumerate() {
+        let Answered { intent, is_approved, .. } = answer;
+        let there = Subject { bounds: &answer.bounds(subject), ..subject };
+        let parts = match asked_parts(intent, there, n_added) {
             Asked::Parts(parts) => parts,
             Asked::Structural => {
                 found.n_structural += usize::from(*is_approved);

@@ -22,7 +22,8 @@ fn answered(policy: &Policy, answers: &[(&str, &str, &[(&str, &str)], bool)]) ->
         }
         let call = resolve(policy, (server, tool), &object, true);
         let intent = Intent::read(record(&call, &at.to_string(), "repl", "allow")).unwrap();
-        Answered { intent, is_approved: *is_approved }
+        let sandbox = bounds(SandboxKind::Session).sandbox;
+        Answered { intent, is_approved: *is_approved, sandbox }
     };
     answers.iter().enumerate().map(one).collect()
 }

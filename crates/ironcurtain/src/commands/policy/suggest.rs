@@ -118,14 +118,21 @@ fn answered(sessions: &[String], environment: &Environment) -> Result<Vec<Answer
     for found in logs(sessions, environment)? {
         let mut asked: HashMap<String, Intent> = HashMap::new();
         let mut counted: HashSet<String> = HashSet::new();
-        reading.each(&found, &mut |_, lines| {
+        reading.each(&found, &mut |stretch, lines| {
+            let loaded = stretch.asked.as_ref();
+            let sandbox = loaded.and_then(|it| it.judge.bounds.sandbox.clone());
+            let answered = |intent: Intent, is_approved: bool| Answered {
+                intent,
+                is_approved,
+                sandbox: sandbox.clone(),
+            };
             for fields in lines.iter().filter_map(|line| Record::fields(line)) {
                 let text = |key: &str| fields.get(key).and_then(Json::as_str);
                 let is_person = text("decidedBy").is_some_and(|by| PEOPLE.contains(&by));
                 let is_no = text("kind") == Some("escalation") && text("verdict") == Some("deny");
                 if let (true, true, Some(request)) = (is_person, is_no, text("requestId")) {
                     let intent = asked.remove(request);
-                    all.extend(intent.map(|intent| Answered { intent, is_approved: false }));
+                    all.extend(intent.map(|intent| answered(intent, false)));
                     continue;
                 }
                 let Some(intent) = Intent::read(fields) else { continue };
@@ -134,7 +141,7 @@ fn answered(sessions: &[String], environment: &Environment) -> Result<Vec<Answer
                         asked.insert(intent.request.clone(), intent);
                     }
                     (_, false) if is_person && counted.insert(intent.request.clone()) => {
-                        all.push(Answered { intent, is_approved: true });
+                        all.push(answered(intent, true));
                     }
                     (_, _) => {}
                 }
@@ -174,8 +181,7 @@ fn proposal(
     let mut nobody = Screen::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
     let after = target.load_with(&after, &tools, environment, &mut nobody)?;
     let is_saved = |position: &&usize| {
-        let intent = answered.get(**position).map(|it| &it.intent);
-        let answer = intent.map(|it| it.judge(subject(&after), None));
+        let answer = answered.get(**position).map(|it| it.judge(subject(&after)));
         matches!(answer, Some(Answer::Decided(outcome)) if outcome.effect == Effect::Allow)
     };
     let saved: Vec<usize> = candidate.approved.iter().filter(is_saved).copied().collect();

@@ -31,8 +31,7 @@ use crate::screen::{Screen, visible};
 /// Shows all tools in one table, with what each argument is taken for. You confirm all of them at once, or
 /// look at one, change what an argument means, and go back. Confirmed tools are judged by the policy alone
 /// from then on, and what that lets through is shown first; the others stay drafts, and every call of theirs
-/// needs approval. Exits with 0 if nothing is
-/// left to confirm, and with 1 if something is.
+/// needs approval. Exits with 0 if nothing is left to confirm, and with 1 if something is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReviewArgs {
     /// Server to look at
@@ -107,8 +106,8 @@ pub(crate) fn run(
     }
     let (n_shown, n_left) = (review.drafts.len(), review.n_left());
     let written = review.into_written();
-    let (after, difference) = policy.with(&written)?;
-    if after.judge.policy.hash() != policy.before.judge.policy.hash() {
+    if n_left < n_shown {
+        let (after, difference) = policy.with(&written)?;
         let noted = (person.how_agreed(), &difference);
         note_review(name, (&policy.before, &after), noted, &home)?;
     }

@@ -73,10 +73,10 @@ impl Session {
         self.asked("write_file", &json!({"path": path, "content": "x"}), true);
     }
 
-    /// Makes calls that need nobody, until there are enough.
+    /// Makes calls that need nobody, until there are enough; none of them so often that it is refused.
     fn fill(&mut self) {
-        let path = self.file("Documents/plan.md");
         while self.n_calls < N_CALLS {
+            let path = self.file(&format!("Documents/plan{}.md", self.n_calls));
             self.proxy.call("filesystem__read_file", &json!({"path": path})).good();
             self.n_calls += 1;
         }
@@ -160,7 +160,8 @@ fn check_not_proposed(found: &Value) {
         ("in ~/refused", "you refused"),
         ("in ~/old", "deletes files"),
         ("in ~/.app", "hidden"),
-        ("in ~,", "too much"),
+        // What was refused lies beneath it.
+        ("in ~,", "you refused"),
     ] {
         let is_it = |it: &&String| it.contains(place) && it.contains(because);
         assert!(not.iter().any(|it| is_it(&it)), "{place}: {found}");

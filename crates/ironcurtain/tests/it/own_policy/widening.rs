@@ -178,7 +178,7 @@ fn nothing_widens_the_policy_in_force_without_a_person() {
         assert_eq!(output.code, 0, "{name}: {output:?}");
         assert_ne!(deciding(&place), before, "{name}");
         let log = log(&place);
-        let last = log.last().unwrap();
+        let last = log.last().unwrap_or_else(|| panic!("{name} is not noted: {output:?}"));
         assert_eq!(last["change"], noted, "{name}: {last}");
         let how = "confirmed by a script, as approvals.scripted allows";
         assert_eq!(last["agreed"], how, "{name}: {last}");
