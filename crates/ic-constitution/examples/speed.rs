@@ -18,8 +18,12 @@ type Shape = fn(usize) -> String;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout().lock();
-    let shapes: [(&str, Shape); 3] =
-        [("places apart", apart), ("one in another", nested), ("all forms", mixed)];
+    let shapes: [(&str, Shape); 4] = [
+        ("places apart", apart),
+        ("one in another", nested),
+        ("all forms", mixed),
+        ("places that may be the same", overlapping),
+    ];
     for (name, sentence) in shapes {
         let text: String = (0..SENTENCES).map(sentence).collect();
         let mut times: Vec<Duration> = Vec::new();
@@ -66,5 +70,16 @@ fn mixed(n: usize) -> String {
         3 => format!("The agent may send mail to a{n}@example.com with mail.\n"),
         4 => format!("The agent must never use t{n} of s{n}.\n"),
         _ => format!("- committing and rewriting history in ~/q{n} is for a person to decide\n"),
+    }
+}
+
+fn overlapping(n: usize) -> String {
+    match n % 4 {
+        0 => format!("The agent may read files in ~/p{n}.\n"),
+        1 => format!("Ask before reading files in /srv/p{n} with git.\n"),
+        2 => format!(
+            "The agent may read files in the directory `${{SANDBOX}}/p{n}` with filesystem.\n"
+        ),
+        _ => format!("The agent must never read files in /opt/p{n}.\n"),
     }
 }
