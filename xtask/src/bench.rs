@@ -11,6 +11,7 @@ mod desk;
 mod git;
 mod lists;
 mod many;
+mod mitm;
 mod model;
 mod policy;
 mod sandbox;
@@ -63,6 +64,8 @@ pub enum Bench {
     Session,
     /// Time what lies between a provider's last byte and the next request
     Model,
+    /// Time requests to a provider straight and through the model gate, and thousands of open streams
+    Mitm,
     /// Time conversations: saving, reading back, and listing ten thousand sessions
     Store,
     /// Time appending to, checking and showing an audit log, and the start of the program
@@ -87,6 +90,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> anyhow::Result<()> {
         Bench::Cage => cage::run(out, given),
         Bench::Desk => desk::run(out, given),
         Bench::Model => model::run(out),
+        Bench::Mitm => mitm::run(out, given),
         Bench::Git => git::run(out, given),
         Bench::Sandbox => sandbox::run(out),
         Bench::Session => session::run(out, given),

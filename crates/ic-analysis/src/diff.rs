@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use ic_policy::Effect;
+use ic_policy::{ArgumentAnnotation, Effect, Rule};
 use ic_types::{CanonicalPath, Object, Role, ServerName, ToolName};
 
 use crate::TooComplex;
 use crate::search::{Hit, HitPart, Search, State};
-use crate::side::Outcome;
+use crate::side::{Outcome, Side};
 use crate::space::{Asked, Class, Space, Subject};
 use crate::tools::{Policies, Tool};
 
@@ -127,23 +127,34 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns whether the rules about a tool and its annotation are the same, so that nothing can differ.
-    fn is_same(&self, (server, tool): Tool<'_>) -> bool {
-        let [before, after] = self.policies.sides.each_ref().map(|side| {
-            let rules = side.policy().rules().iter().enumerate();
-            let about = rules.filter(|(_, rule)| {
-                rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str())
-            });
-            let about: Vec<usize> = about.map(|(position, _)| position).collect();
-            (about, side.policy().annotation(server, tool).map(|it| format!("{it:?}")))
-        });
-        let [of_before, of_after] = &self.rules;
-        let written = |all: &[String], about: &[usize]| {
-            about.iter().filter_map(|at| all.get(*at).cloned()).collect::<Vec<String>>()
+    fn is_same<'s>(&'s self, (server, tool): Tool<'_>) -> bool {
+        if !self.is_same_ground {
+            return false;
+        }
+        let annotations =
+            self.policies.sides.each_ref().map(|it| it.policy().annotation(server, tool));
+        let [before, after] = annotations.map(|it| it.map(|it| format!("{it:?}")));
+        let arguments = annotations.iter().flatten().flat_map(|it| it.arguments());
+        let mut resources: Vec<Role> = arguments
+            .flat_map(ArgumentAnnotation::possible_roles)
+            .filter(|role| role.is_resource())
+            .collect();
+        resources.sort_unstable();
+        resources.dedup();
+        let can_judge = |rule: &Rule| {
+            let is_about = rule.is_about(server.as_str()) && rule.is_about_tool(tool.as_str());
+            // A tool without resources is judged as a whole, by any rule.
+            let is_relevant =
+                resources.is_empty() || resources.iter().any(|role| rule.is_relevant_to(*role));
+            is_about && is_relevant
         };
-        self.is_same_ground
-            && before.1 == after.1
-            && before.0.len() == after.0.len()
-            && written(of_before, &before.0) == written(of_after, &after.0)
+        let [of_before, of_after] =
+            [0, 1].map(|at| self.policies.sides.get(at).into_iter().zip(self.rules.get(at)));
+        let written = |(side, written): (&'s Side<'a>, &'s Vec<String>)| {
+            let rules = side.policy().rules().iter().zip(written);
+            rules.filter(|(rule, _)| can_judge(rule)).map(|(_, written)| written)
+        };
+        before == after && of_before.flat_map(written).eq(of_after.flat_map(written))
     }
 
     /// Returns the classes that one of the policies tells apart.

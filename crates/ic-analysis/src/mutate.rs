@@ -1,15 +1,28 @@
 //! Policies with one mistake each, to find out whether tests would notice.
 //!
-//! Every rule and every entry of a list is deleted, turned round, widened and narrowed. Works on the files
-//! as they are written; whether a mutant can be loaded is for the policy to say.
+//! Every rule, every addition of the user's and every entry of a list is deleted, turned round, widened and
+//! narrowed. Works on the files as they are written; whether a mutant can be loaded is for the policy to say.
+
+mod additions;
 
 use ic_policy::artifact::{ArtifactError, Source};
 use ic_types::{Json, JsonLimits, Object};
 
+/// The files of a policy in which mistakes are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// `compiled-policy.json`.
+    pub compiled: Source<'a>,
+    /// `dynamic-lists.json`, if there is one.
+    pub lists: Option<Source<'a>>,
+    /// `additions.json`, if there is one.
+    pub additions: Option<Source<'a>>,
+}
+
 /// A policy with one mistake.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The rule or list that has it.
+    /// The rule, addition or list that has it.
     pub rule: String,
     /// The mistake.
     pub mistake: String,
@@ -17,19 +30,20 @@ pub struct Mutant {
     pub compiled: String,
     /// `dynamic-lists.json` with the mistake, if there are lists.
     pub lists: Option<String>,
+    /// `additions.json` with the mistake, if there are additions.
+    pub additions: Option<String>,
 }
 
 /// The name that a narrower directory gets.
 const NARROWED: &str = "narrowed";
 
 /// Returns all mutants of a policy's files.
-pub fn mutants(
-    compiled: Source<'_>,
-    lists: Option<Source<'_>>,
-) -> Result<Vec<Mutant>, ArtifactError> {
-    let policy = parse(compiled)?;
-    let lists = lists.map(parse).transpose()?;
-    let lists_text = lists.as_ref().map(|it| Json::Object(it.clone()).to_string());
+pub fn mutants(written: Written<'_>) -> Result<Vec<Mutant>, ArtifactError> {
+    let policy = parse(written.compiled)?;
+    let lists = written.lists.map(parse).transpose()?;
+    let added = written.additions.map(parse).transpose()?;
+    let text = |it: &Object| Json::Object(it.clone()).to_string();
+    let (lists_text, added_text) = (lists.as_ref().map(text), added.as_ref().map(text));
     let mut found = Vec::new();
     let rules = items(policy.get("rules"));
     for (position, rule) in rules.iter().enumerate() {
@@ -52,23 +66,26 @@ pub fn mutants(
                 mistake,
                 compiled: Json::Object(policy).to_string(),
                 lists: lists_text.clone(),
+                additions: added_text.clone(),
             });
         }
     }
-    let compiled = Json::Object(policy).to_string();
-    found.extend(lists.iter().flat_map(|lists| of_lists(lists, &compiled)));
+    let right = Mutant {
+        rule: String::new(),
+        mistake: String::new(),
+        compiled: Json::Object(policy).to_string(),
+        lists: lists_text,
+        additions: added_text,
+    };
+    found.extend(lists.iter().flat_map(|lists| of_lists(lists, &right)));
+    found.extend(added.iter().flat_map(|added| additions::of_file(added, &right)));
     Ok(found)
 }
 
 /// Returns the mistakes that one rule can have; `None` is a rule that is gone.
 fn of_rule(rule: &Object) -> Vec<(String, Option<Object>)> {
     let mut found = vec![("deleted".to_owned(), None)];
-    let then = rule.get("then").and_then(Json::as_str).unwrap_or_default();
-    for other in ["allow", "escalate", "deny"].into_iter().filter(|it| *it != then) {
-        let mut changed = rule.clone();
-        changed.insert("then", other);
-        found.push((format!("{then} turned into {other}"), Some(changed)));
-    }
+    found.extend(turned(rule).into_iter().map(|(mistake, changed)| (mistake, Some(changed))));
     let Some(Json::Object(conditions)) = rule.get("if") else { return found };
     for (mistake, changed) in of_conditions(conditions) {
         let mut rule = rule.clone();
@@ -76,6 +93,18 @@ fn of_rule(rule: &Object) -> Vec<(String, Option<Object>)> {
         found.push((mistake, Some(rule)));
     }
     found
+}
+
+/// Turns what a rule says into each of the other verdicts.
+fn turned(rule: &Object) -> Vec<(String, Object)> {
+    let then = rule.get("then").and_then(Json::as_str).unwrap_or_default();
+    let others = ["allow", "escalate", "deny"].into_iter().filter(|it| *it != then);
+    let turn = |other: &str| {
+        let mut changed = rule.clone();
+        changed.insert("then", other);
+        (format!("{then} turned into {other}"), changed)
+    };
+    others.map(turn).collect()
 }
 
 /// Widens and narrows each condition.
@@ -149,11 +178,7 @@ fn of_hosts(domains: &Object) -> Vec<(String, Object)> {
     let allowed = items(domains.get("allowed"));
     for (position, entry) in allowed.iter().enumerate() {
         let Some(text) = entry.as_str().filter(|it| !it.starts_with('@')) else { continue };
-        let wider = match text.strip_prefix("*.") {
-            Some(_) => "*".to_owned(),
-            None if text == "*" || text.contains(['/', ':']) => continue,
-            None => format!("*.{text}"),
-        };
+        let Some(wider) = wider_host(text) else { continue };
         let mistake = format!("widened: `{text}` became `{wider}`");
         let mut allowed = allowed.to_vec();
         if let Some(place) = allowed.get_mut(position) {
@@ -164,6 +189,15 @@ fn of_hosts(domains: &Object) -> Vec<(String, Object)> {
         found.push((mistake, changed));
     }
     found
+}
+
+/// Returns a pattern of hosts that also covers others.
+fn wider_host(text: &str) -> Option<String> {
+    match text.strip_prefix("*.") {
+        Some(_) => Some("*".to_owned()),
+        None if text == "*" || text.contains(['/', ':']) => None,
+        None => Some(format!("*.{text}")),
+    }
 }
 
 /// Leaves out each entry of a list of an object; a list of one entry becomes empty only for members.
@@ -199,7 +233,7 @@ fn without_any(entries: &[Json]) -> Vec<(String, Json)> {
 }
 
 /// Leaves out each entry of each list of `dynamic-lists.json`.
-fn of_lists(file: &Object, compiled: &str) -> Vec<Mutant> {
+fn of_lists(file: &Object, right: &Mutant) -> Vec<Mutant> {
     let mut found = Vec::new();
     let Some(Json::Object(lists)) = file.get("lists") else { return found };
     for (name, list) in lists.iter() {
@@ -213,8 +247,8 @@ fn of_lists(file: &Object, compiled: &str) -> Vec<Mutant> {
                 found.push(Mutant {
                     rule: format!("@{name}"),
                     mistake: format!("`{key}` without `{entry}`"),
-                    compiled: compiled.to_owned(),
                     lists: Some(Json::Object(file).to_string()),
+                    ..right.clone()
                 });
             }
         }

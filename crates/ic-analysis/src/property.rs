@@ -15,8 +15,8 @@ use crate::side::{By, Outcome};
 use crate::space::{Asked, Example, Subject};
 use crate::tools::{Policies, Tool};
 
-pub use builtin::NO_SHADOWED_RULE;
-pub use file::{InvalidProperties, read};
+pub use builtin::{NO_SHADOWED_RULE, is_built_in};
+pub use file::{InvalidProperties, Properties, read};
 
 /// A property that the user demands.
 #[derive(Clone, Debug)]
@@ -41,6 +41,17 @@ pub struct Property {
     pub because: Option<String>,
 }
 
+/// A finding that the user accepts: this property does not hold because of this rule.
+#[derive(Clone, Debug)]
+pub struct Acceptance {
+    /// The property, as findings name it.
+    pub property: String,
+    /// The rule, as findings name it.
+    pub rule: String,
+    /// Why.
+    pub because: Option<String>,
+}
+
 /// What a property demands of the calls that it is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Demand {
@@ -57,6 +68,8 @@ pub enum Demand {
 pub enum Level {
     /// The property does not hold.
     Failed,
+    /// It does not hold, and the user has accepted that for the rule behind it.
+    Accepted,
     /// An exception that the policy makes on purpose, for a place that it names.
     Granted,
 }

@@ -19,7 +19,7 @@ use crate::model::{self, Presence, Shape, Slot, Variant};
 use crate::rows::ToolRows;
 use crate::side::Outcome;
 use crate::space::{self, Example, Space};
-use state::{Adds, Choice, Key, Said};
+use state::{Adds, Choice, Choices, Key, Said};
 
 pub(crate) use state::State;
 
@@ -243,30 +243,37 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
     ) -> Result<Vec<Vec<Choice<N>>>, TooComplex> {
         let mut all = Vec::new();
         for (slot, examples) in self.variant.slots.iter().zip(&self.examples) {
-            let mut choices: BTreeMap<Adds<N>, Vec<usize>> = BTreeMap::new();
+            let mut choices = Choices::default();
             if slot.presence != Presence::Never {
+                // There are many examples and few choices, so what an example adds is written into one place.
+                let mut adds = Adds::nothing();
                 for (position, example) in examples.iter().enumerate() {
-                    let adds = self.adds(slot, example, contexts, space)?;
-                    choices.entry(adds).or_default().push(position);
+                    self.add(slot, example, (contexts, space), &mut adds)?;
+                    choices.put(&adds, position);
                 }
             }
-            let choice = |(adds, examples)| Choice { adds, examples };
-            all.push(choices.into_iter().map(choice).collect());
+            all.push(choices.sorted());
         }
         Ok(all)
     }
 
-    fn adds(
+    /// Works out what an example adds to a call.
+    fn add(
         &self,
         slot: &Slot,
         example: &Example,
-        contexts: &[Context; N],
-        space: &Space<'_>,
-    ) -> Result<Adds<N>, TooComplex> {
-        let mut roles: [Vec<(Role, Said)>; N] = std::array::from_fn(|_| Vec::new());
-        let mut floor = [Effect::Allow; N];
-        let sides = self.rows.iter().zip(contexts).zip(&mut roles).zip(&mut floor);
+        (contexts, space): (&[Context; N], &Space<'_>),
+        adds: &mut Adds<N>,
+    ) -> Result<(), TooComplex> {
+        let Adds { contexts: of_example, roles, floor } = adds;
+        // Without lists nothing depends on other values.
+        if !self.rows.iter().all(|rows| rows.lists.is_empty()) {
+            *of_example = self.context(slot, example, space);
+        }
+        *floor = [Effect::Allow; N];
+        let sides = self.rows.iter().zip(contexts).zip(roles).zip(floor);
         for ((((rows, context), roles), floor), known) in sides.zip(&slot.roles) {
+            roles.clear();
             // An argument that a policy does not know is refused.
             let Some(known) = known else {
                 *floor = Effect::Deny;
@@ -285,7 +292,7 @@ impl<'s, 'a, const N: usize> Search<'s, 'a, N> {
                 roles.push((*role, Said { alone, company, all_free: row.is_free }));
             }
         }
-        Ok(Adds { contexts: self.context(slot, example, space), roles, floor })
+        Ok(())
     }
 
     /// Returns all states of values of `slots`.

@@ -23,7 +23,7 @@ use ic_resolve::bounds;
 use ic_resolve::path::{Found, Last};
 use ic_resolve::{Orders, Places, RealDisk, UserGit};
 use ic_servers::git::system_configs;
-use ic_types::{AbsolutePath, CanonicalPath};
+use ic_types::{AbsolutePath, CanonicalPath, Object, ServerName};
 
 use crate::fault::Fault;
 use crate::files;
@@ -32,6 +32,7 @@ pub use example::{arguments, possible_roles};
 pub use origin::{Origin, own_names};
 use policy_files::PolicyFiles;
 pub use policy_files::{ADDITIONS, COMPILED, PolicyFile, added_annotations};
+pub use roots::Moved;
 use roots::Roots;
 
 /// What to do where no sandbox is given.
@@ -91,6 +92,8 @@ pub struct As<'a> {
     pub compiled: Option<&'a [u8]>,
     /// What would stand in its dynamic-lists.json.
     pub lists: Option<&'a [u8]>,
+    /// What would stand in the annotations of an added server.
+    pub annotations: Option<(&'a ServerName, &'a Object)>,
     /// What holds servers.
     pub held: Confinement,
 }
@@ -102,6 +105,7 @@ impl As<'_> {
         additions: None,
         compiled: None,
         lists: None,
+        annotations: None,
         held: Confinement::Cage(Rung::Namespaces),
     };
 
@@ -186,7 +190,7 @@ impl Loaded {
             None => Some(Home::new(ironcurtain_home.clone())),
             Some(_) => None,
         };
-        files.imply_annotations(&servers, added.as_ref())?;
+        files.imply_annotations(&servers, added.as_ref(), how.annotations)?;
         files.annotate_uris();
         let roots = Roots::default();
         // Without a sandbox no call is about it: it is one in our home, which is protected.
@@ -238,13 +242,16 @@ impl Loaded {
         Ok(self.files.keep(&home.recorded_policies().join(hash))?)
     }
 
-    /// Loads the policy as it would be with other rules and lists.
+    /// Loads the policy as it would be with other rules, lists and additions.
     pub fn policy_with(
         &self,
         compiled: &str,
         lists: Option<&str>,
+        additions: Option<&str>,
     ) -> Result<Policy, ArtifactError> {
         let known = self.files.sources();
+        let additions = self.files.additions().zip(additions);
+        let additions = additions.map(|(known, text)| Source { bytes: text.as_bytes(), ..known });
         let lists = known.lists.zip(lists);
         let sources = PolicySources {
             compiled: Source { bytes: compiled.as_bytes(), ..known.compiled },
@@ -255,7 +262,7 @@ impl Loaded {
             let found = self.roots.locate(text, &self.judge.home, &self.sandbox);
             found.map_err(|fault| fault.to_string())
         };
-        let policy = Policy::load_with(&sources, self.files.additions(), &locate)?;
+        let policy = Policy::load_with(&sources, additions, &locate)?;
         Ok(policy.with_names(&self.roots.names()))
     }
 

@@ -132,10 +132,8 @@ impl SessionWanted<'_> {
         loaded.roots.remember(&loaded.origin, &home)?;
         self.check_and_remember_ground(&loaded, &home, environment)?;
         loaded.keep(&home)?;
-        let mut header = Header {
-            warnings: loaded.warnings.clone(),
-            lines: header_lines(directory, &loaded, &holding, &home),
-        };
+        let lines = header_lines(directory, &loaded, &holding, &home);
+        let mut header = Header { warnings: loaded.warnings.clone(), lines };
         let project = project(&self.wanted);
         let asked =
             loaded.servers.iter().flat_map(|(_, server)| launch::variables_asked_for(server));

@@ -14,7 +14,7 @@ use crate::commands::{
     completions::CompletionsArgs, config::ConfigCommand, demo::DemoArgs, doctor::DoctorArgs,
     grants::GrantsCommand, man::ManArgs, mcp_server::McpServerCommand, migrate::MigrateArgs,
     mitm::MitmArgs, policy::PolicyCommand, proxy::ProxyArgs, run::RunArgs, servers::ServersCommand,
-    sessions::SessionsCommand, start::StartArgs,
+    sessions::SessionsCommand, start::StartArgs, usage::UsageArgs,
 };
 use crate::error::{Failure, chain};
 
@@ -123,6 +123,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sessions(SessionsCommand),
     Cleanup(CleanupArgs),
+    Usage(UsageArgs),
     /// Show pending approval requests and answer them
     #[command(subcommand)]
     Approvals(ApprovalsCommand),

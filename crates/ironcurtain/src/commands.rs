@@ -21,6 +21,7 @@ pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod start;
+pub(crate) mod usage;
 
 use std::process::ExitCode;
 
@@ -94,6 +95,7 @@ pub(crate) fn run(
         Command::Grants(command) => grants::run(command, environment, screen),
         Command::Sessions(command) => sessions::run(command, environment, screen),
         Command::Cleanup(args) => cleanup::run(&args, environment, screen),
+        Command::Usage(args) => usage::run(&args, environment, screen),
         Command::Clients(command) => clients::run(command, environment, screen),
         Command::Servers(command) => servers::run(command, environment, screen),
         Command::Policy(command) => policy::run(command, environment, screen),

@@ -11,6 +11,8 @@ use ic_audit::read::{Record, Records};
 use ic_model::Cost;
 use ic_types::{Json, Object};
 
+use crate::spent::ByModel;
+
 /// What is changed is named by these roles.
 const CHANGING: [&str; 2] = ["write-path", "delete-path"];
 
@@ -31,7 +33,7 @@ pub(crate) struct Ledger {
     n_approved: u64,
     /// The files that calls changed, or may have changed: those of a tool that reported an error are left out.
     files: BTreeSet<String>,
-    cost_billionths: u64,
+    models: ByModel,
     /// The files of calls that are not over, by request.
     open: HashMap<String, Vec<String>>,
 }
@@ -65,14 +67,7 @@ impl Ledger {
                 }
             }
             (Some("escalation"), Some("allow")) => self.n_approved += 1,
-            (Some("llm"), _) => {
-                let cost = object(record.fields.get("arguments"));
-                let cost = cost.and_then(|told| match told.get("costBillionths") {
-                    Some(Json::Number(number)) => number.as_str().parse::<u64>().ok(),
-                    _ => None,
-                });
-                self.cost_billionths = self.cost_billionths.saturating_add(cost.unwrap_or(0));
-            }
+            (Some("llm"), _) => self.models.take(record),
             _ => {}
         }
     }
@@ -85,9 +80,14 @@ impl Ledger {
         }
     }
 
-    /// Returns what the models took.
+    /// Returns a line for each model: requests, tokens and cost.
+    pub(crate) fn models(&self) -> impl Iterator<Item = String> {
+        self.models.lines()
+    }
+
+    /// Returns what the models cost.
     pub(crate) fn cost(&self) -> Cost {
-        Cost::from_billionths(self.cost_billionths)
+        self.models.cost()
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
         };
         let outcome = |id: u32| format!(r#"{{"kind":"outcome","requestId":"{id}"}}"#);
         let opened = r#"{"kind":"session","arguments":{"event":"opened"}}"#.to_owned();
-        let llm = r#"{"kind":"llm","arguments":{"costBillionths":1500000}}"#.to_owned();
+        let llm = r#"{"kind":"llm","arguments":{"model":"m","costBillionths":1500000}}"#.to_owned();
         let lines = [
             opened.clone(),
             allowed(1, "write-path", &["/a", "/b"]),

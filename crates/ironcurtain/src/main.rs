@@ -14,6 +14,7 @@ mod own_policy;
 mod person;
 mod screen;
 mod signals;
+mod spent;
 mod terminal;
 mod trial;
 mod waiting;

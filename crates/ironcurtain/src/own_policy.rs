@@ -21,13 +21,13 @@ use ic_constitution::Tool;
 use ic_home::config::update;
 use ic_home::config::{Config, ConfigFile, KeyName, Layers};
 use ic_home::{Clock as _, Environment, Home, Lock, PolicyChoice, SystemClock, file};
-use ic_opening::policy::{ADDITIONS, As, Loaded, NoSandbox, Origin, Wanted};
+use ic_opening::policy::{ADDITIONS, As, Loaded, Moved, NoSandbox, Origin, Wanted};
 use ic_policy::additions::{self, Addition};
 use ic_policy::artifact::Source;
 use ic_policy::{Builtin, Effect};
 use ic_resolve::RealDisk;
 use ic_resolve::path::{self, Last};
-use ic_types::{CanonicalPath, Json, Object};
+use ic_types::{CanonicalPath, Json, Object, ServerName};
 
 use crate::error::Failure;
 use crate::files;
@@ -428,6 +428,45 @@ pub(crate) fn note_use(
     if let Some(difference) = difference {
         difference.note(&mut line);
     }
+    append(home, &Json::Object(line))
+}
+
+/// Writes that directories of a policy lead elsewhere from now on.
+pub(crate) fn note_moved(
+    loaded: &Loaded,
+    moved: &[Moved],
+    how: &'static str,
+    home: &Home,
+) -> Result<(), Failure> {
+    let entry = |it: &Moved| Json::from(format!("{}: {} -> {}", it.name, it.then, it.now));
+    let mut line = Object::new();
+    line.insert("timestamp", SystemClock.now().to_string());
+    line.insert("policy", loaded.origin.as_str());
+    line.insert("change", "confirm");
+    line.insert("entries", moved.iter().map(entry).collect::<Vec<Json>>());
+    line.insert("by", "policy confirm");
+    line.insert("agreed", how);
+    append(home, &Json::Object(line))
+}
+
+/// Writes that tools of an added server mean something else from now on.
+pub(crate) fn note_review(
+    server: &ServerName,
+    loaded: (&Loaded, &Loaded),
+    (how, difference): (&'static str, &Difference),
+    home: &Home,
+) -> Result<(), Failure> {
+    let (before, after) = loaded;
+    let mut line = Object::new();
+    line.insert("timestamp", SystemClock.now().to_string());
+    line.insert("policy", after.origin.as_str());
+    line.insert("change", "review");
+    line.insert("server", server.as_str());
+    line.insert("by", "servers review");
+    line.insert("agreed", how);
+    line.insert("policyHashBefore", before.judge.policy.hash().to_string());
+    line.insert("policyHashAfter", after.judge.policy.hash().to_string());
+    difference.note(&mut line);
     append(home, &Json::Object(line))
 }
 

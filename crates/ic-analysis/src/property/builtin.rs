@@ -18,11 +18,25 @@ pub(super) const PROTECTED_PATHS: &str = "protected-paths";
 pub const NO_SHADOWED_RULE: &str = "no-shadowed-rule";
 /// No rule allows more than the directory or host that its sentence names.
 pub(super) const WITHIN_ITS_SENTENCE: &str = "within-its-sentence";
-/// Nothing is allowed that reaches the network and carries free text.
+/// Nothing is allowed that reaches the network and carries free text, except to recipients that a rule names.
 pub(super) const NO_TEXT_TO_THE_NETWORK: &str = "no-text-to-the-network";
+/// The names of all of them.
+pub(super) const NAMES: [&str; 5] = [
+    CHANGES_NEED_APPROVAL,
+    PROTECTED_PATHS,
+    NO_SHADOWED_RULE,
+    WITHIN_ITS_SENTENCE,
+    NO_TEXT_TO_THE_NETWORK,
+];
 
 /// Parts of the names of arguments that are paths.
 const LIKE_PATHS: [&str; 5] = ["path", "file", "directory", "folder", "filename"];
+
+/// Returns whether a finding with this name is about a built-in property.
+pub fn is_built_in(property: &str) -> bool {
+    // A shadowed rule is named behind it.
+    NAMES.contains(&property.split(' ').next().unwrap_or_default())
+}
 
 impl<'a> Verifier<'_, 'a> {
     /// Checks what one way in which calls come out says of the built-in properties.
@@ -64,10 +78,24 @@ impl<'a> Verifier<'_, 'a> {
                 self.note((CHANGES_NEED_APPROVAL, level), at, (Some(role), by), &problem)?;
             }
             if sends && has_text {
-                let problem =
-                    || "reaches the network and carries free text, without approval".to_owned();
-                let about = (NO_TEXT_TO_THE_NETWORK, Level::Failed);
-                self.note(about, at, (Some(role), by), &problem)?;
+                // A named recipient gets text in any case: the address of a page carries it too.
+                let level = match self.rule(by).is_some_and(names_each_recipient) {
+                    true => Level::Granted,
+                    false => Level::Failed,
+                };
+                let problem = || {
+                    match level {
+                    Level::Granted => {
+                        "can send any text to the hosts or addresses that the rule names".to_owned()
+                    }
+                    Level::Failed | Level::Accepted => {
+                        "can send any text, and so all that an agent has read, to hosts or addresses \
+                         that the rule does not name one by one"
+                            .to_owned()
+                    }
+                }
+                };
+                self.note((NO_TEXT_TO_THE_NETWORK, level), at, (Some(role), by), &problem)?;
             }
             self.check_sentence(at, (role, by), &value, sentences)?;
         }
@@ -211,6 +239,20 @@ fn is_limited(rule: &Rule) -> bool {
     let mut hosts = rule.patterns().map(|it| is_named(it.host())).peekable();
     let at_hosts = hosts.peek().is_some() && hosts.all(|it| it);
     in_place || at_hosts || rule.texts().next().is_some()
+}
+
+/// Returns whether a rule names everyone it lets text be sent to, none of them by a pattern.
+fn names_each_recipient(rule: &Rule) -> bool {
+    let is_exact = |host: &HostPattern| match host {
+        HostPattern::Exact(_) => true,
+        // Others may own names under it, as with hosting services.
+        HostPattern::AnyPublic | HostPattern::Under(_) => false,
+    };
+    let mut hosts = rule.patterns().map(|it| is_exact(it.host())).peekable();
+    match hosts.peek() {
+        Some(_) => hosts.all(|it| it),
+        None => rule.texts().next().is_some(),
+    }
 }
 
 fn reaches_network(role: Role, value: &Value) -> bool {

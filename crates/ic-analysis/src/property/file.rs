@@ -14,13 +14,18 @@
 //! roles = ["read-path"]
 //! within = ["~/work"]
 //! servers = ["filesystem"]
+//!
+//! [[accept]]
+//! property = "no-text-to-the-network"
+//! rule = "web"
+//! because = "all of them are ours"
 //! ```
 
 use ic_policy::{DomainSet, Locate};
 use ic_types::Role;
 use serde::Deserialize;
 
-use super::{Demand, Property};
+use super::{Acceptance, Demand, Finding, Level, Property, builtin};
 
 /// A file of properties that cannot be used, and why.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -39,6 +44,51 @@ struct File {
     always_ask: Vec<Entry>,
     #[serde(default)]
     allowed: Vec<Entry>,
+    #[serde(default)]
+    accept: Vec<AcceptEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct AcceptEntry {
+    property: String,
+    rule: String,
+    because: Option<String>,
+}
+
+/// What a file of properties says.
+#[derive(Clone, Debug, Default)]
+pub struct Properties {
+    /// The user's own properties.
+    pub own: Vec<Property>,
+    /// What the user accepts of the built-in ones.
+    pub accepted: Vec<Acceptance>,
+}
+
+impl Properties {
+    /// Marks the findings that the user accepts, and returns the acceptances that none is about.
+    pub fn accept(&self, findings: &mut [Finding]) -> Vec<&Acceptance> {
+        let mut unused = Vec::new();
+        for acceptance in &self.accepted {
+            let is_meant = |it: &&mut Finding| {
+                it.level == Level::Failed
+                    && it.property == acceptance.property
+                    && it.rule == acceptance.rule
+            };
+            let mut meant = findings.iter_mut().filter(is_meant).peekable();
+            if meant.peek().is_none() {
+                unused.push(acceptance);
+            }
+            for finding in meant {
+                finding.level = Level::Accepted;
+                let because = acceptance.because.as_deref();
+                finding.problem.extend(because.map(|it| format!(" (accepted because {it})")));
+            }
+        }
+        findings
+            .sort_by(|one, other| (one.level, &one.property).cmp(&(other.level, &other.property)));
+        unused
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,7 +105,7 @@ struct Entry {
 }
 
 /// Reads properties; `locate` makes their directories canonical.
-pub fn read(text: &str, locate: Locate<'_>) -> Result<Vec<Property>, InvalidProperties> {
+pub fn read(text: &str, locate: Locate<'_>) -> Result<Properties, InvalidProperties> {
     let file: File = toml::from_str(text)
         .map_err(|error| InvalidProperties { place: String::new(), reason: error.to_string() })?;
     let demands = [
@@ -63,14 +113,29 @@ pub fn read(text: &str, locate: Locate<'_>) -> Result<Vec<Property>, InvalidProp
         (Demand::AlwaysAsk, "always-ask", file.always_ask),
         (Demand::Allowed, "allowed", file.allowed),
     ];
-    let mut properties = Vec::new();
+    let mut own = Vec::new();
     for (demand, key, entries) in demands {
         for (position, entry) in entries.into_iter().enumerate() {
             let at = format!("{key}[{position}]");
-            properties.push(property(demand, &at, entry, locate)?);
+            own.push(property(demand, &at, entry, locate)?);
         }
     }
-    Ok(properties)
+    let accepted = file.accept.into_iter().enumerate().map(acceptance);
+    Ok(Properties { own, accepted: accepted.collect::<Result<_, _>>()? })
+}
+
+fn acceptance((position, entry): (usize, AcceptEntry)) -> Result<Acceptance, InvalidProperties> {
+    let AcceptEntry { property, rule, because } = entry;
+    if !builtin::is_built_in(&property) {
+        return Err(InvalidProperties {
+            place: format!("accept[{position}].property: "),
+            reason: format!(
+                "`{property}` is not a built-in property; those are {}",
+                builtin::NAMES.join(", ")
+            ),
+        });
+    }
+    Ok(Acceptance { property, rule, because })
 }
 
 fn property(

@@ -43,22 +43,21 @@ fn read(sentence: &str, place_of: PlaceOf<'_>) -> Named {
             named.places.extend(place_of(word));
         } else if matches!(next, "directory" | "folder") && is_name {
             named.directories.push((*word).to_owned());
-        } else if word.contains('.') && is_host(word) {
-            named.hosts.push(word.trim_start_matches("*.").to_ascii_lowercase());
+        } else if word.contains('.') {
+            named.hosts.extend(host_in(word));
         }
     }
     named
 }
 
-/// Returns whether a word can only be meant as a host.
-fn is_host(word: &str) -> bool {
-    match DomainPattern::parse(word) {
-        Ok(pattern) => match pattern.host() {
-            HostPattern::Exact(host @ Host::Name(_)) => host.is_public_name(),
-            HostPattern::Under(_) => true,
-            HostPattern::Exact(Host::V4(_) | Host::V6(_)) | HostPattern::AnyPublic => false,
-        },
-        Err(_) => false,
+/// Returns the host that a word names, if it can only be meant as a host, an address or a repository.
+fn host_in(word: &str) -> Option<String> {
+    match DomainPattern::parse(word).ok()?.host() {
+        HostPattern::Exact(host @ Host::Name(name)) => {
+            host.is_public_name().then(|| name.as_str().to_owned())
+        }
+        HostPattern::Under(name) => Some(name.clone()),
+        HostPattern::Exact(Host::V4(_) | Host::V6(_)) | HostPattern::AnyPublic => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that come to the same, calls that come to the same, and how one more value changes a call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ic_policy::Effect;
 use ic_types::Role;
@@ -14,8 +14,46 @@ pub(super) struct Choice<const N: usize> {
     pub(super) examples: Vec<usize>,
 }
 
+/// The values of one argument, put together as they come to the same.
+#[derive(Debug)]
+pub(super) struct Choices<const N: usize> {
+    all: Vec<Choice<N>>,
+    known: HashMap<Adds<N>, usize>,
+    /// The one that a value was put into last: neighbours are often alike.
+    last: usize,
+}
+
+impl<const N: usize> Default for Choices<N> {
+    fn default() -> Self {
+        Self { all: Vec::new(), known: HashMap::new(), last: 0 }
+    }
+}
+
+impl<const N: usize> Choices<N> {
+    /// Puts the example at `position`, which adds this, to those that add the same.
+    pub(super) fn put(&mut self, adds: &Adds<N>, position: usize) {
+        if self.all.get(self.last).is_none_or(|it| it.adds != *adds) {
+            let known = self.known.get(adds).copied();
+            self.last = known.unwrap_or(self.all.len());
+            if known.is_none() {
+                self.known.insert(adds.clone(), self.last);
+                self.all.push(Choice { adds: adds.clone(), examples: Vec::new() });
+            }
+        }
+        if let Some(choice) = self.all.get_mut(self.last) {
+            choice.examples.push(position);
+        }
+    }
+
+    /// Returns them in an order that does not depend on the examples.
+    pub(super) fn sorted(mut self) -> Vec<Choice<N>> {
+        self.all.sort_by(|one, other| one.adds.cmp(&other.adds));
+        self.all
+    }
+}
+
 /// What a value adds to a call.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Adds<const N: usize> {
     pub(super) contexts: [Context; N],
     /// For each policy, role and what is said of the value in it.
@@ -23,8 +61,18 @@ pub(super) struct Adds<const N: usize> {
     pub(super) floor: [Effect; N],
 }
 
+impl<const N: usize> Adds<N> {
+    pub(super) fn nothing() -> Self {
+        Self {
+            contexts: std::array::from_fn(|_| Vec::new()),
+            roles: std::array::from_fn(|_| Vec::new()),
+            floor: [Effect::Allow; N],
+        }
+    }
+}
+
 /// What is said of a value of a role, or of several.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Said {
     pub(super) alone: Effect,
     pub(super) company: Effect,

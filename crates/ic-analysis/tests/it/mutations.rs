@@ -1,6 +1,6 @@
 //! Policies with one mistake: every part of a rule has one, and each of them is what it says.
 
-use ic_analysis::mutate::mutants;
+use ic_analysis::mutate::{Written, mutants};
 use ic_analysis::{Comparison, Subject};
 use ic_policy::artifact::Source;
 use ic_policy::{Policy, PolicySources, SandboxKind};
@@ -28,7 +28,8 @@ fn load(compiled: &str, lists: &str) -> Policy {
 #[test]
 fn every_part_of_every_rule_gets_a_mistake() {
     let source = |file, text: &'static str| Source { file, bytes: text.as_bytes() };
-    let all = mutants(source("compiled", RULES), Some(source("lists", LISTS))).unwrap();
+    let (compiled, lists) = (source("compiled", RULES), Some(source("lists", LISTS)));
+    let all = mutants(Written { compiled, lists, additions: None }).unwrap();
     let shown: Vec<String> = all.iter().map(|it| format!("{}: {}", it.rule, it.mistake)).collect();
     assert_eq!(
         shown,
@@ -71,5 +72,43 @@ fn every_part_of_every_rule_gets_a_mistake() {
             Some("narrowed") => assert!(!change.is_widening(), "{}", mutant.mistake),
             _ => {}
         }
+    }
+}
+
+#[test]
+fn every_part_of_every_addition_gets_a_mistake() {
+    let source = |file, text: &'static str| Source { file, bytes: text.as_bytes() };
+    let additions = r#"{"version":1,"additions":[
+        {"then":"allow","server":"fs","tool":"read","roles":["read-path","write-path"],"within":"/d/a"},
+        {"then":"deny","host":"b.example"}]}"#;
+    let written = Written {
+        compiled: source("compiled", r#"{"rules":[]}"#),
+        lists: None,
+        additions: Some(source("additions", additions)),
+    };
+    let all = mutants(written).unwrap();
+    let shown: Vec<String> = all.iter().map(|it| format!("{}: {}", it.rule, it.mistake)).collect();
+    assert_eq!(
+        shown,
+        [
+            "additions[0]: deleted",
+            "additions[0]: allow turned into escalate",
+            "additions[0]: allow turned into deny",
+            "additions[0]: widened: `server` is not asked for",
+            "additions[0]: widened: `tool` is not asked for",
+            "additions[0]: widened: `roles` is not asked for",
+            "additions[0]: narrowed: `roles` without `read-path`",
+            "additions[0]: narrowed: `roles` without `write-path`",
+            "additions[0]: widened: `/d/a` became `/d`",
+            "additions[0]: narrowed: `/d/a` became `/d/a/narrowed`",
+            "additions[1]: deleted",
+            "additions[1]: deny turned into allow",
+            "additions[1]: deny turned into escalate",
+            "additions[1]: widened: `b.example` became `*.b.example`",
+        ]
+    );
+    for mutant in &all {
+        assert_eq!(mutant.compiled, r#"{"rules":[]}"#, "{}", mutant.mistake);
+        assert_ne!(mutant.additions.as_deref(), Some(additions), "{}", mutant.mistake);
     }
 }

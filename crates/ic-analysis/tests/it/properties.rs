@@ -31,7 +31,9 @@ fn judged(finding: &Finding, policy: &Policy, bounds: &Bounds) -> Vec<Effect> {
 fn check(rules: &str, properties: &str, expected: &[(&str, &str, &str)]) {
     let (policy, bounds) = (policy(rules, ANNOTATIONS[0]), bounds(SandboxKind::Session));
     let own = property::read(properties, &locate).unwrap();
-    let found = verify(&policy, &bounds, &own);
+    let mut found = verify(&policy, &bounds, &own.own);
+    let unused = own.accept(&mut found);
+    assert!(unused.is_empty(), "{unused:?}");
     let mut failed: Vec<(&str, &str, &str)> = Vec::new();
     for finding in found.iter().filter(|it| it.level == Level::Failed) {
         failed.push((&finding.property, &finding.rule, &finding.tools[0]));
@@ -107,6 +109,44 @@ fn a_rule_allows_no_more_than_its_sentence_names() {
 }
 
 #[test]
+fn text_goes_without_approval_only_to_recipients_that_are_named() {
+    let web = |allowed: &str| {
+        format!(
+            r#"[{{"name":"web","if":{{"domains":{{"roles":["fetch-url"],"allowed":[{allowed}]}}}},"then":"allow","reason":"r"}},{ASK_ALL}]"#
+        )
+    };
+    let text = ("no-text-to-the-network", "web", "x.fetch");
+    check(&web(r#""b.example""#), "", &[]);
+    check(&web(r#""https://b.example","c.example""#), "", &[]);
+    check(&web(r#""b.example","*.c.example""#), "", &[text]);
+    check(&web(r#""*""#), "", &[("changes-need-approval", "web", "x.fetch"), text]);
+    let mail =
+        r#"[{"name":"mail","if":{"server":["x"],"tool":["say"]},"then":"allow","reason":"r"}]"#;
+    let (policy, bounds) = (policy(mail, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let found = verify(&policy, &bounds, &[]);
+    assert!(found.iter().all(|it| it.level == Level::Failed), "{found:?}");
+}
+
+#[test]
+fn a_finding_is_accepted_for_the_rule_that_is_named_and_no_other() {
+    let web = |name: &str, host: &str| {
+        format!(
+            r#"{{"name":"{name}","if":{{"domains":{{"roles":["fetch-url"],"allowed":["{host}"]}}}},"then":"allow","reason":"r"}}"#
+        )
+    };
+    let rules = format!("[{},{},{ASK_ALL}]", web("one", "*.b.example"), web("two", "*.c.example"));
+    let accept =
+        "[[accept]]\nproperty = \"no-text-to-the-network\"\nrule = \"one\"\nbecause = \"ours\"";
+    check(&rules, accept, &[("no-text-to-the-network", "two", "x.fetch")]);
+    let (policy, bounds) = (policy(&rules, ANNOTATIONS[0]), bounds(SandboxKind::Session));
+    let mut found = verify(&policy, &bounds, &[]);
+    let stale = accept.replace("\"one\"", "\"gone\"");
+    let stale = property::read(&stale, &locate).unwrap();
+    assert_eq!(stale.accept(&mut found).len(), 1);
+    assert!(found.iter().all(|it| it.level != Level::Accepted), "{found:?}");
+}
+
+#[test]
 fn an_argument_called_like_a_path_has_to_be_judged_as_one() {
     let annotations =
         r#"{"servers":{"x":{"tools":[{"toolName":"open","args":{"file_path":["none"]}}]}}}"#;
@@ -151,6 +191,8 @@ fn a_file_of_properties_is_refused_with_the_place_of_the_mistake() {
         ("[[allowed]]\nroles = []", "allowed[0].roles: it is empty"),
         ("[[never]]\nwithin = [\"/d\"]\nhosts = [\"x.example\"]", "never[0].hosts: "),
         ("[[never]]\nhosts = [\"a b\"]", "never[0].hosts: "),
+        ("[[accept]]\nproperty = \"never[0]\"\nrule = \"r\"", "accept[0].property: "),
+        ("[[accept]]\nproperty = \"protected-paths\"", "rule"),
     ] {
         let error = property::read(text, &locate).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");

@@ -125,8 +125,14 @@ impl PolicyFiles {
         &mut self,
         servers: &ServersFile,
         home: Option<&Home>,
+        given: Option<(&ServerName, &Object)>,
     ) -> Result<(), Fault> {
-        let implied = implied(servers, home, self.is_builtin)?;
+        let mut implied = implied(servers, home, self.is_builtin)?;
+        for (name, section) in &mut implied {
+            if let Some((_, given)) = given.filter(|(of, _)| *of == name) {
+                *section = given.clone();
+            }
+        }
         if implied.is_empty() {
             return Ok(());
         }

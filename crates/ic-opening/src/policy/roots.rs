@@ -41,6 +41,17 @@ pub enum RootFault {
     LeavesSandbox(String),
 }
 
+/// A directory of a rule that is a link to somewhere else than when the user confirmed it.
+#[derive(Clone, Debug)]
+pub struct Moved {
+    /// How rules name it.
+    pub name: String,
+    /// Where it led.
+    pub then: String,
+    /// Where it leads.
+    pub now: String,
+}
+
 #[derive(Clone, Debug)]
 struct Root {
     path: CanonicalPath,
@@ -92,23 +103,29 @@ impl Roots {
 
     /// Refuses a root that leads through a link to somewhere else than it did.
     pub fn check(&self, policy: &str, home: &Home) -> Result<(), Fault> {
+        let Some(Moved { name, then, now }) = self.moved(policy, home)?.into_iter().next() else {
+            return Ok(());
+        };
+        Err(Fault::config(format!(
+            "`{name}`, which the policy opens, is a link to `{now}` now; it was `{then}` when you last \
+             confirmed the policy"
+        ))
+        .with_hint(
+            "remove the link; or if it is yours and the policy is to open what it leads to, run \
+             `ironcurtain policy use` with the name of the policy, or `ironcurtain policy confirm`",
+        ))
+    }
+
+    /// Returns the roots that lead through a link to somewhere else than they did.
+    pub fn moved(&self, policy: &str, home: &Home) -> Result<Vec<Moved>, Fault> {
         let remembered = Remembered::read(home)?;
-        let Some(before) = remembered.policies.get(policy) else { return Ok(()) };
-        for (text, Root { path, has_links, .. }) in &*self.found.borrow() {
-            let Some(then) = before.get(text) else { continue };
-            if *has_links && *then != path.to_string() {
-                return Err(Fault::config(format!(
-                    "`{text}`, which the policy opens, is a link to `{path}` now; it was `{then}` \
-                     when you last confirmed the policy"
-                ))
-                .with_hint(
-                    "remove the link; or if it is yours and the policy is to open what it leads \
-                     to, run `ironcurtain policy use` with the name of the policy, or `ironcurtain \
-                     policy confirm`",
-                ));
-            }
-        }
-        Ok(())
+        let Some(before) = remembered.policies.get(policy) else { return Ok(Vec::new()) };
+        let moved = |(name, root): (&String, &Root)| {
+            let (then, now) = (before.get(name)?, root.path.to_string());
+            let is_moved = root.has_links && *then != now;
+            is_moved.then(|| Moved { name: name.clone(), then: then.clone(), now })
+        };
+        Ok(self.found.borrow().iter().filter_map(moved).collect())
     }
 
     /// Remembers the roots as they are now.

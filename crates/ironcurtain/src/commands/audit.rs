@@ -55,7 +55,7 @@ struct FilterArgs {
 }
 
 /// Reads a time, or the beginning of one, as records have it.
-fn time(text: &str) -> Result<String, String> {
+pub(in crate::commands) fn time(text: &str) -> Result<String, String> {
     let rest = "0000-01-01T00:00:00Z".get(text.len()..).unwrap_or_default();
     let is_beginning = [4, 7, 10, 13, 16, 19].contains(&text.len());
     if is_beginning && format!("{text}{rest}").parse::<Timestamp>().is_ok() {

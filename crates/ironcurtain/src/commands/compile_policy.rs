@@ -8,6 +8,8 @@ use ic_constitution::{Compiled, artifact};
 use ic_home::{Environment, Home, Lock};
 use ic_opening::files;
 use ic_opening::policy::{COMPILED, Loaded, NoSandbox, Origin, Wanted};
+use ic_resolve::RealDisk;
+use ic_resolve::path::{self, Last};
 
 use crate::commands::Exit;
 use crate::error::Failure;
@@ -72,12 +74,13 @@ pub(crate) fn run(
         screen.line(&format!("nothing changed: {}", visible(&output.display().to_string())))?;
         return Ok(Exit::Success);
     }
-    let (before, is_in_force) = in_force(&output, &home, environment, screen);
+    let (before, is_in_force) = in_force(&output, &home, environment, screen)?;
     if is_in_force {
         let mut person =
             Person::find("whether to use the policy", args.yes, Scripts::of(&home, environment)?)?;
         let difference = before.as_ref().map(|before| Difference::as_loaded(before, &loaded));
         let mut lines = lines(&made.compiled, before.as_ref());
+        lines.extend(loaded.roots.lines().iter().map(|line| format!("  {}", visible_line(line))));
         lines.extend(difference.iter().flat_map(Difference::lines));
         if let (Some(before), Some(difference)) = (&before, &difference) {
             lines.extend(unusable_lines(before, &loaded, difference));
@@ -123,15 +126,24 @@ fn in_force(
     home: &Home,
     environment: &Environment,
     screen: &mut Screen,
-) -> (Option<Loaded>, bool) {
+) -> Result<(Option<Loaded>, bool), Failure> {
     let wanted = Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
     // What is in force may be broken, and this may mend it.
     let before = judge::load_confirming(&wanted, NoSandbox::None, environment, screen).ok();
-    let is_it = before.as_ref().is_none_or(|loaded| match &loaded.found {
-        Origin::Directory(directory) => directory.as_path() == output,
-        Origin::Builtin(_) => output == home.generated(),
-    });
-    (before, is_it)
+    // SECURITY: another spelling of the same directory is the same policy.
+    let place = |path: &Path| {
+        let path = environment.absolute(path)?;
+        path::follow(&RealDisk, &path, Last::Follow).map(|found| found.path).map_err(|fault| {
+            Failure::environment(format!("cannot resolve `{}`", path.as_path().display()))
+                .with_source(fault)
+        })
+    };
+    let is_it = match before.as_ref().map(|loaded| &loaded.found) {
+        Some(Origin::Directory(directory)) => place(directory.as_path())? == place(output)?,
+        Some(Origin::Builtin(_)) => place(&home.generated())? == place(output)?,
+        None => true,
+    };
+    Ok((before, is_it))
 }
 
 fn lines(compiled: &Compiled, before: Option<&Loaded>) -> Vec<String> {

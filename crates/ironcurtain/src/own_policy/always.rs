@@ -15,6 +15,7 @@ use ic_policy::additions::{Addition, Place};
 use ic_policy::{DomainPattern, Effect};
 use ic_types::{CanonicalPath, Role};
 
+use super::difference::Difference;
 use super::preview::Preview;
 use super::{Agreed, Change, Target, english, words};
 use crate::error::Failure;
@@ -22,6 +23,9 @@ use crate::screen::{Screen, visible};
 
 /// What the names of invariants begin with.
 const STRUCTURAL_PREFIX: &str = "structural-";
+
+/// How many changes of each kind a question shows.
+const SHOWN_MAX: usize = 6;
 
 /// What is needed to add to the policy of a session.
 #[derive(Clone, Debug)]
@@ -38,6 +42,7 @@ pub(crate) struct AlwaysOffer {
     sentences: Vec<String>,
     target: Target,
     preview: Preview,
+    difference: Difference,
 }
 
 impl Always {
@@ -77,13 +82,14 @@ impl Always {
         }
         let after = target.load_with(&after, &tools, environment, &mut silent())?;
         let preview = Preview::of_examples(&before, &after, &change);
+        let difference = Difference::as_loaded(&before, &after);
         // SECURITY: an exception to the user's own "never" needs a second yes, which is asked elsewhere.
-        if preview.lifts_denial() {
+        if preview.lifts_denial() || difference.opens_denied() {
             return Err(Failure::config(
                 "calls that the policy denies now would be allowed or asked about; use `ironcurtain policy allow`",
             ));
         }
-        Ok(AlwaysOffer { change, sentences, target, preview })
+        Ok(AlwaysOffer { change, sentences, target, preview, difference })
     }
 
     /// Adds what was offered and confirmed in the way `how`.
@@ -95,6 +101,17 @@ impl Always {
 }
 
 impl AlwaysOffer {
+    /// Names the command that shows every change and makes none.
+    fn shows_all(&self) -> String {
+        match self.change.entries() {
+            [addition] => words::command(addition).map_or_else(
+                || "`ironcurtain policy diff`".to_owned(),
+                |it| format!("`{it} --dry-run`"),
+            ),
+            _ => "`ironcurtain policy diff`, once it is added,".to_owned(),
+        }
+    }
+
     /// Says in full what would be added, for the person who is about to confirm it.
     pub(crate) fn lines(&self) -> Vec<String> {
         let additions = match self.sentences.is_empty() {
@@ -107,6 +124,8 @@ impl AlwaysOffer {
         ];
         lines.extend(details.map(|line| format!("  {}", visible(&line))));
         lines.extend(self.preview.lines().into_iter().map(|line| format!("  {line}")));
+        let changes = self.difference.lines_at_most(SHOWN_MAX, &self.shows_all());
+        lines.extend(changes.into_iter().map(|line| format!("  {line}")));
         lines.push(words::to_take_back(self.change.entries()));
         lines.push("Sessions that run keep asking.".to_owned());
         lines

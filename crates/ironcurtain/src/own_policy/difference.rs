@@ -22,7 +22,7 @@ const SHOWN_MAX: usize = 12;
 const WORKSPACE: &str = "workspace";
 
 /// How one policy differs from another.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Difference {
     /// The changes, widening before narrowing, the most dangerous first.
     pub(crate) changes: Vec<Summary>,
@@ -108,6 +108,16 @@ impl Difference {
 
     /// Returns what a person is shown before they agree.
     pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines_at_most(SHOWN_MAX, "`ironcurtain policy diff`")
+    }
+
+    /// Returns every change, however many there are.
+    pub(crate) fn all_lines(&self) -> Vec<String> {
+        self.lines_at_most(usize::MAX, "")
+    }
+
+    /// Returns at most `shown_max` changes of each kind, and that `all` shows the others.
+    pub(crate) fn lines_at_most(&self, shown_max: usize, all: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (heading, is_widening) in HEADINGS {
             let changes = self.of_kind(is_widening);
@@ -115,11 +125,11 @@ impl Difference {
                 continue;
             }
             lines.push(heading.to_owned());
-            let shown = changes.iter().take(SHOWN_MAX);
+            let shown = changes.iter().take(shown_max);
             lines.extend(shown.map(|it| format!("  {}", visible(&it.line()))));
-            if SHOWN_MAX < changes.len() {
-                let n_more = changes.len() - SHOWN_MAX;
-                lines.push(format!("  and {n_more} more; `ironcurtain policy diff` shows all"));
+            if shown_max < changes.len() {
+                let n_more = changes.len() - shown_max;
+                lines.push(format!("  and {n_more} more; {all} shows all"));
             }
         }
         match &self.too_complex {

@@ -16,6 +16,7 @@ mod nobody;
 mod own_rules;
 mod petitions;
 mod scripted;
+mod suggesting;
 
 use std::path::PathBuf;
 

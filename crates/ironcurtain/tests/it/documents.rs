@@ -62,6 +62,7 @@ pages! {
     servers_work: "docs/guide/servers.md",
     clients_work: "docs/guide/clients.md",
     models_work: "docs/guide/models.md",
+    the_model_gate_works: "docs/guide/gate.md",
     sessions_work: "docs/guide/sessions.md",
     scripts_work: "docs/guide/scripts.md",
     the_log_works: "docs/guide/log.md",

@@ -56,6 +56,7 @@ mod shell;
 mod start;
 mod taken_over;
 mod trace;
+mod usage;
 
 use ic_testkit::{Output, Place};
 

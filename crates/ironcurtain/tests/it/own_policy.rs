@@ -5,6 +5,7 @@ mod banner;
 mod every_server;
 mod linting;
 mod naming;
+mod widening;
 
 use std::fs;
 use std::process::Command;

@@ -10,6 +10,7 @@ use ic_types::{Json, Object};
 
 use super::shortened;
 use crate::screen::visible;
+use crate::spent::Spent;
 use crate::terminal::{Paint, Tone};
 
 /// The most calls that are held until their outcome comes.
@@ -170,6 +171,9 @@ fn about(record: &Record) -> String {
         Some(Json::Object(roles)) => resources(roles),
         _ => Vec::new(),
     };
+    if let Some((model, spent)) = Spent::of(record) {
+        return shortened(&visible(&format!("{model}: {spent}")));
+    }
     match resolved.is_empty() {
         false => shortened(&visible(&resolved.join(", "))),
         true => shortened(&visible(&record.cell("arguments"))),

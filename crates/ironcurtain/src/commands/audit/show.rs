@@ -9,13 +9,15 @@ use crate::commands::Exit;
 use crate::commands::audit::rows::{Joiner, Row};
 use crate::commands::audit::{FilterArgs, find};
 use crate::error::Failure;
-use crate::screen::{Screen, columns, fold};
+use crate::screen::{Screen, columns, fold, visible};
+use crate::spent::ByModel;
 use crate::terminal::Paint;
 
 /// Show the calls of a log, one line each, and what else was recorded
 ///
 /// A line has the verdict, what was called, on which path or address, the rule, who approved it, and
-/// what came of it; `--json` has every record as it was written.
+/// what came of it; `--json` has every record as it was written. The requests, tokens and cost of each model
+/// follow at the end.
 ///
 /// This does not check whether the log is genuine; `audit verify` does.
 #[derive(Debug, clap::Args)]
@@ -85,15 +87,25 @@ fn print_calls(
             Ok(())
         }
     };
+    let mut models = ByModel::default();
     for record in records {
-        for row in joiner.take(&record?, filter) {
+        let record = record?;
+        if filter.wants(&record) {
+            models.take(&record);
+        }
+        for row in joiner.take(&record, filter) {
             take(row, screen)?;
         }
     }
     for row in joiner.finish() {
         take(row, screen)?;
     }
-    kept.iter().try_for_each(|row| print(row, paint, columns, screen))
+    kept.iter().try_for_each(|row| print(row, paint, columns, screen))?;
+    let mut lines = models.lines().peekable();
+    if lines.peek().is_some() {
+        screen.line("Models:")?;
+    }
+    lines.try_for_each(|line| screen.line(&format!("  {}", visible(&line))))
 }
 
 /// Prints a row; on a terminal that is too narrow for it, it goes on in the next one.

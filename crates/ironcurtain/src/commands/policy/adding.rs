@@ -95,7 +95,7 @@ pub(crate) fn run(
     let preview = Preview::of(&mut before, &mut loaded, &change, &home)?;
     let difference = Difference::as_loaded(&before, &loaded);
     let mut lines = shown(&change, &known.new_sentences(&change, &tools), &target, &preview);
-    lines.extend(difference.lines());
+    lines.extend(if args.dry_run { difference.all_lines() } else { difference.lines() });
     lines.extend(unusable_lines(&before, &loaded, &difference));
     if !args.remove {
         lines.extend(left_out(change.entries(), &loaded));

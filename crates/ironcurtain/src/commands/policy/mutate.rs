@@ -1,6 +1,6 @@
 //! `ironcurtain policy test --mutate`: would the scenarios notice a mistake in the policy?
 
-use ic_analysis::mutate::{Mutant, mutants};
+use ic_analysis::mutate::{Mutant, Written, mutants};
 use ic_analysis::{Comparison, Subject};
 use ic_opening::policy::Loaded;
 use ic_policy::Policy;
@@ -40,11 +40,13 @@ struct Unnoticed {
 /// Tries the scenarios on every mutant.
 pub(super) fn run(loaded: &mut Loaded, json: bool, screen: &mut Screen) -> Result<Exit, Failure> {
     let (compiled, lists) = loaded.rules_and_lists();
-    let all = mutants(compiled, lists)?;
+    let all = mutants(Written { compiled, lists, additions: loaded.additions() })?;
     let (mut noticed, mut equivalent, mut refused) = (0, 0, 0);
     let mut unnoticed = Vec::new();
     for mutant in &all {
-        let Ok(policy) = loaded.policy_with(&mutant.compiled, mutant.lists.as_deref()) else {
+        let Mutant { compiled, lists, additions, .. } = mutant;
+        let changed = loaded.policy_with(compiled, lists.as_deref(), additions.as_deref());
+        let Ok(policy) = changed else {
             refused += 1;
             continue;
         };

@@ -6,6 +6,8 @@ use ic_analysis::property::{self, Level};
 use ic_analysis::replay::{Answer, Intent};
 use ic_analysis::suggest::{Answered, Candidate, Place, candidates};
 use ic_audit::read::Record;
+use ic_constitution::Sentence;
+use ic_constitution::english::of_addition;
 use ic_home::{Environment, Home};
 use ic_opening::policy::{Loaded, NoSandbox, Wanted};
 use ic_policy::additions::{self, Addition};
@@ -28,6 +30,7 @@ use crate::screen::{Screen, visible};
 /// Reads the logs of sessions and proposes a rule where you approved at least three calls of the same kind in
 /// one directory, at one host or in one repository. Each proposal shows the requests that it would have saved
 /// and everything else that it would allow. Nothing is changed: the printed command adds a rule, and asks.
+/// The sentence says the same in a constitution (`ironcurtain policy grammar`).
 #[derive(Debug, clap::Args)]
 pub(crate) struct SuggestArgs {
     /// Sessions, by name or id, or log files; without them all sessions
@@ -55,6 +58,7 @@ struct Shown {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Proposal {
+    /// What a constitution would say.
     sentence: String,
     command: String,
     requests_saved: usize,
@@ -184,13 +188,18 @@ fn proposal(
     let difference = Difference::as_loaded(before, &after);
     let allows = difference.of_kind(true).iter().map(|it| it.line()).collect();
     Ok(Ok(Proposal {
-        sentence: addition.to_string(),
+        // What has no plain form is said as the command says it.
+        sentence: of_addition(&addition, &tools).map_or_else(|| addition.to_string(), joined),
         command,
         requests_saved: saved.len(),
         allows,
         keeps_properties: true,
         saved,
     }))
+}
+
+fn joined(sentences: Vec<Sentence>) -> String {
+    sentences.iter().map(ToString::to_string).collect::<Vec<String>>().join(" ")
 }
 
 /// Returns where a rule would hold, as it is written; or why none is proposed there.
@@ -281,6 +290,7 @@ fn print(shown: &Shown, screen: &mut Screen) -> Result<(), Failure> {
         }
         screen.line("  keeps every property of `ironcurtain policy verify`")?;
         screen.line(&format!("  to add it: {}", visible(command)))?;
+        screen.line("  or write the sentence above into the constitution of your policy")?;
     }
     if shown.proposals.is_empty() {
         screen.line("No rule is proposed.")?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ic_analysis::describe::{self, Names};
-use ic_analysis::property::{self, ExampleCall, Finding, Level};
+use ic_analysis::property::{self, Acceptance, ExampleCall, Finding, Level, Properties};
 use ic_analysis::{Asked, Subject, Table};
 use ic_home::Environment;
 use ic_opening::policy::{Loaded, NoSandbox};
@@ -23,13 +23,13 @@ use crate::screen::{Screen, visible};
 /// Looks through every region of calls that the policy can tell apart, and checks properties: nothing is
 /// changed or sent outside the sandbox without approval, except in places that a rule names; protected
 /// paths cannot be reached; every rule decides about something; no rule allows more than its sentence
-/// names; nothing is allowed that reaches the network and carries free text. Without `--sandbox` the calls
-/// are judged as in a new session. Exits with 0 if all properties hold and with 1 if one does not.
+/// names; no free text is sent to hosts or addresses that a rule does not name one by one. Without
+/// `--sandbox` the calls are judged as in a new session. Exits with 0 if all properties hold and with 1 if one does not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     judge: JudgeArgs,
-    /// Further properties, a TOML file with `never`, `always-ask` and `allowed`
+    /// TOML file with further properties (`never`, `always-ask`, `allowed`) and accepted findings (`accept`)
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// Print the complete decision table instead
@@ -98,11 +98,15 @@ pub(crate) fn run(
             property::read(&text, &locate)
                 .map_err(|error| Failure::config(format!("`{}`: {error}", path.display())))?
         }
-        None => Vec::new(),
+        None => Properties::default(),
     };
     let place_of = |text: &str| locate(text).ok();
-    let found = property::verify(subject(&loaded), &properties, &place_of)
+    let mut found = property::verify(subject(&loaded), &properties.own, &place_of)
         .map_err(|error| too_complex(&error))?;
+    for Acceptance { property, rule, .. } in properties.accept(&mut found) {
+        let text = format!("`{property}` of `{rule}` is accepted, and there is no such finding");
+        screen.warning(&visible(&text));
+    }
     if args.json {
         let shown: Vec<ShownFinding<'_>> = found.iter().map(|it| shown(it, &loaded)).collect();
         screen.json(&serde_json::to_string(&shown).unwrap_or_default())?;
@@ -141,6 +145,7 @@ fn call_of(example: &ExampleCall) -> ToolCall {
 fn level(level: Level) -> &'static str {
     match level {
         Level::Failed => "failed",
+        Level::Accepted => "accepted",
         Level::Granted => "granted",
     }
 }
@@ -159,9 +164,9 @@ fn shown<'f>(finding: &'f Finding, loaded: &Loaded) -> ShownFinding<'f> {
 
 fn print(found: &[Finding], loaded: &Loaded, screen: &mut Screen) -> Result<(), Failure> {
     for finding in found {
-        let ShownFinding { property, level, problem, rule, sentence, tools, example } =
+        let ShownFinding { property: name, level, problem, rule, sentence, tools, example } =
             shown(finding, loaded);
-        screen.line(&format!("{level}: {}", visible(property)))?;
+        screen.line(&format!("{level}: {}", visible(name)))?;
         let others = match tools.len() {
             0 | 1 => String::new(),
             n => format!(" (and {} more tools)", n - 1),
@@ -175,6 +180,13 @@ fn print(found: &[Finding], loaded: &Loaded, screen: &mut Screen) -> Result<(), 
         let ShownExample { server, tool, arguments, decision } = example;
         let call = format!("{server} {tool} '{arguments}'");
         screen.line(&format!("  example: {} ({decision})", visible(&call)))?;
+        if finding.level == Level::Failed && property::is_built_in(name) {
+            let entry = format!("accept = [{{ property = {name:?}, rule = {rule:?} }}]");
+            screen.line(&format!(
+                "  to accept it, in the file for --properties: {}",
+                visible(&entry)
+            ))?;
+        }
     }
     let n_failed = found.iter().filter(|it| it.level == Level::Failed).count();
     match n_failed {

@@ -115,12 +115,17 @@ impl Drafts {
         }
     }
 
-    /// Writes the annotations; the directory must exist.
-    pub(super) fn write(&self) -> Result<(), Failure> {
+    /// Returns the server's part of `tool-annotations.json`.
+    pub(super) fn section(&self) -> Object {
         let mut section = Object::new();
         let tools = self.tools.iter().cloned().map(Json::Object);
         section.insert("tools", tools.collect::<Vec<_>>());
-        Ok(file::replace(&self.path, Json::Object(section).to_string().as_bytes())?)
+        section
+    }
+
+    /// Writes the annotations; the directory must exist.
+    pub(super) fn write(&self) -> Result<(), Failure> {
+        Ok(file::replace(&self.path, Json::Object(self.section()).to_string().as_bytes())?)
     }
 }
 

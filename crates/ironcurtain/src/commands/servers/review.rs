@@ -12,6 +12,7 @@ use ic_home::{Environment, file};
 use ic_inventory::pins::{Pin, PinsFile};
 use ic_inventory::servers_file::Start;
 use ic_judge::method::CallMethod;
+use ic_opening::policy::{As, Loaded, NoSandbox, Wanted};
 use ic_types::{Json, ServerName};
 
 use super::drafts::{self, Drafts};
@@ -19,6 +20,9 @@ use super::{find, guess, load, meaning};
 use crate::commands::Exit;
 use crate::commands::config::home;
 use crate::error::Failure;
+use crate::judge;
+use crate::own_policy::difference::Difference;
+use crate::own_policy::note_review;
 use crate::person::{Person, Scripts};
 use crate::screen::{Screen, visible};
 
@@ -26,7 +30,8 @@ use crate::screen::{Screen, visible};
 ///
 /// Shows all tools in one table, with what each argument is taken for. You confirm all of them at once, or
 /// look at one, change what an argument means, and go back. Confirmed tools are judged by the policy alone
-/// from then on; the others stay drafts, and every call of theirs needs approval. Exits with 0 if nothing is
+/// from then on, and what that lets through is shown first; the others stay drafts, and every call of theirs
+/// needs approval. Exits with 0 if nothing is
 /// left to confirm, and with 1 if something is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReviewArgs {
@@ -84,23 +89,69 @@ pub(crate) fn run(
         return Ok(Exit::Success);
     }
     let what = format!("what the tools of `{name}` mean");
-    match Person::find(&what, args.yes, Scripts::of(&home, environment)?)? {
+    let mut person = Person::find(&what, args.yes, Scripts::of(&home, environment)?)?;
+    let policy = Effects::new(name, environment, screen)?;
+    let (_, difference) = policy.with(&review.all_confirmed())?;
+    let mut effects = vec!["If you confirm all of them, the policy in force:".to_owned()];
+    effects.extend(difference.lines());
+    match person {
         Person::Scripted => {
             screen.lines(&table::rows(review.annotations.tools().iter(), false))?;
+            screen.lines(&effects)?;
             review.confirm_all();
         }
-        mut person @ Person::AtTerminal(_) => review.ask(&mut person, screen)?,
+        Person::AtTerminal(_) => {
+            person.show(&effects, screen)?;
+            review.ask(&mut person, screen)?;
+        }
     }
     let (n_shown, n_left) = (review.drafts.len(), review.n_left());
+    let written = review.into_written();
+    let (after, difference) = policy.with(&written)?;
+    if after.judge.policy.hash() != policy.before.judge.policy.hash() {
+        let noted = (person.how_agreed(), &difference);
+        note_review(name, (&policy.before, &after), noted, &home)?;
+    }
     file::create_dir(home.installed_servers())?;
     file::create_dir(home.installed_servers().join(name.as_str()))?;
-    review.into_written().write()?;
+    written.write()?;
     screen.line(&format!(
         "{name}: {} confirmed; {n_left} still drafts, of which every call needs approval",
         n_shown - n_left
     ))?;
     Ok(if n_left == 0 { Exit::Success } else { Exit::Failed })
 }
+
+/// The policy in force, and what annotations of a server would make of it.
+struct Effects<'a> {
+    server: &'a ServerName,
+    environment: &'a Environment,
+    before: Loaded,
+}
+
+impl<'a> Effects<'a> {
+    fn new(
+        server: &'a ServerName,
+        environment: &'a Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let before = judge::load(&IN_FORCE, NoSandbox::Fresh, environment, screen)?;
+        Ok(Self { server, environment, before })
+    }
+
+    /// Returns the policy with these annotations, and how it differs.
+    fn with(&self, annotations: &Drafts) -> Result<(Loaded, Difference), Failure> {
+        let section = annotations.section();
+        let how = As { annotations: Some((self.server, &section)), ..As::IS };
+        let after = Loaded::load_as(&IN_FORCE, NoSandbox::Fresh, how, self.environment)?;
+        let difference = Difference::as_loaded(&self.before, &after);
+        Ok((after, difference))
+    }
+}
+
+/// The policy in force, for a session without a directory of its own.
+const IN_FORCE: Wanted =
+    Wanted { policy: None, sandbox: None, protected: Vec::new(), servers: None };
 
 impl<'a> Review<'a> {
     fn new(server: &'a ServerName, pin: &'a Pin, mut written: Drafts) -> Self {
@@ -133,6 +184,15 @@ impl<'a> Review<'a> {
 
     fn confirm(&mut self, tool: &str) {
         self.annotations.confirm(tool);
+    }
+
+    /// Returns what would be written if everything were confirmed as it is shown.
+    fn all_confirmed(&self) -> Drafts {
+        let mut all = self.annotations.clone();
+        for tool in &self.drafts {
+            all.confirm(tool);
+        }
+        all
     }
 
     fn confirm_all(&mut self) {

@@ -38,7 +38,11 @@ pub(crate) fn run(
     let mut lines = facts(&stored.metadata, is_running);
     let record = home.session(&metadata.id).join("audit.jsonl");
     let ledger = Ledger::read(&record, Since::TheBeginning);
-    lines.extend(ledger.map(|it| format!("{:<14} {it}", "record")));
+    if let Some(ledger) = &ledger {
+        lines.push(format!("{:<14} {ledger}", "record"));
+        let asked = ledger.models().map(|line| format!("{:<14} {}", "asked", visible(&line)));
+        lines.extend(asked);
+    }
     for turn in &stored.turns {
         lines.push(String::new());
         let time = turn.timestamp;

@@ -241,9 +241,13 @@ fn what_was_approved_is_proposed_and_nothing_more() {
         .collect();
     assert_eq!(
         commands,
-        ["ironcurtain policy allow filesystem.read_file --to read --in ~/notes"],
+        [
+            "ironcurtain policy allow fetch.http_fetch --to fetch --host https://docs.example",
+            "ironcurtain policy allow filesystem.read_file --to read --in ~/notes",
+        ],
         "{found}"
     );
+    check_sentences(&found);
     for proposal in found["proposals"].as_array().unwrap() {
         assert_eq!(proposal["requestsSaved"], 10, "{proposal}");
         assert!(!proposal["allows"].as_array().unwrap().is_empty(), "{proposal}");
@@ -254,10 +258,23 @@ fn what_was_approved_is_proposed_and_nothing_more() {
         .iter()
         .map(|it| it["what"].as_str().unwrap())
         .collect();
-    for what in ["~/single", "~/refused", "~/.config/app", "in ~,", "https://docs.example"] {
+    for what in ["~/single", "~/refused", "~/.config/app", "in ~,"] {
         assert!(not.iter().any(|it| it.contains(what)), "{what}: {found}");
     }
     assert_eq!(found["alwaysAsked"], 5, "{found}");
     let shown = place.run(["policy", "suggest", &log]).stdout;
     assert!(shown.contains("would have saved 10 approval requests"), "{shown}");
+}
+
+#[track_caller]
+fn check_sentences(found: &Value) {
+    let sentences: Vec<&Value> =
+        found["proposals"].as_array().unwrap().iter().map(|it| &it["sentence"]).collect();
+    assert_eq!(
+        sentences,
+        [
+            "The agent may fetch pages from https://docs.example with http_fetch of fetch.",
+            "The agent may read files in ~/notes with read_file of filesystem.",
+        ]
+    );
 }

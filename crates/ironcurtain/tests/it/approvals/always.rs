@@ -33,6 +33,9 @@ fn always_is_confirmed_at_the_terminal() {
         let mut terminal = rig.at_terminal(&["approvals", "approve", "1", "--always"]);
         terminal.expect("The agent may write files in ");
         terminal.expect("`my-default`, a copy of the built-in `default` made now");
+        // Everything that it lets through, and not examples alone.
+        terminal.expect("Lets more through:");
+        terminal.expect("in ~/Documents, with filesystem.write_file: needs approval -> allowed");
         terminal.expect("Approve this call, and add that to the policy? [y/N] ").type_in(answer);
         let output = terminal.end();
         assert!(output.stdout.contains(said), "{output:?}");

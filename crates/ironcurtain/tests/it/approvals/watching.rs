@@ -275,6 +275,8 @@ fn at_the_desk_always_is_shown_before_it_is_confirmed() {
       example calls, with the arguments that are judged:
         asks -> allowed    filesystem.write_file {"path":"~/Documents/example.txt"}
         asks as before     filesystem.write_file {"path":"~/example.txt"}
+      Lets more through:
+        create or change in ~/Documents, with filesystem.write_file: needs approval -> allowed
     To take it back: ironcurtain policy allow filesystem.write_file --to write --in ~/Documents --remove
     Sessions that run keep asking.
     y adds it and approves the call; n does neither (then Enter)

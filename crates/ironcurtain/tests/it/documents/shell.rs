@@ -13,10 +13,11 @@ const DEADLINE: Duration = Duration::from_secs(150);
 /// How long an answer may take to be read before it is given again.
 const AGAIN: Duration = Duration::from_millis(1500);
 /// Commands that end when they are told to, and by which key.
-const ENDLESS: [(&str, &str); 3] = [
+const ENDLESS: [(&str, &str); 4] = [
     ("ironcurtain approvals watch", "q"),
     ("ironcurtain audit tail --follow", "\x03"),
     ("ironcurtain proxy", "\x04"),
+    ("ironcurtain mitm --provider anthropic --listen", "\x03"),
 ];
 /// What the screen shows at its end when something is asked, and what is answered.
 const ANSWERS: [(&str, &str); 5] = [

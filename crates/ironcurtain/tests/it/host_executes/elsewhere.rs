@@ -169,7 +169,13 @@ fn a_root_that_became_a_link_is_an_error_until_it_is_confirmed() {
     }
     // Another policy that names no such directory is not concerned.
     assert_eq!(place.run(["start", "--policy", "coding", "list the files"]).code, 0);
-    let confirmed = place.run(["policy", "confirm", "--policy", "default"]);
+    // Opening another directory is for a person to agree to.
+    let words = ["policy", "confirm", "--policy", "default", "--yes"];
+    let unasked = place.run(["policy", "confirm", "--policy", "default"]);
+    assert_eq!((unasked.code, place.run(words).code), (1, 1), "{}", unasked.stderr);
+    assert_ne!(start().code, 0);
+    place.let_scripts_answer();
+    let confirmed = place.run(words);
     assert_eq!(confirmed.code, 0, "{}", confirmed.stderr);
     assert!(confirmed.stdout.contains("~/Downloads is "), "{}", confirmed.stdout);
     let last = start();
