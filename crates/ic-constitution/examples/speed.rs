@@ -68,7 +68,7 @@ fn mixed(n: usize) -> String {
         1 => format!("Ask before pushing to or pulling from github.com/acme/r{n}.\n"),
         2 => format!("The agent may fetch pages from *.h{n}.example, because it is named.\n"),
         3 => format!("The agent may send mail to a{n}@example.com with mail.\n"),
-        4 => format!("The agent must never use t{n} of s{n}.\n"),
+        4 => format!("The agent must never use t{} of s{}.\n", n % 7, n % 7),
         _ => format!("- committing and rewriting history in ~/q{n} is for a person to decide\n"),
     }
 }
