@@ -97,7 +97,9 @@ pub struct Space<'a> {
 impl<'a> Space<'a> {
     /// Makes the space of all values that one of `subjects`, or a property, tells apart.
     pub fn new(subjects: &[Subject<'a>], asked: &Asked) -> Self {
-        let bounds: Vec<&Bounds> = subjects.iter().map(|it| it.bounds).collect();
+        let mut bounds: Vec<&Bounds> = subjects.iter().map(|it| it.bounds).collect();
+        // Policies that are compared share their surroundings, which are asked once.
+        bounds.dedup_by(|one, other| std::ptr::eq(*one, *other));
         let rules = || subjects.iter().flat_map(|it| it.policy.rules());
         let texts = Texts::new(rules().flat_map(Rule::texts));
         // A list of names may hold paths and remotes, which are compared as they are written.

@@ -1,6 +1,6 @@
 //! The complete decision table of a policy: for each tool and role, what is said of each class of values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use ic_policy::{Effect, RoleValues, Value};
 use ic_types::{Object, Role, ServerName, ToolName};
@@ -94,6 +94,8 @@ impl<'a> Table<'a> {
     /// Returns all lines of the table.
     pub fn lines(&self) -> Result<Vec<Line>, TooComplex> {
         let mut lines = Vec::new();
+        // By the number of the example: many tools are asked about each of them.
+        let mut classes: HashMap<usize, Class> = HashMap::new();
         for (server, tool, annotation) in self.side.policy().annotations() {
             let rows = ToolRows::new(&self.side, &self.space, (server, tool), &self.shared);
             let line = |role, context: &[u8], outcome| Line {
@@ -118,7 +120,10 @@ impl<'a> Table<'a> {
                         let Some(row) = rows.row_of_example(role, example, context)? else {
                             continue;
                         };
-                        let class = self.space.class(&example.value);
+                        let class = classes
+                            .entry(example.number)
+                            .or_insert_with(|| self.space.class(&example.value))
+                            .clone();
                         let new = |outcome| line(Some(role), context, outcome);
                         if row.company.effect != row.alone.effect {
                             add(&mut company, (class.clone(), example), row.company, &new);

@@ -18,8 +18,12 @@ type Shape = fn(usize) -> String;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout().lock();
-    let shapes: [(&str, Shape); 3] =
-        [("places apart", apart), ("one in another", nested), ("all forms", mixed)];
+    let shapes: [(&str, Shape); 4] = [
+        ("places apart", apart),
+        ("one in another", nested),
+        ("all forms", mixed),
+        ("places that may be the same", overlapping),
+    ];
     for (name, sentence) in shapes {
         let text: String = (0..SENTENCES).map(sentence).collect();
         let mut times: Vec<Duration> = Vec::new();
@@ -64,7 +68,18 @@ fn mixed(n: usize) -> String {
         1 => format!("Ask before pushing to or pulling from github.com/acme/r{n}.\n"),
         2 => format!("The agent may fetch pages from *.h{n}.example, because it is named.\n"),
         3 => format!("The agent may send mail to a{n}@example.com with mail.\n"),
-        4 => format!("The agent must never use t{n} of s{n}.\n"),
+        4 => format!("The agent must never use t{} of s{}.\n", n % 7, n % 7),
         _ => format!("- committing and rewriting history in ~/q{n} is for a person to decide\n"),
+    }
+}
+
+fn overlapping(n: usize) -> String {
+    match n % 4 {
+        0 => format!("The agent may read files in ~/p{n}.\n"),
+        1 => format!("Ask before reading files in /srv/p{n} with git.\n"),
+        2 => format!(
+            "The agent may read files in the directory `${{SANDBOX}}/p{n}` with filesystem.\n"
+        ),
+        _ => format!("The agent must never read files in /opt/p{n}.\n"),
     }
 }

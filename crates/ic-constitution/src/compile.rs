@@ -133,7 +133,7 @@ impl Compiler<'_> {
         let extra = webs(judged, atoms);
         let regions = region::closure(atoms, extra, RULES_MAX)
             .map_err(|region::TooMany| self.too_many(atoms))?;
-        let mut ruled: Vec<Ruled<'_, Said<'_>>> = Vec::new();
+        let mut ruled: Vec<Ruled<'_>> = Vec::new();
         for region in &regions {
             let here: Vec<&Atom> =
                 atoms.iter().copied().filter(|atom| region.is_of(atom)).collect();
@@ -142,25 +142,24 @@ impl Compiler<'_> {
                 // Only the web is added where nothing is said about it.
                 None => Said { effect: self.default, by: None },
             };
-            ruled.push(Ruled { region, effect: said.effect, what: said });
+            ruled.push(Ruled { region, here, what: said, narrower: Vec::new() });
         }
-        let ordered = order::ordered(ruled).map_err(|Cycle(left)| self.contradiction(&left))?;
+        let ordered =
+            order::ordered(ruled, self.texts).map_err(|Cycle(left)| self.contradiction(&left))?;
         // From the last on, so that a rule is compared with those that stay.
-        let mut kept: Vec<&Ruled<'_, Said<'_>>> = Vec::new();
+        let mut kept: Vec<&Ruled<'_>> = Vec::new();
         let is_affordable = ordered.len() * ordered.len() < PRUNING_MAX;
         for one in ordered.iter().rev() {
             if one.region.area == Area::General
                 || !is_affordable
-                || !self.is_idle(one, kept.iter().rev().copied(), atoms)
+                || !self.is_idle(one, kept.iter().rev().copied())
             {
                 kept.push(one);
             }
         }
         let shapes = kept.iter().rev().flat_map(|one| match one.region.area {
             Area::General => {
-                let here: Vec<&Atom> =
-                    atoms.iter().copied().filter(|atom| one.region.is_of(atom)).collect();
-                general::shapes(judged, one.region, &here, (self.texts, self.default))
+                general::shapes(judged, one.region, &one.here, (self.texts, self.default))
             }
             Area::Directory(_) | Area::Hosts(_) | Area::Names(_) => {
                 vec![Shape::of(one.region, one.what)]
@@ -170,34 +169,24 @@ impl Compiler<'_> {
     }
 
     /// Returns whether the rule of a region would say what the next of the `later` ones says anyway.
-    fn is_idle<'r>(
-        &self,
-        one: &Ruled<'_, Said<'_>>,
-        mut later: impl Iterator<Item = &'r Ruled<'r, Said<'r>>>,
-        atoms: &[&Atom],
-    ) -> bool {
+    fn is_idle<'r>(&self, one: &Ruled<'_>, later: impl Iterator<Item = &'r Ruled<'r>>) -> bool {
         let is_own = one.what.by.is_none_or(|by| Region::of(by) == *one.region);
         if is_own {
             return false;
         }
-        let Some(next) = later.find(|it| it.region.contains(one.region)) else { return false };
+        let Some(next) = next_for(one, later) else { return false };
         if next.region.area != Area::General {
-            return next.effect == one.effect;
+            return next.what.effect == one.what.effect;
         }
         // Of a general region, what it says about values counts.
-        let here: Vec<&Atom> = atoms
-            .iter()
-            .copied()
-            .filter(|atom| {
-                next.region.is_of(atom)
-                    && (atom.spot.is_general() || matches!(atom.spot, Spot::Local))
-            })
-            .collect();
+        let is_about_values =
+            |atom: &&Atom| atom.spot.is_general() || matches!(atom.spot, Spot::Local);
+        let here: Vec<&Atom> = next.here.iter().copied().filter(is_about_values).collect();
         // It may say something else about the sandbox, in which the directory may lie.
         let is_plain = here.iter().all(|atom| matches!(atom.spot, Spot::Unsaid | Spot::Local));
         let is_directory = matches!(one.region.area, Area::Directory(_));
         let said = verdict(&here, self.texts);
-        said.is_some_and(|(effect, _)| effect == one.effect) && (is_plain || !is_directory)
+        said.is_some_and(|(effect, _)| effect == one.what.effect) && (is_plain || !is_directory)
     }
 
     fn too_many(&self, atoms: &[&Atom]) -> Faults {
@@ -296,6 +285,23 @@ impl Compiler<'_> {
         notes.sort_by_key(|note| note.line);
         notes
     }
+}
+
+/// Returns the rule of the `later` ones that would count instead of one, if that is the same for all values.
+fn next_for<'r>(
+    one: &Ruled<'_>,
+    later: impl Iterator<Item = &'r Ruled<'r>>,
+) -> Option<&'r Ruled<'r>> {
+    for other in later {
+        if other.region.contains(one.region) {
+            return Some(other);
+        }
+        // It would count for the values that lie in both.
+        if other.region.is_apart_from(one.region) && other.what.effect != one.what.effect {
+            return None;
+        }
+    }
+    None
 }
 
 /// Returns the regions of the web that are needed to tell local addresses from it.

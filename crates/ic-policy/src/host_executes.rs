@@ -382,8 +382,10 @@ impl Bounds {
 
 /// Returns how many directories lie above both paths.
 fn n_shared(path: &CanonicalPath, other: &CanonicalPath) -> usize {
-    let (Some(path), Some(other)) = (path.parent(), other.parent()) else { return 0 };
-    path.components().zip(other.components()).take_while(|(a, b)| a == b).count()
+    // Asked for every value and every name of the home, so nothing is copied.
+    let shared = path.components().zip(other.components()).take_while(|(a, b)| a == b).count();
+    let n_above = |it: &CanonicalPath| it.components().count().saturating_sub(1);
+    shared.min(n_above(path)).min(n_above(other))
 }
 
 #[cfg(test)]

@@ -258,6 +258,14 @@ impl Atom {
         self.effect == Effect::Deny && matches!(self.spot, Spot::Unsaid | Spot::Anywhere)
     }
 
+    /// Returns whether it asks or forbids *anywhere else*, which leaves the sandbox alone.
+    ///
+    /// A *may* is not taken back there: it would have to become a rule for the sandbox that outranks
+    /// containment, and a sentence that allows something would forbid something else.
+    pub(super) fn is_restriction_elsewhere(&self) -> bool {
+        self.effect != Effect::Allow && matches!(self.spot, Spot::Elsewhere)
+    }
+
     /// Returns whether this counts instead of `other` where both apply.
     fn outdoes(&self, other: &Self) -> bool {
         // Where both apply, what one names of server and tool, the other names too or not at all.

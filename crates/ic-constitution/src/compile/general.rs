@@ -42,7 +42,7 @@ pub(super) fn shapes(
         _ => false,
     }));
     let has_anywhere = everywhere.iter().any(|atom| matches!(atom.spot, Spot::Anywhere));
-    let sandbox = said(&select(&|atom| matches!(atom.spot, Spot::Unsaid | Spot::Anywhere)))
+    let sandbox = said(&select(&|atom| atom.spot.is_general() && !atom.is_restriction_elsewhere()))
         .filter(|_| has_anywhere);
     let mut shapes = Vec::new();
     // A denial of everything else would be stronger than containment in a workspace, and means no workspace.

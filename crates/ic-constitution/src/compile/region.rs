@@ -70,14 +70,24 @@ impl Region {
 
     /// Returns whether the atom holds in all of this region.
     pub(super) fn is_of(&self, atom: &Atom) -> bool {
-        let is_in_sandbox = matches!(self.area, Area::Directory(Directory::Sandbox(_)));
         let applies = match (&atom.spot, &self.area) {
-            (Spot::Elsewhere, _) => !is_in_sandbox,
+            (Spot::Elsewhere, _) => !(self.is_in_sandbox() && atom.is_restriction_elsewhere()),
             (Spot::Unnamed, area) => *area == Area::General,
             (Spot::Local, Area::Hosts(conditions)) => !conditions.iter().any(is_web),
             _ => true,
         };
         applies && Self::of(atom).contains(self)
+    }
+
+    /// Returns whether it is a directory of the sandbox.
+    pub(super) fn is_in_sandbox(&self) -> bool {
+        matches!(self.area, Area::Directory(Directory::Sandbox(_)))
+    }
+
+    /// Returns whether this is about all servers and tools that both are about, whatever the values.
+    pub(super) fn is_for(&self, other: &Self) -> bool {
+        let tools = self.tool.is_none() || self.tool == other.tool;
+        tools && self.reach.meet(&other.reach).as_ref() == Some(&other.reach)
     }
 
     /// Ranks regions: what lies in another and is not the same has a higher rank.
@@ -159,6 +169,11 @@ impl Reach {
 }
 
 impl Area {
+    /// Writes the area so that equal ones are equal.
+    pub(super) fn key(&self) -> String {
+        format!("{self:?}")
+    }
+
     fn has(&self, role: Role) -> bool {
         matches!(self, Self::Names(all) if all.iter().any(|(it, _)| *it == role))
     }

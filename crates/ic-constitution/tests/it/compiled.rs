@@ -114,6 +114,39 @@ fn the_more_specific_counts_and_then_the_strictest() {
     );
 }
 
+/// The sandbox may lie in `~/a`: what both sentences say together is what the first rule says.
+#[test]
+fn a_may_for_a_place_around_the_sandbox_closes_nothing_in_it() {
+    check(
+        "The agent may only commit in `${SANDBOX}/x` with filesystem. The agent may commit in ~/a.",
+        &[
+            "allow write-history in ${SANDBOX}/x with filesystem",
+            "deny write-history in ~/a with filesystem",
+            "allow write-history in ~/a built-in",
+            "allow write-history in ${SANDBOX} with filesystem",
+            "deny write-history in / with filesystem",
+        ],
+    );
+    // A sentence about the place itself is not passed over.
+    check(
+        "The agent may commit in `${SANDBOX}/x` with filesystem. Ask before committing in ~/a.",
+        &["escalate write-history in ~/a", "allow write-history in ${SANDBOX}/x with filesystem"],
+    );
+    // The *may* for the tool still counts in the directory that the last sentence names.
+    check(
+        "The agent may read files anywhere else with git_log of git. Ask before reading files with git. \
+         The agent may read files in `${SANDBOX}/x`.",
+        &[
+            "allow read-path in ${SANDBOX}/x with git.git_log",
+            "escalate read-path in ${SANDBOX}/x with git",
+            "allow read-path in ${SANDBOX}/x built-in",
+            "allow read-path in / with git.git_log",
+            "escalate read-path with git.git_log",
+            "escalate read-path with git",
+        ],
+    );
+}
+
 #[test]
 fn calls_without_resources_are_judged_as_a_whole() {
     check("The agent may use tools without resources.", &["allow with git.git_wrapup"]);

@@ -157,28 +157,40 @@ fn judge_file(ones: &[One<'_>], default: u8, asked: &Asked) -> Option<u8> {
         return Some(count(&here).unwrap_or(default));
     };
     let is_in_sandbox = is_within(value, SANDBOX);
-    // The sandbox, the home and absolute paths are not compared: each is judged, and the stricter counts.
-    let mut verdicts = Vec::new();
-    for kind in 0..3 {
-        let of_kind: Vec<&One<'_>> = ones
+    // The sandbox, the home and absolute paths are not compared: each is judged, and all sentences about two
+    // of them together. Whose verdict that is counts before the other; if it is neither, the stricter one.
+    let kinds: Vec<u8> = (0..3)
+        .filter(|kind| ones.iter().any(|one| one.place.is_some_and(|it| kind_of(it) == *kind)))
+        .collect();
+    let verdict = |kinds: &[u8]| {
+        let here: Vec<&One<'_>> = ones
             .iter()
-            .filter(|one| one.place.is_some_and(|place| kind_of(place) == kind))
+            .filter(|one| match (one.place, one.general) {
+                (Some(place), _) => kinds.contains(&kind_of(place)),
+                (None, Some(Where::Else)) => one.effect == 0 || !kinds.contains(&0),
+                (None, general) => general != Some(&Where::Unnamed),
+            })
             .collect();
-        if of_kind.is_empty() {
-            continue;
+        count(&here)
+    };
+    let is_before = |one: u8, other: u8| {
+        let (first, second) = (verdict(&[one]), verdict(&[other]));
+        match verdict(&[one, other]) {
+            both if both == first => true,
+            both if both == second => false,
+            _ => second < first,
         }
-        let wanted: &[Where] = match kind {
-            0 => &[Where::Unsaid, Where::Anywhere],
-            _ => &[Where::Unsaid, Where::Anywhere, Where::Else],
-        };
-        let here: Vec<&One<'_>> = of_kind.into_iter().chain(general(wanted)).collect();
-        verdicts.extend(count(&here));
-    }
-    if let Some(worst) = verdicts.into_iter().max() {
-        return Some(worst);
+    };
+    if !kinds.is_empty() {
+        let is_first = |one: &&u8| kinds.iter().all(|other| is_before(**one, *other));
+        return kinds.iter().find(is_first).and_then(|kind| verdict(&[*kind]));
     }
     if is_in_sandbox && !general(&[Where::Anywhere]).is_empty() {
-        return count(&general(&[Where::Unsaid, Where::Anywhere]));
+        let is_here = |one: &&One<'_>| match one.general {
+            Some(Where::Else) => one.effect == 0,
+            general => general != Some(&Where::Unnamed),
+        };
+        return count(&ones.iter().filter(is_here).collect::<Vec<_>>());
     }
     let here = general(&[Where::Unsaid, Where::Anywhere, Where::Else]);
     let is_contained = is_in_sandbox && CONTAINED.contains(&asked.server);

@@ -245,7 +245,8 @@ fn with_mistakes(text: &str, faults: &Faults) -> String {
     for (at, line) in text.lines().enumerate() {
         for fault in faults.0.iter().filter(|it| it.line == at + 1) {
             // Two dashes would end the comment.
-            let said = fault.to_string().replace("--", "- -").replace('\n', "; ");
+            let said = fault.to_string().replace("--", "- -");
+            let said = said.lines().map(str::trim).collect::<Vec<_>>().join("; ");
             marked.extend([MISTAKE, " ", &said, " -->\n"]);
         }
         marked.extend([line, "\n"]);

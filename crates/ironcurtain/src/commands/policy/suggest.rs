@@ -195,7 +195,8 @@ fn proposal(
     let allows = difference.of_kind(true).iter().map(|it| it.line()).collect();
     Ok(Ok(Proposal {
         // What has no plain form is said as the command says it.
-        sentence: of_addition(&addition, &tools).map_or_else(|| addition.to_string(), joined),
+        sentence: of_addition(&addition, &tools)
+            .map_or_else(|| addition.to_string(), |it| joined(&it)),
         command,
         requests_saved: saved.len(),
         allows,
@@ -204,7 +205,7 @@ fn proposal(
     }))
 }
 
-fn joined(sentences: Vec<Sentence>) -> String {
+fn joined(sentences: &[Sentence]) -> String {
     sentences.iter().map(ToString::to_string).collect::<Vec<String>>().join(" ")
 }
 
