@@ -25,7 +25,6 @@ use ic_backend::Witness as _;
 use ic_broker::Broker;
 use ic_confine::{Launcher, Rung};
 use ic_escalation::{Pending, Reply, Told};
-use ic_home::{Clock as _, SystemClock};
 use ic_mitm::Gate;
 use ic_model::Message;
 use ic_store::{Conversation, Found, StoreError};
@@ -323,10 +322,6 @@ impl Shared {
         state.diagnostics.push_back(diagnostic.clone());
         drop(state);
         self.news.tell(Event::Diagnostic(diagnostic));
-    }
-
-    fn now(&self) -> Timestamp {
-        SystemClock.now()
     }
 }
 

@@ -18,7 +18,7 @@ fn a_turn_has_its_settings_as_arguments_and_the_message_on_standard_input() {
         provider: Provider::OpenAi,
         model: Some("gpt-5"),
         fake_key: "sk-fake",
-        call_max: Duration::from_secs(360),
+        call_max: Duration::from_mins(6),
         orientation: "You are \"caged\".\nBe calm.",
     };
     let turn = Codex.turn(&stage, "--last \"$(rm -rf /)\"");

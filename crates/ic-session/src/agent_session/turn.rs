@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ic_adapter::orientation::{Surroundings, orientation};
 use ic_adapter::{Fault, Said, SetupPlace, Stage, TurnEnd};
@@ -12,7 +12,7 @@ use ic_agent::{Diagnostic, Dimension, Snapshot, Spent};
 use ic_analysis::Inhabitant;
 use ic_backend::{AgentCage, AgentCageFault, AgentCageParts, Caged, CagedProgram, Witness as _};
 use ic_confine::{ChildHandle, Limits};
-use ic_home::file;
+use ic_home::{Clock as _, SystemClock, file};
 use ic_mitm::Spent as GateSpent;
 use ic_model::{AssistantBlock, Message, Usage, UserBlock};
 use ic_resolve::RealDisk;
@@ -21,6 +21,7 @@ use ic_types::{AbsolutePath, Object, locked, visible};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
@@ -36,6 +37,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const LINE_BYTES_MAX: u64 = 32 << 20;
 /// How much of what it complains about is kept.
 const COMPLAINT_BYTES_MAX: usize = 4 << 10;
+/// How much of what it says is in a diagnostic.
+const PREVIEW_CHARS_MAX: usize = 200;
 /// How often the host looks for what the agent planted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -109,7 +112,7 @@ impl Shared {
         message: &str,
         cut: &CancellationToken,
     ) -> Result<String, SessionError> {
-        let (timestamp, began) = (self.now(), Instant::now());
+        let (timestamp, began) = (SystemClock.now(), Instant::now());
         let before = self.parts.gate.account().spent();
         // A key that a person pasted is no part of a conversation, which is kept.
         let message = self.redactor.mask_own_keys(message.to_owned());
@@ -334,23 +337,26 @@ impl Shared {
         })
     }
 
-    /// Reads what the agent says, and tells it as it comes.
+    /// Reads what the agent says, and tells it as it comes; also returns what it said last.
     async fn listen(&self, stdout: impl AsyncRead + Unpin) -> (Option<TurnEnd>, Option<String>) {
         let (mut reader, mut line) = (BufReader::new(stdout), Vec::new());
-        let (mut end, mut last) = (None, None);
+        // What was said last waits for the next line: if that is the end, it is the answer.
+        let (mut end, mut last, mut untold) = (None, None, None);
         loop {
             line.clear();
             let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await;
             if !read.is_ok_and(|n_bytes| 0 < n_bytes) {
-                return (end, last);
+                break;
             }
-            for said in self.parts.adapter.read(&String::from_utf8_lossy(&line)) {
+            let said = self.parts.adapter.read(&String::from_utf8_lossy(&line));
+            if !matches!(said.as_slice(), [Said::Ended(_)]) {
+                self.tell_text(untold.take());
+            }
+            for said in said {
                 match said {
                     Said::Text(text) => {
                         let text = self.redactor.mask_own_keys(text);
-                        let preview = text.chars().take(200).collect();
-                        self.news.tell(Event::Text(format!("{text}\n")));
-                        self.diagnostic(Diagnostic::AgentText { preview });
+                        self.tell_text(untold.replace(text.clone()));
                         last = Some(text);
                     }
                     Said::UsesTool(tool) => {
@@ -361,6 +367,21 @@ impl Shared {
                 }
             }
         }
+        let is_answer = match end.as_ref().map(|end| &end.outcome) {
+            Some(Ok(Some(answer))) => untold.as_ref() == Some(answer),
+            Some(Ok(None)) => true,
+            Some(Err(_)) | None => false,
+        };
+        self.tell_text(untold.filter(|_| !is_answer));
+        (end, last)
+    }
+
+    /// Tells something that the agent said before its answer.
+    fn tell_text(&self, text: Option<String>) {
+        let Some(text) = text else { return };
+        let preview = text.chars().take(PREVIEW_CHARS_MAX).collect();
+        self.news.tell(Event::Text(format!("{text}\n")));
+        self.diagnostic(Diagnostic::AgentText { preview });
     }
 
     /// Says what came of a turn that nobody cut.
@@ -394,13 +415,11 @@ impl Shared {
         if is_reached((used, max)) {
             return Spent { dimension: Dimension::Cost, used, max };
         }
-        match is_reached(tokens) {
-            true => Spent { dimension: Dimension::Tokens, used: tokens.0, max: tokens.1 },
-            false => {
-                let max = limits.duration_max.map(millis);
-                Spent { dimension: Dimension::Time, used: max.unwrap_or(0), max }
-            }
+        if is_reached(tokens) {
+            return Spent { dimension: Dimension::Tokens, used: tokens.0, max: tokens.1 };
         }
+        let max = limits.duration_max.map(millis);
+        Spent { dimension: Dimension::Time, used: max.unwrap_or(0), max }
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! A program is fetched by exact version and checked by its integrity; no script of its package is run.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use ic_adapter::Adapter;
 use ic_home::{Environment, Home, Scratch, file, remove_tree};
 use ic_types::{Digest, Json, Object};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 
 use crate::agents::{self, InstalledAgent};
 use crate::commands::Exit;
@@ -194,20 +192,21 @@ fn copy(
     (home, environment): (&Home, &Environment),
 ) -> Result<InstalledAgent, Failure> {
     let from = real_path(environment.absolute(from)?.as_path())?;
-    let failed = |source: io::Error| {
-        Failure::environment(format!("cannot copy `{}`", from.display())).with_source(source)
-    };
-    let opened = rustix::fs::open(&from, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    let mut source = File::from(opened.map_err(|errno| failed(errno.into()))?);
-    let mut magic = [0; 4];
-    if source.read_exact(&mut magic).is_err() || magic != *b"\x7fELF" {
+    let bytes = file::read(&from, PROGRAM_BYTES_MAX)?;
+    let bytes =
+        bytes.ok_or_else(|| Failure::config(format!("`{}` does not exist", from.display())))?;
+    if !bytes.starts_with(b"\x7fELF") {
         return Err(Failure::usage(format!("`{}` is not a Linux program", from.display()))
             .with_hint("name the program itself, not its package or a script that starts it"));
     }
     let (own, kept) = prepare(home, adapter)?;
     let name = adapter.package().program.rsplit('/').next().unwrap_or_default();
     let made = kept.path().join(name);
-    let digest = copy_bytes(source, &magic, &made).map_err(failed)?;
+    file::create_new(&made, &bytes)?;
+    rustix::fs::chmod(&made, Mode::RWXU).map_err(|errno| {
+        Failure::environment(format!("cannot copy `{}`", from.display())).with_source(errno)
+    })?;
+    let digest = Digest::of(&bytes).to_string();
     let place = place(&own, &digest);
     remove_tree(&place)?;
     kept.keep_as(&place)?;
@@ -218,21 +217,6 @@ fn copy(
         program: place.join(name),
     };
     keep(installed, home, adapter)
-}
-
-/// Copies a program, and returns the digest of what was written.
-fn copy_bytes(source: File, begun: &[u8], made: &Path) -> io::Result<String> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let mut target = File::from(rustix::fs::open(made, flags, Mode::RWXU)?);
-    let mut bytes = Vec::from(begun);
-    // Whole, so that what is written is what the digest is of.
-    let n_bytes = source.take(PROGRAM_BYTES_MAX + 1).read_to_end(&mut bytes)? as u64;
-    if PROGRAM_BYTES_MAX < n_bytes {
-        return Err(io::Error::other("it is larger than a program may be"));
-    }
-    io::Write::write_all(&mut target, &bytes)?;
-    target.sync_all()?;
-    Ok(Digest::of(&bytes).to_string())
 }
 
 /// Makes room for an agent; what is made there is removed unless it is kept.

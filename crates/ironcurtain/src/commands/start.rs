@@ -15,6 +15,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ic_adapter::Adapter;
 use ic_agent::Limits;
 use ic_home::{Environment, Home};
 use ic_model::ModelName;
@@ -54,6 +55,7 @@ const AGENT: &str = "built-in";
 /// was cancelled, and with 1 if it failed. Without a key the offline model is used, which understands
 /// a few plain requests; ask it for `help`.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct StartArgs {
     /// What the agent should do; without it, a conversation
     #[arg(value_name = "TASK")]
@@ -141,13 +143,7 @@ pub(crate) fn run(
         false => resume::workspace(args.workspace.as_deref(), resumed.as_ref(), environment)?,
     };
     let runtime = runtime()?;
-    let actor = match adapter {
-        Some(adapter) => {
-            let chosen = agent::Chosen::find(adapter, args.model.as_deref(), environment, screen)?;
-            Actor::Other(Box::new(chosen))
-        }
-        None => Actor::BuiltIn(Thinker::choose(args.model.as_deref(), environment)?),
-    };
+    let actor = Actor::choose(adapter, args.model.as_deref(), environment, screen)?;
     if task.is_none() && resumed.is_none() && actor.is_without_key() {
         greeting::greet_once(environment, &runtime, screen)?;
     }
@@ -173,8 +169,8 @@ pub(crate) fn run(
         },
         about: args.description.as_deref(),
         resumed,
-        kind: if adapter.is_some() { SessionKind::Agent } else { SessionKind::BuiltIn },
-        agent: adapter.map_or(AGENT, |it| it.name()),
+        kind: actor.kind(),
+        agent: actor.name(),
         task: task.as_deref(),
         wait: if args.wait { Wait::ForAnybody } else { Wait::WhileAttended },
         at_terminal: AtTerminal::default(),
@@ -202,8 +198,35 @@ enum Actor {
 }
 
 impl Actor {
+    /// Finds what the agent needs, before anything is made.
+    fn choose(
+        adapter: Option<&'static dyn Adapter>,
+        model: Option<&str>,
+        environment: &Environment,
+        screen: &mut Screen,
+    ) -> Result<Self, Failure> {
+        let Some(adapter) = adapter else {
+            return Ok(Self::BuiltIn(Thinker::choose(model, environment)?));
+        };
+        Ok(Self::Other(Box::new(agent::Chosen::find(adapter, model, environment, screen)?)))
+    }
+
     fn is_without_key(&self) -> bool {
         matches!(self, Self::BuiltIn(thinker) if thinker.is_without_key)
+    }
+
+    fn kind(&self) -> SessionKind {
+        match self {
+            Self::BuiltIn(_) => SessionKind::BuiltIn,
+            Self::Other(_) => SessionKind::Agent,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::BuiltIn(_) => AGENT,
+            Self::Other(chosen) => chosen.name(),
+        }
     }
 }
 
@@ -260,7 +283,7 @@ async fn run_session(
     let mind = Mind { model, prices, limits, sandbox, notes };
     let session = BuiltIn::open(workbench, mind, found).await.map_err(failed)?;
     let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
-    attend(&session, errand, attendance, (environment, signals), screen).await
+    Box::pin(attend(&session, errand, attendance, (environment, signals), screen)).await
 }
 
 /// What a session is attended with.

@@ -35,7 +35,7 @@ use crate::signals::Signals;
 use crate::terminal::{Tty, restore};
 
 /// How much longer than a person's answer an agent waits for a call.
-const CALL_MARGIN: Duration = Duration::from_secs(60);
+const CALL_MARGIN: Duration = Duration::from_mins(1);
 
 /// The agent that is to run, found before anything is made.
 #[derive(Debug)]
@@ -68,6 +68,11 @@ pub(super) fn chosen(
 }
 
 impl Chosen {
+    /// Returns the name of the agent.
+    pub(super) fn name(&self) -> &'static str {
+        self.adapter.name()
+    }
+
     /// Finds the program of the agent, its model and the key for that.
     pub(super) fn find(
         adapter: &'static dyn Adapter,
@@ -133,7 +138,7 @@ pub(super) async fn run_session(
     let sessions_max = opened.config.session.sessions_max;
     let made = make(chosen, opened, (&config, environment), news, (is_resumed, screen)).await?;
     let attendance = Attendance { terminal, surroundings, home, sessions_max, record };
-    attend(&made, errand, attendance, (environment, signals), screen).await
+    Box::pin(attend(&made, errand, attendance, (environment, signals), screen)).await
 }
 
 /// Takes one of the places for sessions of agents, which are counted across processes.
@@ -166,9 +171,9 @@ async fn make(
             return Err(failure);
         }
     };
-    let model = chosen.model.as_deref().unwrap_or("a model of its own choice");
+    let model = chosen.model.as_deref().unwrap_or("the agent's default model");
     screen.notice(&format!(
-        "agent {} {}, {model} of {} through the model gate",
+        "agent {} {}, {model} from {} through the model gate",
         chosen.adapter.title(),
         chosen.installed.version,
         chosen.provider

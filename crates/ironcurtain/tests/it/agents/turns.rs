@@ -60,7 +60,7 @@ fn its_calls_are_judged_and_shown() {
     assert!(output.stderr.contains("1 call made, 1 refused"), "{}", output.stderr);
     let decided: Vec<_> = records(&stage.place)
         .into_iter()
-        .filter(|it| it["toolName"] == "read_text_file" && !it["verdict"].is_null())
+        .filter(|it| it["tool"] == "read_text_file" && !it["verdict"].is_null())
         .map(|it| it["verdict"].clone())
         .collect();
     assert!(decided.contains(&json!("allow")) && decided.contains(&json!("deny")), "{decided:?}");
